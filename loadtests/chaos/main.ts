@@ -61,7 +61,6 @@ async function runOne(scenario: Scenario, stage: Stage): Promise<Findings> {
 async function chaos(keeper: Keeper, { scenarios, record }: ChaosOptions): Promise<void> {
   console.log('Building, and starting PostgreSQL ...')
   const stages = [await openStage(keeper, console.log)]
-  const idle = [...stages]
   const rows: Row[] = []
   const startMs = performance.now()
   const secondsAfter = (ms: number) => ((performance.now() - ms) / 1_000).toFixed(0)
@@ -72,11 +71,9 @@ async function chaos(keeper: Keeper, { scenarios, record }: ChaosOptions): Promi
     return stage
   }
 
-  async function run(scenario: Scenario): Promise<void> {
-    const stage = idle.pop() ?? (await openAnother())
+  async function run(scenario: Scenario, stage: Stage): Promise<void> {
     const beganMs = performance.now()
     const findings = await runOne(scenario, stage)
-    idle.push(stage)
     // What an interruption broke off says nothing.
     if (keeper.closing) return
     rows.push({ name: scenario.name, findings })
@@ -85,15 +82,26 @@ async function chaos(keeper: Keeper, { scenarios, record }: ChaosOptions): Promi
     if (findings.broken.length > 0) console.log(`  ${findings.broken.join(' ')}`)
   }
 
-  async function runAll(waiting: Scenario[], lanes = 1): Promise<void> {
-    const lane = async () => {
-      for (let next = waiting.shift(); next !== undefined && !keeper.closing; next = waiting.shift()) await run(next)
+  async function runAll(all: readonly Scenario[], lanes: number): Promise<void> {
+    const families = new Map<string, Scenario[]>()
+    for (const one of all) {
+      const { family = one.name } = one
+      families.set(family, [...(families.get(family) ?? []), one])
+    }
+    const waiting = [...families.values()]
+    async function lane(_: unknown, n: number): Promise<void> {
+      const stage = stages[n] ?? (await openAnother())
+      for (let next = waiting.shift(); next !== undefined; next = waiting.shift())
+        for (const scenario of next) if (!keeper.closing) await run(scenario, stage)
     }
     await Promise.all(Array.from({ length: Math.min(lanes, waiting.length) }, lane))
   }
 
   try {
-    await runAll(scenarios.filter(({ alone }) => alone))
+    await runAll(
+      scenarios.filter(({ alone }) => alone),
+      1,
+    )
     await runAll(
       scenarios.filter(({ alone }) => !alone),
       LANES,

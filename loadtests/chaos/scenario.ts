@@ -10,7 +10,9 @@ export interface Scenario {
   promise: string
   /** It measures a rate that processors bound: nothing else runs meanwhile. */
   alone?: true
-  /** Starts the processes it needs, and ends them again. */
+  /** With others of this name it shares processes, so they run one after the other on one stage. */
+  family?: string
+  /** Starts the processes it needs, and ends them again unless it shares them. */
   run(stage: Stage): Promise<Findings>
 }
 

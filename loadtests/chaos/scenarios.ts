@@ -1,4 +1,4 @@
-// All scenarios, in the order in which they run.
+// All scenarios, in the order in which they run: what takes longest first, so that no lane is left with it.
 import type { Scenario } from './scenario.ts'
 import { crowdScenario } from './scenarios/crowd.ts'
 import { fairnessScenarios } from './scenarios/fairness.ts'
@@ -12,29 +12,30 @@ import { overloadScenarios } from './scenarios/overload.ts'
 import { postgresScenarios } from './scenarios/postgres.ts'
 import { redisScenarios } from './scenarios/redis.ts'
 import { rollingScenarios } from './scenarios/rolling.ts'
-import { severalRedisScenarios } from './scenarios/several-redis.ts'
+import { severalRedisScenarios, severalRolling } from './scenarios/several-redis.ts'
 import { stuffing } from './scenarios/stuffing.ts'
 import { noWorkerScenarios, workerScenarios } from './scenarios/workers.ts'
 import { workersJoining } from './scenarios/workers-joining.ts'
 
 export const scenarios: readonly Scenario[] = [
-  ...overloadScenarios,
   gatewayOverload,
-  ...fairnessScenarios,
-  stuffing,
-  crowdScenario,
   lineSpike,
   ...lineLoopsScenarios,
-  ...workerScenarios,
   workersJoining,
-  ...noWorkerScenarios,
-  oldSystem,
-  gatewayKilled,
+  ...severalRedisScenarios,
+  ...redisScenarios,
+  crowdScenario,
+  ...overloadScenarios,
+  severalRolling,
   ...rollingScenarios,
+  stuffing,
   gatewayRestarts,
   keyRotation,
-  clock,
+  oldSystem,
+  ...workerScenarios,
+  ...noWorkerScenarios,
+  ...fairnessScenarios,
+  gatewayKilled,
   ...postgresScenarios,
-  ...redisScenarios,
-  ...severalRedisScenarios,
+  clock,
 ]

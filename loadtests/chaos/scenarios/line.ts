@@ -148,7 +148,7 @@ async function spike(line: DearLine, findings: Findings, before: number): Promis
   const people = line.people()
   const { visits, tookS, generator } = await come(before * SPIKE.times, SPIKE.seconds, people.visit)
   people.close()
-  await line.expectCalm(findings, 'the spike')
+  await line.expectCalm(findings, 'the first spike')
   const after = await line.capacity()
   const capacity = (before + after) / 2
   findings.count(visits)
@@ -158,7 +158,7 @@ async function spike(line: DearLine, findings: Findings, before: number): Promis
   const tookMs = visits.map((visit) => visit.tookMs)
   const quartiles = [0.25, 0.5, 0.75].map((part) => ((quantile(tookMs, part) ?? 0) / 1_000).toFixed(1))
   findings.notes.push(
-    `the spike: ${visits.length} people at ${capacity.toFixed(1)} logins/s, ${sentAway} sent away, ${last}; quartiles ` +
+    `the first spike: ${visits.length} people at ${capacity.toFixed(1)} logins/s, ${sentAway} sent away, ${last}; quartiles ` +
       `${quartiles.join(', ')} s; the generator took ${percent(generator)} of a core`,
   )
   const lost = visits.reduce((sum, visit) => sum + visit.ticketsLost, 0)
@@ -186,7 +186,7 @@ async function leave(line: DearLine, findings: Findings, before: number): Promis
   for (const people of [staying, leaving]) people.close()
   const hashes = (await line.hashed()) - hashedBefore
   findings.count(stayed)
-  await line.expectCalm(findings, 'the one that most left')
+  await line.expectCalm(findings, 'the second spike')
   const capacity = (before + (await line.capacity())) / 2
 
   const served = visits.filter(({ end }) => end === 'verdict').length

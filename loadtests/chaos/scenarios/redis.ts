@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { startProxy } from '@spillway/local/rig'
 import { type Scenario, underFault } from '../scenario.ts'
 import { startCluster, startSentinels } from '../stage/redis.ts'
-import { onRedis, type RedisServer, type Stage, type System } from '../stage/stage.ts'
+import { onRedis, onSharedRedis, type RedisServer, type Stage, type System } from '../stage/stage.ts'
 
 // The faults of Redis: each breaks a server and mends it again.
 
@@ -82,86 +82,110 @@ export const redisFaults: readonly RedisFault[] = [
 ]
 
 /** Two workers and two gateways on a Redis server that breaks and is mended. */
-function redisScenario<T extends { url: string; close(): Promise<void> }>(
-  name: string,
-  promise: string,
-  start: (stage: Stage) => Promise<T>,
-  inject: (redis: T, system: System) => Promise<void>,
-): Scenario {
-  const run = onRedis(start, {}, (system, redis) =>
-    underFault(system, { perSecond: 30, fault: () => inject(redis, system) }),
-  )
-  return { name, promise, run }
+function underRedisFault<T>(inject: (redis: T, system: System) => Promise<void>) {
+  return (system: System, redis: T) => underFault(system, { perSecond: 30, fault: () => inject(redis, system) })
 }
 
 const DEFINED = 'every request has a defined answer, and all is well'
 
-const onOneServer = redisFaults.map(({ name, what, inject }) =>
-  redisScenario(`redis-${name}`, `Redis ${what}: ${DEFINED} again.`, (stage) => stage.redis(), inject),
+const runOnOne = onSharedRedis((stage) => stage.redis(), {})
+
+const onOneServer = redisFaults.map(
+  ({ name, what, inject }): Scenario => ({
+    name: `redis-${name}`,
+    promise: `Redis ${what}: ${DEFINED} again.`,
+    family: 'redis',
+    run: runOnOne(underRedisFault(inject)),
+  }),
 )
 
-const blackhole = redisScenario(
-  'redis-blackhole',
-  'Connections to Redis go silent without being closed: they are given up and replaced.',
-  async (stage) => {
-    const redis = await stage.redis()
-    const proxy = await startProxy(redis.url)
-    const close = async () => {
-      await proxy.close()
-      await redis.close()
-    }
-    return { ...proxy, close }
-  },
-  async (proxy) => {
-    proxy.freezeOpen()
-    await sleep(5_000)
-  },
-)
+async function startRedisBehindProxy(stage: Stage) {
+  const redis = await stage.redis()
+  const proxy = await startProxy(redis.url)
+  const close = async () => {
+    await proxy.close()
+    await redis.close()
+  }
+  return { ...proxy, close }
+}
 
-const underSentinel = [
-  redisScenario(
-    'sentinel-killed',
-    `Sentinel: the master is killed, and its replica takes its place: ${DEFINED} again.`,
-    startSentinels,
-    async ({ first, second, agreedOn }) => {
-      await first.kill()
-      await agreedOn(second)
-    },
+const blackhole: Scenario = {
+  name: 'redis-blackhole',
+  promise: 'Connections to Redis go silent without being closed: they are given up and replaced.',
+  run: onRedis(
+    startRedisBehindProxy,
+    {},
+    underRedisFault(async (proxy) => {
+      proxy.freezeOpen()
+      await sleep(5_000)
+    }),
   ),
-  redisScenario(
-    'sentinel-frozen',
-    'Sentinel: the master is stopped until its replica has taken its place, and comes back believing to be master: ' +
+}
+
+const underSentinel: Scenario[] = [
+  {
+    name: 'sentinel-killed',
+    promise: `Sentinel: the master is killed, and its replica takes its place: ${DEFINED} again.`,
+    run: onRedis(
+      startSentinels,
+      {},
+      underRedisFault(async ({ first, second, agreedOn }) => {
+        await first.kill()
+        await agreedOn(second)
+      }),
+    ),
+  },
+  {
+    name: 'sentinel-frozen',
+    promise:
+      'Sentinel: the master is stopped until its replica has taken its place, and comes back believing to be master: ' +
       `${DEFINED} again.`,
-    startSentinels,
-    async ({ first, second, agreedOn }) => {
-      first.signal('SIGSTOP')
-      await Promise.all([agreedOn(second), sleep(6_000)])
-      first.signal('SIGCONT')
-    },
-  ),
+    run: onRedis(
+      startSentinels,
+      {},
+      underRedisFault(async ({ first, second, agreedOn }) => {
+        first.signal('SIGSTOP')
+        await Promise.all([agreedOn(second), sleep(6_000)])
+        first.signal('SIGCONT')
+      }),
+    ),
+  },
 ]
 
 /** The faults of the one master of a cluster that has our keys. */
 const CORE = ['killed', 'paused', 'frozen']
 
+const runInCluster = onSharedRedis(startCluster, {})
+
 const inCluster = redisFaults
   .filter(({ name }) => CORE.includes(name))
-  .map(({ name, what, inject }) =>
-    redisScenario(
-      `cluster-${name}`,
-      `Cluster: the master with our keys ${what}: ${DEFINED} again.`,
-      startCluster,
-      async (cluster, { queuePrefix }) => inject(await cluster.ownerOf(queuePrefix)),
-    ),
+  .map(
+    ({ name, what, inject }): Scenario => ({
+      name: `cluster-${name}`,
+      promise: `Cluster: the master with our keys ${what}: ${DEFINED} again.`,
+      family: 'cluster',
+      run: runInCluster(
+        underRedisFault(async (cluster, { queuePrefix }) => inject(await cluster.ownerOf(queuePrefix))),
+      ),
+    }),
   )
 
-const cutEverywhere = redisScenario(
-  'cluster-cut',
-  'Cluster: every master cuts every connection ten times (CLIENT KILL): the same, also for replies on any of them.',
-  startCluster,
-  async ({ masters }) => {
-    await Promise.all(masters.map(cut.inject))
-  },
-)
+const cutEverywhere: Scenario = {
+  name: 'cluster-cut',
+  promise:
+    'Cluster: every master cuts every connection ten times (CLIENT KILL): the same, also for replies on any of them.',
+  family: 'cluster',
+  run: runInCluster(
+    underRedisFault(async ({ masters }) => {
+      await Promise.all(masters.map(cut.inject))
+    }),
+  ),
+}
 
-export const redisScenarios = [...onOneServer, blackhole, ...underSentinel, ...inCluster, cutEverywhere]
+export const redisScenarios: readonly Scenario[] = [
+  ...onOneServer,
+  blackhole,
+  ...underSentinel,
+  ...inCluster,
+  cutEverywhere,
+]

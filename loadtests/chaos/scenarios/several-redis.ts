@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { until } from '@spillway/local/processes/until'
 import { type ApiAnswer, ask, redeemUntilAnswered, respondAsync } from '@spillway/local/rig/api-client'
 import { type Findings, type Scenario, underFault } from '../scenario.ts'
-import { onRedis, type RedisServer, type Stage, type System } from '../stage/stage.ts'
+import { onRedis, onSharedRedis, type RedisServer, type Stage, type System } from '../stage/stage.ts'
 import { type RedisFault, redisFaults } from './redis.ts'
 import { roll, rollingSize, type Version } from './rolling.ts'
 
@@ -32,11 +32,14 @@ async function startTwoRedis(stage: Stage) {
   return { first, second, url: `${first.url} ${second.url}`, close }
 }
 
+const runOnTwo = onSharedRedis(startTwoRedis, { credential: CREDENTIAL })
+
 const oneFails = [...redisFaults, lost].map(
   (fault): Scenario => ({
     name: `several-${fault.name}`,
     promise: `One of two Redis ${fault.what}: no login fails, its tickets are answered or 410 ticket_lost, and it is used again.`,
-    run: onRedis(startTwoRedis, { credential: CREDENTIAL }, async (system, { second }) => {
+    family: 'several',
+    run: runOnTwo(async (system, { second }) => {
       const reports: Promise<Report>[] = []
       const findings = await underFault(system, {
         perSecond: PER_SECOND,
@@ -59,7 +62,8 @@ const bothFail = redisFaults
     ({ name, what, inject }): Scenario => ({
       name: `several-both-${name}`,
       promise: `Each of two Redis ${what}: as with one, every request has a defined answer, and all is well again.`,
-      run: onRedis(startTwoRedis, { credential: CREDENTIAL }, (system, { first, second }) =>
+      family: 'several',
+      run: runOnTwo((system, { first, second }) =>
         underFault(system, { perSecond: PER_SECOND, fault: () => Promise.all([first, second].map(inject)) }),
       ),
     }),
@@ -68,7 +72,7 @@ const bothFail = redisFaults
 const TICKET_TTL_MS = 5_000
 const gatewayEnv = { ...rollingSize.gatewayEnv, TICKET_TTL_MS: String(TICKET_TTL_MS), LOGIN_WAIT_MS: '2000' }
 
-const rolling: Scenario = {
+export const severalRolling: Scenario = {
   name: 'several-rolling',
   promise:
     'Every gateway and worker gets a second Redis under load, by restarts, and loses it again: not one request fails.',
@@ -100,7 +104,7 @@ function on(redisUrl: string): Version {
   return { gateway: options, worker: options }
 }
 
-export const severalRedisScenarios: readonly Scenario[] = [...oneFails, ...bothFail, rolling]
+export const severalRedisScenarios: readonly Scenario[] = [...oneFails, ...bothFail]
 
 // Tickets of logins, redeemed whatever becomes of the Redis that has their jobs.
 

@@ -24,8 +24,11 @@ export async function openStage(keeper: Keeper, say: (sentence: string) => void)
   /** Options of every search for a Redis server, without its data folder. */
   const search = { keeper, durable: true, say }
   const newDir = (purpose: string) => mkdtempSync(join(services.dir, `${purpose}-`))
+  const closers: (() => Promise<void>)[] = []
   return {
     keeper,
+    /** What ends before the stage's own services do. */
+    closers,
     search,
     postgres: { ...services.postgres, url },
     accounts: createAccounts(url),
@@ -39,7 +42,10 @@ export async function openStage(keeper: Keeper, say: (sentence: string) => void)
       // It may be frozen when it is closed.
       return { ...server, host, port: Number(port), close: server.kill }
     },
-    close: () => services.close(),
+    async close() {
+      await Promise.all(closers.map((close) => close()))
+      await services.close()
+    },
   }
 }
 
@@ -67,19 +73,24 @@ export interface SystemOptions extends Pick<SpillwayOptions, 'gatewayEnv' | 'wor
   databaseUrl?: string
 }
 
-/**
- * Runs a scenario on a Spillway of its own, and ends it whatever happens. Hashes by doubles are accepted, so that load need not cost
- * processor time. A process that crashed, or printed what is no log line, is a broken promise.
- */
-async function withSystem(
-  { keeper, postgres, accounts }: Stage,
-  redisUrl: string,
+interface Redis {
+  url: string
+  close(): Promise<void>
+}
+
+type Run<T> = (system: System, redis: T, stage: Stage) => Promise<Findings>
+
+/** Starts a Spillway on the Redis that `start` starts. Hashes by doubles are accepted, so that load need not cost processor time. */
+async function open<T extends Redis>(
+  stage: Stage,
+  start: (stage: Stage) => Promise<T>,
   { credential = 'wait-20', gateways = 2, workers = 2, ...options }: SystemOptions,
-  run: (system: System) => Promise<Findings>,
-): Promise<Findings> {
+) {
+  const { keeper, postgres, accounts } = stage
+  const redis = await start(stage)
   const spillway = openSpillway({
     databaseUrl: postgres.url,
-    redisUrl,
+    redisUrl: redis.url,
     keeper,
     keepOnly: 'warnings',
     ...options,
@@ -87,6 +98,11 @@ async function withSystem(
     workerEnv: { WORKER_CONCURRENCY: '4', ...options.workerEnv },
   })
   const login = (number: number) => accounts.login(credential, number)
+  const visitor = () => ({ urls: spillway.gateways.map(({ url }) => url), login })
+  async function close(): Promise<void> {
+    await spillway.close()
+    await redis.close()
+  }
   try {
     await Promise.all([
       ...Array.from({ length: workers }, () => spillway.worker()),
@@ -94,30 +110,49 @@ async function withSystem(
     ])
     await spillway.knowsWorkers(workers)
     await accounts.seed(credential)
-    const visitor = () => ({ urls: spillway.gateways.map(({ url }) => url), login })
-    const findings = await run({ ...spillway, login, visitor })
-    findings.broken.push(...complaints(spillway))
-    if (findings.broken.length > 0) findings.notes.push(...warnings(spillway))
-    return findings
-  } finally {
-    await spillway.close()
+  } catch (error) {
+    await close()
+    throw error
+  }
+  return {
+    /** A process that crashed, or printed what is no log line, is a broken promise. */
+    async try(run: Run<T>): Promise<Findings> {
+      const findings = await run({ ...spillway, login, visitor }, redis, stage)
+      findings.broken.push(...complaints(spillway))
+      if (findings.broken.length > 0) findings.notes.push(...warnings(spillway))
+      return findings
+    },
+    close,
   }
 }
 
-/** The run of a scenario whose system is on the Redis that `start` starts. */
-export function onRedis<T extends { url: string; close(): Promise<void> }>(
+/** The run of a scenario on a Spillway of its own, which ends whatever happens. */
+export function onRedis<T extends Redis>(
   start: (stage: Stage) => Promise<T>,
   options: SystemOptions,
-  run: (system: System, redis: T, stage: Stage) => Promise<Findings>,
+  run: Run<T>,
 ): Scenario['run'] {
   return async (stage) => {
-    const redis = await start(stage)
+    const opened = await open(stage, start, options)
     try {
-      return await withSystem(stage, redis.url, options, (system) => run(system, redis, stage))
+      return await opened.try(run)
     } finally {
-      await redis.close()
+      await opened.close()
     }
   }
+}
+
+/** Makes runs that share a Spillway: each mends what it breaks. The first one on a stage starts it, and it ends with the stage. */
+export function onSharedRedis<T extends Redis>(start: (stage: Stage) => Promise<T>, options: SystemOptions) {
+  const ofStages = new WeakMap<Stage, ReturnType<typeof open<T>>>()
+  return (run: Run<T>): Scenario['run'] =>
+    async (stage) => {
+      const opening = ofStages.get(stage) ?? open(stage, start, options)
+      ofStages.set(stage, opening)
+      const opened = await opening
+      if (!stage.closers.includes(opened.close)) stage.closers.push(opened.close)
+      return await opened.try(run)
+    }
 }
 
 /** The same on one of its own. */
