@@ -59,7 +59,7 @@ async function runOne(scenario: Scenario, stage: Stage): Promise<Findings> {
 
 /** Runs all until the keeper is closed. The exit code is 1 when a promise was broken. */
 async function chaos(keeper: Keeper, { scenarios, record }: ChaosOptions): Promise<void> {
-  console.log('Building, and starting PostgreSQL ...')
+  console.log('Starting PostgreSQL ...')
   const stages = [await openStage(keeper, console.log)]
   const rows: Row[] = []
   const startMs = performance.now()

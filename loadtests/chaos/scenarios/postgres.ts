@@ -3,8 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { startProxy, type TcpProxy } from '@spillway/local/rig'
 import { query } from '@spillway/local/services/query'
 import { startProbe } from '../../measure/observe.ts'
-import { type Findings, type Scenario, underFault } from '../scenario.ts'
-import { onOwnRedis, type Stage, type System, type SystemOptions } from '../stage/stage.ts'
+import { type Scenario, underFault } from '../scenario.ts'
+import { onRedis, onSharedRedis, type Stage } from '../stage/stage.ts'
 
 const AWAY_MS = 3_000
 /** In each direction; a login takes three round trips and more then, and there are not connections enough for that. */
@@ -13,12 +13,31 @@ const DELAY_MS = 300
 /** Resolves when it is mended. */
 type Inject = (stage: Stage, proxy: TcpProxy) => Promise<void>
 
+/** A worker and two gateways that reach PostgreSQL through a proxy. */
+const size = (poolSize: number) => ({
+  workers: 1,
+  gatewayEnv: { DATABASE_POOL_SIZE: String(poolSize) },
+  workerEnv: { WORKER_CONCURRENCY: '64' },
+})
+
+async function startBehindProxy(stage: Stage) {
+  const [redis, proxy] = await Promise.all([stage.redis(), startProxy(stage.postgres.url)])
+  const close = async () => {
+    await redis.close()
+    await proxy.close()
+  }
+  return { url: redis.url, databaseUrl: proxy.url, proxy, close }
+}
+
+const runOnFew = onSharedRedis(startBehindProxy, size(2))
+
 /** @param what the end of a sentence that starts with PostgreSQL's name */
-function underPostgresFault(name: string, what: string, poolSize: number, inject: Inject): Scenario {
+function underPostgresFault(name: string, what: string, inject: Inject): Scenario {
   return {
     name: `postgres-${name}`,
     promise: `PostgreSQL ${what}: 503 meanwhile, and all is well again.`,
-    run: throughProxy(poolSize, {}, async (system, stage, proxy) => {
+    family: 'postgres',
+    run: runOnFew(async (system, { proxy }, stage) => {
       const findings = await underFault(system, { perSecond: 30, fault: () => inject(stage, proxy) })
       findings.expect(findings.refused > 0, 'nothing was refused, so nothing was tried')
       return findings
@@ -26,19 +45,19 @@ function underPostgresFault(name: string, what: string, poolSize: number, inject
   }
 }
 
-const killed = underPostgresFault('killed', 'is killed and restarted', 10, async ({ postgres }) => {
+const killed = underPostgresFault('killed', 'is killed and restarted', async ({ postgres }) => {
   await postgres.kill()
   await sleep(AWAY_MS)
   await postgres.start()
 })
 
 const exhausting = 'locks a table for 3 s, until every connection of the pool waits for it'
-const exhausted = underPostgresFault('exhausted', exhausting, 2, async ({ postgres }) => {
+const exhausted = underPostgresFault('exhausted', exhausting, async ({ postgres }) => {
   const lock = `LOCK TABLE users IN ACCESS EXCLUSIVE MODE; PERFORM pg_sleep(${AWAY_MS / 1_000});`
   await query(postgres.url, `DO $$ BEGIN ${lock} END $$`)
 })
 
-const slow = underPostgresFault('slow', 'answers 0.6 s later for 5 s', 10, async (_stage, proxy) => {
+const slow = underPostgresFault('slow', 'answers 0.6 s later for 5 s', async (_stage, proxy) => {
   proxy.delayMs = DELAY_MS
   await sleep(5_000)
   proxy.delayMs = 0
@@ -47,7 +66,7 @@ const slow = underPostgresFault('slow', 'answers 0.6 s later for 5 s', 10, async
 const notHeld: Scenario = {
   name: 'postgres-not-held',
   promise: 'With one connection to PostgreSQL forty logins wait for their jobs at a time: no login holds it.',
-  run: throughProxy(1, { credential: 'wait-1000' }, async (system, { postgres }) => {
+  run: onRedis(startBehindProxy, { ...size(1), credential: 'wait-1000' }, async (system, _redis, { postgres }) => {
     const samples: number[] = []
     const sampling = startProbe(20, async () => {
       const [row] = await query(
@@ -65,29 +84,6 @@ const notHeld: Scenario = {
     findings.expectAllSucceeded()
     return findings
   }),
-}
-
-/** The run of a worker and two gateways that reach PostgreSQL through a proxy. */
-function throughProxy(
-  poolSize: number,
-  options: SystemOptions,
-  run: (system: System, stage: Stage, proxy: TcpProxy) => Promise<Findings>,
-): Scenario['run'] {
-  return async (stage) => {
-    const proxy = await startProxy(stage.postgres.url)
-    const size = {
-      ...options,
-      workers: 1,
-      databaseUrl: proxy.url,
-      gatewayEnv: { DATABASE_POOL_SIZE: String(poolSize) },
-      workerEnv: { WORKER_CONCURRENCY: '64' },
-    }
-    try {
-      return await onOwnRedis(size, (system) => run(system, stage, proxy))(stage)
-    } finally {
-      await proxy.close()
-    }
-  }
 }
 
 export const postgresScenarios: readonly Scenario[] = [killed, exhausted, slow, notHeld]

@@ -6,21 +6,32 @@ import { type Member, startProcess } from '@spillway/local/rig'
 import { ask, readMetric } from '@spillway/local/rig/api-client'
 import { startProbe } from '../../measure/observe.ts'
 import { type Findings, type Scenario, underFault } from '../scenario.ts'
-import { drained, type OwnSystem, onOwnRedis, type Stage, type System } from '../stage/stage.ts'
+import {
+  drained,
+  type OwnSystem,
+  onOwnRedis,
+  onSharedRedis,
+  type RedisServer,
+  type Stage,
+  type System,
+} from '../stage/stage.ts'
 
 /** Hashes slow enough that a worker always holds some jobs, and so few that one worker can do them all. */
 const size = { credential: 'wait-300', gateways: 1, workerEnv: { WORKER_CONCURRENCY: '16' } } as const
 
+const runOnWorkers = onSharedRedis((stage) => stage.redis(), size)
+
 function workerScenario(name: string, promise: string, inject: (system: System) => Promise<void>): Scenario {
-  const run = onOwnRedis(size, async (system) => {
+  const run = runOnWorkers(async (system, redis) => {
+    const before = await takenOver(system, redis)
     const findings = await underFault(system, { perSecond: 40, fault: () => inject(system), afterMs: 4_000 })
-    const taken = await takenOver(system)
+    const taken = (await takenOver(system, redis)) - before
     findings.notes.push(`${taken} jobs taken over by another worker`)
     if (name !== 'worker-starved') findings.expect(taken > 0, 'no job was in hand, so nothing was tried')
     findings.expectAllSucceeded()
     return findings
   })
-  return { name, promise, run }
+  return { name, promise, family: 'worker', run }
 }
 
 export const workerScenarios: readonly Scenario[] = [
@@ -63,7 +74,7 @@ function starve({ pid }: Member) {
 }
 
 /** How many jobs were taken from a worker that no longer renewed its lock, by the queue's own account. */
-async function takenOver({ redis, queuePrefix }: OwnSystem): Promise<number> {
+async function takenOver({ queuePrefix }: System, redis: RedisServer): Promise<number> {
   const events = await redis.command('XRANGE', `${queuePrefix}:passwords:events`, '-', '+')
   return Array.isArray(events) ? events.filter((event) => String(event).includes('event,stalled')).length : 0
 }

@@ -1,4 +1,4 @@
-// The stage of all scenarios of a run: the packages built, a PostgreSQL with accounts in it, and a Redis program. Every scenario starts
+// The stage of all scenarios of a run: a PostgreSQL with accounts in it, and a Redis program. Every scenario starts
 // its own Redis servers, gateways and workers on it, and they end with it.
 import { mkdtempSync } from 'node:fs'
 import { join } from 'node:path'
@@ -19,7 +19,7 @@ export type RedisServer = Awaited<ReturnType<Stage['redis']>>
 
 /** @param say prints notices, for instance before a download */
 export async function openStage(keeper: Keeper, say: (sentence: string) => void) {
-  const services = await startOwnServices({ keeper, purpose: 'chaos', packages: ['@spillway/loadtests'], say })
+  const services = await startOwnServices({ keeper, purpose: 'chaos', packages: [], say })
   const { databaseUrl: url } = services
   /** Options of every search for a Redis server, without its data folder. */
   const search = { keeper, durable: true, say }
@@ -69,12 +69,12 @@ export interface SystemOptions extends Pick<SpillwayOptions, 'gatewayEnv' | 'wor
   /** How many are started [2]. */
   gateways?: number
   workers?: number
-  /** [the stage's] */
-  databaseUrl?: string
 }
 
 interface Redis {
   url: string
+  /** Of the Spillway on it [the stage's]. */
+  databaseUrl?: string
   close(): Promise<void>
 }
 
@@ -89,7 +89,7 @@ async function open<T extends Redis>(
   const { keeper, postgres, accounts } = stage
   const redis = await start(stage)
   const spillway = openSpillway({
-    databaseUrl: postgres.url,
+    databaseUrl: redis.databaseUrl ?? postgres.url,
     redisUrl: redis.url,
     keeper,
     keepOnly: 'warnings',

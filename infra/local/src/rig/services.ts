@@ -22,7 +22,7 @@ export interface OwnServicesOptions
   /** Servers to use instead of embedded ones. */
   databaseUrl?: string | undefined
   redisUrl?: string | undefined
-  /** The packages to build, with their dependencies [all]. */
+  /** The packages to build, with their dependencies [all]; none where a run has built them. */
   packages?: string[]
 }
 
@@ -53,7 +53,8 @@ export async function startOwnServices(options: OwnServicesOptions) {
       preferredPorts: { postgres: 0, redis: 0 },
       say,
     })
-    const [services] = await allOrNone([starting, build(keeper, packages).then(nothingToClose)])
+    const building = packages?.length === 0 ? nothingToClose() : build(keeper, packages).then(nothingToClose)
+    const [services] = await allOrNone([starting, building])
     closeServices = async () => {
       await services.close()
       await remove()
