@@ -66,7 +66,7 @@ const slow = underPostgresFault('slow', 'answers 0.6 s later for 5 s', async (_s
 const notHeld: Scenario = {
   name: 'postgres-not-held',
   promise: 'With one connection to PostgreSQL forty logins wait for their jobs at a time: no login holds it.',
-  run: onRedis(startBehindProxy, { ...size(1), credential: 'wait-1000' }, async (system, _redis, { postgres }) => {
+  run: onRedis(startBehindProxy, { ...size(1), credential: 'wait-2000' }, async (system, _redis, { postgres }) => {
     const samples: number[] = []
     const sampling = startProbe(20, async () => {
       const [row] = await query(
@@ -75,11 +75,11 @@ const notHeld: Scenario = {
       )
       samples.push(Number(row?.busy))
     })
-    const findings = await underFault(system, { perSecond: 40, calmMs: 3_000, afterMs: 3_000 })
+    const findings = await underFault(system, { perSecond: 20, calmMs: 4_000, afterMs: 3_000 })
     await sampling.stop()
     const busyShare = samples.filter((busy) => busy > 0).length / samples.length
     findings.notes.push(`a connection was in use in ${Math.round(busyShare * 100)} % of ${samples.length} looks`)
-    // Held connections would be in use all the time, and let one login a second through.
+    // Held connections would be in use all the time, and let one login through in two seconds.
     findings.expect(busyShare < 0.5, 'connections are held while jobs are waited for')
     findings.expectAllSucceeded()
     return findings
