@@ -39,7 +39,7 @@ pnpm load floor [...]
 Measures the processor time of gateway, worker, PostgreSQL and Redis for one call, with hashes that cost nothing, and prints means in
 milliseconds. Processor time is not disturbed as easily as time; many short rounds (--rounds 50 --seconds 0.4) compare best. "floor" measures
 in turn with bare parts that do what a login cannot do without: Fastify with a validated body, two statements by pg, a job of BullMQ's awaited
-over pub/sub, a signature by Ed25519.
+over pub/sub, a signature by Ed25519; of a made-up ticket, a POST whose answer is held as long.
 
   --before path   another checkout of Spillway, installed, that is measured in turn with this one
   --rounds n      how often each call is measured [${ROUNDS}]

@@ -2,6 +2,7 @@
 // them; as `gateway` it reads an account, adds such a job, waits for its announcement, writes a session and signs a token. Nothing is
 // sealed, limited, held, recorded or recovered.
 import { createHash, generateKeyPairSync, randomBytes, randomUUID, sign } from 'node:crypto'
+import { createRefusalPace, REFUSED_AT_ONCE_MS } from '@spillway/client/passwords/refusal-pace'
 import { Queue, Worker } from 'bullmq'
 import { fastify } from 'fastify'
 import { Redis } from 'ioredis'
@@ -79,10 +80,11 @@ async function startGateway(): Promise<string> {
   }
 
   const app = fastify()
-  // Nobody has a ticket of this gateway.
-  app.post('/v1/tickets/redeem', { schema: { body: TicketBody } }, async (_, reply) =>
-    reply.code(400).send({ status: 400, code: 'invalid_ticket' }),
-  )
+  // Nobody has a ticket of it: the answer is held, as a gateway holds its own.
+  const whenDue = createRefusalPace({ perSecond: () => 0, leastDelayMs: 0, burstMs: REFUSED_AT_ONCE_MS })
+  app.post('/v1/tickets/redeem', { schema: { body: TicketBody } }, (_, reply) => {
+    whenDue(() => void reply.code(400).send({ status: 400, code: 'invalid_ticket' }))
+  })
   app.get('/healthz', async () => ({ status: 'ok' }))
   app.post<{ Body: { email: string; password: string } }>(
     '/v1/login',
