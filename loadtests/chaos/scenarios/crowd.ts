@@ -23,7 +23,7 @@ const LAST_SHARE = 1.25
 
 const GUESSES = 1_500
 const WINDOW_MS = 60_000
-const GUESS_EVERY_MS = 3_000
+const GUESS_EVERY_MS = 5_000
 const OWNERS = 20
 const OWNERS_PER_SECOND = 5
 const SUCCEEDED_SHARE = 0.99

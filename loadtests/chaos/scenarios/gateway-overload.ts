@@ -24,8 +24,8 @@ const GOODPUT_SHARE = 0.9
 const GOODPUT_SHARE_OF_RATE = 0.8
 
 /**
- * Between the rounds: requests that claim to continue something, beside logins as in the first steps of both. No limit of addresses or sessions
- * is in force: they come from everywhere.
+ * Between the rounds: requests that claim to continue something, beside logins as in a first step, which come without them before and after. No
+ * limit of addresses or sessions is in force: they come from everywhere.
  */
 const FLOODS = [
   { name: 'a made-up ticket', path: '/v1/tickets/redeem', body: { ticket: 'made up' } },
@@ -68,9 +68,7 @@ async function overload(system: System, url: string, stage: Stage): Promise<Find
   }
 
   const shares = new Map<string, number[]>()
-  /** Gives the rate of its first step. */
-  async function round(): Promise<number> {
-    const rates: number[] = []
+  async function round(): Promise<void> {
     let before = await offer('peak', PEAK)
     for (const offered of OFFERED) {
       const { perSecond } = offered
@@ -79,27 +77,32 @@ async function overload(system: System, url: string, stage: Stage): Promise<Find
       await expectCalm(name)
       const after = await offer('peak', PEAK)
       // No more than was offered counts: what had piled up while the step settled is answered in the time that counts.
-      const rate = Math.min(perSecond, done.perSecond)
       const possible = Math.min(perSecond, (before.perSecond + after.perSecond) / 2)
-      shares.set(name, [...(shares.get(name) ?? []), rate / possible])
+      shares.set(name, [...(shares.get(name) ?? []), Math.min(perSecond, done.perSecond) / possible])
       if (offered === OFFERED.at(-1)) findings.expect(done.busy > 0, `at ${name} nobody was refused: no overload`)
-      rates.push(rate)
       before = after
     }
-    return rates[0] ?? 0
   }
 
-  const first = await round()
+  /** On a gateway at rest, as beside a flood: right after a step of other logins fewer are let in. */
+  async function withoutFlood(): Promise<number> {
+    await expectCalm('the last')
+    return (await offer('without a flood', { ...STEP, ...BUSY })).perSecond
+  }
+
+  await round()
+  const first = await withoutFlood()
   const beside: { what: string; perSecond: number }[] = []
   for (const { name, ...sends } of FLOODS) {
+    await expectCalm('the last')
     const logins = offer(`beside ${name}`, { ...STEP, ...BUSY })
     const [flood, { perSecond }] = await Promise.all([rush(stage, { url, sends, ...FLOOD }), logins])
     const answers = answersOf(flood.statuses)
     findings.expect(answers >= FLOOD.connections, `${sends.path} was asked ${answers} times: that is no flood`)
     beside.push({ what: `${(answers / FLOOD.durationS).toFixed(0)} times ${name} a second`, perSecond })
-    await expectCalm(name)
   }
-  const without = (first + (await round())) / 2
+  const without = (first + (await withoutFlood())) / 2
+  await round()
   for (const { what, perSecond } of beside) {
     const share = `${(perSecond / without).toFixed(2)} of the logins beside ${what}`
     findings.notes.push(share)

@@ -13,8 +13,7 @@ const SLOTS = 5
 const CAPACITY = (SLOTS * 1_000) / SERVICE_MS
 
 /** Short, so that the cap is reached and everything is over within one step. */
-const TICKET_TTL_MS = 7_000
-const LOGIN_WAIT_MS = 4_000
+const TICKET_TTL_MS = 11_000
 const LOAD_MS = 10_000
 const GOODPUT_SHARE = 0.95
 /** So long after the end logins are tried. */
@@ -26,7 +25,7 @@ const size = {
   credential: `wait-${SERVICE_MS}`,
   gateways: 1,
   workers: 1,
-  gatewayEnv: { TICKET_TTL_MS: String(TICKET_TTL_MS), LOGIN_WAIT_MS: String(LOGIN_WAIT_MS) },
+  gatewayEnv: { TICKET_TTL_MS: String(TICKET_TTL_MS) },
   workerEnv: { WORKER_CONCURRENCY: String(SLOTS) },
 } as const
 
@@ -121,6 +120,7 @@ const BURST = 400
 const retryAfter: Scenario = {
   name: 'retry-after',
   promise: 'A refused client that retries after its Retry-After is admitted.',
+  alone: true,
   run: onOwnRedis(size, async (system) => {
     const { url = '' } = system.gateways[0] ?? {}
     await warmUp(system)
