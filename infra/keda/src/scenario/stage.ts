@@ -1,5 +1,6 @@
 // The tools of every step of the scenario: traffic, the timeline, and questions to the cluster.
 import assert from 'node:assert/strict'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { until } from '@spillway/local/processes/until'
 import { ask, redeemUntilAnswered } from '@spillway/local/rig/api-client'
 import { startLoop } from '@spillway/local/rig/open-loop'
@@ -106,10 +107,10 @@ export function queueAt(address: string, password: string): Queue {
   return queue
 }
 
-/** Fails when any of these logins has failed. */
+/** Fails when any of these logins has failed, or was sent away for a while. */
 export function noneFailed(results: LoginResult[]): void {
   assert.deepEqual(
-    results.filter(({ failure }) => failure !== undefined),
+    results.filter(({ failure, sentAway }) => failure !== undefined || sentAway > 0),
     [],
   )
 }
@@ -120,7 +121,9 @@ export interface LoginResult {
   /** Milliseconds of performance.now(). */
   startedAt: number
   endedAt: number
-  /** Whether its first answer was a ticket. */
+  /** How often it was refused as busy, and came back after Retry-After. */
+  sentAway: number
+  /** Whether its first answer after that was a ticket. */
   hadTicket: boolean
   /** Those that it was told, where it is watched. */
   etas: ToldEta[]
@@ -146,12 +149,18 @@ const PATIENCE_MS = 300_000
 /** Of the traffic, one login of so many is watched. */
 const WATCHED_EVERY = 8
 
-/** Logs in, redeeming a ticket for as long as it takes. Never rejects. */
+/** Logs in, coming back when it is sent away, and redeeming a ticket for as long as it takes. Never rejects. */
 export async function logIn(options: LoginOptions): Promise<LoginResult> {
   const { url, email, password, prefer, isWatched = false } = options
   const startedAt = performance.now()
   const headers = prefer === undefined ? {} : { prefer }
-  const first = await ask(url, '/v1/login', { body: { email, password }, headers, timeoutMs: PATIENCE_MS })
+  const begin = () => ask(url, '/v1/login', { body: { email, password }, headers, timeoutMs: PATIENCE_MS })
+  let sentAway = 0
+  let first = await begin()
+  for (; first.body.code === 'busy' && performance.now() < startedAt + PATIENCE_MS; first = await begin()) {
+    sentAway++
+    await sleep(first.retryAfterMs)
+  }
   const redeeming = isWatched ? { headers: { prefer: 'wait=1' } } : {}
   const etas: Omit<ToldEta, 'answeredAtMs'>[] = []
   const answer = await redeemUntilAnswered(first, {
@@ -167,7 +176,7 @@ export async function logIn(options: LoginOptions): Promise<LoginResult> {
   const failure = answer.status === 200 ? undefined : (answer.failure ?? `${answer.status} ${answer.body.code ?? ''}`)
   const endedAt = performance.now()
   const told = etas.map((eta) => ({ ...eta, answeredAtMs: endedAt }))
-  return { startedAt, endedAt, hadTicket: first.status === 202, etas: told, failure }
+  return { startedAt, endedAt, sentAway, hadTicket: first.status === 202, etas: told, failure }
 }
 
 /** Starts logins of the accounts in turn, evenly spread. */
