@@ -88,8 +88,9 @@ export async function simulate({
       ends.push({ arrival, served: isServed, endMs: nowMs })
     }
     await flushed()
-    endTurn?.()
+    const end = endTurn
     endTurn = undefined
+    end?.()
     if (nowMs === turnMs) nowMs += IDLE_TURN_MS
   }
   return ends

@@ -254,25 +254,22 @@ test('nobody waits in line for longer than a second and a half, whatever becomes
   assert.equal(shedder.isShedding(), false)
 })
 
-test('turns of the event loop that take too long, one after the other: what comes late in one is refused', async () => {
+test('turns of the event loop that take too long, one after the other: what comes late in one is refused', () => {
   let nowMs = 0
   let endTurn = () => {}
   const shedder = createLoadShedder(10, { now: () => nowMs, afterTurn: (end) => (endTurn = end), after: () => {} })
-  /** Reads so many requests that are answered as soon as they are read, at a millisecond each; gives the admitted ones. */
-  async function turn(requests: number): Promise<number> {
+  /** Reads the heads of so many requests, at a millisecond each; gives the admitted ones. */
+  function turn(requests: number): number {
     let admitted = 0
     for (let n = 0; n < requests; n++) {
       nowMs++
-      if (!shedder.admits('new')) continue
-      admitted++
-      const work = await shedder.begin('new', () => false)
-      work?.end(true)
+      if (shedder.admits('new')) admitted++
     }
     endTurn()
     return admitted
   }
-  for (let n = 0; n < 7; n++) assert.equal(await turn(250), 250)
-  const admitted = await turn(250)
+  for (let n = 0; n < 7; n++) assert.equal(turn(250), 250)
+  const admitted = turn(250)
   assert.ok(admitted >= 100 && admitted <= 110, `${admitted}`)
 })
 
@@ -349,6 +346,38 @@ test('in an overload a flood of promised requests begins little by little, for a
   let later = 0
   for (let n = 0; n < 100; n++) later += await turn(2, 10)
   assert.ok(later >= 190 && later <= 240, `${later}`)
+})
+
+test('in an overload at most thirty-two requests begin in a turn of the event loop, and the others in the next ones', async () => {
+  let nowMs = 0
+  const turnEnds: (() => void)[] = []
+  const shedder = createLoadShedder(40, {
+    now: () => nowMs,
+    afterTurn: (end) => void turnEnds.push(end),
+    after: () => {},
+  })
+  async function endTurn(lastedMs: number): Promise<void> {
+    nowMs += lastedMs
+    for (const end of turnEnds.splice(0)) end()
+    await flushed()
+  }
+  for (let n = 0; n < 16; n++) {
+    const work = await shedder.begin('new', () => false)
+    work?.end(true)
+    await endTurn(110)
+  }
+  const begun: (Work | undefined)[] = []
+  for (let n = 0; n < 160; n++) void shedder.begin('known', () => false).then((work) => begun.push(work))
+  const inHand: number[] = []
+  for (let n = 0; n < 5; n++) {
+    inHand.push(shedder.inHand())
+    await endTurn(1)
+  }
+  assert.deepEqual(inHand, [32, 64, 96, 120, 120])
+  // Where nothing more is read as well.
+  for (const work of begun.slice(0, 40)) work?.end(true)
+  for (let n = 0; n < 2; n++) await endTurn(1)
+  assert.equal(begun.filter((work) => work !== undefined).length, 160)
 })
 
 test('refusals are answered after half a second, half as many as requests are processed, and after three seconds in any case', () => {
