@@ -102,6 +102,7 @@ async function overload(system: System, url: string, stage: Stage): Promise<Find
     beside.push({ what: `${(answers / FLOOD.durationS).toFixed(0)} times ${name} a second`, perSecond })
   }
   const without = (first + (await withoutFlood())) / 2
+  await expectCalm('the last')
   await round()
   for (const { what, perSecond } of beside) {
     const share = `${(perSecond / without).toFixed(2)} of the logins beside ${what}`
