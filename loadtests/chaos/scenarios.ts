@@ -2,10 +2,10 @@
 import type { Scenario } from './scenario.ts'
 import { crowdScenario } from './scenarios/crowd.ts'
 import { fairnessScenarios } from './scenarios/fairness.ts'
-import { gatewayOverload } from './scenarios/gateway-overload.ts'
+import { gatewayFlood, gatewayOverload } from './scenarios/gateway-overload.ts'
 import { clock, gatewayKilled, gatewayRestarts } from './scenarios/gateways.ts'
 import { keyRotation } from './scenarios/key-rotation.ts'
-import { lineSpike } from './scenarios/line.ts'
+import { lineScenarios } from './scenarios/line.ts'
 import { lineLoopsScenarios } from './scenarios/line-loops.ts'
 import { oldSystem } from './scenarios/old-system.ts'
 import { overloadScenarios } from './scenarios/overload.ts'
@@ -19,7 +19,8 @@ import { workersJoining } from './scenarios/workers-joining.ts'
 
 export const scenarios: readonly Scenario[] = [
   gatewayOverload,
-  lineSpike,
+  gatewayFlood,
+  ...lineScenarios,
   ...lineLoopsScenarios,
   workersJoining,
   ...severalRedisScenarios,

@@ -1,5 +1,5 @@
-// A spike of real hashes: everyone gets in, within the time of the work; and of a longer one, of which most people go away, nothing is hashed
-// for those who left.
+// A spike of real hashes: everyone gets in, within the time of the work; and of a longer one, of which half the people go away, nothing is
+// hashed for those who left.
 import { setMaxListeners } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ask, readMetric } from '@spillway/local/rig/api-client'
@@ -118,14 +118,20 @@ async function usualLogin({ login }: System, url: string): Promise<number> {
   return tookMs.includes(Number.POSITIVE_INFINITY) ? Number.POSITIVE_INFINITY : (quantile(tookMs, 0.5) ?? 0)
 }
 
-/** Of the capacity, for so many seconds: no slower spike of as many people has more of them waiting at any time. */
-const SPIKE = { times: 10, seconds: 5 }
+interface Spike {
+  /** Of the capacity. */
+  times: number
+  seconds: number
+}
+
+const SPIKES: readonly Spike[] = [
+  { times: 5, seconds: 10 },
+  { times: 10, seconds: 5 },
+]
 /** Of the work, divided by the capacity. */
 const LAST_SHARE = 1.25
 
 const LEFT = { times: 20, seconds: 10 }
-/** One of so many stays. */
-const EVERY_NTH_STAYS = 4
 const LEAVE_AFTER_S = 20
 const GOODPUT_SHARE = 0.8
 const FOR_NOBODY_SHARE = 0.05
@@ -149,11 +155,12 @@ async function come(perSecond: number, seconds: number, visit: (n: number, dueMs
 }
 
 /** Resolves with the capacity after it: machines change their speed, so that what counts is the mean of both ends. */
-async function spike(line: DearLine, findings: Findings, before: number): Promise<number> {
+async function spike(line: DearLine, findings: Findings, before: number, { times, seconds }: Spike): Promise<number> {
+  const name = `${times} times capacity for ${seconds} s`
   const people = line.people()
-  const { visits, tookS, generator } = await come(before * SPIKE.times, SPIKE.seconds, people.visit)
+  const { visits, tookS, generator } = await come(before * times, seconds, people.visit)
   people.close()
-  await line.expectCalm(findings, 'the first spike')
+  await line.expectCalm(findings, name)
   const after = await line.capacity()
   const capacity = (before + after) / 2
   findings.count(visits)
@@ -163,66 +170,81 @@ async function spike(line: DearLine, findings: Findings, before: number): Promis
   const tookMs = visits.map((visit) => visit.tookMs)
   const quartiles = [0.25, 0.5, 0.75].map((part) => ((quantile(tookMs, part) ?? 0) / 1_000).toFixed(1))
   findings.notes.push(
-    `the first spike: ${visits.length} people at ${capacity.toFixed(1)} logins/s, ${sentAway} sent away, ${last}; quartiles ` +
+    `${name}: ${visits.length} people at ${capacity.toFixed(1)} logins/s, ${sentAway} sent away, ${last}; quartiles ` +
       `${quartiles.join(', ')} s; the generator took ${percent(generator)} of a core`,
   )
   const lost = visits.reduce((sum, visit) => sum + visit.ticketsLost, 0)
-  findings.expect(sentAway === 0, `${sentAway} people were sent away`)
-  findings.expect(lost === 0, `${lost} tickets came to nothing`)
-  findings.expect(share <= LAST_SHARE, last)
+  findings.expect(sentAway === 0, `${name}: ${sentAway} people were sent away`)
+  findings.expect(lost === 0, `${name}: ${lost} tickets came to nothing`)
+  findings.expect(share <= LAST_SHARE, `${name}: ${last}`)
   return after
 }
 
-async function leave(line: DearLine, findings: Findings, before: number): Promise<void> {
-  const hashedBefore = await line.hashed()
-  const leaves = new AbortController()
-  // One for each of them.
-  setMaxListeners(0, leaves.signal)
-  const [staying, leaving] = [line.people(), line.people({ signal: leaves.signal })]
-  const timer = setTimeout(() => leaves.abort(), LEAVE_AFTER_S * 1_000)
-  const stayed: Visit[] = []
-  const { visits, tookS, generator } = await come(before * LEFT.times, LEFT.seconds, async (n, dueMs) => {
-    if (n % EVERY_NTH_STAYS > 0) return await leaving.visit(n, dueMs)
-    const visit = await staying.visit(n, dueMs)
-    stayed.push(visit)
-    return visit
-  })
-  clearTimeout(timer)
-  for (const people of [staying, leaving]) people.close()
-  const hashes = (await line.hashed()) - hashedBefore
-  findings.count(stayed)
-  await line.expectCalm(findings, 'the second spike')
-  const capacity = (before + (await line.capacity())) / 2
-
-  const served = visits.filter(({ end }) => end === 'verdict').length
-  const sentAway = stayed.filter((visit) => visit.sentAway.length > 0).length
-  const goodput = served / tookS / capacity
-  const forNobody = Math.max(0, hashes - served) / hashes
-  const rate = `${goodput.toFixed(2)} of ${capacity.toFixed(1)} logins/s`
-  const nobody = `of ${hashes} hashes ${(forNobody * 100).toFixed(1)} % were for nobody`
-  findings.notes.push(
-    `${stayed.length} stayed, ${visits.length - stayed.length} left after ${LEAVE_AFTER_S} s; ${rate} until the last was in after ` +
-      `${tookS.toFixed(1)} s; ${nobody}; ${sentAway} sent away; the generator took ${percent(generator)} of a core`,
-  )
-  findings.expect(goodput >= GOODPUT_SHARE, `goodput was ${rate}`)
-  findings.expect(forNobody <= FOR_NOBODY_SHARE, nobody)
-}
-
-export const lineSpike: Scenario = {
+const lineSpike: Scenario = {
   name: 'line-spike',
-  promise: `At ${SPIKE.times} times capacity nobody is sent away, and the last one is in within ${LAST_SHARE} of the time of the work; when three of four leave a spike of ${LEFT.times} times capacity, the others get ${GOODPUT_SHARE} of it, and at most ${percent(FOR_NOBODY_SHARE)} of the hashes are for clients who left.`,
+  promise: `At 5 and 10 times capacity nobody is sent away, and the last one is in within ${LAST_SHARE} of the time of the work.`,
   alone: true,
   family,
   run: onDearLine(async (line) => {
     const findings = new Findings()
     const watched = await watchNeighbours(line.stage.keeper, { '/healthz': () => isOk(line.url, '/healthz') })
-    await leave(line, findings, await spike(line, findings, await line.capacity()))
+    let capacity = await line.capacity()
+    for (const each of SPIKES) capacity = await spike(line, findings, capacity, each)
     const neighbours = await watched()
     neighbours.report(findings)
     findings.expectAllSucceeded()
     return findings
   }),
 }
+
+const lineLeft: Scenario = {
+  name: 'line-left',
+  promise: `When half of a spike of ${LEFT.times} times capacity leaves, the others get ${GOODPUT_SHARE} of the capacity; at most ${percent(FOR_NOBODY_SHARE)} of the hashes are for clients who left.`,
+  alone: true,
+  family,
+  run: onDearLine(async (line) => {
+    const watched = await watchNeighbours(line.stage.keeper, { '/healthz': () => isOk(line.url, '/healthz') })
+    const before = await line.capacity()
+    const hashedBefore = await line.hashed()
+    const leave = new AbortController()
+    // One for each of them.
+    setMaxListeners(0, leave.signal)
+    const [staying, leaving] = [line.people(), line.people({ signal: leave.signal })]
+    const timer = setTimeout(() => leave.abort(), LEAVE_AFTER_S * 1_000)
+    const stayed: Visit[] = []
+    const left: Visit[] = []
+    const { visits, tookS, generator } = await come(before * LEFT.times, LEFT.seconds, async (n, dueMs) => {
+      const visit = await (n % 2 === 0 ? staying : leaving).visit(n, dueMs)
+      ;(n % 2 === 0 ? stayed : left).push(visit)
+      return visit
+    })
+    clearTimeout(timer)
+    for (const people of [staying, leaving]) people.close()
+    const hashes = (await line.hashed()) - hashedBefore
+    const findings = new Findings().count(stayed)
+    await line.expectCalm(findings, 'it')
+    const capacity = (before + (await line.capacity())) / 2
+    const neighbours = await watched()
+
+    const served = visits.filter(({ end }) => end === 'verdict').length
+    const sentAway = stayed.filter((visit) => visit.sentAway.length > 0).length
+    const goodput = served / tookS / capacity
+    const forNobody = Math.max(0, hashes - served) / hashes
+    const rate = `${goodput.toFixed(2)} of ${capacity.toFixed(1)} logins/s`
+    const nobody = `of ${hashes} hashes ${(forNobody * 100).toFixed(1)} % were for nobody`
+    findings.notes.push(
+      `${stayed.length} stayed, ${left.length} left after ${LEAVE_AFTER_S} s, of whom ${served - findings.succeeded} were in; ${rate} ` +
+        `until the last was in after ${tookS.toFixed(1)} s; ${nobody}; ${sentAway} sent away; the generator took ${percent(generator)} of a core`,
+    )
+    neighbours.report(findings)
+    findings.expectAllSucceeded()
+    findings.expect(goodput >= GOODPUT_SHARE, `goodput was ${rate}`)
+    findings.expect(forNobody <= FOR_NOBODY_SHARE, nobody)
+    return findings
+  }),
+}
+
+export const lineScenarios: readonly Scenario[] = [lineSpike, lineLeft]
 
 function percent(share: number): string {
   return `${(share * 100).toFixed(0)} %`
