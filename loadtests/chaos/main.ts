@@ -123,3 +123,5 @@ await runCommand(async () => {
   }
   await runWithKeeper((keeper) => chaos(keeper, options))
 })
+// A scenario that threw may have left traffic behind, which would go on for ever.
+process.exit()
