@@ -6,7 +6,7 @@ import { answersOf, isOk, rush, watchNeighbours } from '../one-gateway.ts'
 import type { RushOptions } from '../rush.ts'
 import { Findings, type Scenario } from '../scenario.ts'
 import type { Stage } from '../stage/stage.ts'
-import { AS_QUICK, credential, family, loginsOf, onDearLine } from './line.ts'
+import { AS_QUICK, credential, loginsOf, onDearLine } from './line.ts'
 
 const LOOPS = [100, 400, 1_000]
 const POLITE_SHARE = 0.9
@@ -14,8 +14,8 @@ const BESIDE_SHARE = 0.9
 const HANDLER_SHARE = 0.8
 
 /** The first of a loop's are held for LOGIN_WAIT_MS, 8 s. */
-const LOOP = { durationS: 17, settlingS: 9 }
-const POLITE = { callers: 50, settlingMs: 3_000, countedMs: 6_000 }
+const LOOP = { durationS: 22, settlingS: 10 }
+const POLITE = { callers: 50, settlingMs: 5_000, countedMs: 8_000 }
 
 const BESIDE_LOOP = { durationS: 11, settlingS: 5 }
 /** Few enough that nobody is refused. */
@@ -62,7 +62,6 @@ const lineLoops: Scenario = {
   name: 'line-loops',
   promise: `Of ${LOOPS.join(', ')} clients that retry at once a gateway lets in ${POLITE_SHARE} as many as of polite ones, and two seconds later a login takes at most ${AS_QUICK} times as long as before.`,
   alone: true,
-  family,
   run: onDearLine(async (line) => {
     const findings = new Findings()
     const { callers, ...span } = POLITE

@@ -9,15 +9,12 @@ import { DEAR_PASSES } from '../../contenders/hashing.ts'
 import { createVisitor, type Visit, type Visitor, type VisitorOptions } from '../../load/visit.ts'
 import { isOk, watchNeighbours } from '../one-gateway.ts'
 import { Findings, type Scenario } from '../scenario.ts'
-import { onSharedRedis, type Stage, type System } from '../stage/stage.ts'
+import { type OwnSystem, onOwnRedis, type Stage } from '../stage/stage.ts'
 
 // A Spillway whose hashes are real and expensive: one slot does some thirty a second. Twenty times as many are few people, and gateway,
 // database and load generator cost little beside the hashes. All share the machine's cores.
 
 export const credential = 'dear'
-/** With others of this family it shares the Spillway. */
-export const family = 'line'
-
 const size = {
   credential,
   gateways: 1,
@@ -38,7 +35,7 @@ const ANSWER_MS = 30_000
 const PATIENCE_MS = 330_000
 
 interface DearLine {
-  system: System
+  system: OwnSystem
   stage: Stage
   url: string
   /** Logins a second of a few who are all held, and come again at once. */
@@ -51,10 +48,8 @@ interface DearLine {
   expectCalm(findings: Findings, after: string): Promise<void>
 }
 
-const runOnDear = onSharedRedis((stage) => stage.redis(), size)
-
 export function onDearLine(run: (line: DearLine) => Promise<Findings>): Scenario['run'] {
-  return runOnDear(async (system, _redis, stage) => {
+  return onOwnRedis(size, async (system, stage) => {
     const url = system.gateways[0]?.url ?? ''
     const people: DearLine['people'] = (changes) =>
       createVisitor({
@@ -109,7 +104,7 @@ export async function loginsOf(
 }
 
 /** The median of some logins, one after the other; infinite when one of them gets no verdict. */
-async function usualLogin({ login }: System, url: string): Promise<number> {
+async function usualLogin({ login }: OwnSystem, url: string): Promise<number> {
   const tookMs: number[] = []
   for (let n = 0; n < LOGINS; n++) {
     const { status, tookMs: ms } = await ask(url, '/v1/login', { body: login(4_000 + n) })
@@ -184,7 +179,6 @@ const lineSpike: Scenario = {
   name: 'line-spike',
   promise: `At 5 and 10 times capacity nobody is sent away, and the last one is in within ${LAST_SHARE} of the time of the work.`,
   alone: true,
-  family,
   run: onDearLine(async (line) => {
     const findings = new Findings()
     const watched = await watchNeighbours(line.stage.keeper, { '/healthz': () => isOk(line.url, '/healthz') })
@@ -201,7 +195,6 @@ const lineLeft: Scenario = {
   name: 'line-left',
   promise: `When half of a spike of ${LEFT.times} times capacity leaves, the others get ${GOODPUT_SHARE} of the capacity; at most ${percent(FOR_NOBODY_SHARE)} of the hashes are for clients who left.`,
   alone: true,
-  family,
   run: onDearLine(async (line) => {
     const watched = await watchNeighbours(line.stage.keeper, { '/healthz': () => isOk(line.url, '/healthz') })
     const before = await line.capacity()
