@@ -79,6 +79,7 @@ function startStuffing({ gateways, login }: System) {
 export const stuffing: Scenario = {
   name: 'stuffing',
   promise: `At ${TIMES} times capacity from ten thousand addresses, known devices log in as ever: 99 % and more.`,
+  alone: true,
   run: onOwnRedis(size, async (system) => {
     const tokens = await tokensOfOwners(system)
     const stuffed = startStuffing(system)
