@@ -35,5 +35,5 @@ export default {
   clearTextReporter: { logTests: false, reportTests: false },
   htmlReporter: { fileName: '.spillway/mutants/report.html' },
   tempDirName: '.spillway/mutants/sandboxes',
-  ignorePatterns: ['loadtests', '.git', '**/target', '**/*.png'],
+  ignorePatterns: ['.spillway', 'loadtests', '.git', '**/target', '**/*.png'],
 }
