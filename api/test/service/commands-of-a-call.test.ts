@@ -45,9 +45,7 @@ const calls: Record<string, () => Promise<void>> = {
   async 'wrong password'() {
     expect(401, await login(url, { ...account, password: 'another password' }))
   },
-  async ticket() {
-    ticket = String(expect(202, await login(url, account, respondAsync)).ticket)
-  },
+  ticket: newTicket,
   async 'its redeeming'() {
     expect(200, await redeem(url, ticket))
   },
@@ -62,6 +60,9 @@ const account = await newAccount(url)
 const tokens = expect(200, await login(url, account))
 const device = { headers: { 'spillway-device': tokens.deviceToken ?? '' } }
 let ticket = ''
+async function newTicket(): Promise<void> {
+  ticket = String(expect(202, await login(url, account, respondAsync)).ticket)
+}
 
 const page = readFileSync(new URL('../../../infra/sizing/REDIS.md', import.meta.url), 'utf8')
 const listed = new Map(
@@ -77,6 +78,11 @@ for (const [name, call] of Object.entries(calls)) {
     let attempts = 0
     // On a busy machine a gateway asks for a verdict that is late: the call is made again then.
     const counted = await until(async () => {
+      // A ticket can be redeemed once.
+      if (attempts > 0 && call === calls['its redeeming']) {
+        await newTicket()
+        await sleep(QUIET_MS)
+      }
       const from = monitor.commands.length
       const before = statements.count()
       const made = () => commandsSince(from)
