@@ -1,5 +1,5 @@
-// The stage of all scenarios of a run: a PostgreSQL with accounts in it, and a Redis program. Every scenario starts
-// its own Redis servers, gateways and workers on it, and they end with it.
+// The stage of a lane: a PostgreSQL server with accounts, and a Redis program. Each scenario or family of scenarios starts Redis servers,
+// gateways and workers on it.
 import { mkdtempSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Keeper } from '@spillway/local/processes/keeper'
