@@ -94,12 +94,18 @@ export async function underFault(system: System, options: UnderFault): Promise<F
   const { perSecond, calmMs = 2_000, afterMs = 7_000 } = options
   const findings = new Findings()
   const traffic = startTraffic({ ...system.visitor(), ...options.visitor }, perSecond)
-  await sleep(calmMs)
-  const brokenAtMs = performance.now()
-  await options.fault?.(findings)
-  const mendedAtMs = performance.now()
-  await sleep(afterMs)
-  const visits = await traffic.stop()
+  let [brokenAtMs, mendedAtMs] = [0, 0]
+  let visits: Visit[] = []
+  try {
+    await sleep(calmMs)
+    brokenAtMs = performance.now()
+    await options.fault?.(findings)
+    mendedAtMs = performance.now()
+    await sleep(afterMs)
+  } finally {
+    // A fault that fails leaves no visits beside the next scenario.
+    visits = await traffic.stop()
+  }
 
   const calm = visits.filter(({ dueMs, tookMs }) => dueMs + tookMs < brokenAtMs)
   const usualMs =
