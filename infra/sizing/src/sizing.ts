@@ -1,7 +1,7 @@
 // The size of an installation, from the demand and the measured cost of a login.
 import { GatewayConfig } from '@spillway/api/config'
 import type { Figures } from './figures.ts'
-import { DEFAULT_LIMITS, spikeCost } from './spike.ts'
+import { CHART_LIMITS, spikeCost } from './spike.ts'
 
 export interface Demand {
   /** Logins a second at the busiest time of an ordinary day. */
@@ -54,7 +54,7 @@ export function size(demand: Demand, { costMs, turnaroundMs, jobBytes }: Figures
     slotMs,
     laterSlots,
     scaleS,
-    limits: DEFAULT_LIMITS,
+    limits: CHART_LIMITS,
   }
   const redisEndPerSecond = (LOAD_LIMIT * 1_000) / costMs.redis
   const redisServers = Math.max(1, Math.ceil(spikePerSecond / redisEndPerSecond))
@@ -71,7 +71,7 @@ export function size(demand: Demand, { costMs, turnaroundMs, jobBytes }: Figures
     redisShare: (spikePerSecond * costMs.redis) / 1_000 / redisServers,
     redisEndPerSecond,
     /** Of each: where the others are lost, it has the queue alone. */
-    redisMib: EMPTY_REDIS_MIB + ((DEFAULT_LIMITS.maxOutstanding + KEPT_FINISHED) * jobBytes) / 1_024 / 1_024,
+    redisMib: EMPTY_REDIS_MIB + ((CHART_LIMITS.maxOutstanding + KEPT_FINISHED) * jobBytes) / 1_024 / 1_024,
     postgresCores: (spikePerSecond * costMs.postgres) / 1_000 / LOAD_LIMIT,
     connections: gateways * POOL_SIZE,
     spike: {

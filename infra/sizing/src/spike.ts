@@ -33,6 +33,9 @@ export const DEFAULT_LIMITS: GatewayLimits = {
   maxOutstanding: MAX_OUTSTANDING.default,
 }
 
+/** A gateway's in the chart, where a line must last until added workers hash. */
+export const CHART_LIMITS: GatewayLimits = { ...DEFAULT_LIMITS, ticketTtlMs: 600_000 }
+
 export interface SpikeCost {
   /** Jobs in the queue at its deepest. */
   deepest: number

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { until } from '@spillway/local/processes/until'
 import { type EtaErrors, etaErrors } from '@spillway/local/rig/quantile'
 import { readFigures } from '@spillway/sizing/figures'
-import { DEFAULT_LIMITS, type SpikeCost, spikeCost } from '@spillway/sizing/spike'
+import { CHART_LIMITS, type SpikeCost, spikeCost } from '@spillway/sizing/spike'
 import type { Steps } from './run.ts'
 import { HASH_MS, JOBS_PER_WORKER, type LoginResult, MAX_REPLICAS, type Stage, SYNC_MS } from './stage.ts'
 
@@ -119,6 +119,6 @@ export function predictSpike({ perSecond, lengthS, scaleS }: MeasuredSpike): Spi
     slots: 1,
     laterSlots: MAX_REPLICAS,
     scaleS,
-    limits: DEFAULT_LIMITS,
+    limits: CHART_LIMITS,
   })
 }

@@ -1,9 +1,10 @@
 // The calculator, from arguments to sentences.
 import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
 import { test } from 'vitest'
 import { describe } from '../../src/describe.ts'
 import { size } from '../../src/sizing.ts'
-import { spikeCost } from '../../src/spike.ts'
+import { CHART_LIMITS, spikeCost } from '../../src/spike.ts'
 import { demandBy, figures } from '../figures.ts'
 
 /** Everyone is held for as long as it takes. */
@@ -99,4 +100,12 @@ test('an argument that cannot be read is refused with what it should be', () => 
   assert.throws(() => demandBy('--logins-per-second', '-3'), /number above 0|ambiguous/)
   assert.throws(() => demandBy('--logins-per-second', '5', '--p99-wait', '1'), /a time such as 250ms or 1s, not "1"/)
   assert.throws(() => demandBy('--logins', '5'), /--logins/)
+})
+
+test('the limits of a spike are those that the chart sets', async () => {
+  const values = await readFile(new URL('../../../helm/spillway/values.yaml', import.meta.url), 'utf8')
+  const [loginWaitMs, ticketTtlMs, maxOutstanding] = ['loginWaitMs', 'ticketTtlMs', 'maxOutstanding'].map((name) =>
+    Number(new RegExp(`^  ${name}: (\\d+)$`, 'm').exec(values)?.[1]),
+  )
+  assert.deepEqual(CHART_LIMITS, { loginWaitMs, ticketTtlMs, maxOutstanding })
 })
