@@ -22,8 +22,8 @@ export interface Queued<T> {
 }
 
 export interface RequestQueue<T> {
-  length(priority: QueuedPriority): number
-  isEmpty(): boolean
+  /** Of one priority; without one, of all. */
+  length(priority?: QueuedPriority): number
   push(priority: QueuedPriority, isGone: () => boolean): Promise<T | undefined>
   /** Begins the next requests while there is room. */
   beginWhile(hasRoom: () => boolean, begin: (priority: QueuedPriority, queuedMs: number) => T): void
@@ -45,7 +45,10 @@ export function createRequestQueue<T>({
   overdue,
 }: RequestQueueOptions): RequestQueue<T> {
   const queues: Record<QueuedPriority, Queued<T>[]> = { promised: [], known: [], new: [] }
-  const isEmpty = () => queuedPriorities.every((priority) => queues[priority].length === 0)
+  function length(priority?: QueuedPriority): number {
+    if (priority !== undefined) return queues[priority].length
+    return queuedPriorities.reduce((sum, each) => sum + queues[each].length, 0)
+  }
   let isCheckDue = false
   let promisedInARow = 0
 
@@ -70,14 +73,13 @@ export function createRequestQueue<T>({
   }
 
   function checkLater(): void {
-    if (isCheckDue || isEmpty()) return
+    if (isCheckDue || length() === 0) return
     isCheckDue = true
     clock.after(CHECK_MS, removeOverdue)
   }
 
   return {
-    length: (priority) => queues[priority].length,
-    isEmpty,
+    length,
     push: (priority, isGone) =>
       new Promise((resolve) => {
         queues[priority].push({ sinceMs: clock.now(), isGone, resolve })
