@@ -11,12 +11,9 @@
  */
 import { OVERTAKING_MS } from '@spillway/client/passwords/load-state'
 import { createOutstandingLimit } from '@spillway/client/passwords/outstanding-limit'
-import { DEFERRED_SHARE } from '@spillway/client/queue/lanes'
+import { LINE_SHARE } from '@spillway/client/queue/lanes'
 import type { Lane, Load, PasswordClient } from '@spillway/client/queue-client'
 import { ApiError } from '../problems/errors.js'
-
-/** The share of the capacity within a ticket's life that jobs may fill: the rest is left to overtaking jobs, and a tenth of this spare. */
-const TICKETED_SHARE = 0.9 * DEFERRED_SHARE
 
 /** An admitted request. */
 export interface Admitted {
@@ -84,7 +81,7 @@ export function createAdmission(
 
   /** Throws `busy` where there is no room. A request that overtakes takes nothing of what the line may fill, but a place in Redis. */
   function refuseWithoutRoom(isOvertaking: boolean): void {
-    const budgetMs = isOvertaking ? Number.MAX_VALUE : ticketTtlMs * TICKETED_SHARE
+    const budgetMs = isOvertaking ? Number.MAX_VALUE : ticketTtlMs * LINE_SHARE
     const refused = refusalOf(load(), budgetMs)
     if (refused !== undefined) throw new ApiError('busy', refused)
   }

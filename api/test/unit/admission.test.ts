@@ -25,6 +25,8 @@ const NO_WORKERS = { workers: 0, slots: 0, jobsPerSecond: 0, linePerSecond: 5, s
 const ROOM = 360
 const CAP = 10_000
 
+const lanes: readonly Lane[] = ['known', 'held', 'deferred', 'behind']
+
 /** Nobody overtakes. */
 const LONG = { predicted: { held: 5_000, deferred: 5_000 } }
 
@@ -59,6 +61,10 @@ function scene({
         throw error
       }
       return assert.fail('was let in')
+    },
+    refuseWhenFull(queue: Partial<Load>) {
+      load = { ...WORKERS, ...queue }
+      admission.refuseWhenFull()
     },
     underway: admission.underway,
     pass(ms: number) {
@@ -132,6 +138,45 @@ test('those that come in one moment are counted before their jobs are in the que
   assert.deepEqual(admit(1_000), { lane: 'deferred', waitMs: 0 })
   for (const settled of [eleventh, ...settle]) settled()
   assert.equal(admit(8_000).lane, 'held')
+})
+
+for (const lane of lanes) {
+  test(`a ${lane} job takes room of the line before it is in the queue`, () => {
+    const { admit, refused, underway } = scene(LONG)
+    const settled = underway(lane)
+    assert.equal(refused({ waiting: ROOM - 1 })[0], 'predicted_wait')
+    settled()
+    assert.ok(admit(8_000, { waiting: ROOM - 1 }))
+  })
+}
+
+test('jobs that are not in the queue yet delay their own lane and those behind it', () => {
+  /** The lane of a request behind eleven such jobs, which are more than a second of work. */
+  const behind = (lane: Lane, isKnown = false) => {
+    const { admit, underway } = scene()
+    for (let n = 0; n < 11; n += 1) underway(lane)
+    return admit(8_000, {}, isKnown).lane
+  }
+  for (const lane of lanes) assert.equal(behind(lane, true), 'known')
+  assert.deepEqual(
+    lanes.map((lane) => behind(lane)),
+    ['deferred', 'deferred', 'held', 'held'],
+  )
+  // Thirty-one such jobs are 3.1 s.
+  for (const lane of lanes) {
+    const { admit, underway } = scene(LONG)
+    for (let n = 0; n < 31; n += 1) underway(lane)
+    assert.deepEqual(admit(8_100), { lane: 'deferred', waitMs: 8_100 })
+    assert.deepEqual(admit(8_099), { lane: 'deferred', waitMs: 0 })
+    assert.deepEqual(admit(300, {}, true), { lane: 'known', waitMs: 300 })
+  }
+})
+
+test('a full line is told from memory, and whoever overtakes it is let in', () => {
+  const full = scene(LONG)
+  assert.doesNotThrow(() => full.refuseWhenFull({ deferred: ROOM - 1 }))
+  assert.throws(() => full.refuseWhenFull({ deferred: ROOM }), { code: 'busy', reason: 'predicted_wait' })
+  assert.doesNotThrow(() => scene().refuseWhenFull({ deferred: ROOM }))
 })
 
 test('a request is held when it can be answered within its wait, and gets its ticket at once when not', () => {

@@ -2,7 +2,7 @@
 import { createOutstandingLimit, createRetryAfter } from '../passwords/outstanding-limit.js'
 import { createRefusalPace, REFUSED_AT_ONCE_MS } from '../passwords/refusal-pace.js'
 import type { Load } from '../protocol/capacity.js'
-import { DEFERRED_SHARE } from '../queue/lanes.js'
+import { LINE_SHARE } from '../queue/lanes.js'
 import type { Backend } from './open-backend.js'
 import { PasswordsError } from './passwords-error.js'
 
@@ -10,9 +10,6 @@ import { PasswordsError } from './passwords-error.js'
 const NO_WORKER_GRACE_MS = 2_000
 /** When to come back where nothing hashes: workers publish their capacity twice a second. */
 const NO_WORKER_RETRY_MS = 1_000
-
-/** As at gateways: what of the capacity within its life a line may fill. The rest is for calls that overtake, and a tenth to spare. */
-const TICKETED_SHARE = 0.9 * DEFERRED_SHARE
 
 export interface Admission {
   /** The error of a call that cannot be answered within its wait: `busy` or `no_worker`. Undefined lets it in. */
@@ -52,7 +49,7 @@ export function createCallAdmission(
 
   return {
     refusalOf: (waitMs) => refusalOf(beforeACall, waitMs),
-    ticketRefusalOf: (lifeMs) => refusalOf((load) => load, lifeMs * TICKETED_SHARE),
+    ticketRefusalOf: (lifeMs) => refusalOf((load) => load, lifeMs * LINE_SHARE),
     paced: () => new Promise(whenDue),
     late() {
       const { known, slots, jobsPerSecond, waiting, active } = backend.load()

@@ -42,6 +42,8 @@ export async function bringForward(redis: RedisConnection, prefix: string, jobId
 export const PROMOTED_BY_EACH = 2
 /** The share of the capacity that deferred jobs get at least. */
 export const DEFERRED_SHARE = PROMOTED_BY_EACH / (PROMOTED_BY_EACH + 1)
+/** The share of the capacity within a ticket's life that a line may fill: the rest is left to jobs that overtake, and a tenth of this spare. */
+export const LINE_SHARE = 0.9 * DEFERRED_SHARE
 
 /**
  * Lua: moves the first deferred jobs to the end of the held ones, as BullMQ does when a priority changes. One script, because several

@@ -30,14 +30,14 @@ test('slots and jobs per second are summed up over workers of different speed', 
 
 test('a worker that has answered no job yet counts like those that have, if there are any', () => {
   const answered = (count: number) => ({ finished: { ...entry.finished, answered: count } })
-  const one = { ...entry, slots: 1, serviceMs: 250, lineMs: 200, latencyMs: 260, ...answered(40) }
-  const added = { ...entry, slots: 3, serviceMs: 10, lineMs: 10, latencyMs: 10, ...answered(0) }
+  const one = { ...entry, slots: 2, serviceMs: 500, lineMs: 400, latencyMs: 260, ...answered(40) }
+  const added = { ...entry, slots: 6, serviceMs: 10, lineMs: 10, latencyMs: 10, ...answered(0) }
   const sumOf = (...all: (typeof entry)[]) =>
     sumCapacity(liveWorkers(Object.fromEntries(all.map((each, n) => [`worker-${n}`, JSON.stringify(each)])), now))
-  const times = { jobsPerSecond: 16, linePerSecond: 20, serviceMs: 250, latencyMs: 260 }
-  assert.deepEqual(sumOf(one, added), { workers: 2, slots: 4, ...times, unitCosts: undefined })
-  assert.equal(sumOf(one, { ...added, ...answered(1) }).jobsPerSecond, 304)
-  assert.equal(sumOf(added, added).jobsPerSecond, 600)
+  const times = { jobsPerSecond: 16, linePerSecond: 20, serviceMs: 500, latencyMs: 260 }
+  assert.deepEqual(sumOf(one, added), { workers: 2, slots: 8, ...times, unitCosts: undefined })
+  assert.equal(sumOf(one, { ...added, ...answered(1) }).jobsPerSecond, 604)
+  assert.equal(sumOf(added, added).jobsPerSecond, 1_200)
 })
 
 test('without workers there is no capacity', () => {

@@ -162,3 +162,42 @@ for (const part of ['waiting', 'deferred', 'active'] as const) {
     assert.equal(Math.round(state.expectedWaitMs({ held: 0, deferred: 60 })), 7_600)
   })
 }
+
+test('a job that was put behind the line counts as deferred', () => {
+  const { state } = scene()
+  state.reading().succeeded(depth, workers)
+  state.added('behind')
+  assert.equal(state.current().deferred, 21)
+})
+
+// How far the line has come, by the readings of the queue and the numbers that this process gave out.
+
+test("the turn is that of the first in line, and with nobody in line everybody's", () => {
+  const { state } = scene()
+  const seen = (deferred: number, first: number | undefined, last: number) => {
+    state.reading().succeeded({ ...depth, deferred }, workers, { first, last, finished: 0 })
+    const { serving, last: known } = state.line()
+    return [serving, known]
+  }
+  assert.deepEqual(state.line(), { serving: 0, last: 0, perSecond: 0 })
+  assert.deepEqual(seen(4, 3, 7), [3, 7])
+  // A job that was just added has no number yet.
+  assert.deepEqual(seen(5, undefined, 8), [3, 8])
+  assert.deepEqual(seen(0, undefined, 9), [9, 9])
+  state.numbered(12)
+  assert.equal(state.line().last, 12)
+  state.numbered(11)
+  assert.equal(state.line().last, 12)
+  // Redis lost its data, and counts from the beginning.
+  assert.deepEqual(seen(1, 1, 1), [9, 12])
+})
+
+test('the line moves at what workers do', () => {
+  const { state, pass } = scene()
+  for (let first = 0; first <= 50; first += 5, pass(1_000))
+    state.reading().succeeded(depth, workers, { first, last: 0, finished: first })
+  // Of ten jobs a second every other one was deferred.
+  assert.equal(Math.round(state.line().perSecond), 5)
+  state.reading().failed()
+  assert.equal(state.line().perSecond, 0)
+})
