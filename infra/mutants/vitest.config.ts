@@ -11,9 +11,9 @@ export default defineConfig({
   },
   test: {
     include: ['{api,worker,worker/client}/test/unit/*.test.ts'],
-    // These read pages, take seconds, or load a class both as source and as built.
+    // These read pages, or take seconds.
     exclude: [
-      '**/{settings-table,email-address,argon2,bcrypt,formats,hasher,memory-limit,recipe-goals,browser-*,paced}.test.ts',
+      '**/{settings-table,email-address,argon2,bcrypt,formats,hasher,memory-limit,recipe-goals,browser-*}.test.ts',
     ],
     // A module of CommonJS is imported as Node imports it.
     deps: { interopDefault: false },
