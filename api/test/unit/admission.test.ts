@@ -99,6 +99,12 @@ test('the cap is one that no worker lifts, and not one job goes beyond it', () =
   }
 })
 
+test('jobs of absent clients take no time of workers, and yet their places', () => {
+  const { admit, refused } = scene({ maxOutstanding: 5 })
+  assert.ok(admit(8_000, { absent: 3, waiting: 1 }))
+  assert.equal(refused({ absent: 4, waiting: 1 })[0], 'too_many_waiting')
+})
+
 test('without a worker tickets are given as far as the last ones would answer them, and refused clients retry after a minute', () => {
   const { admit, refused } = scene({
     predicted: { held: Number.POSITIVE_INFINITY, deferred: Number.POSITIVE_INFINITY },

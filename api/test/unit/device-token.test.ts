@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { parseKeyring } from '@spillway/client/queue-client'
 import { test } from 'vitest'
-import { createDeviceTokens, isSigned } from '../../src/guessing/device-token.ts'
+import { createDeviceTokens, deviceTokenOf, isSigned } from '../../src/guessing/device-token.ts'
 
 const keyring = parseKeyring(`k1:${Buffer.alloc(32, 1).toString('base64')}`)
 const devices = createDeviceTokens(keyring, { ttlS: 100, nowMs: () => 1_790_000_000_000 })
@@ -39,4 +39,25 @@ test('the id of a device ends with a code of its own, by which gateways of any v
   const random = bytes.subarray(0, 10).toString('base64url')
   const [code] = keyring.macs({ purpose: 'device-id', id: `${random}.${issuedAt}` })
   assert.deepEqual(bytes.subarray(10), code.subarray(0, 6))
+})
+
+test('a token is signed for its account, device, time and generation, by which gateways of any version read it', () => {
+  const [device, issuedAt, generation, signature] = devices.issue('ada', 'AAAAAAAA').split('.')
+  const [code] = keyring.macs({ purpose: 'device', id: JSON.stringify(['ada', device, issuedAt, generation]) })
+  assert.equal(signature, code.toString('base64url'))
+})
+
+test('a request shows its token in a header, or else in its cookie', () => {
+  const cookie = '__Host-spillway-device=a.B-_9'
+  const shown = [
+    [{}, ''],
+    [{ 'spillway-device': 'x' }, 'x'],
+    [{ 'spillway-device': 'x', cookie }, 'x'],
+    [{ 'spillway-device': '', cookie }, ''],
+    [{ cookie }, 'a.B-_9'],
+    [{ cookie: `first=1; ${cookie}; last=2` }, 'a.B-_9'],
+    [{ cookie: `x${cookie}` }, ''],
+    [{ cookie: 'a.B-_9' }, ''],
+  ] as const
+  for (const [headers, token] of shown) assert.equal(deviceTokenOf(headers), token, JSON.stringify(headers))
 })

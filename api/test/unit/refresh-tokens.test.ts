@@ -82,6 +82,13 @@ function tagsBy(...keyrings: string[]) {
   })
 }
 
+test('a tag is the beginning of a code, by which gateways of any version know it', () => {
+  const keyring = parseKeyring(`k1:${Buffer.alloc(32, 1).toString('base64')}`)
+  const token = newRefreshToken(randomUUID())
+  const [code] = keyring.macs({ purpose: 'refresh-token', id: token })
+  assert.equal(createRefreshTokenTags(keyring).tag(token), `${token}.${code.subarray(0, 16).toString('base64url')}`)
+})
+
 test('a tag is ours by every key of the keyring, and by the first key where it is made', () => {
   const [before, during, after, stranger] = tagsBy('1', '21', '2', '3')
   const token = newRefreshToken(randomUUID())

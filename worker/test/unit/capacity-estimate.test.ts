@@ -119,6 +119,8 @@ test('a burst in which everything else runs first changes the next seconds, and 
   jobs(60, 40, { share: 0.3 })
   // 14 jobs a second of 47, as was believed for half a minute.
   near(estimate.serviceMs(), 40 / 0.3, 0.25)
+  idle(100)
+  assert.ok(estimate.serviceMs() > 40 * 1.5, 'a pause is no end of it')
   assert.ok(estimate.lineMs() < 40 * 1.25, `${estimate.lineMs()} ms`)
   idle(10_000)
   assert.ok(estimate.serviceMs() < 40 * 1.25, 'idle threads do not go on getting as little as they got last')
@@ -213,4 +215,24 @@ test('a slow hash is measured once, so that a worker starts soon', async () => {
   )
   assert.equal(calls, 2)
   assert.equal(estimate.serviceMs(), 300)
+})
+
+test('quick hashes are measured four times; work beside a hash is not its own, and what is foretold of them is asked for', async () => {
+  let [wallMs, cpuMs, calls] = [0, 0, 0]
+  const estimate = await measureCapacity(
+    {
+      async decoy() {
+        calls += 1
+        wallMs += 1
+        // As of a process that is still loading: more than the time that has passed.
+        cpuMs += 3
+      },
+      times: () => ({ wallMs, cpuMs }),
+      foretell: ({ password }) => (password === '' ? 2 : undefined),
+      native: undefined,
+    },
+    1,
+  )
+  assert.equal(calls, 5)
+  assert.deepEqual([estimate.serviceMs(), estimate.foretoldMs()], [1, 2])
 })

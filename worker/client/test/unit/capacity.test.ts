@@ -5,6 +5,7 @@ import { test } from 'vitest'
 import { entry, now } from '../../../test/capacity-entry.ts'
 import {
   areForEachOther,
+  canaryKey,
   canaryOf,
   FRESH_FOR_MS,
   finishedBy,
@@ -150,6 +151,12 @@ test('keys do not fit where either side seals by a key that the other lacks', ()
     assert.equal(fit(one, other), false)
   assert.equal(areForEachOther(canary(`${a}`), ''), false)
   assert.equal(areForEachOther(canary(`${a}`), 'garbage,,'), false)
+})
+
+test('a canary is the beginning of a code, by which clients of any version know the keys of workers', () => {
+  assert.equal(canaryKey('{spillway}'), '{spillway}:canary')
+  const [code] = parseKeyring(`${a}`).macs({ purpose: 'canary', id: '{spillway}' })
+  assert.equal(canary(`${a}`), code.subarray(0, 12).toString('base64url'))
 })
 
 test('a canary holds no key, and is another one for each queue', () => {

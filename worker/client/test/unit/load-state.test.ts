@@ -151,7 +151,7 @@ test('new requests are foreseen to overtake also just above the limit, and not f
   assert.equal(waitFor60(20), 6_100)
 })
 
-for (const part of ['waiting', 'deferred', 'active'] as const) {
+for (const part of ['waiting', 'deferred', 'active', 'absent'] as const) {
   test(`jobs that come are foreseen to come on, also where they are seen as ${part}`, () => {
     const { state, pass } = scene()
     // Of ten jobs a second, two are new ones: the other eight are left to deferred jobs.

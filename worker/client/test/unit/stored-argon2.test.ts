@@ -1,7 +1,7 @@
 // Stored hashes of argon2 as packages write them: one parser for worker, import and drop-ins.
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
-import { isBelow, isOf, parseArgon2 } from '../../src/protocol/stored-hash.ts'
+import { ASK_OLD_SYSTEM, isBelow, isOf, parseArgon2 } from '../../src/protocol/stored-hash.ts'
 
 const salt = 'pyjCAFVnz8LtrvIlxaMwig'
 const digest = 'TmqxfXMObdDUDPEfhFZ5C8IcUJiSPl5uuJyJUH2yVNY'
@@ -24,7 +24,8 @@ test('parameters are read in any order, and say the same', () => {
 test('without a version it is the first one; with data it is below any policy, and of no other', () => {
   assert.equal(parseArgon2(stored('m=256,t=2,p=1', ''))?.version, 16)
   const withData = stored('m=256,p=1,t=2,data=dGVuYW50IDc')
-  assert.deepEqual(parseArgon2(withData)?.associatedData, Buffer.from('tenant 7'))
+  for (const text of [withData, `${withData.replace('IDc', 'IDc=')}`, stored('data=dGVuYW50IDc,m=256,p=1,t=2')])
+    assert.deepEqual(parseArgon2(text)?.associatedData, Buffer.from('tenant 7'), text)
   assert.equal(isBelow(withData, policy), true)
   assert.equal(isOf(withData, policy), false)
 })
@@ -43,9 +44,20 @@ test('padding is read, and nothing that no encoder writes', () => {
     ...['m=256,t=2', 'm=256,t=2,p=1,p=1', 'm=256,t=2,p=1,x=1', 'm=0256,t=2,p=1', 'm=+256,t=2,p=1', 'm=256,t=0,p=1'].map(
       (parameters) => stored(parameters),
     ),
+    ...['xm=256,t=2,p=1', 'm=256x,t=2,p=1', 'm=256,t=2,p=1\nx'].map((parameters) => stored(parameters)),
     ...['m=256,t=2,p=1,data=dGVuYW50IDd', 'm=256,t=2,p=1,data=', 'm=256,t=2,p=1,'].map((parameters) =>
       stored(parameters),
     ),
   ]
   for (const text of wrong) assert.equal(parseArgon2(text), undefined, text)
+})
+
+test('a digest has four bytes or more', () => {
+  const ofDigest = (text: string) => parseArgon2(`$argon2id$v=19$m=256,t=2,p=1$${salt}$${text}`)
+  assert.deepEqual(ofDigest('AAAAAA')?.digest, Buffer.alloc(4))
+  assert.equal(ofDigest('AAAA'), undefined)
+})
+
+test('what stands in databases in the place of a hash is never another text', () => {
+  assert.equal(ASK_OLD_SYSTEM, '$ask-old-system$')
 })
