@@ -2,6 +2,7 @@
 import { runCommand, runWithKeeper } from '@spillway/local/processes/command'
 import { parseCommandLine, UserError, whole } from '@spillway/local/processes/command-line'
 import type { Keeper } from '@spillway/local/processes/keeper'
+import { buildEngine } from '@spillway/local/start/build'
 import { pickNamed } from '../src/options.ts'
 import { keepFindings, type Row, table } from './record.ts'
 import { Findings, type Scenario } from './scenario.ts'
@@ -59,6 +60,8 @@ async function runOne(scenario: Scenario, stage: Stage): Promise<Findings> {
 
 /** Runs all until the keeper is closed. The exit code is 1 when a promise was broken. */
 async function chaos(keeper: Keeper, { scenarios, record }: ChaosOptions): Promise<void> {
+  // Real hashes are those of the native engine where it can be built.
+  await buildEngine(keeper, console.log)
   console.log('Starting PostgreSQL ...')
   const stages = [await openStage(keeper, console.log)]
   const rows: Row[] = []
