@@ -34,8 +34,8 @@ const OVERLOAD_WAIT_MS = 100
 const OVERLOAD_QUEUE = 16
 
 /**
- * The most requests that begin in a turn of the event loop; the others are queued for the next ones. Without a limit all that had been read
- * began together. Turns took 120 ms, in a burst seconds, and for so long no probe was answered.
+ * The most requests that begin in a turn of the event loop in an overload. Without a limit all that had been read began together. Turns took
+ * 120 ms, and for so long no probe was answered; with 32 connections accepted a turn, some waited for seconds.
  */
 const BEGUN_A_TURN = 32
 
@@ -75,22 +75,18 @@ export function createLoadShedder(connections: number, clock: Clock = systemCloc
   const leastInHand = PER_CONNECTION * connections
   const throughput = createThroughput(clock.now())
   const queue = createRequestQueue<Work>({ clock, longestWaitMs, mayBeginPromised, overdue: () => overload.refused() })
-  const overload = createOverload({ clock, hasQueue: () => queue.length() > ready(), turnEnded })
+  const overload = createOverload({ clock, hasQueue: () => !queue.isEmpty(), turnEnded })
   let inHand = 0
   let turn = 0
   let begunInTurn = 0
   const promisedShare = createPromisedShare(clock.now(), throughput.perMs)
   let isRefillDue = false
 
-  /** How many more requests may be in hand. */
-  function room(): number {
+  function hasRoom(): boolean {
+    if (begunInTurn >= BEGUN_A_TURN && overload.isOverloaded()) return false
     const least = overload.isOverloaded() ? leastInHand : Math.max(leastInHand, IN_HAND)
-    return Math.max(0, Math.max(least, throughput.perMs() * IN_HAND_MS) - inHand)
+    return inHand < Math.max(least, throughput.perMs() * IN_HAND_MS)
   }
-  const hasRoom = () => begunInTurn < BEGUN_A_TURN && room() > 0
-  /** How many queued requests only wait for their turn of the event loop. In an overload all of them wait. */
-  const ready = () => (overload.isOverloaded() ? 0 : room())
-
   function mayBeginPromised(): boolean {
     return promisedShare.hasLeft() || !overload.isOverloaded()
   }
@@ -104,7 +100,7 @@ export function createLoadShedder(connections: number, clock: Clock = systemCloc
     promisedShare.refill(clock.now())
     queue.beginWhile(hasRoom, newWork)
     // The others begin in the next turn, in which perhaps nothing is read.
-    if (begunInTurn >= BEGUN_A_TURN && queue.length() > 0) overload.requestRead()
+    if (begunInTurn >= BEGUN_A_TURN && !queue.isEmpty()) overload.requestRead()
     if (isRefillDue || queue.length('promised') === 0 || !hasRoom()) return
     isRefillDue = true
     clock.after(REFILL_MS, () => {
@@ -115,13 +111,12 @@ export function createLoadShedder(connections: number, clock: Clock = systemCloc
   const isShort = (priority: QueuedPriority) => priority === 'new' && overload.isOverloaded()
 
   function longestWaitMs(priority: QueuedPriority): number {
-    if (isShort(priority)) return OVERLOAD_WAIT_MS + CHECK_MS
-    return ready() > 0 ? BURST_WAIT_MS + IN_HAND_MS : BURST_WAIT_MS
+    return isShort(priority) ? OVERLOAD_WAIT_MS + CHECK_MS : BURST_WAIT_MS
   }
 
   function isFull(priority: QueuedPriority): boolean {
     const [leastLength, waitMs] = isShort(priority) ? [OVERLOAD_QUEUE, OVERLOAD_WAIT_MS] : [BURST_QUEUE, BURST_WAIT_MS]
-    return queue.length(priority) >= ready() + Math.max(leastLength, throughput.perMs() * waitMs)
+    return queue.length(priority) >= Math.max(leastLength, throughput.perMs() * waitMs)
   }
 
   function newWork(priority: QueuedPriority, queuedMs: number): Work {
@@ -173,7 +168,7 @@ export function createLoadShedder(connections: number, clock: Clock = systemCloc
       if (!mayBegin && hasRoom()) overload.heldBack()
       return queue.push(priority, isGone)
     },
-    isBehind: () => queue.length() > 0 || overload.isOverloaded() || overload.isRefusing(),
+    isBehind: () => !queue.isEmpty() || overload.isOverloaded() || overload.isRefusing(),
     isShedding: overload.isRefusing,
     perSecond: () => throughput.perMs() * 1_000,
     inHand: () => inHand,

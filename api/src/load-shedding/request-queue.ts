@@ -22,8 +22,8 @@ export interface Queued<T> {
 }
 
 export interface RequestQueue<T> {
-  /** Of one priority; without one, of all. */
-  length(priority?: QueuedPriority): number
+  length(priority: QueuedPriority): number
+  isEmpty(): boolean
   push(priority: QueuedPriority, isGone: () => boolean): Promise<T | undefined>
   /** Begins the next requests while there is room. */
   beginWhile(hasRoom: () => boolean, begin: (priority: QueuedPriority, queuedMs: number) => T): void
@@ -45,10 +45,7 @@ export function createRequestQueue<T>({
   overdue,
 }: RequestQueueOptions): RequestQueue<T> {
   const queues: Record<QueuedPriority, Queued<T>[]> = { promised: [], known: [], new: [] }
-  function length(priority?: QueuedPriority): number {
-    if (priority !== undefined) return queues[priority].length
-    return queuedPriorities.reduce((sum, each) => sum + queues[each].length, 0)
-  }
+  const isEmpty = () => queuedPriorities.every((priority) => queues[priority].length === 0)
   let isCheckDue = false
   let promisedInARow = 0
 
@@ -73,13 +70,14 @@ export function createRequestQueue<T>({
   }
 
   function checkLater(): void {
-    if (isCheckDue || length() === 0) return
+    if (isCheckDue || isEmpty()) return
     isCheckDue = true
     clock.after(CHECK_MS, removeOverdue)
   }
 
   return {
-    length,
+    length: (priority) => queues[priority].length,
+    isEmpty,
     push: (priority, isGone) =>
       new Promise((resolve) => {
         queues[priority].push({ sinceMs: clock.now(), isGone, resolve })
