@@ -1,6 +1,6 @@
-// The command `pnpm mutants`: Stryker makes one small mistake at a time in the modules that need no server, and runs their unit tests. They
-// run once without it before, because it passes over a file that cannot be loaded. It fails below the score of `break`. The report names each
-// mistake that was not noticed: .spillway/mutants/report.html
+// The command `pnpm mutants`: Stryker makes one small mistake at a time in the modules that need no server, and runs their unit tests. The
+// tests run once without mistakes before it, because Stryker ignores files that fail to load. It fails below the score of `break`. The report
+// names each mistake that was not noticed: .spillway/mutants/report.html
 // @ts-check
 
 /** Modules whose unit tests cover every line, by folder. */

@@ -15,9 +15,9 @@ export default defineConfig({
     exclude: [
       '**/{settings-table,email-address,argon2,bcrypt,formats,hasher,memory-limit,recipe-goals,browser-*}.test.ts',
     ],
-    // A module of CommonJS is imported as Node imports it.
+    // A CommonJS module keeps its `default`, as in Node.
     deps: { interopDefault: false },
-    // Modules are loaded once for all files, which is most of the time otherwise.
+    // All files share their modules: loading them for each file took most of the time.
     isolate: false,
     restoreMocks: true,
     testTimeout: 60_000,

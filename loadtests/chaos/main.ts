@@ -60,7 +60,7 @@ async function runOne(scenario: Scenario, stage: Stage): Promise<Findings> {
 
 /** Runs all until the keeper is closed. The exit code is 1 when a promise was broken. */
 async function chaos(keeper: Keeper, { scenarios, record }: ChaosOptions): Promise<void> {
-  // Real hashes are those of the native engine where it can be built.
+  // Scenarios with real hashes measure the native engine where cargo can build it.
   await buildEngine(keeper, console.log)
   console.log('Starting PostgreSQL ...')
   const stages = [await openStage(keeper, console.log)]

@@ -103,7 +103,7 @@ export async function underFault(system: System, options: UnderFault): Promise<F
     mendedAtMs = performance.now()
     await sleep(afterMs)
   } finally {
-    // A fault that fails leaves no visits beside the next scenario.
+    // The traffic ends even when the fault throws: it must not run beside the next scenario.
     visits = await traffic.stop()
   }
 

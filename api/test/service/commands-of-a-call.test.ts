@@ -63,6 +63,8 @@ let ticket = ''
 async function newTicket(): Promise<void> {
   ticket = String(expect(202, await login(url, account, respondAsync)).ticket)
 }
+/** What a call needs anew for each attempt: a ticket can be redeemed once. */
+const preparations: Record<string, () => Promise<void>> = { 'its redeeming': newTicket }
 
 const page = readFileSync(new URL('../../../infra/sizing/REDIS.md', import.meta.url), 'utf8')
 const listed = new Map(
@@ -78,11 +80,8 @@ for (const [name, call] of Object.entries(calls)) {
     let attempts = 0
     // On a busy machine a gateway asks for a verdict that is late: the call is made again then.
     const counted = await until(async () => {
-      // A ticket can be redeemed once.
-      if (attempts > 0 && call === calls['its redeeming']) {
-        await newTicket()
-        await sleep(QUIET_MS)
-      }
+      await preparations[name]?.()
+      await sleep(QUIET_MS)
       const from = monitor.commands.length
       const before = statements.count()
       const made = () => commandsSince(from)

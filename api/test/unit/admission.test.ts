@@ -1,5 +1,6 @@
 // The bounds and the arithmetic of admission: who is held, who gets a ticket at once, who is told to come back, and when.
 import assert from 'node:assert/strict'
+import { lanes } from '@spillway/client/protocol/job'
 import type { Lane, Load } from '@spillway/client/queue-client'
 import { test } from 'vitest'
 import { ApiError } from '../../src/problems/errors.ts'
@@ -24,8 +25,6 @@ const WORKERS: Load = {
 const NO_WORKERS = { workers: 0, slots: 0, jobsPerSecond: 0, linePerSecond: 5, serviceMs: 0, latencyMs: 0 }
 const ROOM = 360
 const CAP = 10_000
-
-const lanes: readonly Lane[] = ['known', 'held', 'deferred', 'behind']
 
 /** Nobody overtakes. */
 const LONG = { predicted: { held: 5_000, deferred: 5_000 } }
@@ -99,7 +98,7 @@ test('the cap is one that no worker lifts, and not one job goes beyond it', () =
   }
 })
 
-test('jobs of absent clients take no time of workers, and yet their places', () => {
+test('jobs of absent clients keep their places in Redis', () => {
   const { admit, refused } = scene({ maxOutstanding: 5 })
   assert.ok(admit(8_000, { absent: 3, waiting: 1 }))
   assert.equal(refused({ absent: 4, waiting: 1 })[0], 'too_many_waiting')
@@ -147,7 +146,7 @@ test('those that come in one moment are counted before their jobs are in the que
 })
 
 for (const lane of lanes) {
-  test(`a ${lane} job takes room of the line before it is in the queue`, () => {
+  test(`a ${lane} job counts as outstanding before it is in the queue`, () => {
     const { admit, refused, underway } = scene(LONG)
     const settled = underway(lane)
     assert.equal(refused({ waiting: ROOM - 1 })[0], 'predicted_wait')
@@ -178,7 +177,7 @@ test('jobs that are not in the queue yet delay their own lane and those behind i
   }
 })
 
-test('a full line is told from memory, and whoever overtakes it is let in', () => {
+test('a request is refused from memory when the line is full, unless it overtakes', () => {
   const full = scene(LONG)
   assert.doesNotThrow(() => full.refuseWhenFull({ deferred: ROOM - 1 }))
   assert.throws(() => full.refuseWhenFull({ deferred: ROOM }), { code: 'busy', reason: 'predicted_wait' })

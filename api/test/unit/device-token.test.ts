@@ -41,7 +41,7 @@ test('the id of a device ends with a code of its own, by which gateways of any v
   assert.deepEqual(bytes.subarray(10), code.subarray(0, 6))
 })
 
-test('a token is signed for its account, device, time and generation, by which gateways of any version read it', () => {
+test('the signature of a token covers its account, device, time and generation', () => {
   const [device, issuedAt, generation, signature] = devices.issue('ada', 'AAAAAAAA').split('.')
   const [code] = keyring.macs({ purpose: 'device', id: JSON.stringify(['ada', device, issuedAt, generation]) })
   assert.equal(signature, code.toString('base64url'))

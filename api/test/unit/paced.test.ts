@@ -30,8 +30,8 @@ const ask = async (path: string) => (await app.inject(path)).statusCode
 // Otherwise the plugin takes it for one that closes.
 await app.listen({ port: 0 })
 
-/** Beyond the hundred of each kind that are answered at once, and few enough that the gateway takes them all. */
-const MANY = 500
+/** Beyond the hundred of each kind that are answered at once. */
+const MANY = 1_000
 
 /** Sends many, and returns how many were answered when one of the other path was. */
 async function answeredBefore(path: string, other: string): Promise<number> {

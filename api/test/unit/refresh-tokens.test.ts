@@ -82,7 +82,7 @@ function tagsBy(...keyrings: string[]) {
   })
 }
 
-test('a tag is the beginning of a code, by which gateways of any version know it', () => {
+test('a tag is the first 16 bytes of a keyed code', () => {
   const keyring = parseKeyring(`k1:${Buffer.alloc(32, 1).toString('base64')}`)
   const token = newRefreshToken(randomUUID())
   const [code] = keyring.macs({ purpose: 'refresh-token', id: token })

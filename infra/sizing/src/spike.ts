@@ -33,7 +33,7 @@ export const DEFAULT_LIMITS: GatewayLimits = {
   maxOutstanding: MAX_OUTSTANDING.default,
 }
 
-/** A gateway's in the chart, where a line must last until added workers hash. */
+/** The limits of a gateway in the chart: its line must last until added workers hash. */
 export const CHART_LIMITS: GatewayLimits = { ...DEFAULT_LIMITS, ticketTtlMs: 600_000 }
 
 export interface SpikeCost {

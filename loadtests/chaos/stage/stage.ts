@@ -1,5 +1,5 @@
-// The stage of a lane: a PostgreSQL server with accounts, and a Redis program. Each scenario or family of scenarios starts Redis servers,
-// gateways and workers on it.
+// A stage holds a PostgreSQL server with accounts, and a Redis program. Each lane of scenarios has one. Every scenario, or family of
+// scenarios, starts its Redis servers, gateways and workers there.
 import { mkdtempSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Keeper } from '@spillway/local/processes/keeper'

@@ -323,6 +323,7 @@ test.concurrent('a lost job whose wait ends while it is added again stays, for i
   const unanswered = assert.rejects(answer({ waitMs: 60_000, signal: waiting.signal }))
   // The wait ends before the client hears that the job was added.
   proxy.delayMs = 300
+  // The loss is repeated when the client heard first.
   let heard: number
   do {
     heard = counted.addedAgain

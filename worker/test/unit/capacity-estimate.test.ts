@@ -120,7 +120,7 @@ test('a burst in which everything else runs first changes the next seconds, and 
   // 14 jobs a second of 47, as was believed for half a minute.
   near(estimate.serviceMs(), 40 / 0.3, 0.25)
   idle(100)
-  assert.ok(estimate.serviceMs() > 40 * 1.5, 'a pause is no end of it')
+  assert.ok(estimate.serviceMs() > 40 * 1.5, 'a short pause does not end the burst')
   assert.ok(estimate.lineMs() < 40 * 1.25, `${estimate.lineMs()} ms`)
   idle(10_000)
   assert.ok(estimate.serviceMs() < 40 * 1.25, 'idle threads do not go on getting as little as they got last')
@@ -217,14 +217,14 @@ test('a slow hash is measured once, so that a worker starts soon', async () => {
   assert.equal(estimate.serviceMs(), 300)
 })
 
-test('quick hashes are measured four times; work beside a hash is not its own, and what is foretold of them is asked for', async () => {
+test('a worker measures quick hashes four times, at no more than the elapsed time, and takes the foretold time from the engine', async () => {
   let [wallMs, cpuMs, calls] = [0, 0, 0]
   const estimate = await measureCapacity(
     {
       async decoy() {
         calls += 1
         wallMs += 1
-        // As of a process that is still loading: more than the time that has passed.
+        // A process that is still loading takes more processor time than the elapsed time.
         cpuMs += 3
       },
       times: () => ({ wallMs, cpuMs }),

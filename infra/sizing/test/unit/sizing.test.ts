@@ -102,7 +102,7 @@ test('an argument that cannot be read is refused with what it should be', () => 
   assert.throws(() => demandBy('--logins', '5'), /--logins/)
 })
 
-test('the limits of a spike are those that the chart sets', async () => {
+test('the model of a spike uses the limits of the chart', async () => {
   const values = await readFile(new URL('../../../helm/spillway/values.yaml', import.meta.url), 'utf8')
   const [loginWaitMs, ticketTtlMs, maxOutstanding] = ['loginWaitMs', 'ticketTtlMs', 'maxOutstanding'].map((name) =>
     Number(new RegExp(`^  ${name}: (\\d+)$`, 'm').exec(values)?.[1]),

@@ -153,7 +153,7 @@ test('keys do not fit where either side seals by a key that the other lacks', ()
   assert.equal(areForEachOther(canary(`${a}`), 'garbage,,'), false)
 })
 
-test('a canary is the beginning of a code, by which clients of any version know the keys of workers', () => {
+test('a canary holds the first 12 bytes of a keyed code for each key', () => {
   assert.equal(canaryKey('{spillway}'), '{spillway}:canary')
   const [code] = parseKeyring(`${a}`).macs({ purpose: 'canary', id: '{spillway}' })
   assert.equal(canary(`${a}`), code.subarray(0, 12).toString('base64url'))

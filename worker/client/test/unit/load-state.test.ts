@@ -170,9 +170,9 @@ test('a job that was put behind the line counts as deferred', () => {
   assert.equal(state.current().deferred, 21)
 })
 
-// How far the line has come, by the readings of the queue and the numbers that this process gave out.
+// The progress of the line, from readings of the queue and from numbers that this process gave out.
 
-test("the turn is that of the first in line, and with nobody in line everybody's", () => {
+test('the line serves the number of its first job, and the last number when no job is deferred', () => {
   const { state } = scene()
   const seen = (deferred: number, first: number | undefined, last: number) => {
     state.reading().succeeded({ ...depth, deferred }, workers, { first, last, finished: 0 })
@@ -192,7 +192,7 @@ test("the turn is that of the first in line, and with nobody in line everybody's
   assert.deepEqual(seen(1, 1, 1), [9, 12])
 })
 
-test('the line moves at what workers do', () => {
+test('the rate of the line is the share of the capacity that deferred jobs get, and 0 without workers', () => {
   const { state, pass } = scene()
   for (let first = 0; first <= 50; first += 5, pass(1_000))
     state.reading().succeeded(depth, workers, { first, last: 0, finished: first })
