@@ -12,7 +12,7 @@ import { openStage, type Stage } from './stage/stage.ts'
 
 const help = `pnpm chaos [name ...] [--list] [--record] [--soak [--minutes N]]
 
-Breaks what can break, under load and with real processes, and checks what is promised for it. Without a name: everything.
+Breaks what can break, under load and with real processes, and checks what is promised. Without a name: everything.
 
   name          only this scenario, or all whose names begin like this
   --soak        instead: a long run at 80 % of capacity with a worker killed each minute
@@ -55,6 +55,9 @@ async function runOne(scenario: Scenario, stage: Stage): Promise<Findings> {
     const findings = new Findings()
     findings.broken.push(error instanceof Error ? error.message : String(error))
     return findings
+  } finally {
+    await Promise.all([...stage.endings].map((end) => end()))
+    stage.endings.clear()
   }
 }
 

@@ -128,16 +128,22 @@ export async function isOk(url: string, path: string, headers: Record<string, st
 
 /**
  * Asks for all of these from now on, and for the root of a server that does nothing else, on the gateway's processor: its latency is the
- * machine's own delay, and the generator's. The returned function ends that.
+ * machine's own delay, and the generator's. The returned function ends that; so does the end of the scenario.
  */
-export async function watchNeighbours(keeper: Keeper, requests: Requests) {
+export async function watchNeighbours({ keeper, endings }: Stage, requests: Requests) {
   const bare = await startBareServer(keeper)
   const machine = startProbe(PER_SECOND, () => isOk(bare.url, ''))
   const probes = Object.entries(requests).map(([path, send]) => ({ path, probe: startProbe(PER_SECOND, send) }))
-  return async () => {
+  async function end() {
     const ends = probes.map(async ({ path, probe }) => ({ path, ...(await probe.stop()) }))
-    const [machineEnd, watched] = await Promise.all([machine.stop(), Promise.all(ends)])
+    const both = await Promise.all([machine.stop(), Promise.all(ends)])
     await bare.close()
+    return both
+  }
+  endings.add(end)
+  return async () => {
+    const [machineEnd, watched] = await end()
+    endings.delete(end)
     const machineMs = machineEnd.latency.atMs(99)
     return {
       /** The p99 of the server that does nothing. */

@@ -98,7 +98,7 @@ export const crowdScenario: Scenario = {
   alone: true,
   run: onOwnRedis(size, async (system, stage) => {
     const { url = '' } = system.gateways[0] ?? {}
-    const watched = await watchNeighbours(stage.keeper, { '/healthz': () => isOk(url, '/healthz') })
+    const watched = await watchNeighbours(stage, { '/healthz': () => isOk(url, '/healthz') })
     const tokens = await tokensOf(system)
     const { opsUrl = '' } = system.workers[0] ?? {}
     const hashed = () => readMetric(opsUrl, 'spillway_jobs_total', 'outcome="hashed"')

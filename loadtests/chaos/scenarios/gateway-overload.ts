@@ -43,7 +43,7 @@ const FRESH_LOGINS = 40
 /** Offers logins to a gateway, and looks at it afterwards. */
 async function openOffers({ system, url, stage }: { system: System; url: string; stage: Stage }) {
   const idleMs = await slowestLogin(system, FRESH_LOGINS)
-  const watched = await watchNeighbours(stage.keeper, { '/healthz': () => isOk(url, '/healthz') })
+  const watched = await watchNeighbours(stage, { '/healthz': () => isOk(url, '/healthz') })
   const findings = new Findings()
   return {
     findings,

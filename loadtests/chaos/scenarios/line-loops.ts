@@ -66,7 +66,7 @@ const lineLoops: Scenario = {
     const findings = new Findings()
     const { callers, ...span } = POLITE
     const polite = () => loginsOf(line.people(), callers, span)
-    const watched = await watchNeighbours(line.stage.keeper, { '/healthz': () => isOk(line.url, '/healthz') })
+    const watched = await watchNeighbours(line.stage, { '/healthz': () => isOk(line.url, '/healthz') })
     const before = await polite()
     const rates: Rate[] = []
     for (const loops of LOOPS) {
@@ -102,7 +102,7 @@ const lineLoopsBeside: Scenario = {
       run: (rate: (load: Load) => ReturnType<typeof loop>) => Promise<T>,
     ) {
       const running = await startRival(name, { cores, algorithm: 'bcrypt', services })
-      const watched = await watchNeighbours(stage.keeper, { '/healthz': () => isOk(running.url, '/healthz') })
+      const watched = await watchNeighbours(stage, { '/healthz': () => isOk(running.url, '/healthz') })
       try {
         return await run((load) => loop(stage, { url: running.url, sends, ...load }, findings, generatorCores))
       } finally {

@@ -181,7 +181,7 @@ const lineSpike: Scenario = {
   alone: true,
   run: onDearLine(async (line) => {
     const findings = new Findings()
-    const watched = await watchNeighbours(line.stage.keeper, { '/healthz': () => isOk(line.url, '/healthz') })
+    const watched = await watchNeighbours(line.stage, { '/healthz': () => isOk(line.url, '/healthz') })
     let capacity = await line.capacity()
     for (const each of SPIKES) capacity = await spike(line, findings, capacity, each)
     const neighbours = await watched()
@@ -196,7 +196,7 @@ const lineLeft: Scenario = {
   promise: `When half of a spike of ${LEFT.times} times capacity leaves, the others get ${GOODPUT_SHARE} of the capacity; at most ${percent(FOR_NOBODY_SHARE)} of the hashes are for clients who left.`,
   alone: true,
   run: onDearLine(async (line) => {
-    const watched = await watchNeighbours(line.stage.keeper, { '/healthz': () => isOk(line.url, '/healthz') })
+    const watched = await watchNeighbours(line.stage, { '/healthz': () => isOk(line.url, '/healthz') })
     const before = await line.capacity()
     const hashedBefore = await line.hashed()
     const leave = new AbortController()

@@ -93,7 +93,7 @@ const overload: Scenario = {
     const { url = '' } = system.gateways[0] ?? {}
     await warmUp(system)
     const idleMs = await slowestLogin(system, FRESH_LOGINS)
-    const watched = await watchNeighbours(stage.keeper, await neighboursOf(url, system.login(4_500)))
+    const watched = await watchNeighbours(stage, await neighboursOf(url, system.login(4_500)))
     const results: StepResult[] = []
     for (const step of STEPS) results.push(await runStep(system, step))
     const neighbours = await watched()

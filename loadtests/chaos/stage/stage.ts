@@ -29,6 +29,8 @@ export async function openStage(keeper: Keeper, say: (sentence: string) => void)
     keeper,
     /** What ends before the stage's own services do. */
     closers,
+    /** What ends with the scenario that runs, also when the scenario throws: it must not run beside the next one. */
+    endings: new Set<() => Promise<unknown>>(),
     search,
     postgres: { ...services.postgres, url },
     accounts: createAccounts(url),
