@@ -89,7 +89,7 @@ function readPrivateKey(encoded: string): KeyObject | undefined {
 function algorithmOf({ asymmetricKeyType: type, asymmetricKeyDetails }: KeyObject): Algorithm | undefined {
   const { namedCurve, modulusLength = 0 } = asymmetricKeyDetails ?? {}
   if (type === 'ed25519') return 'EdDSA'
-  if (type === 'ec' && namedCurve === 'prime256v1') return 'ES256'
+  if (namedCurve === 'prime256v1') return 'ES256'
   if (type === 'rsa' && modulusLength >= RSA_MIN_BITS) return 'RS256'
   return undefined
 }

@@ -16,7 +16,7 @@ test('a token is read whole: with anything before or after it, it is none', () =
   }
 })
 
-test('no two devices are the same, and the id of one is that of its token', () => {
+test('no two devices are the same, and the id of a device is the id in its token', () => {
   const tokens = Array.from({ length: 100 }, () => devices.issue('ada', 'AAAAAAAA'))
   const ids = tokens.map((token) => devices.read('ada', token)?.id)
   assert.deepEqual(

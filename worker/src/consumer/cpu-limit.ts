@@ -40,7 +40,7 @@ function positiveInteger(text: string | undefined): number | undefined {
 function cgroupCores({ read }: CpuLimitSources): number {
   const attempt = (path: string) => {
     try {
-      return read(path).trim()
+      return read(path)
     } catch {
       return undefined
     }

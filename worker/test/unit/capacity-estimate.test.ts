@@ -126,6 +126,18 @@ test('a burst in which everything else runs first changes the next seconds, and 
   assert.ok(estimate.serviceMs() < 40 * 1.25, 'idle threads do not go on getting as little as they got last')
 })
 
+test('estimates remember as much elapsed time of each thread, however many threads there are', () => {
+  const estimates = [1, 4].map((slots) => {
+    const { estimate, jobs } = scene({ slots })
+    jobs(400 * slots, 40)
+    jobs(20 * slots, 40, { share: 0.3 })
+    return [estimate.serviceMs(), estimate.lineMs()]
+  })
+  const [[one = 0, oneLine = 0] = [], [four = 0, fourLine = 0] = []] = estimates
+  near(four, one, 0.02)
+  near(fourLine, oneLine, 0.02)
+})
+
 test('a share of a core that lasts is believed by both', () => {
   const { estimate, jobs } = scene({ slots: 2 })
   jobs(3_000, 20, { share: 0.5 })

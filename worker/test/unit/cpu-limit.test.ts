@@ -98,6 +98,7 @@ test('cgroup v1: the groups of other controllers are no limit, though the cpu co
 })
 
 test('files that make no sense are no limit', () => {
+  assert.equal(slots({ '/proc/self/cgroup': '0::\n0::relative\n' }), 16)
   assert.equal(slots({ ...container, '/sys/fs/cgroup/cpu.max': '' }), 16)
   assert.equal(slots({ ...container, '/sys/fs/cgroup/cpu.max': '0 100000' }), 16)
   assert.equal(slots({ ...container, '/sys/fs/cgroup/cpu.max': '100000 0' }), 16)

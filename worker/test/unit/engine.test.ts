@@ -80,3 +80,10 @@ test('no engine is asked after one that answered', async () => {
   const second = engine('second', async () => assert.fail('asked'))
   assert.equal(await verifyByFirst(working(await engine('first')(), await second()), 'other', '#known'), false)
 })
+
+test('an engine that does not take the hash is not asked', async () => {
+  const first = engine('first', async () => assert.fail('asked'))
+  const engines = working(await first(), await engine('second')())
+  const takes = ({ name }: Engine) => name === 'second'
+  assert.equal(await verifyByFirst(engines, 'known', '#known', { takes }), true)
+})

@@ -33,7 +33,7 @@ test('while jobs wait, each slot has two batches in hand: one in work and one be
   }
 })
 
-test('the width of a batch is that of the hashes that there are', () => {
+test('the width of a batch is the number of waiting hashes', () => {
   let width = 2
   const { limit, queueRead, taken } = createJobsInHand({ slots: 1, batchWidth: () => width, batchMs: () => 50 })
   queueRead(1)

@@ -101,7 +101,6 @@ export function createLoadState(now: () => number = () => performance.now()): Lo
     predictedWaitMs: (lane) => predictWaitMs(current(), lane),
     expectedWaitMs({ held, deferred }) {
       const { jobsPerSecond, latencyMs } = load
-      if (jobsPerSecond === 0) return Number.POSITIVE_INFINITY
       return Math.max(latencyMs, ((held + 1 + deferred / shareOfDeferred()) * 1_000) / jobsPerSecond)
     },
     line: () => ({ ...progressOfLine.current(), perSecond: load.jobsPerSecond * shareOfDeferred() }),
@@ -151,7 +150,7 @@ export function jobsAhead({ waiting, deferred, active, aheadOfKnown }: Load, lan
 /** Milliseconds until a job added to this lane would be answered; Infinity when no worker is alive. */
 export function predictWaitMs(load: Load, lane: Lane): number {
   const { jobsPerSecond, latencyMs } = load
-  if (jobsPerSecond === 0) return Number.POSITIVE_INFINITY
+  // Infinity without a capacity.
   return Math.max(latencyMs, ((jobsAhead(load, lane) + 1) * 1_000) / jobsPerSecond)
 }
 

@@ -113,7 +113,7 @@ export function sumCapacity(workers: ReadonlyMap<string, WorkerCapacity>): Total
   const live = [...workers.values()]
   const measured = live.filter(({ finished }) => finished.answered > 0)
   const sum = sumAsTold(live)
-  if (measured.length === 0 || measured.length === live.length) return sum
+  if (measured.length === 0) return sum
   const { slots, jobsPerSecond, linePerSecond, serviceMs, latencyMs, unitCosts } = sumAsTold(measured)
   const more = sum.slots / slots
   return {

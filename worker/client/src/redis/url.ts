@@ -92,7 +92,7 @@ function parseHost(entry: string, defaultPort: number): HostPort {
   const [, host, port] = /^\s*(\[[\da-f:.]+\]|[\w.-]+)(?::(\d{1,5}))?\s*$/i.exec(entry) ?? []
   if (host === undefined || Number(port ?? 1) < 1 || Number(port ?? 1) > 65_535)
     throw new Error('REDIS_URL must name hosts as host or host:port, with / : @ of a password written as %2F %3A %40')
-  return { host: host.replace(/^\[|\]$/g, ''), port: port === undefined ? defaultPort : Number(port) }
+  return { host: host.replace(/[[\]]/g, ''), port: port === undefined ? defaultPort : Number(port) }
 }
 
 function credentials(username?: string, password?: string): Credentials {

@@ -85,6 +85,13 @@ test('as soon as new requests are held, what they will take is foreseen: a third
   assert.equal(foreseen(), 2 / 3)
 })
 
+test('a line that moves faster than its workers can do, because some have left it, is not held to what is foreseen', () => {
+  const { measured, foreseen, run } = scene()
+  run({ leaving: 200, capacity: 100, coming: 30 })
+  assertWithin(measured(), 1.8, 2)
+  assert.equal(foreseen(), measured())
+})
+
 test('where nothing comes, nothing is overtaken', () => {
   const { measured, foreseen, run } = scene()
   run({ leaving: 90, capacity: 100 })

@@ -32,6 +32,13 @@ test('what the last workers could do is counted on when they are late, and half 
   assert.equal(line.current(), 300)
 })
 
+test('workers that are known are counted on as they are, however long the next reading takes', () => {
+  const { line, pass } = scene()
+  line.observe(400)
+  pass(60_000)
+  assert.equal(line.current(), 400)
+})
+
 test('after long it is no more than before any worker was known, and never more than the last ones did', () => {
   for (const last of [5, 400]) {
     const { line, pass } = scene()

@@ -140,6 +140,7 @@ test('an invalid Redis URL is refused in one sentence that names the variable an
     'redis+sentinel://ann:hush@cache/main?sentinelPass=hush',
     'redis+sentinel://ann:hush@cache/main?sentinelPassword=hush%',
     'redis://ann:hush@cache/0?sentinelPassword=hush',
+    'redis://cache?sentinelUsername=hush',
     'redis://cache?ca=/hush',
     'redis+cluster://cache?cert=/hush&key=/hush',
     'rediss://cache?cert=/hush',
@@ -163,4 +164,11 @@ test('an invalid Redis URL is refused in one sentence that names the variable an
       url,
     )
   }
+})
+
+test('a parameter that is not known is refused with the names of those that are', () => {
+  assert.throws(() => parseRedisUrl('redis://cache?CA=/ca.pem'), {
+    message:
+      'REDIS_URL takes the parameters family, ca, cert, key, sentinelUsername, sentinelPassword, each once, and no others',
+  })
 })

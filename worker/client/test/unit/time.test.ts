@@ -6,7 +6,7 @@ import { test, vi } from 'vitest'
 import { createRedisClock } from '../../src/redis/clock.ts'
 import { within } from '../../src/within.ts'
 
-test('until the first reading the time is that of this machine', () => {
+test('until the first reading the time is the time of this machine', () => {
   const { now } = createRedisClock()
   assert.ok(Math.abs(now() - Date.now()) < 1_000)
   assert.ok(Number.isInteger(now()))

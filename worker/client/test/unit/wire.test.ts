@@ -16,7 +16,7 @@ import {
   verdictSeal,
 } from '../../src/protocol/reply.ts'
 import { parseKeyring, type SealContext, SealError } from '../../src/protocol/seal.ts'
-import { jobKey, lastKnownKey, lockKey, probeKey, queueKey } from '../../src/queue/keys.ts'
+import { absentKey, jobKey, lastKnownKey, lineKey, lockKey, probeKey, queueKey } from '../../src/queue/keys.ts'
 
 /** The bytes 0 to 31. */
 const KEY = Buffer.from(Array.from({ length: 32 }, (_, i) => i))
@@ -118,6 +118,10 @@ test('a verify is padded to blocks of 256 bytes besides its passwords, whatever 
   }
   const padded = JSON.stringify(padRequest({ password: '', storedHash: null, nextPassword: 'x' }))
   assert.equal(padded.length - ',"nextPassword":"x"'.length, 256)
+  const [asking, silent] = [true, false].map((ask) =>
+    JSON.stringify(padRequest({ password: '', storedHash: null, oldSystem: { email: 'ann@example.com', ask } })),
+  )
+  assert.equal(asking?.length, silent?.length)
 })
 
 test('keys and channels in Redis are called what they always were', () => {
@@ -131,20 +135,22 @@ test('keys and channels in Redis are called what they always were', () => {
   assert.equal(capacityKey(prefix), '{spillway}:capacity')
   assert.equal(queueKey(prefix, 'wait'), '{spillway}:passwords:wait')
   assert.equal(lastKnownKey(prefix), '{spillway}:last-known')
+  assert.equal(lineKey(prefix), '{spillway}:line')
+  assert.equal(absentKey(prefix), '{spillway}:absent')
   assert.equal(jobKey(prefix, 'a-job'), '{spillway}:passwords:a-job')
   assert.equal(jobKey(prefix), '{spillway}:passwords:')
   assert.equal(lockKey(prefix, 'a-job'), '{spillway}:passwords:a-job:lock')
   assert.equal(probeKey(prefix, 'a-gateway'), '{spillway}:probe:a-gateway')
 })
 
-test('a reply is the id of a job, a blank, and what is sealed, and anything else is none; the one that follows has an id of its own', () => {
+test('a reply is the id of a job, a blank, and the sealed answer; any other text is no reply; the next seal has an id of its own', () => {
   assert.deepEqual(decodeReply('a-job k1.xyz'), { jobId: 'a-job', sealed: 'k1.xyz' })
   assert.deepEqual(decodeReply('a k1 x'), { jobId: 'a', sealed: 'k1 x' })
   for (const none of ['', 'a-job', ' k1.xyz']) assert.equal(decodeReply(none), undefined)
   assert.deepEqual(upgradeOf(job), { ...job, id: `${job.id}.upgrade` })
 })
 
-// Names of BullMQ's keys: we read and write some of them beside it, so they must be the ones that it uses.
+// Names of BullMQ's keys: we read and write some of them beside it, so the names must be the same.
 
 const bullmq = new QueueKeys(DEFAULT_QUEUE_PREFIX)
 
