@@ -1,6 +1,7 @@
 // Accounts whose stored hash a test chooses, and what accounts are called in Redis.
 import { randomUUID } from 'node:crypto'
 import { parseKeyring } from '@spillway/client/queue-client'
+import { closedGate, type Ending } from '@spillway/local/rig'
 import type { Database } from '@spillway/prisma'
 import { accountOfEmail, createAccountNames } from '../src/limits/account-name.ts'
 import { type Credentials, newCredentials } from './client.ts'
@@ -20,6 +21,12 @@ export async function accountWithHash(
 /** A new account whose verification takes this long, and no processor time. For workers with SPILLWAY_TEST_HASHES. */
 export function slowAccount(database: Database, serviceMs: number): Promise<Credentials> {
   return accountWithHash(database, `$spillway-wait$${serviceMs}$`)
+}
+
+/** A new account whose verification lasts until its gate is opened, or the test ends. For workers with SPILLWAY_TEST_HASHES. */
+export async function gatedAccount(t: Ending, database: Database): Promise<{ account: Credentials; open(): void }> {
+  const { storedHash, open } = await closedGate(t)
+  return { account: await accountWithHash(database, storedHash), open }
 }
 
 /** The name by which gateways of a system count an account. */

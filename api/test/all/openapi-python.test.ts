@@ -11,7 +11,7 @@ import { openSystem } from '../system.ts'
 const GENERATOR = 'openapi-python-client==0.29.1'
 
 const python = await pythonWith([GENERATOR])
-const skip = python === undefined ? `there is no python3 with venv, or no ${GENERATOR} for it` : false
+const skip = python === undefined ? `there is no python3 with venv, or no ${GENERATOR}` : false
 
 test.skipIf(skip)('a Python client is made from the description without a warning, and logs in', async (t) => {
   const system = await openSystem()

@@ -82,7 +82,7 @@ test('requests that a gateway cannot do in time are refused, and nothing is left
   expect(200, await refresh(url, refreshToken))
   // Nothing is in hand any more, of those who left either.
   await until(async () => (await metric('spillway_requests_in_hand')) === 0, patience)
-  // Operators see how many were refused for it.
+  // Operators see how many were refused.
   assert.ok((await metric('spillway_refused_total', 'reason="gateway_overloaded"')) >= 1)
   const labels = 'method="POST",route="/v1/login",status="503",outcome="busy"'
   assert.ok((await metric('spillway_http_requests_total', labels)) >= 1)

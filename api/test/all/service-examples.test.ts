@@ -21,8 +21,7 @@ const examplesDir = fileURLToPath(new URL('../../examples/', import.meta.url))
 const pythonDir = join(examplesDir, 'python')
 
 const python = await pythonWith(PACKAGES)
-const withoutPython =
-  python === undefined ? `there is no python3 with venv, or no ${PACKAGES.join(', ')} for it` : false
+const withoutPython = python === undefined ? `there is no python3 with venv, or no ${PACKAGES.join(', ')}` : false
 const go = onPath(['go'])
 
 /** More than one test adds between two readings of the queue: what was answered meanwhile counts until the next. */

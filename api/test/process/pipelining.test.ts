@@ -7,7 +7,7 @@ import { until } from '@spillway/local/rig'
 import { fastify } from 'fastify'
 import { afterAll, beforeAll, test } from 'vitest'
 import { clientGonePlugin } from '../../src/http/client-gone.ts'
-import { slowAccount } from '../account.ts'
+import { gatedAccount, slowAccount } from '../account.ts'
 import { type Credentials, newAccount } from '../client.ts'
 import { type Collector, openCollector } from '../otlp-collector.ts'
 import { type QueueWatch, watchQueue } from '../queue.ts'
@@ -80,11 +80,12 @@ test('answers come in the order of the requests, also where a later one is ready
   assert.equal(await sessionsOf(quick), 2)
 })
 
-test('bytes that are no HTTP, after a login that is not answered yet, end the connection without an answer that could be taken for its', async () => {
-  const credentials = await slowAccount(system.database, 700)
+test('bytes that are no HTTP, after a login that is not answered yet, end the connection without an answer that could be taken for its', async (t) => {
+  const { account: credentials, open } = await gatedAccount(t, system.database)
   const lines = gone().length
   assert.equal(await text(pipeline([loginRequest(credentials), 'no HTTP\r\n\r\n'])), '')
   await until(() => gone().length === lines + 1)
+  open()
   await queue.settled(0, 0)
   assert.equal(await sessionsOf(credentials), 0)
   // With nothing unanswered before them they are answered.
@@ -147,8 +148,8 @@ test('a client that pipelines without end gets no more than a few requests begun
   }
 })
 
-test('requests behind answers that pile up are read when these have gone', async () => {
-  const slow = await slowAccount(system.database, 1_500)
+test('requests behind answers that pile up are read when these have gone', async (t) => {
+  const { account: slow, open } = await gatedAccount(t, system.database)
   const get = (path: string, headers = '') => `GET ${path} HTTP/1.1\r\nHost: x\r\n${headers}\r\n`
   const socket = pipeline([loginRequest(slow), ...Array<string>(3).fill(get('/openapi.json'))])
   const received = text(socket)
@@ -156,18 +157,20 @@ test('requests behind answers that pile up are read when these have gone', async
   // Nothing tells from outside that the documents wait for the login's answer.
   await sleep(300)
   socket.write(get('/healthz') + get('/healthz', `X: ${'x'.repeat(2_000)}\r\nConnection: close\r\n`))
+  open()
   assert.equal((await received).split('HTTP/1.1 200').length - 1, 6)
 })
 
-test('a login whose answer cannot be written yet opens no session before it can', async () => {
+test('a login whose answer cannot be written yet opens no session before it can', async (t) => {
   const credentials = await newAccount(gateway.url)
-  const slow = await slowAccount(system.database, 5_000)
+  const { account: slow, open } = await gatedAccount(t, system.database)
   const [lines, verdicts] = [gone().length, await verdictsReceived()]
   const socket = pipeline([loginRequest(slow), ...Array<string>(LOGINS - 1).fill(loginRequest(credentials))])
   await until(async () => (await verdictsReceived()) === verdicts + LOGINS - 1)
   await queue.settled(0, 1)
   socket.destroy()
   await until(() => gone().length === lines + LOGINS)
+  open()
   await queue.settled(0, 0)
   assert.deepEqual([await sessionsOf(slow), await sessionsOf(credentials)], [0, 0])
 })

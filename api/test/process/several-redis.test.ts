@@ -2,14 +2,14 @@
 import assert from 'node:assert/strict'
 import { parseKeyring } from '@spillway/client/queue-client'
 import { parseRedisServers } from '@spillway/client/redis/servers'
-import { until } from '@spillway/local/rig'
+import { closedGate, until } from '@spillway/local/rig'
 import { startOwnRedis } from '@spillway/local/rig/own-redis'
 import { redisCommand } from '@spillway/local/services/redis'
 import { Redis } from 'ioredis'
 import { afterAll, type TestContext, test } from 'vitest'
 import { accountOfEmail, createAccountNames } from '../../src/limits/account-name.ts'
 import { inOrderOf } from '../../src/limits/shared-counts.ts'
-import { slowAccount } from '../account.ts'
+import { accountWithHash, slowAccount } from '../account.ts'
 import {
   assertProblem,
   expect,
@@ -62,13 +62,13 @@ async function whileLost(t: TestContext, fault: 'SIGKILL' | 'SIGSTOP', server = 
 }
 
 /** Tickets of jobs in each of the two, by their order. */
-async function ticketsInEach(url: string, serviceMs: number): Promise<[string, string]> {
+async function ticketsInEach(url: string, storedHash: string): Promise<[string, string]> {
   const jobKey = (ticket: string) => `${system.namespace.queuePrefix}:passwords:${ticket.split('.')[0]}`
   const looking = [new Redis(one), new Redis(two)]
   const found: (string | undefined)[] = [undefined, undefined]
   try {
     while (found.includes(undefined)) {
-      const { ticket } = expect(202, await login(url, await slowAccount(system.database, serviceMs), respondAsync))
+      const { ticket } = expect(202, await login(url, await accountWithHash(system.database, storedHash), respondAsync))
       const held = await Promise.all(looking.map((redis) => redis.exists(jobKey(ticket))))
       found[held.indexOf(1)] ??= ticket
     }
@@ -103,14 +103,14 @@ for (const fault of ['SIGKILL', 'SIGSTOP'] as const) {
     assert.deepEqual(await readiness(url).then(({ status, redis }) => [status, redis?.usable]), ['ok', 1])
     await back()
     await until(async () => (await readiness(url)).redis?.usable === 2)
-    await ticketsInEach(url, 1)
+    await ticketsInEach(url, '$spillway-wait$1$')
   })
 }
 
 test('a ticket is answered at any gateway of both, whatever the order of its list, and once', async () => {
   const here = await gatewayOfBoth()
   const there = await gatewayOfBoth({ REDIS_URL: `${two}\n${one}` })
-  for (const ticket of await ticketsInEach(here.url, 1)) {
+  for (const ticket of await ticketsInEach(here.url, '$spillway-wait$1$')) {
     await until(async () => (await redeem(there.url, ticket, keepTicket)).status === 200)
     assertProblem(await redeem(here.url, ticket), 409, 'ticket_used')
   }
@@ -118,7 +118,7 @@ test('a ticket is answered at any gateway of both, whatever the order of its lis
 
 test('a ticket of a frozen Redis is pending, and answered when it is back within the life of the ticket', async (t) => {
   const { url } = await gatewayOfBoth()
-  const [, ticket] = await ticketsInEach(url, 1)
+  const [, ticket] = await ticketsInEach(url, '$spillway-wait$1$')
   const back = await whileLost(t, 'SIGSTOP')
   await until(async () => (await readiness(url)).redis?.usable === 1)
   expect(202, await redeem(url, ticket, keepTicket))
@@ -132,7 +132,7 @@ test('rolling from one to two and back: a ticket of one is good at two, and of a
   const onBoth = await gatewayOfBoth()
   const ofOne = expect(202, await login(onOne.url, await slowAccount(system.database, 1), respondAsync)).ticket
   await until(async () => (await redeem(onBoth.url, ofOne, keepTicket)).status === 200)
-  const [first, second] = await ticketsInEach(onBoth.url, 1)
+  const [first, second] = await ticketsInEach(onBoth.url, '$spillway-wait$1$')
   await until(async () => (await redeem(onOne.url, first, keepTicket)).status === 200)
   // One that does not know it says nothing wrong; another gateway answers.
   expect(202, await redeem(onOne.url, second, respondAsync))
@@ -163,10 +163,10 @@ test('a limit outlives the loss of the Redis that counts it, at most once more f
   assert.equal(await countOf(), 0, 'it came back with its counts')
 })
 
-test('the board has a queue for each, and the live page and the metrics add them up', async () => {
+test('the board has a queue for each, and the live page and the metrics add them up', async (t) => {
   const { url, opsUrl } = await gatewayOfBoth()
   const read = async (path: string) => JSON.parse(await (await fetch(opsUrl + path)).text())
-  await ticketsInEach(url, 5_000)
+  await ticketsInEach(url, (await closedGate(t)).storedHash)
   const names = parseRedisServers(both).map(({ address }) => `${address} passwords`)
   await until(async () => {
     const [live, ...boards] = await Promise.all([
@@ -198,7 +198,7 @@ test('both lost: 503, as with one; and well again when one is back', async (t) =
 // The last: its jobs keep the workers busy, as long as no verdict may come.
 test('a ticket of a lost Redis is 410 ticket_lost: after a moment without it, and at once when it is back empty', async (t) => {
   const { url } = await gatewayOfBoth()
-  const [kept, lost] = await ticketsInEach(url, 60_000)
+  const [kept, lost] = await ticketsInEach(url, '$spillway-wait$60000$')
   const back = await whileLost(t, 'SIGKILL')
   await until(async () => {
     const answer = await redeem(url, lost, respondAsync)

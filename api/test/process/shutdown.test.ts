@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import { startProcess, type TestProcess, until } from '@spillway/local/rig'
+import { closedGate, startProcess, type TestProcess, until } from '@spillway/local/rig'
 import { afterAll, type TestContext, test } from 'vitest'
-import { slowAccount } from '../account.ts'
+import { accountWithHash, gatedAccount, slowAccount } from '../account.ts'
 import { call, expect, keepTicket, login, newCredentials, redeem, register } from '../client.ts'
 import { openCollector } from '../otlp-collector.ts'
 import { watchQueue } from '../queue.ts'
@@ -19,7 +19,8 @@ const stopped = { code: 0, signal: null }
 test('requests that are held at a SIGTERM are answered, whatever signals follow, new connections are refused, and the exit code is 0', async (t) => {
   const [gateway, other] = await Promise.all([system.gatewayProcess(), system.gateway()])
   const { url } = gateway
-  const accounts = await Promise.all([1, 2, 3, 4].map(() => slowAccount(system.database, 1_200)))
+  const gate = await closedGate(t)
+  const accounts = await Promise.all([1, 2, 3, 4].map(() => accountWithHash(system.database, gate.storedHash)))
   const held = accounts.map((account) => login(url, account, keepTicket))
   await queue.settled(0, 4)
   const exit = gateway.stop()
@@ -31,6 +32,7 @@ test('requests that are held at a SIGTERM are answered, whatever signals follow,
       () => true,
     ),
   )
+  gate.open()
   for (const pending of held) {
     const answer = await pending
     // On a busy machine the wait may run out: then the ticket is an answer that another gateway completes.
@@ -74,13 +76,15 @@ test('a gateway that cannot come to the end of one thing closes the others, and 
   assert.deepEqual(steps, ['answer requests in hand', 'close the ops port'])
 })
 
-test('a request whose wait runs out while the gateway stops gets its ticket', async () => {
+test('a request whose wait runs out while the gateway stops gets its ticket', async (t) => {
   const [{ url, close }, other] = [await system.gateway({ LOGIN_WAIT_MS: '500' }), await system.gateway()]
-  const held = login(url, await slowAccount(system.database, 1_500), keepTicket)
+  const { account, open } = await gatedAccount(t, system.database)
+  const held = login(url, account, keepTicket)
   await queue.settled(0, 1)
   const closed = close()
   const { ticket } = expect(202, await held)
   await closed
+  open()
   expect(200, await redeem(other.url, ticket))
 })
 

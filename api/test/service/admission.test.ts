@@ -130,7 +130,7 @@ describe('while eight logins wait for one worker, with tickets', () => {
   test('a login is answered before them, and they are answered as well', async () => {
     const ticketed = await eightTickets(300)
     assertProblem(await login(gateway.url, newCredentials()), 401, 'invalid_credentials')
-    // The jobs in hand, and the one that has waited longest.
+    // The jobs in hand, and the job that has waited longest.
     const before = await deferredBeforeHeld(spike)
     assert.ok(before <= 2, `${before} of those with tickets came first`)
     for (const answer of ticketed) expect(200, await redeem(gateway.url, expect(202, answer).ticket))

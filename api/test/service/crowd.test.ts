@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { until } from '@spillway/local/rig'
 import { afterAll, test } from 'vitest'
 import { createAddressAttempts } from '../../src/limits/address-attempts.ts'
-import { slowAccount } from '../account.ts'
+import { gatedAccount, slowAccount } from '../account.ts'
 import {
   type Answer,
   assertProblem,
@@ -87,10 +87,10 @@ test('whoever comes beyond that is told to come again in a moment, and is not ke
 test('of any number of guesses at once as many are hashed as may fail, wherever and however often their tickets are redeemed', async () => {
   const address = newAddress()
   const tickets = await atOnce(await times(MAX + BEHIND, async () => newCredentials()), address)
-  /** Redeems each of them several times at once, and each time from another address. */
+  /** Redeems each of them several times at once, and each time from another address, until as many are hashed as may fail. */
   async function hashedOf(waiting: readonly Answer[]): Promise<Answer[]> {
     const hashed = new Set<Answer>()
-    for (let n = 0; n < 3 * waiting.length; n += waiting.length) {
+    for (let n = 0; n < 3 * waiting.length || hashed.size < MAX; n += waiting.length) {
       const redeemed = waiting
         .flatMap((given) => [given, given])
         .map(async (given, each) => {
@@ -155,12 +155,13 @@ test('known devices do not count, and get in from an address that is refused; a 
   expect(200, await answerTo(await login(url, owner, known)))
 })
 
-test('clients that hang up in time leave nothing behind, and requests that are not valid count', async () => {
+test('clients that hang up in time leave nothing behind, and requests that are not valid count', async (t) => {
   const address = newAddress()
   const patient = await system.gateway({ ...limits, LOGIN_WAIT_MS: '50000' })
   const queue = watchQueue(system)
   await queue.settled(0, 0)
-  const ahead = login(patient.url, await slowAccount(database, 4_000), { headers: { 'x-forwarded-for': newAddress() } })
+  const { account, open } = await gatedAccount(t, database)
+  const ahead = login(patient.url, account, { headers: { 'x-forwarded-for': newAddress() } })
   await queue.settled(0, 1)
   const leaving = new AbortController()
   const held = { headers: { 'x-forwarded-for': address }, signal: leaving.signal }
@@ -170,6 +171,7 @@ test('clients that hang up in time leave nothing behind, and requests that are n
   leaving.abort()
   await gone
   await untilCounted(address, [0, 0, 0])
+  open()
   await ahead
   assertProblem(await login(url, { ...newCredentials(), password: '' }, from(address)), 422, 'invalid_request')
   await untilCounted(address, [1, 0, 0])

@@ -79,7 +79,7 @@ test('of a hundred deletions at once one succeeds, and all others are told that 
   const { accessToken } = expect(200, await login(here, account))
   const answers = await Promise.all(
     Array.from({ length: 100 }, (_, n) =>
-      // A machine that is busy may have no connection to the database for it.
+      // A machine that is busy may have no free connection to the database.
       patiently(() => deleteAccount(n % 2 ? here : there, accessToken, account.password)),
     ),
   )

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { startProxy, until } from '@spillway/local/rig'
 import { readMetric } from '@spillway/local/rig/api-client'
 import { afterAll, test } from 'vitest'
-import { nameInRedis, slowAccount } from '../account.ts'
+import { gatedAccount, nameInRedis } from '../account.ts'
 import { assertProblem, type Credentials, login, newCredentials } from '../client.ts'
 import { locksAwaited } from '../locks.ts'
 import { watchQueue } from '../queue.ts'
@@ -45,8 +45,9 @@ async function failuresOf({ email }: Credentials): Promise<number> {
 const takenBack = (credentials: Credentials) =>
   until(async () => (await failuresOf(credentials)) === 0, { what: 'the attempt taken back' })
 
-test('a login whose job was cancelled before a worker took it counts for nothing', async () => {
-  const ahead = login(url, await slowAccount(database, 4_000))
+test('a login whose job was cancelled before a worker took it counts for nothing', async (t) => {
+  const { account, open } = await gatedAccount(t, database)
+  const ahead = login(url, account)
   await queue.settled(0, 1)
   const guess = newCredentials()
   const left = loginToLeave(guess)
@@ -54,6 +55,7 @@ test('a login whose job was cancelled before a worker took it counts for nothing
   assert.equal(await failuresOf(guess), 1)
   await left.leave()
   await takenBack(guess)
+  open()
   await ahead
   assertProblem(await login(url, guess), 401, 'invalid_credentials')
 })
@@ -81,12 +83,12 @@ test('a login that ended without a job counts for nothing, though its client had
   }
 })
 
-test('a login that a worker took counts, though its client went away', async () => {
-  // Longer than a busy machine takes to see that it has begun.
-  const account = await slowAccount(database, 4_000)
+test('a login that a worker took counts, though its client went away', async (t) => {
+  const { account, open } = await gatedAccount(t, database)
   const left = loginToLeave(account)
   await queue.settled(0, 1)
   await left.leave()
+  open()
   await queue.settled(0, 0)
   assert.equal(await failuresOf(account), 1)
 })

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { startProxy, until } from '@spillway/local/rig'
 import { afterAll, test } from 'vitest'
-import { nameInRedis, slowAccount } from '../account.ts'
+import { gatedAccount, nameInRedis } from '../account.ts'
 import {
   assertProblem,
   type Call,
@@ -81,13 +81,14 @@ test('a wrong password of a ticket counts, though its attempt has lapsed, and on
   assert.equal(await redis.hget(keyOf('guesses', guess), 'failures'), '1')
 })
 
-test('a login whose answer the gateway could not give counts for nothing', async () => {
+test('a login whose answer the gateway could not give counts for nothing', async (t) => {
   const { url: failing } = await system.gateway({ ...strict, DATABASE_URL: proxy.url, LOGIN_WAIT_MS: '50000' })
-  const owner = await slowAccount(database, 2_000)
+  const { account: owner, open } = await gatedAccount(t, database)
   const answer = login(failing, owner)
   await queue.settled(0, 1)
   assert.equal(await redis.zcard(keyOf('guesses:pending', owner)), 1)
   proxy.refuse()
+  open()
   try {
     assertProblem(await answer, 503, 'unavailable')
     await until(async () => (await redis.exists(keyOf('guesses:pending', owner), keyOf('guesses', owner))) === 0)

@@ -1,4 +1,4 @@
-// The policy of new hashes as it is configured, and when a new one takes the place of the one that was verified.
+// The policy of new hashes as it is configured, and when a new hash replaces the verified one.
 import assert from 'node:assert/strict'
 import { until } from '@spillway/local/rig'
 import { afterAll, test } from 'vitest'
@@ -26,7 +26,7 @@ const DEAR = { HASH_ALGORITHM: 'argon2id', ARGON2_MEMORY_KIB: '65536', ARGON2_TI
 const dear = await openSystem()
 afterAll(() => dear.close())
 await dear.worker(DEAR)
-/** Logins are held as long as a busy machine takes for such a hash: the worker publishes its time as that of a job. */
+/** Logins are held as long as a busy machine takes for such a hash: the worker publishes its time as the time of a job. */
 const PATIENT = { LOGIN_WAIT_MS: '50000' }
 const { url } = await dear.gateway(PATIENT)
 const isDear = /^\$argon2id\$v=19\$m=65536,t=8,p=1\$/
@@ -57,7 +57,7 @@ test('a login is answered before its new hash is made, at once and by ticket', a
   expect(200, await login(url, ticketed))
 })
 
-test('a new hash takes the place of the one that was verified, and of no other', async () => {
+test('a new hash replaces the verified one, and no other', async () => {
   const replaced = await accountWithHash(dear.database, bcrypt, password)
   expect(200, await login(url, replaced))
   await dear.database.user.update({ where: { email: replaced.email }, data: { passwordHash: argon2 } })

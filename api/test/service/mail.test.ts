@@ -335,7 +335,7 @@ test('nobody gets more mails within an hour than the limit, from whomever they c
   assert.equal(mails.to(account.email).length, 3)
 })
 
-test('what is no count, in the place of that of mails, keeps none from its reader', async () => {
+test('a value that is no count, under the key of the count of mails, keeps no mail from its reader', async () => {
   const account = await newAccount(here)
   await mails.next(account.email, CONFIRM)
   const counter = `${system.namespace.queuePrefix}:limit:mail:${nameInRedis(system, account.email)}`

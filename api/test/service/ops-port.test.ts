@@ -106,7 +106,7 @@ test('guesses over many connections at once are counted together', async () => {
   assert.equal(answers.filter(({ status }) => status === 429).length, 90)
 })
 
-test('a password that is no UTF-8 is not that of an operator, whatever the environment made of theirs', async () => {
+test('a password that is no UTF-8 is refused, whatever the environment made of the password of the operator', async () => {
   const { opsUrl } = await system.gateway({ ...OPERATOR, OPS_PASSWORD: `${OPERATOR.OPS_PASSWORD} \u{fffd}\u{fffd}` })
   const bytes = Buffer.concat([Buffer.from(`${OPERATOR.OPS_USER}:${OPERATOR.OPS_PASSWORD} `), Buffer.alloc(2, 0xff)])
   const headers = { authorization: `Basic ${bytes.toString('base64')}` }

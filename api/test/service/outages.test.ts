@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { startProxy, until } from '@spillway/local/rig'
 import { afterAll, test } from 'vitest'
-import { slowAccount } from '../account.ts'
+import { gatedAccount, slowAccount } from '../account.ts'
 import {
   type Answer,
   assertProblem,
@@ -103,9 +103,11 @@ test('requests that are held while Redis goes away and comes back get their answ
   const proxy = await startProxy(system.namespace.redisUrl)
   t.onTestFinished(() => proxy.close())
   const { url } = await system.gateway({ REDIS_URL: proxy.url })
-  const held = login(url, await slowAccount(system.database, 1_500))
+  const { account, open } = await gatedAccount(t, system.database)
+  const held = login(url, account)
   await watchQueue(system).settled(0, 1)
   proxy.cut()
+  open()
   expect(200, await held)
 })
 

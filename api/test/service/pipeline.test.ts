@@ -159,7 +159,7 @@ test('a change of password that cannot end the other sessions changes nothing', 
   expect(200, await login(there, credentials))
 })
 
-test('both workers take part, and a job id leads from the line of a gateway to that of a worker', async () => {
+test('both workers take part, and a job id leads from the log line of a gateway to the log line of a worker', async () => {
   const credentials = await newAccount(here)
   await Promise.all(Array.from({ length: 20 }, (_, n) => login(n % 2 ? here : there, credentials)))
   const linesOf = (processes: TestProcess[], msg: string) =>

@@ -15,7 +15,7 @@ afterAll(async () => {
   await redis.close()
 })
 
-/** Without the one that asks. */
+/** Without the asking connection itself. */
 async function connections(): Promise<number> {
   const clients = String(await redis.command('CLIENT', 'LIST'))
     .trim()

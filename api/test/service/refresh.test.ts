@@ -17,7 +17,7 @@ const newSession = async () => expect(200, await login(here, account))
 const hundredAtOnce = (token: string, urls = [here, there]) =>
   Promise.all(Array.from({ length: 100 }, (_, n) => patiently(() => refresh(urls[n % 2] ?? here, token))))
 
-/** As a client in another network than that of all other requests here. */
+/** As a client in another network than all other requests here. */
 const refreshElsewhere = (url: string, refreshToken: string) =>
   call(url, 'POST', '/v1/token/refresh', { body: { refreshToken }, headers: { 'x-forwarded-for': '203.0.113.7' } })
 
@@ -123,7 +123,7 @@ test('another answer may be lost after six hours, and not before', async () => {
   }
 })
 
-test('a token older than the one that was replaced last has no grace, however quickly it is shown', async () => {
+test('a token older than the last replaced one has no grace, however quickly it is shown', async () => {
   const first = await newSession()
   const second = expect(200, await refresh(here, first.refreshToken))
   const third = expect(200, await refresh(there, second.refreshToken))

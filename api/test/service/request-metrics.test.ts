@@ -77,7 +77,7 @@ test('a part that is not reachable is a failure, and neither a refusal nor fine'
   )
 })
 
-test('a redemption that fails does not count as redeemed, and the one that is answered does', async (t) => {
+test('a redemption that fails does not count as redeemed, and an answered one does', async (t) => {
   const proxy = await startProxy(system.namespace.databaseUrl)
   t.onTestFinished(() => proxy.close())
   const { url, opsUrl } = await system.gateway({ DATABASE_URL: proxy.url })

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { until } from '@spillway/local/rig'
 import { afterAll, test } from 'vitest'
-import { accountWithHash, slowAccount } from '../account.ts'
+import { accountWithHash, gatedAccount } from '../account.ts'
 import {
   type Answer,
   assertProblem,
@@ -27,18 +27,23 @@ const [brief, patient] = [gateways[0].url, gateways[1].url]
 const queue = watchQueue(system)
 const prefer = (preference: string) => ({ headers: { prefer: preference } })
 
-test('a login that takes longer than the wait gets a ticket when the wait runs out, and its answer later', async () => {
-  const held = await timed(login(brief, await slowAccount(system.database, 1_500), keepTicket))
+test('a login that takes longer than the wait gets a ticket when the wait runs out, and its answer later', async (t) => {
+  await expectQuickAnswers()
+  const { account, open } = await gatedAccount(t, system.database)
+  const held = await timed(login(brief, account, keepTicket))
   const { ticket } = assertTicket(held.answer)
   assert.ok(held.tookMs >= 290, `held for ${held.tookMs} ms`)
+  open()
   expect(200, await redeem(patient, ticket))
 })
 
-test('a registration behind a slow login gets a ticket as well, and its account later', async () => {
-  const ahead = login(patient, await slowAccount(system.database, 1_500))
+test('a registration behind a slow login gets a ticket as well, and its account later', async (t) => {
+  const { account, open } = await gatedAccount(t, system.database)
+  const ahead = login(patient, account)
   await queue.settled(0, 1)
   const credentials = newCredentials()
   const { ticket } = assertTicket(await register(brief, credentials, keepTicket))
+  open()
   expect(201, await redeem(patient, ticket))
   expect(200, await ahead)
   expect(200, await login(patient, credentials))
@@ -65,21 +70,21 @@ test('respond-async gives the ticket at once, however quick the answer would be'
   }
 })
 
-test('wait=N holds for N seconds, with respond-async as well, and says so', async () => {
+test('wait=N holds for N seconds, with respond-async as well, and says so', async (t) => {
   for (const preference of ['wait=1', 'respond-async, wait=1']) {
     await expectQuickAnswers()
-    const { answer, tookMs } = await timed(
-      login(patient, await slowAccount(system.database, 2_000), prefer(preference)),
-    )
+    const { account, open } = await gatedAccount(t, system.database)
+    const { answer, tookMs } = await timed(login(patient, account, prefer(preference)))
+    open()
     expect(200, await redeem(patient, assertTicket(answer).ticket))
     assert.ok(tookMs >= 990, `held for ${tookMs} ms`)
     assert.equal(answer.headers.get('preference-applied'), preference)
   }
   await expectQuickAnswers()
   const credentials = await accountWithHash(system.database, '$spillway-token$')
-  const quick = await login(patient, credentials, prefer('return=minimal, Wait="1"; foo, respond-ASYNC'))
+  const quick = await login(patient, credentials, prefer('return=minimal, Wait="7"; foo, respond-ASYNC'))
   expect(200, quick)
-  assert.equal(quick.headers.get('preference-applied'), 'respond-async, wait=1')
+  assert.equal(quick.headers.get('preference-applied'), 'respond-async, wait=7')
 })
 
 test('the time before the job is added is part of the wait', async () => {
@@ -103,9 +108,11 @@ test('the time before the job is added is part of the wait', async () => {
   })
 })
 
-test('a wait beyond the limit is the limit, and is not said to be applied', async () => {
+test('a wait beyond the limit is the limit, and is not said to be applied', async (t) => {
   await expectQuickAnswers()
-  const { answer, tookMs } = await timed(login(brief, await slowAccount(system.database, 1_500), prefer('wait=60')))
+  const { account, open } = await gatedAccount(t, system.database)
+  const { answer, tookMs } = await timed(login(brief, account, prefer('wait=60')))
+  open()
   assert.ok(tookMs >= 290, `held for ${tookMs} ms`)
   assert.equal(answer.headers.get('preference-applied'), null)
   expect(200, await redeem(patient, assertTicket(answer).ticket))
@@ -120,11 +127,13 @@ test('preferences that are malformed, or about other things, change nothing', as
   }
 })
 
-test('redeeming waits by the same rules', async () => {
-  const asked = await login(patient, await slowAccount(system.database, 1_800), respondAsync)
+test('redeeming waits by the same rules', async (t) => {
+  const { account, open } = await gatedAccount(t, system.database)
+  const asked = await login(patient, account, respondAsync)
   const first = await redeem(patient, assertTicket(asked).ticket, respondAsync)
   const second = await timed(redeem(brief, assertTicket(first).ticket))
   assert.ok(second.tookMs >= 290, `held for ${second.tookMs} ms`)
+  open()
   expect(200, await redeem(patient, assertTicket(second.answer).ticket))
   assertProblem(await redeem(patient, assertTicket(asked).ticket), 409, 'ticket_used')
 })

@@ -1,8 +1,10 @@
 /**
  * Test doubles of hashes, for measuring the pipeline without hashing. A worker accepts them only with SPILLWAY_TEST_HASHES=true,
- * which it refuses in production. `$spillway-token$` answers at once; `$spillway-wait$<ms>$` waits that long without using a
- * processor, and counts as if it had used one. Any password except "wrong" matches.
+ * which it refuses in production. `$spillway-token$` answers at once. `$spillway-wait$<ms>$` waits that long without using a
+ * processor, and counts as if it had used one. `$spillway-gate$<path>$` does so while the file of this path (base64url) is there,
+ * so that a test decides what happens meanwhile. Any password except "wrong" matches.
  */
+import { existsSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Threads } from './threads.js'
 
@@ -12,6 +14,9 @@ export interface TestDouble {
 }
 
 const WAITING = /^\$spillway-wait\$(\d{1,5})\$$/
+const GATE = /^\$spillway-gate\$([\w-]+)\$$/
+/** How often an open gate is looked for, in milliseconds. */
+const GATE_EVERY_MS = 5
 
 const token = (threads: Threads): TestDouble => ({
   recognizes: (storedHash) => storedHash === '$spillway-token$',
@@ -26,4 +31,15 @@ const waiting = (threads: Threads): TestDouble => ({
   },
 })
 
-export const testDoubles = (threads: Threads): TestDouble[] => [token(threads), waiting(threads)]
+const gate = (threads: Threads): TestDouble => ({
+  recognizes: (storedHash) => GATE.test(storedHash),
+  async verify(password, storedHash) {
+    const file = Buffer.from(GATE.exec(storedHash)?.[1] ?? '', 'base64url').toString()
+    await threads.pretend(async () => {
+      while (existsSync(file)) await sleep(GATE_EVERY_MS)
+    })
+    return password !== 'wrong'
+  },
+})
+
+export const testDoubles = (threads: Threads): TestDouble[] => [token(threads), waiting(threads), gate(threads)]

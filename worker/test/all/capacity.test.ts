@@ -1,6 +1,6 @@
 // What clients know of a worker process that ends.
 import assert from 'node:assert/strict'
-import { until } from '@spillway/local/rig'
+import { closedGate, until } from '@spillway/local/rig'
 import { test } from 'vitest'
 import { answerOf, readyClient } from '../parts.ts'
 import { spaceFor } from '../space.ts'
@@ -11,11 +11,13 @@ test.concurrent('a worker process that is told to stop is not counted on any mor
   const client = await readyClient(space)
   const worker = await startedWorkerProcess(space)
   await until(() => client.load().workers === 1)
-  const pending = await client.submit('verify', { password: 'x', storedHash: '$spillway-wait$1500$' })
+  const gate = await closedGate(t)
+  const pending = await client.submit('verify', { password: 'x', storedHash: gate.storedHash })
   await until(() => client.load().active === 1)
   const stopped = worker.stop('SIGTERM')
   await until(() => client.load().workers === 0)
   assert.equal(await answerOf(pending, 0), undefined)
+  gate.open()
   assert.equal((await stopped).code, 0)
 })
 

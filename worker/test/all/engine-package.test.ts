@@ -45,7 +45,7 @@ for (const name of ENGINE_PACKAGES) {
   })
 }
 
-test('without one the packed engine is used, and without that the one that is built beside', async (t) => {
+test('without one the packed engine is used, and without a packed engine the engine that is built beside', async (t) => {
   assert.equal(await foundWith(t, [PACKED_ADDON]), PACKED_ADDON)
   assert.match(await foundWith(t, []), /engine\/spillway\.node$/)
 })

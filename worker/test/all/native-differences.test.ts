@@ -67,7 +67,7 @@ test.skipIf(skip)('bcrypt: hashes and verdicts are those of the package', async 
     const other = another(random, plain)
     const version = random.pick(['a', 'b', 'y'])
     const salt = `$2b$0${4 + Number(random.below(32) === 0)}$${bcryptText(random.bytes(16))}`
-    // The package calls 2y 2b. Under 2a it counts the length of a password in a byte, so that of 255 bytes and more it reads
+    // The package calls 2y 2b. Under 2a it counts the length of a password in a byte, so of 255 bytes and more it reads
     // too little, or one byte for ever: a mistake that 2b was made to end, and that the engine does not repeat.
     const theirs = await bcrypt.hash(plain, salt)
     const where = `seed ${seed}, password ${n}: ${plain.toString('hex')} ${salt}`

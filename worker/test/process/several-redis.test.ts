@@ -62,7 +62,7 @@ test('slots that one queue leaves are taken for the other, although its own job 
   )
 })
 
-test('a worker starts with the one that it can reach, and takes from the other when that is there', async (t) => {
+test('a worker starts with the Redis server that it can reach, and takes from the other when it is there', async (t) => {
   const [first, second] = spaces(t)
   await servers[1].kill()
   const worker = await startedWorker(first, { env: { REDIS_URL: both } })

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:net'
 import type { PasswordClient, PendingJob } from '@spillway/client/queue-client'
-import { listening, startProcess, until } from '@spillway/local/rig'
+import { closedGate, listening, startProcess, until } from '@spillway/local/rig'
 import { test } from 'vitest'
 import { answerOf, readyClient, startedWorker, workerEnvironment } from '../parts.ts'
 import { activeJobs, jobKey, redisProxy, resultOf, type Space, spaceFor, waitingJobs } from '../space.ts'
@@ -12,11 +12,13 @@ const match = { kind: 'match' }
 /** A grace that nothing here can wait for: what ends all the same did not. */
 const ENDLESS_MS = '600000'
 
-/** Adds jobs that take this long each, and waits until so many of them are in hand; when others wait, it may be twice as many. */
-async function busy(space: Space, client: PasswordClient, waits: number[], inHand = 2): Promise<PendingJob[]> {
+/** Longer than any test. */
+const ENDLESS_HASH = '$spillway-wait$99000$'
+
+/** Adds jobs with these hashes, and waits until so many of them are in hand; when others wait, it may be twice as many. */
+async function busy(space: Space, client: PasswordClient, hashes: string[], inHand = 2): Promise<PendingJob[]> {
   const pending: PendingJob[] = []
-  for (const ms of waits)
-    pending.push(await client.submit('verify', { password: 'right', storedHash: `$spillway-wait$${ms}$` }))
+  for (const storedHash of hashes) pending.push(await client.submit('verify', { password: 'right', storedHash }))
   await until(async () => (await activeJobs(space)).length >= inHand)
   return pending
 }
@@ -25,8 +27,12 @@ test.concurrent('SIGTERM: no new job is taken, those in hand are finished, and t
   const space = spaceFor(t)
   const client = await readyClient(space)
   const worker = await startedWorkerProcess(space)
-  const pending = await busy(space, client, [500, 700, ...Array<number>(14).fill(600)])
-  assert.deepEqual(await worker.stop('SIGTERM'), { code: 0, signal: null })
+  const gate = await closedGate(t)
+  const pending = await busy(space, client, Array<string>(16).fill(gate.storedHash))
+  const stopped = worker.stop('SIGTERM')
+  await worker.waitForLog(({ msg }) => msg === 'worker stopping')
+  gate.open()
+  assert.deepEqual(await stopped, { code: 0, signal: null })
   assert.deepEqual(await activeJobs(space), [])
   const left = (await waitingJobs(space)).reverse()
   const done = pending.length - left.length
@@ -52,7 +58,8 @@ test.concurrent('jobs that outlast the grace period are requeued, and another wo
   const space = spaceFor(t)
   const client = await readyClient(space)
   const worker = await startedWorkerProcess(space, { SHUTDOWN_GRACE_MS: '200' })
-  const pending = await busy(space, client, [2_000, 2_000, 1])
+  const gate = await closedGate(t)
+  const pending = await busy(space, client, [gate.storedHash, gate.storedHash, '$spillway-token$'])
   const answers = pending.map((one) => answerOf(one))
   assert.deepEqual(await worker.stop(), { code: 0, signal: null })
   assert.ok(worker.logs.filter(({ msg }) => msg === 'job requeued unfinished').length >= 2)
@@ -63,6 +70,7 @@ test.concurrent('jobs that outlast the grace period are requeued, and another wo
   )
   for (const { job } of pending) assert.equal(await space.redis.exists(`${jobKey(space, job.id)}:lock`), 0)
 
+  gate.open()
   await startedWorker(space, { slots: 3 })
   assert.deepEqual(await Promise.all(answers), [match, match, match])
 })
@@ -71,7 +79,7 @@ test.concurrent('a job that was taken over by another worker is not requeued, an
   const space = spaceFor(t)
   const client = await readyClient(space)
   const worker = await startedWorkerProcess(space, { SHUTDOWN_GRACE_MS: '100' })
-  const [first, second] = await busy(space, client, [60_000, 60_000])
+  const [first, second] = await busy(space, client, [ENDLESS_HASH, ENDLESS_HASH])
   assert.ok(first && second)
   await space.redis.set(`${jobKey(space, first.job.id)}:lock`, 'of-another-worker', 'PX', 60_000)
   assert.deepEqual(await worker.stop(), { code: 0, signal: null })
@@ -84,11 +92,13 @@ for (const second of ['SIGTERM', 'SIGINT'] as const) {
     const space = spaceFor(t)
     const client = await readyClient(space)
     const worker = await startedWorkerProcess(space)
-    const [pending] = await busy(space, client, [1_500], 1)
+    const gate = await closedGate(t)
+    const [pending] = await busy(space, client, [gate.storedHash], 1)
     assert.ok(pending)
     const stopped = worker.stop('SIGTERM')
     await worker.waitForLog(({ msg }) => msg === 'worker stopping')
     process.kill(worker.pid, second)
+    gate.open()
     assert.deepEqual(await answerOf(pending), match)
     assert.deepEqual(await stopped, { code: 0, signal: null })
     assert.equal(worker.logs.filter(({ msg }) => msg === 'worker stopping').length, 1)
@@ -120,7 +130,7 @@ test.concurrent('SIGTERM while Redis is away ends the worker all the same, with 
   const proxy = await redisProxy(space)
   const client = await readyClient(space)
   const worker = await startedWorkerProcess(space, { REDIS_URL: proxy.url, SHUTDOWN_GRACE_MS: '300' })
-  await busy(space, client, [99_000], 1)
+  await busy(space, client, [ENDLESS_HASH], 1)
   proxy.refuse()
   const metrics = async () => (await fetch(`${worker.opsUrl}/metrics`)).text()
   await until(async () => (await metrics()).includes('spillway_redis_connected 0\n'))
@@ -149,11 +159,11 @@ test.concurrent('SIGTERM before Redis has been found ends the worker with exit c
 test.concurrent('SIGKILL: the jobs of the dead worker are answered by another one', async (t) => {
   const space = spaceFor(t)
   const client = await readyClient(space)
-  const hashMs = 5_000
+  const gate = await closedGate(t)
   const doomed = await startedWorkerProcess(space, { WORKER_CONCURRENCY: '3' })
-  const pending = await busy(space, client, [hashMs, hashMs, hashMs], 3)
-  // Before it may end them, however long another worker takes to start.
+  const pending = await busy(space, client, Array<string>(3).fill(gate.storedHash), 3)
   await doomed.stop('SIGKILL')
+  gate.open()
   const other = await startedWorker(space, { slots: 3 })
   assert.deepEqual(await Promise.all(pending.map((one) => answerOf(one))), [match, match, match])
   const metrics = await (await fetch(`${other.opsUrl}/metrics`)).text()
@@ -161,10 +171,11 @@ test.concurrent('SIGKILL: the jobs of the dead worker are answered by another on
   assert.ok(Number(/^spillway_jobs_stalled_total (\d+)$/m.exec(metrics)?.[1]) >= 3)
 })
 
-test.concurrent('a job whose workers are killed time and again is answered by the one that is not', async (t) => {
+test.concurrent('a job whose workers are killed time and again is answered by the surviving worker', async (t) => {
   const space = spaceFor(t)
   const client = await readyClient(space)
-  const [pending] = await busy(space, client, [400], 0)
+  const gate = await closedGate(t)
+  const [pending] = await busy(space, client, [gate.storedHash], 0)
   assert.ok(pending)
   for (let i = 0; i < 2; i += 1) {
     const doomed = await startedWorkerProcess(space, { WORKER_CONCURRENCY: '1' })
@@ -172,6 +183,7 @@ test.concurrent('a job whose workers are killed time and again is answered by th
     await doomed.stop('SIGKILL')
     await space.redis.del(`${jobKey(space, pending.job.id)}:lock`)
   }
+  gate.open()
   await startedWorker(space)
   assert.deepEqual(await answerOf(pending), match)
 })

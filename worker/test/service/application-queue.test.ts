@@ -221,7 +221,7 @@ test.concurrent('without a worker a call is let in for a moment, and refused whe
   assert.match(await passwords.hash('x'), /^\$argon2id/)
 })
 
-test.concurrent('a call that waits for a worker is answered by the one that comes', async (t) => {
+test.concurrent('a call that waits for a worker is answered by the next worker that starts', async (t) => {
   const space = spaceFor(t)
   const passwords = passwordsOf(space)
   await until(() => passwords.capacity().known)

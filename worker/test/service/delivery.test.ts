@@ -33,7 +33,7 @@ test.concurrent('a verdict crosses to Redis once, and how it is to be stored onc
   assert.deepEqual(commands, ['eval', 'evalsha'])
 })
 
-/** Writes a key of every type but the one that belongs there. */
+/** Writes a key of every type but the right one. */
 const wrongTypes: [what: string, write: (space: Space, key: string) => Promise<unknown>][] = [
   ['list', ({ redis }, key) => redis.lpush(key, 'x')],
   ['set', ({ redis }, key) => redis.sadd(key, 'x')],

@@ -37,8 +37,8 @@ test('completed and failed jobs go when they are old enough, although no other j
       const { completed, failed } = await kept()
       return completed === 1 && failed === 1
     })
-    const sweep = startSweep({ redis, prefix, log, watch, keepMs: 300, everyMs: 10 })
     const [job] = await queue.getCompleted()
+    const sweep = startSweep({ redis, prefix, log, watch, keepMs: 300, everyMs: 10 })
     await until(async () => {
       const { completed, failed } = await kept()
       return completed === 0 && failed === 0
@@ -71,7 +71,7 @@ test('finished jobs are kept for ten minutes unless told otherwise', async (t) =
   assert.notEqual(await redis.zscore(queueKey(prefix, 'completed'), 'new'), null)
 })
 
-test('the capacity of workers that are gone is swept out, with what is none, and that of the living stays', async (t) => {
+test('the capacity of dead workers is swept out, with values that are no capacity, and the capacity of live workers stays', async (t) => {
   const space = spaceFor(t)
   const { redis, prefix } = space
   await startedWorker(space)

@@ -4,7 +4,7 @@ import { retakeLock } from '@spillway/client/queue/jobs'
 import { lockKey, queueKey } from '@spillway/client/queue/keys'
 import { openQueue } from '@spillway/client/queue/open-queue'
 import { watchRedis } from '@spillway/client/redis/watch'
-import { until } from '@spillway/local/rig'
+import { closedGate, until } from '@spillway/local/rig'
 import { readMetric } from '@spillway/local/rig/api-client'
 import { test } from 'vitest'
 import { watchForOrphanedJobs } from '../../src/consumer/orphaned-jobs.ts'
@@ -25,12 +25,16 @@ test('a job whose reply was lost with the connection is requeued before its lock
   const proxy = await redisProxy(space)
   const worker = await startedWorker({ ...space, redisUrl: proxy.url }, { slots: 1 })
   const client = await readyClient(space)
-  const first = await client.submit('verify', lasting(300))
+  const gate = await closedGate(t)
+  const first = await client.submit('verify', { password: 'right', storedHash: gate.storedHash })
   await until(async () => (await activeJobs(space)).includes(first.job.id))
   const second = await client.submit('verify', lasting(1))
 
   proxy.freezeReplies()
+  gate.open()
   await until(async () => (await activeJobs(space)).includes(second.job.id), { what: 'the next job given out' })
+  // Its lock outlasts the test: only a requeue brings it back.
+  await space.redis.pexpire(lockKey(space.prefix, second.job.id), 600_000)
   proxy.cut()
 
   assert.deepEqual(await answerOf(second), { kind: 'match' })
@@ -121,7 +125,8 @@ test('a job that Redis gave to a worker that takes none any more is requeued whe
   const { redis, prefix } = space
   const worker = await startedWorker(space, { slots: 1 })
   const client = await readyClient(space)
-  const first = await client.submit('verify', lasting(300))
+  const gate = await closedGate(t)
+  const first = await client.submit('verify', { password: 'right', storedHash: gate.storedHash })
   await until(async () => (await activeJobs(space)).includes(first.job.id))
   // As the script does whose reply comes too late.
   const token = String(await redis.get(lockKey(prefix, first.job.id))).replace(/:.*/, ':9999')
@@ -130,6 +135,7 @@ test('a job that Redis gave to a worker that takes none any more is requeued whe
   await until(async () => (await waitingJobs(space)).includes(late.job.id))
   await redis.lmove(queueKey(prefix, 'wait'), queueKey(prefix, 'active'), 'RIGHT', 'LEFT')
   await redis.set(lockKey(prefix, late.job.id), token, 'PX', 60_000)
+  gate.open()
   await ended
   assert.deepEqual(await activeJobs(space), [])
   assert.deepEqual(await waitingJobs(space), [late.job.id])

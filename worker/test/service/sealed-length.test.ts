@@ -53,7 +53,7 @@ test('a password that was typed in another form tells nothing of the account', (
   }
 })
 
-test('passwords of up to 256 bytes are of one length, and longer ones of that of their block', () => {
+test('sealed passwords of up to 256 bytes have one length, and longer ones the length of their block', () => {
   const lengths = Array.from({ length: 1_024 }, (_, n) =>
     sealedLength({ password: 'x'.repeat(n + 1), storedHash: null }),
   )

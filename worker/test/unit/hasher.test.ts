@@ -93,7 +93,7 @@ async function isAccepted(hasher: Hasher, storedHash: string): Promise<boolean> 
 test('hashes that hash nothing are accepted only where that is asked for', async () => {
   const strict = await createHasher(argon2idPolicy(policy), { testHashes: false })
   const lenient = await createHasher(argon2idPolicy(policy), { testHashes: true })
-  for (const storedHash of ['$spillway-token$', '$spillway-wait$1$']) {
+  for (const storedHash of ['$spillway-token$', '$spillway-wait$1$', '$spillway-gate$L25vd2hlcmU$']) {
     assert.equal(await isAccepted(strict, storedHash), false)
     assert.equal(await isAccepted(lenient, storedHash), true)
     assert.equal(await lenient.verify('wrong', storedHash), false)

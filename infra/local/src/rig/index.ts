@@ -4,7 +4,7 @@ export { freePort, listening } from '../processes/port.ts'
 export { until } from '../processes/until.ts'
 export { readinessOf } from '../start/member.ts'
 export { newSealKey, newSigningKey } from '../start/secrets.ts'
-export { createNamespace, type Namespace, scratchDir } from './namespace.ts'
+export { closedGate, createNamespace, type Ending, type Namespace, scratchDir } from './namespace.ts'
 export { type OlderVersion, unpackOlderVersion } from './older-version.ts'
 export {
   clockOff,

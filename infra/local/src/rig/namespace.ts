@@ -1,5 +1,6 @@
 // The environment of a test run. Each test file gets its own database and Redis key prefix in it.
 import { randomBytes } from 'node:crypto'
+import { rmSync, writeFileSync } from 'node:fs'
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -102,4 +103,15 @@ export async function scratchDir(t: Ending): Promise<string> {
     await rm(dir, { recursive: true, force: true })
   })
   return dir
+}
+
+/**
+ * A stored hash whose verification lasts until its gate is opened, or the test ends: what a test does meanwhile may take as long as the
+ * machine needs. For workers with SPILLWAY_TEST_HASHES.
+ */
+export async function closedGate(t: Ending): Promise<{ storedHash: string; open(): void }> {
+  const file = join(await scratchDir(t), 'gate')
+  writeFileSync(file, '')
+  const path = Buffer.from(file).toString('base64url')
+  return { storedHash: `$spillway-gate$${path}$`, open: () => rmSync(file, { force: true }) }
 }

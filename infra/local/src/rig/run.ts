@@ -10,7 +10,7 @@ import { startTestServices } from './services.ts'
 
 const help = `pnpm test [--all] [part of a path ...]
 
-Runs the tests of all packages, on a PostgreSQL and a Redis of their own; with parts of paths, the files whose path contains one of them.
+Runs the tests of all packages, on PostgreSQL and Redis servers of their own; with parts of paths, the files whose path contains one of them.
 
   --all   also what takes long: more of processes, packages, other languages, releases, images, charts, load and chaos as tests
 `

@@ -10,7 +10,7 @@ import { until } from '../../src/processes/until.ts'
 import { scratchDir } from '../../src/rig/namespace.ts'
 import { startProcess } from '../../src/rig/process.ts'
 
-test('the death of the package manager that started it is noticed, that of a shell in between is not', async (t) => {
+test('the death of the package manager that started it is noticed, the death of a shell in between is not', async (t) => {
   const dir = await scratchDir(t)
   const command = join(dir, 'command.mts')
   const module = pathToFileURL(join(repositoryDir, 'infra/local/src/processes/command.ts')).href
