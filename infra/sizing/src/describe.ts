@@ -46,8 +46,8 @@ function several({ redisServers, redisEndPerSecond }: Size): string[] {
     'redis.mode: several',
     `redis.addresses: [${addresses.join(', ')}]`,
     '',
-    `One Redis ends at about ${Math.floor(redisEndPerSecond)} logins a second: this spike needs ${redisServers} side by side.`,
-    'With one more, all of it is carried while one is lost.',
+    `One Redis server carries about ${Math.floor(redisEndPerSecond)} logins a second: this spike needs ${redisServers} side by side.`,
+    `With ${redisServers + 1} servers, the loss of one costs no login.`,
   ]
 }
 
@@ -83,7 +83,7 @@ export function describePrice(
   hashes: readonly MeasuredHash[],
 ): string {
   const { minimumCores, storeCores, redisServers, affordableHashMs } = price
-  const redis = redisServers === 1 ? 'Redis' : `${redisServers} Redis (${money(price.redisMonth)})`
+  const redis = redisServers === 1 ? 'Redis' : `${redisServers} Redis servers (${money(price.redisMonth)})`
   const more = Math.round((affordableHashMs / demand.hashMs - 1) * 100)
   return [
     `At ${perCoreHour} a core hour:`,

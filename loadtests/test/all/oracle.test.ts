@@ -37,7 +37,7 @@ const times = (count: number, next: () => number, shift = 0) =>
   Array.from({ length: count }, () => 10 + shift + next() + next() + next())
 
 describe('Kolmogorov-Smirnov', () => {
-  test('the tail is that of the tables', () => {
+  test('the tail agrees with the tables', () => {
     // The critical values of 10, 5, 1 and 0.1 %, and the value at 1.
     for (const [x, p] of [
       [1.2238, 0.1],

@@ -53,7 +53,7 @@ describe.concurrent('a run', () => {
     )
   })
 
-  test('measurements from before an interruption are kept, and the one that it broke off is not', async () => {
+  test('measurements from before an interruption are kept, and the interrupted one is not', async () => {
     const interruption = new AbortController()
     const brokenOff = measurement('second', async () => {
       interruption.abort()

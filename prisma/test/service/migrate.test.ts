@@ -43,7 +43,7 @@ test('through a pooler, no lock is left to the session that the migrations run i
   assert.ok((await rows(url, 'SELECT here FROM locks')).length > 0)
 })
 
-test('the record is the one that prisma migrate deploy keeps', async () => {
+test('the record is the same as prisma migrate deploy keeps', async () => {
   const url = absentDatabase()
   await migrate(url)
   const columns = await rows(

@@ -31,7 +31,7 @@ export const policySettings = {
   REHASH: choice(
     'weaker',
     rehashModes,
-    'Which matching hashes are replaced, for requests that name neither `rehash` nor a policy: `weaker` hashes below the policy, `always` any other algorithm or cost, `never` no hash; gateways have a setting of the same name for logins',
+    'Which matching hashes are replaced for requests of the service API with `rehash: true` and no policy: `weaker` hashes below the policy, `always` any other algorithm or cost, `never` no hash; gateways have a setting of the same name for logins',
   ),
 } as const
 type PolicySettings = FromSchema<{ type: 'object'; properties: typeof policySettings; additionalProperties: false }>

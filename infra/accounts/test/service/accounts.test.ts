@@ -44,7 +44,7 @@ test('ids, dates and hashes are kept, addresses are normalized, and a second tim
   assert.match((await accounts(['import', file])).stdout, /Created 0 accounts, left 2 that existed/)
 })
 
-test('an address that was confirmed stays confirmed, with its date or that of the account, and no other one is', async () => {
+test('a confirmed address stays confirmed, with its date or the date of the account, and no other address is', async () => {
   const createdAt = '2020-01-02T03:04:05.678Z'
   const confirmations = new Map<unknown, string | null>([
     ['2021-02-03T04:05:06.007Z', '2021-02-03T04:05:06.007Z'],

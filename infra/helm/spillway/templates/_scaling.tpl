@@ -20,7 +20,7 @@ scaleDown:
 {{- end -}}
 {{- end -}}
 
-{{/* The name of the autoscaler of the workers: KEDA names the one that it makes after its ScaledObject. */}}
+{{/* The name of the autoscaler of the workers: KEDA names its own after the ScaledObject. */}}
 {{- define "spillway.scaling.name" -}}
 {{- ternary "keda-hpa-" "" (eq .Values.autoscaling.mode "keda") -}}{{- include "spillway.name" . -}}-worker
 {{- end -}}

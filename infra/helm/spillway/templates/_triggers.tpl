@@ -1,4 +1,4 @@
-{{/* Whom KEDA logs in to Redis as: a user of its own, or that of the pods. */}}
+{{/* Whom KEDA logs in to Redis as: a user of its own, or the user of the pods. */}}
 {{- define "spillway.trigger.login" -}}
 {{- $own := .Values.autoscaling.redisUser -}}
 {{- $pods := .Values.redis -}}

@@ -48,7 +48,7 @@ test('the changelog is in its form, from the latest version to the first, and de
   }
 })
 
-test('what the workflows run is there, and their pnpm is that of package.json', async () => {
+test('what the workflows run is there, and their pnpm is the version in package.json', async () => {
   for (const name of ['ci', 'release']) {
     const text = await read(`.github/workflows/${name}.yaml`)
     const { jobs }: { jobs: Record<string, { steps: { run?: string }[] }> } = parse(text)

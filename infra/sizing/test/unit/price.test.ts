@@ -29,7 +29,7 @@ test('a thousand logins cost the processor time of their hashes and of all that 
   near(price.thousandLogins(9), (11.6 * 0.036) / 3_600)
 })
 
-test('a month of the minimum is that of its workers and gateways, Redis and PostgreSQL apart', () => {
+test('a month of the minimum costs its workers and gateways, without Redis and PostgreSQL', () => {
   assert.equal(price.minimumCores, found.slots + found.gateways)
   near(price.minimumMonth, (found.slots + found.gateways) * 730 * 0.036)
   near(price.storeMonth, (1 + 1) * 730 * 0.036)
@@ -43,7 +43,7 @@ test('several Redis are a core each, and named with what they cost', () => {
   near(price3.redisMonth, 3 * 730 * 0.036)
   assert.match(
     describePrice(pricing, more, price3, hashes),
-    /, beside \d+ for 3 Redis \(78\.84\) and PostgreSQL \(\d+ cores\)$/m,
+    /, beside \d+ for 3 Redis servers \(78\.84\) and PostgreSQL \(\d+ cores\)$/m,
   )
   assert.match(describePrice(pricing, demand, price, hashes), / for Redis and PostgreSQL \(2 cores\)$/m)
 })

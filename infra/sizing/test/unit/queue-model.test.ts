@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'vitest'
 import { chanceOfWaiting, slotsFor, utilization, waitQuantileMs } from '../../src/sizing.ts'
 
-test('the chance of waiting is that of the tables of Erlang C', () => {
+test('the chance of waiting agrees with the tables of Erlang C', () => {
   // One slot waits as often as it is busy; 8 Erlang on 10 slots wait in 40.9 % of the cases.
   assert.ok(Math.abs(chanceOfWaiting({ perSecond: 70, slotMs: 10, slots: 1 }) - 0.7) < 1e-9)
   assert.ok(Math.abs(chanceOfWaiting({ perSecond: 80, slotMs: 100, slots: 10 }) - 0.409) < 1e-3)

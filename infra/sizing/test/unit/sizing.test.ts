@@ -91,7 +91,7 @@ test('the limit of one Redis is stated, how many are needed, and the values of t
   assert.match(three, /^Redis +3 side by side, 67 % of a core each in the spike, \d+ MiB each with the queue full$/m)
   assert.match(three, /^redis\.mode: several$/m)
   assert.match(three, /^redis\.addresses: \[redis-1:6379, redis-2:6379, redis-3:6379\]$/m)
-  assert.match(three, /One Redis ends at about 7000 logins a second: this spike needs 3 side by side/)
+  assert.match(three, /One Redis server carries about 7000 logins a second: this spike needs 3 side by side/)
   assert.match(described('4000'), /^redis\.addresses: \[redis-1:6379, .* redis-4:6379, \.\.\., redis-6:6379\]$/m)
 })
 

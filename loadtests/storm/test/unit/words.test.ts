@@ -87,7 +87,7 @@ test('that nothing has to change is said only of probes that were asked, while l
   for (const each of without) assert.doesNotMatch(advised(each), /nothing has to change/)
 })
 
-test('when it is calm again is that of the last probe, or that it did not become calm', () => {
+test('the report tells when the last probe was calm again, or that it did not become calm', () => {
   const slower = probe(3, 90, { name: 'GET /b', calmAgainMs: 2_300 })
   assert.match(sentences(result([probe(3, 90), slower])).join(' '), /as quick as before 2\.3 s after the last login/)
   const atOnce = probe(3, 90, { calmAgainMs: 0 })

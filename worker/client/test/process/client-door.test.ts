@@ -36,7 +36,7 @@ async function loadedBy(t: TestContext, entry: string): Promise<string[]> {
 
 const isHashing = (file: string) => /argon2|bcrypt|\/worker\/dist\/hashing\//i.test(file)
 
-test('importing the client loads no hashing code: no module, no shared object; nor that of the queue', async (t) => {
+test('importing the client loads no hashing code, no shared object, and no code of the queue', async (t) => {
   const loaded = await loadedBy(t, 'worker/client/dist/index.js')
   assert.ok(loaded.some((file) => file.endsWith('/worker/client/dist/protocol/seal.js')))
   assert.deepEqual(
