@@ -62,7 +62,7 @@ async function whileLost(t: TestContext, fault: 'SIGKILL' | 'SIGSTOP', server = 
 }
 
 /** Tickets of jobs in each of the two, by their order. */
-async function ticketsInEach(url: string, storedHash: string): Promise<[string, string]> {
+async function ticketsInEach(url: string, storedHash = '$spillway-wait$1$'): Promise<[string, string]> {
   const jobKey = (ticket: string) => `${system.namespace.queuePrefix}:passwords:${ticket.split('.')[0]}`
   const looking = [new Redis(one), new Redis(two)]
   const found: (string | undefined)[] = [undefined, undefined]
@@ -103,14 +103,14 @@ for (const fault of ['SIGKILL', 'SIGSTOP'] as const) {
     assert.deepEqual(await readiness(url).then(({ status, redis }) => [status, redis?.usable]), ['ok', 1])
     await back()
     await until(async () => (await readiness(url)).redis?.usable === 2)
-    await ticketsInEach(url, '$spillway-wait$1$')
+    await ticketsInEach(url)
   })
 }
 
 test('a ticket is answered at any gateway of both, whatever the order of its list, and once', async () => {
   const here = await gatewayOfBoth()
   const there = await gatewayOfBoth({ REDIS_URL: `${two}\n${one}` })
-  for (const ticket of await ticketsInEach(here.url, '$spillway-wait$1$')) {
+  for (const ticket of await ticketsInEach(here.url)) {
     await until(async () => (await redeem(there.url, ticket, keepTicket)).status === 200)
     assertProblem(await redeem(here.url, ticket), 409, 'ticket_used')
   }
@@ -118,7 +118,7 @@ test('a ticket is answered at any gateway of both, whatever the order of its lis
 
 test('a ticket of a frozen Redis is pending, and answered when it is back within the life of the ticket', async (t) => {
   const { url } = await gatewayOfBoth()
-  const [, ticket] = await ticketsInEach(url, '$spillway-wait$1$')
+  const [, ticket] = await ticketsInEach(url)
   const back = await whileLost(t, 'SIGSTOP')
   await until(async () => (await readiness(url)).redis?.usable === 1)
   expect(202, await redeem(url, ticket, keepTicket))
@@ -132,7 +132,7 @@ test('rolling from one to two and back: a ticket of one is good at two, and of a
   const onBoth = await gatewayOfBoth()
   const ofOne = expect(202, await login(onOne.url, await slowAccount(system.database, 1), respondAsync)).ticket
   await until(async () => (await redeem(onBoth.url, ofOne, keepTicket)).status === 200)
-  const [first, second] = await ticketsInEach(onBoth.url, '$spillway-wait$1$')
+  const [first, second] = await ticketsInEach(onBoth.url)
   await until(async () => (await redeem(onOne.url, first, keepTicket)).status === 200)
   // One that does not know it says nothing wrong; another gateway answers.
   expect(202, await redeem(onOne.url, second, respondAsync))

@@ -48,4 +48,5 @@ test('a known device is let in and answered before those who wait, where a stran
   open()
   const { deviceToken } = expect(200, await letInFirst)
   assert.notEqual(deviceToken, mine)
+  assert.equal(await jobsOf('known'), before + 1)
 })

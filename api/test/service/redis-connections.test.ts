@@ -15,7 +15,7 @@ afterAll(async () => {
   await redis.close()
 })
 
-/** Without the asking connection itself. */
+/** All connections except the connection that asks. */
 async function connections(): Promise<number> {
   const clients = String(await redis.command('CLIENT', 'LIST'))
     .trim()

@@ -48,7 +48,7 @@ breached makes a list of breached passwords that new ones must not be in.
 
 From the environment:
 
-  DATABASE_URL         the database [that of the running pnpm start]
+  DATABASE_URL         the database [the database of the running pnpm start]
   REDIS_URL, SPILLWAY_SEAL_KEYS, QUEUE_PREFIX
                        of the workers that hash weak digests [a process beside this one hashes them]
   PASSWORD_PEPPERS     name:base64, comma-separated, for --made-of: as the workers have them

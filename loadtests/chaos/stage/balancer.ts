@@ -4,7 +4,7 @@ import type { System } from './stage.ts'
 
 const PROBE_EVERY_MS = 200
 
-/** As deployments have one: it asks each gateway for itself whether it is ready, and tries nothing twice. */
+/** The balancer asks each gateway separately whether it is ready, as the load balancer of a deployment does, and repeats no request. */
 export async function startBalancer({ gateways }: System) {
   const targets = new Map<string, URL>()
   const asked = new Set<string>()
@@ -24,7 +24,7 @@ export async function startBalancer({ gateways }: System) {
     else targets.delete(url)
     asked.delete(url)
   }
-  // A gateway that is slow to answer does not delay what is known of the others.
+  // A gateway that answers slowly does not delay the readiness of other gateways.
   const probing = setInterval(() => {
     for (const { url } of gateways) if (!asked.has(url)) void probe(url)
   }, PROBE_EVERY_MS)

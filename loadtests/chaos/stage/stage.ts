@@ -1,5 +1,5 @@
-// A stage holds a PostgreSQL server with accounts, and a Redis program. Each lane of scenarios has one. Every scenario, or family of
-// scenarios, starts its Redis servers, gateways and workers there.
+// A stage is a PostgreSQL server with accounts, and the Redis program of this machine. Each lane of scenarios runs on its own stage. A scenario
+// starts Redis servers, gateways and workers on it; scenarios of a family share them.
 import { mkdtempSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Keeper } from '@spillway/local/processes/keeper'
@@ -29,7 +29,7 @@ export async function openStage(keeper: Keeper, say: (sentence: string) => void)
     keeper,
     /** What ends before the stage's own services do. */
     closers,
-    /** What ends with the scenario that runs, also when the scenario throws: it must not run beside the next one. */
+    /** Functions that end what a scenario left running, called after each scenario: nothing of it runs beside the next scenario. */
     endings: new Set<() => Promise<unknown>>(),
     search,
     postgres: { ...services.postgres, url },

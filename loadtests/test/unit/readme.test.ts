@@ -8,16 +8,19 @@ import { renderMarkdown, renderPictures } from '../../report/report.ts'
 import { parseOptions } from '../../src/options.ts'
 import { readResults } from '../../src/results-file.ts'
 import { figure, summarize } from '../../src/summary.ts'
+import { parseOptions as parseStorm } from '../../storm/src/options.ts'
 
 const repository = new URL('../../../', import.meta.url)
 const page = (path: string) => readFileSync(new URL(path, repository), 'utf8')
 
 describe('the commands of the pages', () => {
   const pages = ['README.md', 'infra/local/README.md', 'api/README.md', 'api/examples/README.md'].map(page).join('\n')
-  const blocks = [...pages.matchAll(/```sh\n(.*?)```/gs)].map(([, block = '']) => block).join('')
+  const blocks = [...pages.matchAll(/```sh\n(.*?)```/gs)]
+    .map(([, block = '']) => block.replaceAll('\\\n', ' '))
+    .join('')
   const argumentsOf = (command: string) =>
     [...blocks.matchAll(new RegExp(`^.*pnpm ${command}\\b([^#\\n]*)`, 'gm'))].map(([, args = '']) =>
-      args.split(/\s+/).filter((word) => word !== ''),
+      Array.from(args.matchAll(/'([^']*)'|\S+/g), ([word, quoted]) => quoted ?? word),
     )
 
   test('start one worker: a second would hash on the same cores', () => {
@@ -29,10 +32,12 @@ describe('the commands of the pages', () => {
     )
   })
 
-  test('are understood by the load test', () => {
-    const loads = argumentsOf('load').filter(([first]) => first !== 'storm')
-    assert.ok(loads.length > 0)
+  test('are understood by the load test, and by the storm', async () => {
+    const isStorm = ([name]: string[]) => name === 'storm'
+    const [storms, loads] = [argumentsOf('load').filter(isStorm), argumentsOf('load').filter((args) => !isStorm(args))]
+    assert.ok(loads.length > 0 && storms.length > 0)
     for (const args of loads) parseOptions(args)
+    for (const [, ...args] of storms) await parseStorm(args, 'pnpm load storm')
   })
 })
 

@@ -15,7 +15,7 @@ export interface TestDouble {
 
 const WAITING = /^\$spillway-wait\$(\d{1,5})\$$/
 const GATE = /^\$spillway-gate\$([\w-]+)\$$/
-/** How often an open gate is looked for, in milliseconds. */
+/** The interval between two checks of the file, in milliseconds. */
 const GATE_EVERY_MS = 5
 
 const token = (threads: Threads): TestDouble => ({

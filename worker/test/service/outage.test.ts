@@ -20,7 +20,7 @@ function isUnavailable(error: unknown): boolean {
   return error instanceof PasswordClientError && error.code === 'queue_unavailable'
 }
 
-/** As a Redis server without persistence comes back: with nothing. */
+/** A Redis server without persistence loses all keys when it restarts. */
 async function loseEverything({ redis, prefix }: Space): Promise<void> {
   await redis.del(...(await redis.keys(`${prefix}*`)))
 }
@@ -442,6 +442,7 @@ test.concurrent('a verdict that Redis never takes is counted as lost at its dead
   const worker = await startedWorker(space, { slots: 1, env: { REDIS_URL: user.redisUrl } })
   const { job } = await submitted(client)
   await until(() => resultOf(space, job.id))
+  assert.deepEqual(await jobsCounted(worker), [])
   await jobsAreCounted(worker, 'verify undelivered 1')
 })
 

@@ -15,8 +15,8 @@ From the environment:
 
   PORT           of the first gateway [3000]; the others get the next ones. 0: any free ones
   OPS_PORT       of the first gateway's ops port [9464]; the other gateways and then the workers get the next ones
-  DATABASE_URL   a PostgreSQL to use instead of the embedded one
-  REDIS_URL      a Redis server to use instead of the embedded one
+  DATABASE_URL   the URL of the PostgreSQL server [an embedded server]
+  REDIS_URL      the URL of the Redis server [an embedded server]
   SPILLWAY_DIR   where data, logs and secrets are kept [.spillway]
 
 The embedded PostgreSQL listens on port 15432 and Redis on 16379 of the loopback interface, or on any free port where
