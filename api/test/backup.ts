@@ -2,10 +2,10 @@
 // there all rows are copied in one snapshot, and restored into a database that is migrated anew.
 import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
-import { openKeeper } from '@spillway/local/processes/keeper'
-import { run } from '@spillway/local/processes/run'
-import { databaseOf, query, withDatabase } from '@spillway/local/services/query'
-import { migrate } from '@spillway/local/start/build'
+import { openKeeper } from '@spillway/infra/processes/keeper'
+import { run } from '@spillway/infra/processes/run'
+import { databaseOf, query, withDatabase } from '@spillway/infra/services/query'
+import { migrate } from '@spillway/infra/start/build'
 
 /** Those that a row refers to come first. */
 const tables = ['users', 'sessions', 'mail_tokens', 'used_tickets', 'audit_events']

@@ -1,7 +1,7 @@
 // A real mail server on the loopback interface, which tests may make slow, strict, or dead.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { freePort, until } from '@spillway/local/rig'
+import { freePort, until } from '@spillway/infra/rig'
 import { SMTPServer } from 'smtp-server'
 
 export interface ReceivedMail {

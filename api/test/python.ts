@@ -2,8 +2,8 @@
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { programsDir } from '@spillway/local/processes/repository'
-import { onPath } from '@spillway/local/processes/run'
+import { programsDir } from '@spillway/infra/processes/repository'
+import { onPath } from '@spillway/infra/processes/run'
 import { run } from './clients.ts'
 
 /** A machine that cannot have the packages by then goes without: less than a test file may take. */

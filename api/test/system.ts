@@ -10,7 +10,7 @@ import {
   openSpillway,
   readinessOf,
   until,
-} from '@spillway/local/rig'
+} from '@spillway/infra/rig'
 import { connectDatabase, type Database } from '@spillway/prisma'
 import { createLogger } from '@spillway/worker/log'
 import { readGatewayConfig } from '../src/config.ts'

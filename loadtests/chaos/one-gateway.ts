@@ -1,10 +1,10 @@
 // One gateway that is offered more and more, on a processor of its own, with workers to spare; and endpoints beside it that have nothing to do
 // with hashing.
 import { fileURLToPath } from 'node:url'
-import type { Keeper } from '@spillway/local/processes/keeper'
-import { moveTo, pinned } from '@spillway/local/processes/processor-time'
-import { startProcess } from '@spillway/local/rig'
-import { ask, type Credentials } from '@spillway/local/rig/api-client'
+import type { Keeper } from '@spillway/infra/processes/keeper'
+import { moveTo, pinned } from '@spillway/infra/processes/processor-time'
+import { startProcess } from '@spillway/infra/rig'
+import { ask, type Credentials } from '@spillway/infra/rig/api-client'
 import { allCores, contenderCores, holdToShare } from '../measure/cores.ts'
 import { startProbe } from '../measure/observe.ts'
 import type { RushOptions, RushResult } from './rush.ts'

@@ -1,7 +1,7 @@
 // The last findings of each scenario, kept beside the page of promises, whose last two columns are made from them.
 import { execFileSync } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'
-import { repositoryDir } from '@spillway/local/processes/repository'
+import { repositoryDir } from '@spillway/infra/processes/repository'
 import { markdownTable } from 'markdown-table'
 import type { Findings } from './scenario.ts'
 

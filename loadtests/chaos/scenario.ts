@@ -1,6 +1,6 @@
 // A scenario is one promise, and a run against real processes that keeps or breaks it. Most break something under steady visits.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { quantile } from '@spillway/local/rig/quantile'
+import { quantile } from '@spillway/infra/rig/quantile'
 import { startTraffic, type Visit, type VisitorOptions } from '../load/visit.ts'
 import type { Stage, System } from './stage/stage.ts'
 

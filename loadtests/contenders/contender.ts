@@ -1,6 +1,6 @@
 // A contender is one login architecture that the scenarios can start, address and measure.
 import { fileURLToPath } from 'node:url'
-import { type ProcessToTest, startProcess } from '@spillway/local/rig'
+import { type ProcessToTest, startProcess } from '@spillway/infra/rig'
 import { allCores } from '../measure/cores.ts'
 import type { Algorithm } from './hashing.ts'
 

@@ -1,6 +1,6 @@
 // The contenders, in the order of the report. The first is what the others are compared with.
 import { randomBytes } from 'node:crypto'
-import { allOrNone } from '@spillway/local/services/services'
+import { allOrNone } from '@spillway/infra/services/services'
 import { type Contender, coreCount, type Running, type StartOptions, startProgram, startRival } from './contender.ts'
 import { startSpillway } from './spillway.ts'
 

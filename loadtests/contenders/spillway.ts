@@ -1,9 +1,9 @@
 // Starts Spillway in the size and on the cores that a measurement wants.
-import { type Member, openSpillway } from '@spillway/local/rig'
-import { readMetric } from '@spillway/local/rig/api-client'
-import { deleteKeys } from '@spillway/local/rig/namespace'
-import { limitsOf } from '@spillway/local/rig/spillway'
-import { allOrNone } from '@spillway/local/services/services'
+import { type Member, openSpillway } from '@spillway/infra/rig'
+import { readMetric } from '@spillway/infra/rig/api-client'
+import { deleteKeys } from '@spillway/infra/rig/namespace'
+import { limitsOf } from '@spillway/infra/rig/spillway'
+import { allOrNone } from '@spillway/infra/services/services'
 import type { Part, StartOptions } from './contender.ts'
 
 export interface SpillwayOptions extends Omit<StartOptions, 'algorithm'> {

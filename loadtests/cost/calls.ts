@@ -1,6 +1,6 @@
 // The calls whose cost is measured: what each of many callers does over and over.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type ApiAnswer, respondAsync } from '@spillway/local/rig/api-client'
+import { type ApiAnswer, respondAsync } from '@spillway/infra/rig/api-client'
 import { comeBack } from '../load/visit.ts'
 import type { CostSystem } from './system.ts'
 

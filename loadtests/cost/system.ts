@@ -1,10 +1,10 @@
 // A Spillway of this checkout or of another one, each compiled, migrated and started by the code of its own checkout.
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import type { Keeper } from '@spillway/local/processes/keeper'
-import { repositoryDir } from '@spillway/local/processes/repository'
-import { type ApiClient, createApiClient } from '@spillway/local/rig/api-client'
-import { createAccounts } from '@spillway/local/services/query'
+import type { Keeper } from '@spillway/infra/processes/keeper'
+import { repositoryDir } from '@spillway/infra/processes/repository'
+import { type ApiClient, createApiClient } from '@spillway/infra/rig/api-client'
+import { createAccounts } from '@spillway/infra/services/query'
 import type { Part } from '../contenders/contender.ts'
 import { TOKEN_HASH } from '../contenders/hashing.ts'
 import { serverProcesses } from '../measure/cores.ts'
@@ -21,8 +21,8 @@ const SLOW_LIFE_MS = 3_600_000
 const SLOW_LOGINS = 8
 const PATIENCE_MS = 60_000
 
-type Rig = typeof import('@spillway/local/rig/spillway')
-type OwnServices = typeof import('@spillway/local/rig/services')
+type Rig = typeof import('@spillway/infra/rig/spillway')
+type OwnServices = typeof import('@spillway/infra/rig/services')
 
 interface CostSystemOptions {
   /** [this one] */

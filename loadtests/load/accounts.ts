@@ -1,9 +1,9 @@
 // Accounts to log in with: many addresses, one password, and for each kind of hash one hash, since its salt changes
 // nothing about its cost.
 import { randomUUID } from 'node:crypto'
-import { until } from '@spillway/local/processes/until'
-import { type ApiAnswer, type ApiClient, type Credentials, createApiClient } from '@spillway/local/rig/api-client'
-import { createAccounts as insertAccounts } from '@spillway/local/services/query'
+import { until } from '@spillway/infra/processes/until'
+import { type ApiAnswer, type ApiClient, type Credentials, createApiClient } from '@spillway/infra/rig/api-client'
+import { createAccounts as insertAccounts } from '@spillway/infra/services/query'
 import type { Running } from '../contenders/contender.ts'
 import { type Algorithm, hash, TOKEN_HASH } from '../contenders/hashing.ts'
 import { outcomeOf } from '../measure/tally.ts'

@@ -1,6 +1,6 @@
 // Closed-loop load by autocannon: a fixed number of callers, each sending its next request when the last was answered.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { TIMEOUT_MS } from '@spillway/local/rig/api-client'
+import { TIMEOUT_MS } from '@spillway/infra/rig/api-client'
 import autocannon from 'autocannon'
 import { type Outcome, outcomeOf, Tally } from '../measure/tally.ts'
 import type { Accounts, Credential } from './accounts.ts'

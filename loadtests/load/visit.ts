@@ -7,8 +7,8 @@ import {
   type Credentials,
   createApiClient,
   redeemUntilAnswered,
-} from '@spillway/local/rig/api-client'
-import { startLoop } from '@spillway/local/rig/open-loop'
+} from '@spillway/infra/rig/api-client'
+import { startLoop } from '@spillway/infra/rig/open-loop'
 import { outcomeOf } from '../measure/tally.ts'
 
 /**

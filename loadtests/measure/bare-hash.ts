@@ -1,6 +1,6 @@
 // The bare hash, of a package or of the native engine, where a contender would run: in a process of its own, on the contender's cores.
-import { pinned } from '@spillway/local/processes/processor-time'
-import { run } from '@spillway/local/processes/run'
+import { pinned } from '@spillway/infra/processes/processor-time'
+import { run } from '@spillway/infra/processes/run'
 import { compiled } from '../contenders/contender.ts'
 
 type Cores = readonly number[] | undefined

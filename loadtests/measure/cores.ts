@@ -1,8 +1,8 @@
 // The cores of each process. The generator gets the first for itself, so that it takes nothing from the processes it measures.
 import { availableParallelism } from 'node:os'
-import { findPids } from '@spillway/local/processes/process-table'
-import { canPin } from '@spillway/local/processes/processor-time'
-import { startProcess } from '@spillway/local/rig'
+import { findPids } from '@spillway/infra/processes/process-table'
+import { canPin } from '@spillway/infra/processes/processor-time'
+import { startProcess } from '@spillway/infra/rig'
 import { compiled, type Part, type Services } from '../contenders/contender.ts'
 
 /** Every core there is. Counted before anything is pinned: afterwards this process only sees those it may use. */

@@ -1,8 +1,8 @@
 // Watches a contender from the outside while something happens to it: the processor time of each process, and the latency of endpoints that
 // have nothing to do with it.
-import { memoryOf, processorTime, processorTimeOfTree } from '@spillway/local/processes/processor-time'
-import { createApiClient } from '@spillway/local/rig/api-client'
-import { startLoop } from '@spillway/local/rig/open-loop'
+import { memoryOf, processorTime, processorTimeOfTree } from '@spillway/infra/processes/processor-time'
+import { createApiClient } from '@spillway/infra/rig/api-client'
+import { startLoop } from '@spillway/infra/rig/open-loop'
 import type { Part, Running } from '../contenders/contender.ts'
 import { Latency } from './tally.ts'
 

@@ -1,5 +1,5 @@
 // Counts the outcomes of requests, second by second, and how long the callers waited.
-import type { ApiAnswer } from '@spillway/local/rig/api-client'
+import type { ApiAnswer } from '@spillway/infra/rig/api-client'
 import { build } from 'hdr-histogram-js'
 
 /**

@@ -1,7 +1,7 @@
 // Which kinds of addresses can be told apart: every two of a question are compared, and the table of that.
 import { randomInt } from 'node:crypto'
-import { UserError } from '@spillway/local/processes/command-line'
-import { quantile } from '@spillway/local/rig/quantile'
+import { UserError } from '@spillway/infra/processes/command-line'
+import { quantile } from '@spillway/infra/rig/quantile'
 import { markdownTable } from 'markdown-table'
 import type { Kind, Question } from './questions.ts'
 

@@ -1,10 +1,10 @@
 // `pnpm --filter @spillway/loadtests oracle`: whether the times of a gateway's answers tell which addresses have an account, and of which kind.
-import { runCommand, runWithKeeper } from '@spillway/local/processes/command'
-import { parseCommandLine, whole } from '@spillway/local/processes/command-line'
-import type { Keeper } from '@spillway/local/processes/keeper'
-import { openSpillway } from '@spillway/local/rig'
-import { startOwnServices } from '@spillway/local/rig/services'
-import { buildEngine } from '@spillway/local/start/build'
+import { runCommand, runWithKeeper } from '@spillway/infra/processes/command'
+import { parseCommandLine, whole } from '@spillway/infra/processes/command-line'
+import type { Keeper } from '@spillway/infra/processes/keeper'
+import { openSpillway } from '@spillway/infra/rig'
+import { startOwnServices } from '@spillway/infra/rig/services'
+import { buildEngine } from '@spillway/infra/start/build'
 import { askInTurn, broken, compareAll, isBlind, LEVEL, table } from './compare.ts'
 import { challengingSettings, openQuestions, settings, startMailSink } from './questions.ts'
 

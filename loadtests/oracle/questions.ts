@@ -1,7 +1,7 @@
 // What a stranger asks a gateway about addresses. All answers to one question are the same except for what their time may tell.
 import { once } from 'node:events'
-import { type ApiAnswer, type ApiClient, createApiClient } from '@spillway/local/rig/api-client'
-import { createAccounts, query } from '@spillway/local/services/query'
+import { type ApiAnswer, type ApiClient, createApiClient } from '@spillway/infra/rig/api-client'
+import { createAccounts, query } from '@spillway/infra/services/query'
 import { SMTPServer } from 'smtp-server'
 import { hash } from '../contenders/hashing.ts'
 

@@ -1,5 +1,5 @@
 // The report: a Markdown page for someone who has five minutes, and one page with its pictures.
-import { TIMEOUT_MS } from '@spillway/local/rig/api-client'
+import { TIMEOUT_MS } from '@spillway/infra/rig/api-client'
 import { Html, html } from '@spillway/storm/report/report'
 import { style } from '@spillway/storm/report/style'
 import { contenders } from '../contenders/contenders.ts'

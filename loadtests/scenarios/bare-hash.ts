@@ -1,7 +1,7 @@
 // The bare hash: what a login takes over it on a quiet machine, what it takes by itself, and how much of a core is left to it.
 import { existsSync } from 'node:fs'
 import { cpus } from 'node:os'
-import { createApiClient } from '@spillway/local/rig/api-client'
+import { createApiClient } from '@spillway/infra/rig/api-client'
 import { ADDON_FILE } from '@spillway/worker/hashing/addon-file'
 import { NATIVE_NAME } from '@spillway/worker/hashing/native'
 import type { Running } from '../contenders/contender.ts'

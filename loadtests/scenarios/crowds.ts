@@ -6,7 +6,7 @@ import {
   createApiClient,
   redeemUntilAnswered,
   TIMEOUT_MS,
-} from '@spillway/local/rig/api-client'
+} from '@spillway/infra/rig/api-client'
 import type { Running } from '../contenders/contender.ts'
 import { algorithms, costOf } from '../contenders/hashing.ts'
 import type { Credential } from '../load/accounts.ts'

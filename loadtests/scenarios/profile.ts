@@ -1,6 +1,6 @@
 // The time of a login by stage, and its processor time. Others learned that their bottleneck had moved unnoticed.
-import { createApiClient, readMetric } from '@spillway/local/rig/api-client'
-import { openLoop } from '@spillway/local/rig/open-loop'
+import { createApiClient, readMetric } from '@spillway/infra/rig/api-client'
+import { openLoop } from '@spillway/infra/rig/open-loop'
 import { coreCount } from '../contenders/contender.ts'
 import type { SpillwayRunning } from '../contenders/spillway.ts'
 import type { Credential } from '../load/accounts.ts'

@@ -1,8 +1,8 @@
 // The registration post's method: ten per cent more requests every step, until the served rate falls ten per cent short of
 // the offered one. Where that happens is the knee.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Credentials, createApiClient } from '@spillway/local/rig/api-client'
-import { startLoop } from '@spillway/local/rig/open-loop'
+import { type Credentials, createApiClient } from '@spillway/infra/rig/api-client'
+import { startLoop } from '@spillway/infra/rig/open-loop'
 import { type Contender, coreCount, type Running } from '../contenders/contender.ts'
 import { costOf } from '../contenders/hashing.ts'
 import { outcomeOf, Tally } from '../measure/tally.ts'

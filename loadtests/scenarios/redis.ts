@@ -1,8 +1,8 @@
 // The work of one Redis server for a login, and so how many logins a second it could serve.
 import { randomBytes } from 'node:crypto'
-import { run } from '@spillway/local/processes/run'
-import { startProcess } from '@spillway/local/rig'
-import { deleteKeys } from '@spillway/local/rig/namespace'
+import { run } from '@spillway/infra/processes/run'
+import { startProcess } from '@spillway/infra/rig'
+import { deleteKeys } from '@spillway/infra/rig/namespace'
 import { Redis } from 'ioredis'
 import { compiled } from '../contenders/contender.ts'
 import type { SpillwayRunning } from '../contenders/spillway.ts'

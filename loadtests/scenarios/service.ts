@@ -1,9 +1,9 @@
 // The service API beside the Node client of an application: a verify without a hash by each, in turn, when nobody else asks.
 import { randomBytes } from 'node:crypto'
 import { createPasswords, type Passwords } from '@spillway/client'
-import { openSpillway } from '@spillway/local/rig'
-import { createApiClient } from '@spillway/local/rig/api-client'
-import { deleteKeys } from '@spillway/local/rig/namespace'
+import { openSpillway } from '@spillway/infra/rig'
+import { createApiClient } from '@spillway/infra/rig/api-client'
+import { deleteKeys } from '@spillway/infra/rig/namespace'
 import { TOKEN_HASH } from '../contenders/hashing.ts'
 import { Latency } from '../measure/tally.ts'
 import type { Measured } from '../src/results.ts'

@@ -1,7 +1,7 @@
 // A spike: quiet, then ten times the machine's capacity, then quiet again.
 import { setMaxListeners } from 'node:events'
-import { createApiClient, redeemUntilAnswered } from '@spillway/local/rig/api-client'
-import { openLoop } from '@spillway/local/rig/open-loop'
+import { createApiClient, redeemUntilAnswered } from '@spillway/infra/rig/api-client'
+import { openLoop } from '@spillway/infra/rig/open-loop'
 import { coreCount, type Running } from '../contenders/contender.ts'
 import { costOf } from '../contenders/hashing.ts'
 import { comeBack } from '../load/visit.ts'

@@ -1,5 +1,5 @@
 // The command line of `pnpm load`.
-import { parseCommandLine, positive, UserError, whole } from '@spillway/local/processes/command-line'
+import { parseCommandLine, positive, UserError, whole } from '@spillway/infra/processes/command-line'
 import { SEED_PASSWORD, SEED_USERS } from '@spillway/prisma/seed'
 import { contenders } from '../contenders/contenders.ts'
 import { scenarios } from '../scenarios/scenarios.ts'

@@ -1,8 +1,8 @@
 // Reads and writes results and their report.
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import { UserError } from '@spillway/local/processes/command-line'
-import { defaultStateDir } from '@spillway/local/processes/repository'
+import { UserError } from '@spillway/infra/processes/command-line'
+import { defaultStateDir } from '@spillway/infra/processes/repository'
 import { renderMarkdown, renderPictures } from '../report/report.ts'
 import type { Results, Row } from './results.ts'
 

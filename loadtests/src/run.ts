@@ -1,6 +1,6 @@
 // Goes through the plans of the scenarios, one measurement at a time, and hands on every result as soon as it is there.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { backgroundLoad, moveTo } from '@spillway/local/processes/processor-time'
+import { backgroundLoad, moveTo } from '@spillway/infra/processes/processor-time'
 import { allCores, generatorCores } from '../measure/cores.ts'
 import type { Measurement, Scenario, Setting } from '../scenarios/scenario.ts'
 import type { Run, ScenarioResult } from './results.ts'

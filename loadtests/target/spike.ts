@@ -1,9 +1,9 @@
 // `pnpm load spike --target`: a spike on a gateway that runs already, such as the one of `pnpm start`, to be watched on its live page.
 import { setMaxListeners } from 'node:events'
-import { UserError } from '@spillway/local/processes/command-line'
-import { ask } from '@spillway/local/rig/api-client'
+import { UserError } from '@spillway/infra/processes/command-line'
+import { ask } from '@spillway/infra/rig/api-client'
 import { seedEmail } from '@spillway/prisma/seed'
-import { openLoop } from '@spillway/local/rig/open-loop'
+import { openLoop } from '@spillway/infra/rig/open-loop'
 import { type Visit, type Visitor, type VisitorOptions, createVisitor } from '../load/visit.ts'
 
 interface TargetSpike {

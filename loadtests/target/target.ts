@@ -1,7 +1,7 @@
 // The targets of a spike: this machine, unless another one was allowed.
 import { judgeHost } from '@spillway/storm/target'
-import { UserError } from '@spillway/local/processes/command-line'
-import { quantile } from '@spillway/local/rig/quantile'
+import { UserError } from '@spillway/infra/processes/command-line'
+import { quantile } from '@spillway/infra/rig/quantile'
 import { type End, ended, letInEnds, type SpikeResult } from './spike.ts'
 
 /**

@@ -1,6 +1,6 @@
 // The databases of one test file, dropped after its last test: which fails if a connection to one is still open.
 import { randomUUID } from 'node:crypto'
-import { createNamespace } from '@spillway/local/rig'
+import { createNamespace } from '@spillway/infra/rig'
 import { afterAll } from 'vitest'
 import { connectForScripts } from '../src/connection.ts'
 

@@ -8,7 +8,7 @@ import {
   type PendingJob,
   type Verdict,
 } from '@spillway/client/queue-client'
-import { until } from '@spillway/local/rig'
+import { until } from '@spillway/infra/rig'
 import { readWorkerConfig } from '../src/config.ts'
 import { type RunningWorker, startWorker } from '../src/consumer/start.ts'
 import { createLogger, type Logger } from '../src/process/log.ts'

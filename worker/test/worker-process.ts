@@ -1,5 +1,5 @@
 // The worker as it runs in production: compiled, in a process of its own.
-import { type Member, startWorker } from '@spillway/local/rig'
+import { type Member, startWorker } from '@spillway/infra/rig'
 import { workerEnvironment } from './parts.ts'
 import type { Space } from './space.ts'
 

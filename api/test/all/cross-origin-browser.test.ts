@@ -1,8 +1,8 @@
 // A page of another origin in a real Chromium logs in, is refused by a limit, and knows when to come back.
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
-import { listening } from '@spillway/local/rig'
-import { chromiumOptions, skipWithoutChromium as skip } from '@spillway/local/rig/pictures'
+import { listening } from '@spillway/infra/rig'
+import { chromiumOptions, skipWithoutChromium as skip } from '@spillway/infra/rig/pictures'
 import { chromium } from 'playwright-core'
 import { afterAll, test } from 'vitest'
 import { newAccount } from '../client.ts'

@@ -1,7 +1,7 @@
 // Versions side by side, as during an upgrade and a rollback: gateways and workers of an earlier version (infra/local/versions) run on
 // the database of today, beside those of today.
 import assert from 'node:assert/strict'
-import { unpackOlderVersion } from '@spillway/local/rig'
+import { unpackOlderVersion } from '@spillway/infra/rig'
 import { afterAll, test } from 'vitest'
 import {
   changePassword,

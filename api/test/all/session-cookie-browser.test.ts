@@ -1,9 +1,9 @@
 // Sessions in cookies, in a real Chromium: pages of another site, and of another host of the same site, attack somebody who is logged in.
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
-import { listening } from '@spillway/local/rig'
-import { readMetric } from '@spillway/local/rig/api-client'
-import { chromiumOptions, skipWithoutChromium as skip } from '@spillway/local/rig/pictures'
+import { listening } from '@spillway/infra/rig'
+import { readMetric } from '@spillway/infra/rig/api-client'
+import { chromiumOptions, skipWithoutChromium as skip } from '@spillway/infra/rig/pictures'
 import { decodeJwt } from 'jose'
 import { chromium, type Page } from 'playwright-core'
 import { afterAll, test } from 'vitest'

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { connectRedis } from '@spillway/client/queue-client'
-import { until } from '@spillway/local/rig'
+import { until } from '@spillway/infra/rig'
 import { afterAll, test } from 'vitest'
 import { accountWithHash } from '../account.ts'
 import {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import { closedGate, startProcess, type TestProcess, until } from '@spillway/local/rig'
+import { closedGate, startProcess, type TestProcess, until } from '@spillway/infra/rig'
 import { afterAll, type TestContext, test } from 'vitest'
 import { accountWithHash, gatedAccount, slowAccount } from '../account.ts'
 import { call, expect, keepTicket, login, newCredentials, redeem, register } from '../client.ts'

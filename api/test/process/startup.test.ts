@@ -1,7 +1,7 @@
 // How a gateway begins: with what is there, and with one sentence when it cannot.
 import assert from 'node:assert/strict'
 import { createServer } from 'node:net'
-import { listening, newSealKey, newSigningKey, startProcess, startProxy, until } from '@spillway/local/rig'
+import { listening, newSealKey, newSigningKey, startProcess, startProxy, until } from '@spillway/infra/rig'
 import { afterAll, test } from 'vitest'
 import { readGatewayConfig } from '../../src/config.ts'
 import { call, expect, login, newAccount, newCredentials, register } from '../client.ts'

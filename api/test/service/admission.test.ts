@@ -1,7 +1,7 @@
 // Requests that cannot be answered in time are refused at once, or get their ticket at once.
 import assert from 'node:assert/strict'
-import { until } from '@spillway/local/rig'
-import { readMetric } from '@spillway/local/rig/api-client'
+import { until } from '@spillway/infra/rig'
+import { readMetric } from '@spillway/infra/rig/api-client'
 import { afterAll, beforeAll, describe, test } from 'vitest'
 import { slowAccount } from '../account.ts'
 import {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { newId } from '@spillway/client/protocol/id'
-import { until } from '@spillway/local/rig'
+import { until } from '@spillway/infra/rig'
 import { afterAll, test } from 'vitest'
 import { startAudit } from '../../src/audit/recorder.ts'
 import { createGatewayMetrics } from '../../src/http/metrics.ts'

@@ -1,8 +1,8 @@
 // Clients that go away before their answer: nothing is hashed for nobody.
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
-import { type LogLine, until } from '@spillway/local/rig'
-import { readMetric } from '@spillway/local/rig/api-client'
+import { type LogLine, until } from '@spillway/infra/rig'
+import { readMetric } from '@spillway/infra/rig/api-client'
 import { afterAll, test } from 'vitest'
 import { gatedAccount, slowAccount } from '../account.ts'
 import { expect, login, redeem, respondAsync } from '../client.ts'

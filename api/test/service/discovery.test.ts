@@ -1,6 +1,6 @@
 // Discovery, as verifiers that know the issuer alone ask for it.
 import assert from 'node:assert/strict'
-import { type LogLine, newSigningKey } from '@spillway/local/rig'
+import { type LogLine, newSigningKey } from '@spillway/infra/rig'
 import { decodeJwt } from 'jose'
 import { afterAll, test } from 'vitest'
 import { assertProblem, call, expect, login, newAccount } from '../client.ts'

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { newId } from '@spillway/client/protocol/id'
-import { until } from '@spillway/local/rig'
+import { until } from '@spillway/infra/rig'
 import { connectDatabase } from '@spillway/prisma'
 import { afterAll, test } from 'vitest'
 import { startDeletingExpiredSessions } from '../../src/sessions/expired-sessions.ts'

@@ -1,7 +1,7 @@
 // Device tokens do not outlive what they were issued for: the account, its address, its password; whatever
 // Redis has lost, and however wrong the clocks of gateways are.
 import assert from 'node:assert/strict'
-import { clockOff, newSealKey } from '@spillway/local/rig'
+import { clockOff, newSealKey } from '@spillway/infra/rig'
 import { afterAll, test } from 'vitest'
 import { nameInRedis } from '../account.ts'
 import {

@@ -1,7 +1,7 @@
 // Logins whose clients went away before the answer: only those that a worker took count as failures.
 import assert from 'node:assert/strict'
-import { startProxy, until } from '@spillway/local/rig'
-import { readMetric } from '@spillway/local/rig/api-client'
+import { startProxy, until } from '@spillway/infra/rig'
+import { readMetric } from '@spillway/infra/rig/api-client'
 import { afterAll, test } from 'vitest'
 import { gatedAccount, nameInRedis } from '../account.ts'
 import { assertProblem, type Credentials, login, newCredentials } from '../client.ts'

@@ -1,7 +1,7 @@
 // A known device logs in while strangers fill the queue; a token that is not its own helps nobody.
 import assert from 'node:assert/strict'
-import { until } from '@spillway/local/rig'
-import { readMetric } from '@spillway/local/rig/api-client'
+import { until } from '@spillway/infra/rig'
+import { readMetric } from '@spillway/infra/rig/api-client'
 import { afterAll, test } from 'vitest'
 import { gatedAccount, slowAccount } from '../account.ts'
 import { assertProblem, expect, keepTicket, letIn, login, respondAsync } from '../client.ts'

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { presentKey } from '@spillway/client/protocol/reply'
 import { absentKey, queueKey } from '@spillway/client/queue/keys'
-import { type Member, until } from '@spillway/local/rig'
+import { type Member, until } from '@spillway/infra/rig'
 import { afterAll, test } from 'vitest'
 import { assertProblem, call, expect, login, newAccount, newCredentials, redeem, respondAsync } from '../client.ts'
 import { watchQueue } from '../queue.ts'

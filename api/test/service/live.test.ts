@@ -1,6 +1,6 @@
 // The live page: what it is told when it is opened late, by several gateways, and by whoever writes to Redis.
 import assert from 'node:assert/strict'
-import { until } from '@spillway/local/rig'
+import { until } from '@spillway/infra/rig'
 import { afterAll, describe, test } from 'vitest'
 import { scaleOf } from '../../src/ops/live/page/chart.js'
 import type { LiveState } from '../../src/ops/live/state.ts'

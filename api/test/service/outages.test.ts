@@ -1,6 +1,6 @@
 // PostgreSQL or Redis goes away, falls silent, or is not what it should be: prompt problems, nothing internal, and back again.
 import assert from 'node:assert/strict'
-import { startProxy, until } from '@spillway/local/rig'
+import { startProxy, until } from '@spillway/infra/rig'
 import { afterAll, test } from 'vitest'
 import { gatedAccount, slowAccount } from '../account.ts'
 import {

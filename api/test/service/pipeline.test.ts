@@ -1,6 +1,6 @@
 // The whole path through real processes: two gateways, two workers, one PostgreSQL, one Redis.
 import assert from 'node:assert/strict'
-import { type TestProcess, until } from '@spillway/local/rig'
+import { type TestProcess, until } from '@spillway/infra/rig'
 import { afterAll, test } from 'vitest'
 import {
   assertProblem,

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { readMetric } from '@spillway/local/rig/api-client'
+import { readMetric } from '@spillway/infra/rig/api-client'
 import { afterAll, test } from 'vitest'
 import { type Answer, assertProblem, call, login, redeem } from '../client.ts'
 import { openSystem } from '../system.ts'

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import { monitorRedis, until } from '@spillway/local/rig'
+import { monitorRedis, until } from '@spillway/infra/rig'
 import { afterAll, test } from 'vitest'
 import {
   type Call,

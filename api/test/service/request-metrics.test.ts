@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { verdictKey } from '@spillway/client/protocol/reply'
 import { parseKeyring } from '@spillway/client/queue-client'
-import { startProxy, until } from '@spillway/local/rig'
+import { startProxy, until } from '@spillway/infra/rig'
 import { afterAll, test } from 'vitest'
 import { createRefreshTokenTags, newRefreshToken } from '../../src/sessions/refresh-tokens.ts'
 import {

@@ -1,7 +1,7 @@
 // The service API: verifying and hashing for applications that keep their own users.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { type Member, until } from '@spillway/local/rig'
+import { type Member, until } from '@spillway/infra/rig'
 import { afterAll, beforeAll, test } from 'vitest'
 import type { Gateway } from '../../src/gateway.ts'
 import { type Answer, assertProblem, call, expect, letIn, login, newAccount, redeem, respondAsync } from '../client.ts'

@@ -1,6 +1,6 @@
 // An attacker with write access to Redis, end to end: no session opens without the right password.
 import assert from 'node:assert/strict'
-import { redisTime, until } from '@spillway/local/rig'
+import { redisTime, until } from '@spillway/infra/rig'
 import { afterAll, test } from 'vitest'
 import { slowAccount } from '../account.ts'
 import {

@@ -1,5 +1,5 @@
 // Where the fields of an account are in a record, and the forms in which exports write values.
-import { UserError } from '@spillway/local/processes/command-line'
+import { UserError } from '@spillway/infra/processes/command-line'
 import { isRecord } from './records.ts'
 
 export const fieldNames = ['email', 'passwordHash', 'id', 'createdAt', 'emailConfirmedAt', 'salt'] as const

@@ -1,7 +1,7 @@
 // Imports a file: reads, checks, has weak digests wrapped, and writes in batches. Every line is created, left or rejected.
 import { hash } from 'node:crypto'
 import type { Passwords } from '@spillway/client'
-import { UserError } from '@spillway/local/processes/command-line'
+import { UserError } from '@spillway/infra/processes/command-line'
 import { type Database, Prisma, rawQuery } from '@spillway/prisma'
 import type { Account, Checked } from './account.ts'
 import type { Line } from './records.ts'

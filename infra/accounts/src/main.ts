@@ -1,5 +1,5 @@
 // The command `pnpm accounts`.
-import { runCommand } from '@spillway/local/processes/command'
+import { runCommand } from '@spillway/infra/processes/command'
 import { accounts } from './command.ts'
 
 await runCommand(async () => {

@@ -1,5 +1,5 @@
 // The command line of `pnpm accounts`.
-import { parseCommandLine, UserError, whole } from '@spillway/local/processes/command-line'
+import { parseCommandLine, UserError, whole } from '@spillway/infra/processes/command-line'
 import { mapped } from './fields.ts'
 import { ownPreset, presets } from './presets.ts'
 import { bareDigest, composeHash, saltEncodings } from './weak.ts'

@@ -1,6 +1,6 @@
 // Reads a file of accounts, one record at a time, so that a file of any size takes no more memory: NDJSON (a JSON object on each line), a
 // JSON document, or CSV, each of them compressed with gzip or not.
-import { UserError } from '@spillway/local/processes/command-line'
+import { UserError } from '@spillway/infra/processes/command-line'
 import { JSONParser } from '@streamparser/json'
 import { readCsv } from './csv.ts'
 import { readText } from './text.ts'

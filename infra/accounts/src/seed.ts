@@ -1,9 +1,9 @@
 // The command `pnpm seed`: accounts that share one password, in the running `pnpm start` or in the system of DATABASE_URL and GATEWAY_URL. A
 // gateway hashes it once, by registering an account whose stored hash is copied to all others.
 import { randomUUID } from 'node:crypto'
-import { runCommand } from '@spillway/local/processes/command'
-import { parseCommandLine, UserError, whole } from '@spillway/local/processes/command-line'
-import { findRunning, readEnvironment } from '@spillway/local/start/places'
+import { runCommand } from '@spillway/infra/processes/command'
+import { parseCommandLine, UserError, whole } from '@spillway/infra/processes/command-line'
+import { findRunning, readEnvironment } from '@spillway/infra/start/places'
 import { connectDatabase, type Database } from '@spillway/prisma'
 import { SEED_PASSWORD, SEED_USERS, seedEmail, seedUsers } from '@spillway/prisma/seed'
 

@@ -5,7 +5,7 @@ import { insertEvents } from '@spillway/api/audit/store'
 import { parseEmailAddress } from '@spillway/api/email-address'
 import { newId } from '@spillway/client/protocol/id'
 import { ASK_OLD_SYSTEM, parseStoredHash } from '@spillway/client/protocol/stored-hash'
-import { UserError } from '@spillway/local/processes/command-line'
+import { UserError } from '@spillway/infra/processes/command-line'
 import { type Database, Prisma, rawQuery } from '@spillway/prisma'
 import { createReader } from '@spillway/worker/hashing/formats/list'
 

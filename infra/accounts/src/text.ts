@@ -3,7 +3,7 @@ import { isUtf8 } from 'node:buffer'
 import { createReadStream } from 'node:fs'
 import { pipeline, type Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
-import { UserError } from '@spillway/local/processes/command-line'
+import { UserError } from '@spillway/infra/processes/command-line'
 
 const NEWLINE = 0x0a
 const GZIP = Buffer.from([0x1f, 0x8b])

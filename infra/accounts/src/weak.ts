@@ -2,7 +2,7 @@
 // (worker/src/hashing/formats/wrapped.ts).
 import type { Passwords } from '@spillway/client'
 import { unpadded } from '@spillway/client/protocol/stored-hash'
-import { UserError } from '@spillway/local/processes/command-line'
+import { UserError } from '@spillway/infra/processes/command-line'
 import { plainRecipe } from '@spillway/worker/hashing/formats/plain'
 import { symfonyHash } from '@spillway/worker/hashing/formats/symfony'
 import { hexBytes, paddedBase64 } from '@spillway/worker/hashing/formats/texts'

@@ -1,13 +1,13 @@
-// The first half of `pnpm --filter @spillway/docker check`: fetches the linters and builds the images as plain folders, unless they are there.
+// The first half of `pnpm --filter @spillway/infra check:docker`: fetches the linters and builds the images as plain folders, unless they are there.
 import { copyFileSync, existsSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { moduleDir } from '@spillway/helm/programs'
-import { runCommand } from '@spillway/local/processes/command'
-import { programsDir } from '@spillway/local/processes/repository'
-import { run } from '@spillway/local/processes/run'
-import { makeOnce } from '@spillway/local/services/apt-packages'
+import { runCommand } from '@spillway/infra/processes/command'
+import { programsDir } from '@spillway/infra/processes/repository'
+import { run } from '@spillway/infra/processes/run'
+import { makeOnce } from '@spillway/infra/services/apt-packages'
+import { moduleDir } from '../../helm/src/programs.ts'
 import { buildImages } from './images.ts'
 
 await runCommand(async () => {

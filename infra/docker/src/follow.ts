@@ -3,8 +3,8 @@
 import { cpSync, mkdirSync, readFileSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { UserError } from '@spillway/local/processes/command-line'
-import { run } from '@spillway/local/processes/run'
+import { UserError } from '@spillway/infra/processes/command-line'
+import { run } from '@spillway/infra/processes/run'
 import { type Copy, DockerfileParser, type From, type Instruction } from 'dockerfile-ast'
 
 /** An image: its files, and how a container of it is started. */

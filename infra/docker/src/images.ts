@@ -3,9 +3,9 @@ import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
-import { UserError } from '@spillway/local/processes/command-line'
-import { defaultStateDir, repositoryDir } from '@spillway/local/processes/repository'
-import { onPath } from '@spillway/local/processes/run'
+import { UserError } from '@spillway/infra/processes/command-line'
+import { defaultStateDir, repositoryDir } from '@spillway/infra/processes/repository'
+import { onPath } from '@spillway/infra/processes/run'
 import { type Context, dockerfile, followStage, type Image, readRecipe, type Stage } from './follow.ts'
 
 /** A stage that is shipped. */

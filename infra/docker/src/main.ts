@@ -1,6 +1,6 @@
-// The command `pnpm --filter @spillway/docker images`: builds the images as plain folders and prints their sizes.
-import { runCommand } from '@spillway/local/processes/command'
-import { run } from '@spillway/local/processes/run'
+// The command `pnpm --filter @spillway/infra images`: builds the images as plain folders and prints their sizes.
+import { runCommand } from '@spillway/infra/processes/command'
+import { run } from '@spillway/infra/processes/run'
 import { buildImages } from './images.ts'
 
 await runCommand(async () => {

@@ -6,11 +6,11 @@ import { copyFile, mkdir, mkdtemp, readFile, rename, rm, stat, writeFile } from 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import { buildPrograms } from '@spillway/helm/programs'
-import { UserError } from '@spillway/local/processes/command-line'
-import { defaultStateDir } from '@spillway/local/processes/repository'
-import { run, writeArchive } from '@spillway/local/processes/run'
-import { makeOnce } from '@spillway/local/services/apt-packages'
+import { UserError } from '@spillway/infra/processes/command-line'
+import { defaultStateDir } from '@spillway/infra/processes/repository'
+import { run, writeArchive } from '@spillway/infra/processes/run'
+import { makeOnce } from '@spillway/infra/services/apt-packages'
+import { buildPrograms } from '../../helm/src/programs.ts'
 import { type Image, readRecipe } from './follow.ts'
 
 interface Descriptor {

@@ -1,10 +1,10 @@
-// The command `pnpm --filter @spillway/grafana check`: every query of the dashboard and every rule, on a real Prometheus that scrapes a
+// The command `pnpm --filter @spillway/infra check:grafana`: every query of the dashboard and every rule, on a real Prometheus that scrapes a
 // real run; each query must return data. Prints each result.
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { newSealKey, until } from '@spillway/local/rig'
-import { type ApiClient, type Credentials, readMetric, respondAsync } from '@spillway/local/rig/api-client'
+import { newSealKey, until } from '@spillway/infra/rig'
+import { type ApiClient, type Credentials, readMetric, respondAsync } from '@spillway/infra/rig/api-client'
 import { rows } from './dashboard.ts'
 import { type Prometheus, type Sample, startPrometheus } from './prometheus.ts'
 import { type GatewayHandle, OPERATOR, openClient, openScene, runWithServices, type Scene } from './scene.ts'

@@ -2,12 +2,12 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { UserError } from '@spillway/local/processes/command-line'
-import { type Keeper, openKeeper } from '@spillway/local/processes/keeper'
-import { onPath } from '@spillway/local/processes/run'
-import { freePort } from '@spillway/local/rig'
-import { type AptProgram, aptProgram, isUnpacked } from '@spillway/local/services/apt-packages'
-import { startService } from '@spillway/local/services/service'
+import { UserError } from '@spillway/infra/processes/command-line'
+import { type Keeper, openKeeper } from '@spillway/infra/processes/keeper'
+import { onPath } from '@spillway/infra/processes/run'
+import { freePort } from '@spillway/infra/rig'
+import { type AptProgram, aptProgram, isUnpacked } from '@spillway/infra/services/apt-packages'
+import { startService } from '@spillway/infra/services/service'
 
 const rulesDir = fileURLToPath(new URL('../../helm/spillway/files/alerts/', import.meta.url))
 
@@ -41,7 +41,7 @@ async function prometheusProgram(keeper: Keeper, name: 'prometheus' | 'promtool'
 export const skipWithoutPrometheus =
   onPath(['prometheus']) !== undefined || isUnpacked('prometheus')
     ? false
-    : 'there is no Prometheus: pnpm --filter @spillway/grafana check fetches one'
+    : 'there is no Prometheus: pnpm --filter @spillway/infra check:grafana fetches one'
 
 /** Runs promtool in a folder, once for each list of arguments. Rejects when it finds a fault. */
 export async function promtool(cwd: string, ...runs: string[][]): Promise<void> {

@@ -1,12 +1,12 @@
 // A Spillway on a database and Redis keys of its own, and a client of each gateway.
 import { createPasswordClient, type PasswordClient, parseKeyring } from '@spillway/client/queue-client'
-import { runWithKeeper } from '@spillway/local/processes/command'
-import type { Keeper } from '@spillway/local/processes/keeper'
-import { createNamespace, openSpillway, until } from '@spillway/local/rig'
-import { createApiClient } from '@spillway/local/rig/api-client'
-import { toVariables } from '@spillway/local/rig/namespace'
-import { startTestServices } from '@spillway/local/rig/services'
-import { readEnvironment } from '@spillway/local/start/places'
+import { runWithKeeper } from '@spillway/infra/processes/command'
+import type { Keeper } from '@spillway/infra/processes/keeper'
+import { createNamespace, openSpillway, until } from '@spillway/infra/rig'
+import { createApiClient } from '@spillway/infra/rig/api-client'
+import { toVariables } from '@spillway/infra/rig/namespace'
+import { startTestServices } from '@spillway/infra/rig/services'
+import { readEnvironment } from '@spillway/infra/start/places'
 import { createLogger } from '@spillway/worker/log'
 
 export const OPERATOR = { user: 'operator', password: 'operators only' }

@@ -1,4 +1,4 @@
-// The command `pnpm --filter @spillway/grafana dashboard`: writes the dashboard that the chart carries from dashboard.yaml.
+// The command `pnpm --filter @spillway/infra dashboard`: writes the dashboard that the chart carries from dashboard.yaml.
 import { writeFileSync } from 'node:fs'
 import { dashboardFile, dashboardJson } from './dashboard.ts'
 

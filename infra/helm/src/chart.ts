@@ -2,8 +2,8 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { run } from '@spillway/local/processes/run'
-import { withParts } from '@spillway/local/rig/settings-table'
+import { run } from '@spillway/infra/processes/run'
+import { withParts } from '@spillway/infra/rig/settings-table'
 import { parse, parseAllDocuments } from 'yaml'
 import { isNode, type SchemaNode } from './schemas.ts'
 

@@ -1,5 +1,5 @@
-// The first half of `pnpm --filter @spillway/helm check`: builds what the tests of the chart need, unless it is there.
-import { runCommand } from '@spillway/local/processes/command'
+// The first half of `pnpm --filter @spillway/infra check:helm`: builds what the tests of the chart need, unless it is there.
+import { runCommand } from '@spillway/infra/processes/command'
 import { buildPrograms } from './programs.ts'
 import { writeSchemas } from './schemas.ts'
 

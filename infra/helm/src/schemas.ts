@@ -2,8 +2,8 @@
 // their definitions (CRDs).
 import { copyFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { programsDir } from '@spillway/local/processes/repository'
-import { makeOnce } from '@spillway/local/services/apt-packages'
+import { programsDir } from '@spillway/infra/processes/repository'
+import { makeOnce } from '@spillway/infra/services/apt-packages'
 import { parseAllDocuments } from 'yaml'
 import { crdDirs, moduleDir, moduleVersion } from './programs.ts'
 

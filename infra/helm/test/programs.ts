@@ -1,4 +1,4 @@
-// Helm, kubeconform and the schemas, once `pnpm --filter @spillway/helm check` has built them.
+// Helm, kubeconform and the schemas, once `pnpm --filter @spillway/infra check:helm` has built them.
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
@@ -16,7 +16,7 @@ export const kubeconform = join(programs, 'kubeconform')
 export const skip =
   (await isBuilt('checks')) && existsSync(schemasDir)
     ? false
-    : 'Helm has not been built here: run pnpm --filter @spillway/helm check'
+    : 'Helm has not been built here: run pnpm --filter @spillway/infra check:helm'
 
 export const valueSets = (await readdir(valueSetsDir)).sort()
 

@@ -5,7 +5,7 @@ import { Agent, request } from 'node:https'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Certificate } from '@spillway/local/rig/certificates'
+import type { Certificate } from '@spillway/infra/rig/certificates'
 
 export interface ApiOptions {
   url: string

@@ -2,10 +2,10 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Keeper, logTailOf } from '@spillway/local/processes/keeper'
-import { freePort } from '@spillway/local/processes/port'
-import { type Certificate, createAuthority, issue, LOOPBACK } from '@spillway/local/rig/certificates'
-import { startService } from '@spillway/local/services/service'
+import { type Keeper, logTailOf } from '@spillway/infra/processes/keeper'
+import { freePort } from '@spillway/infra/processes/port'
+import { type Certificate, createAuthority, issue, LOOPBACK } from '@spillway/infra/rig/certificates'
+import { startService } from '@spillway/infra/services/service'
 import { connectApi } from './api.ts'
 
 /** A program of the cluster. */

@@ -1,9 +1,9 @@
-// The command `pnpm --filter @spillway/keda e2e`: Spillway's chart on a real control plane with the real KEDA, all as plain processes.
+// The command `pnpm --filter @spillway/infra e2e`: Spillway's chart on a real control plane with the real KEDA, all as plain processes.
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { runWithKeeper } from '@spillway/local/processes/command'
-import { parseCommandLine, positive } from '@spillway/local/processes/command-line'
+import { runWithKeeper } from '@spillway/infra/processes/command'
+import { parseCommandLine, positive } from '@spillway/infra/processes/command-line'
 import { outputDir, startEnvironment } from './environment.ts'
 import { createSteps, runScenario } from './scenario/run.ts'
 import { predictSpike, USUAL_TIMES } from './scenario/spike.ts'
@@ -13,13 +13,13 @@ const drawing = fileURLToPath(new URL('../timeline.svg', import.meta.url))
 const startedAt = performance.now()
 const steps = createSteps(console.log)
 
-const help = `pnpm --filter @spillway/keda e2e [--times N]
+const help = `pnpm --filter @spillway/infra e2e [--times N]
 
   --times N   the spike, of what one worker does [${USUAL_TIMES}]; with another one no picture is drawn
 `
 
 await runWithKeeper(async (keeper) => {
-  const command = 'pnpm --filter @spillway/keda e2e'
+  const command = 'pnpm --filter @spillway/infra e2e'
   const { values } = parseCommandLine(command, process.argv.slice(2), { times: { type: 'string' } })
   if (values.help) return console.log(help)
   const times = positive('--times', values.times ?? String(USUAL_TIMES))

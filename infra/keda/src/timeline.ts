@@ -1,6 +1,6 @@
 // The state of a run, sampled a few times a second: jobs, workers, and how long logins take.
 import * as Plot from '@observablehq/plot'
-import { quantile } from '@spillway/local/rig/quantile'
+import { quantile } from '@spillway/infra/rig/quantile'
 import type { Redis } from 'ioredis'
 import { parseHTML } from 'linkedom'
 import type { KubernetesApi } from './api.ts'

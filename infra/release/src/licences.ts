@@ -1,7 +1,7 @@
 // The list of licences of all that is in a release. A licence that is not allowed fails it.
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { UserError } from '@spillway/local/processes/command-line'
+import { UserError } from '@spillway/infra/processes/command-line'
 import parse, { type Info } from 'spdx-expression-parse'
 import type { Part } from './part.ts'
 import { type Bom, type Component, licenceOf, nameOf, sbomFiles } from './sboms.ts'

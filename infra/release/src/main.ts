@@ -1,8 +1,8 @@
 // The command `pnpm release`: makes all that is released of this commit, in a folder.
 import { join, relative, resolve } from 'node:path'
-import { runWithKeeper } from '@spillway/local/processes/command'
-import { parseCommandLine, UserError } from '@spillway/local/processes/command-line'
-import { defaultStateDir } from '@spillway/local/processes/repository'
+import { runWithKeeper } from '@spillway/infra/processes/command'
+import { parseCommandLine, UserError } from '@spillway/infra/processes/command-line'
+import { defaultStateDir } from '@spillway/infra/processes/repository'
 import { readSource } from './part.ts'
 import { makeRelease, type PartName, parts } from './release.ts'
 

@@ -1,10 +1,10 @@
 // A part of a release: what makes it, and what comes out.
 import { copyFile, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { UserError } from '@spillway/local/processes/command-line'
-import type { Keeper } from '@spillway/local/processes/keeper'
-import { repositoryDir } from '@spillway/local/processes/repository'
-import { run } from '@spillway/local/processes/run'
+import { UserError } from '@spillway/infra/processes/command-line'
+import type { Keeper } from '@spillway/infra/processes/keeper'
+import { repositoryDir } from '@spillway/infra/processes/repository'
+import { run } from '@spillway/infra/processes/run'
 
 export interface Release extends Source {
   /** Where its files are put. */

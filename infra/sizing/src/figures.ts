@@ -1,6 +1,6 @@
-// The cost of one login, measured by `pnpm --filter @spillway/sizing run measure` on the machine that the file names.
+// The cost of one login, measured by `pnpm --filter @spillway/infra run measure` on the machine that the file names.
 import { existsSync, readFileSync } from 'node:fs'
-import { UserError } from '@spillway/local/processes/command-line'
+import { UserError } from '@spillway/infra/processes/command-line'
 import type { Station } from './sizing.ts'
 import type { SpikeCost } from './spike.ts'
 
@@ -39,7 +39,7 @@ export const figuresFile = new URL('../figures.json', import.meta.url)
 /** Reads them. Throws a UserError if nothing has been measured yet. */
 export function readFigures(): Figures {
   if (!existsSync(figuresFile)) {
-    throw new UserError('There are no figures to size by yet: run `pnpm --filter @spillway/sizing run measure` first.')
+    throw new UserError('There are no figures to size by yet: run `pnpm --filter @spillway/infra run measure` first.')
   }
   return JSON.parse(readFileSync(figuresFile, 'utf8'))
 }

@@ -1,6 +1,6 @@
 // The parts of README.md that are made from the figures: an example of the calculator, the measurements, and the model beside them.
 import { readFileSync } from 'node:fs'
-import { withParts } from '@spillway/local/rig/settings-table'
+import { withParts } from '@spillway/infra/rig/settings-table'
 import { describe } from './describe.ts'
 import type { Figures } from './figures.ts'
 import { demandOf, parseOptions } from './options.ts'

@@ -1,5 +1,5 @@
 // The command `pnpm size`: the size of an installation for a number of logins a second.
-import { runCommand } from '@spillway/local/processes/command'
+import { runCommand } from '@spillway/infra/processes/command'
 import { calibrate, describeCalibration } from './calibrate.ts'
 import { describe, describePrice } from './describe.ts'
 import { readFigures } from './figures.ts'

@@ -1,5 +1,5 @@
 // The command line of `pnpm size`.
-import { milliseconds, parseCommandLine, positive, UserError, whole } from '@spillway/local/processes/command-line'
+import { milliseconds, parseCommandLine, positive, UserError, whole } from '@spillway/infra/processes/command-line'
 import type { Pricing } from './price.ts'
 import type { Demand } from './sizing.ts'
 

@@ -1,8 +1,8 @@
 // A crowd behind one address, as a school at nine: all of its people get in. Then passwords are guessed from there, as many at once as in the
 // crowd, by clients that come again at once: as many are hashed within a minute as may fail, and known devices behind the address get in.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { ask, readMetric } from '@spillway/local/rig/api-client'
-import { quantile } from '@spillway/local/rig/quantile'
+import { ask, readMetric } from '@spillway/infra/rig/api-client'
+import { quantile } from '@spillway/infra/rig/quantile'
 import { createVisitor, startTraffic, type Visit } from '../../load/visit.ts'
 import { isOk, watchNeighbours } from '../one-gateway.ts'
 import { Findings, type Scenario } from '../scenario.ts'

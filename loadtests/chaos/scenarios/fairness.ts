@@ -1,8 +1,8 @@
 // Floods: of registrations, from one address, on one account. Others get their share, and what is over a limit costs no hash.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { until } from '@spillway/local/processes/until'
-import { type ApiAnswer, ask, readMetric } from '@spillway/local/rig/api-client'
-import { startLoop } from '@spillway/local/rig/open-loop'
+import { until } from '@spillway/infra/processes/until'
+import { type ApiAnswer, ask, readMetric } from '@spillway/infra/rig/api-client'
+import { startLoop } from '@spillway/infra/rig/open-loop'
 import { startTraffic } from '../../load/visit.ts'
 import { Findings, type Scenario } from '../scenario.ts'
 import { drained, onOwnRedis } from '../stage/stage.ts'

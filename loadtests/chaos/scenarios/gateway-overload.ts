@@ -1,6 +1,6 @@
 // More requests than the gateway itself can process: logins, and made-up tickets and refresh tokens beside them.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { quantile } from '@spillway/local/rig/quantile'
+import { quantile } from '@spillway/infra/rig/quantile'
 import { answersOf, isOk, onShortGateway, rush, rushLogins, slowestLogin, watchNeighbours } from '../one-gateway.ts'
 import type { RushOptions } from '../rush.ts'
 import { Findings, type Scenario } from '../scenario.ts'

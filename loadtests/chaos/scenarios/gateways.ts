@@ -1,10 +1,10 @@
 // Gateways are replaced and killed, beneath clients that keep their connections and clients that open one for each request. Their clocks
 // disagree.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { until } from '@spillway/local/processes/until'
-import { clockOff } from '@spillway/local/rig'
-import { ask, createApiClient, readMetric, respondAsync } from '@spillway/local/rig/api-client'
-import { startLoop } from '@spillway/local/rig/open-loop'
+import { until } from '@spillway/infra/processes/until'
+import { clockOff } from '@spillway/infra/rig'
+import { ask, createApiClient, readMetric, respondAsync } from '@spillway/infra/rig/api-client'
+import { startLoop } from '@spillway/infra/rig/open-loop'
 import { Findings, type Scenario, underFault } from '../scenario.ts'
 import { startBalancer } from '../stage/balancer.ts'
 import { drained, expectNoLeftovers, onOwnRedis, type System } from '../stage/stage.ts'

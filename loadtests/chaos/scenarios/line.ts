@@ -2,9 +2,9 @@
 // hashed for those who left.
 import { setMaxListeners } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { ask, readMetric } from '@spillway/local/rig/api-client'
-import { openLoop } from '@spillway/local/rig/open-loop'
-import { quantile } from '@spillway/local/rig/quantile'
+import { ask, readMetric } from '@spillway/infra/rig/api-client'
+import { openLoop } from '@spillway/infra/rig/open-loop'
+import { quantile } from '@spillway/infra/rig/quantile'
 import { DEAR_PASSES } from '../../contenders/hashing.ts'
 import { createVisitor, type Visit, type Visitor, type VisitorOptions } from '../../load/visit.ts'
 import { isOk, watchNeighbours } from '../one-gateway.ts'

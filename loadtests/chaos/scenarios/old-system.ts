@@ -3,7 +3,7 @@
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { ask } from '@spillway/local/rig/api-client'
+import { ask } from '@spillway/infra/rig/api-client'
 import { type Findings, type Scenario, underFault } from '../scenario.ts'
 import { onOwnRedis, type System } from '../stage/stage.ts'
 

@@ -1,7 +1,7 @@
 // More logins come than workers can do, up to ten times as many. As many succeed as at capacity, and the others are told when to come back.
 // Other endpoints stay quick, and the effects end with the spike.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { ask, respondAsync } from '@spillway/local/rig/api-client'
+import { ask, respondAsync } from '@spillway/infra/rig/api-client'
 import { startTraffic, type Visit, type VisitorOptions } from '../../load/visit.ts'
 import { neighboursOf, slowestLogin, watchNeighbours } from '../one-gateway.ts'
 import { Findings, type Scenario } from '../scenario.ts'

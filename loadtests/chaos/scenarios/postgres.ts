@@ -1,7 +1,7 @@
 // PostgreSQL fails: refused meanwhile, normal again, and no connection is held for a job.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { startProxy, type TcpProxy } from '@spillway/local/rig'
-import { query } from '@spillway/local/services/query'
+import { startProxy, type TcpProxy } from '@spillway/infra/rig'
+import { query } from '@spillway/infra/services/query'
 import { startProbe } from '../../measure/observe.ts'
 import { type Scenario, underFault } from '../scenario.ts'
 import { onRedis, onSharedRedis, type Stage } from '../stage/stage.ts'

@@ -1,7 +1,7 @@
 // Every gateway and every worker is replaced under load, one after the other, each by SIGTERM: by another of its version, of the version
 // after it, and of the one before again.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type MemberOptions, unpackOlderVersion } from '@spillway/local/rig'
+import { type MemberOptions, unpackOlderVersion } from '@spillway/infra/rig'
 import { type Findings, type Scenario, underFault } from '../scenario.ts'
 import { startBalancer } from '../stage/balancer.ts'
 import { onOwnRedis, type System } from '../stage/stage.ts'

@@ -1,8 +1,8 @@
 // Two Redis servers side by side: one fails in every way it can, both do, and the second comes and goes, all in the middle of logins.
 // Tickets are redeemed whatever becomes of the Redis server that has their jobs.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { until } from '@spillway/local/processes/until'
-import { type ApiAnswer, ask, redeemUntilAnswered, respondAsync } from '@spillway/local/rig/api-client'
+import { until } from '@spillway/infra/processes/until'
+import { type ApiAnswer, ask, redeemUntilAnswered, respondAsync } from '@spillway/infra/rig/api-client'
 import { type Findings, type Scenario, underFault } from '../scenario.ts'
 import { onRedis, onSharedRedis, type RedisServer, type Stage, type System } from '../stage/stage.ts'
 import { type RedisFault, redisFaults } from './redis.ts'

@@ -1,7 +1,7 @@
 // A long run near capacity, with a worker killed each minute: no login fails, no memory grows, no key stays.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { readMetric } from '@spillway/local/rig/api-client'
-import { quantile } from '@spillway/local/rig/quantile'
+import { readMetric } from '@spillway/infra/rig/api-client'
+import { quantile } from '@spillway/infra/rig/quantile'
 import { startTraffic } from '../../load/visit.ts'
 import { Findings, type Scenario } from '../scenario.ts'
 import { drained, expectNoLeftovers, type OwnSystem, onOwnRedis } from '../stage/stage.ts'

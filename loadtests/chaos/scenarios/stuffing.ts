@@ -1,9 +1,9 @@
 // Credential stuffing: passwords are tried on many accounts, from so many addresses that no limit by address holds them back, and many
 // times as fast as workers hash. The owners of some of these accounts log in meanwhile, from devices that have done so before.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { ask } from '@spillway/local/rig/api-client'
-import { startLoop } from '@spillway/local/rig/open-loop'
-import { quantile } from '@spillway/local/rig/quantile'
+import { ask } from '@spillway/infra/rig/api-client'
+import { startLoop } from '@spillway/infra/rig/open-loop'
+import { quantile } from '@spillway/infra/rig/quantile'
 import { startTraffic } from '../../load/visit.ts'
 import { Findings, type Scenario } from '../scenario.ts'
 import { onOwnRedis, type System } from '../stage/stage.ts'

@@ -1,8 +1,8 @@
 // Workers join in the middle of a spike, as an autoscaler adds them: those who wait already get their answer sooner.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { ask, respondAsync } from '@spillway/local/rig/api-client'
-import { startLoop } from '@spillway/local/rig/open-loop'
-import { type EtaErrors, etaErrors, quantile, type ToldEta } from '@spillway/local/rig/quantile'
+import { ask, respondAsync } from '@spillway/infra/rig/api-client'
+import { startLoop } from '@spillway/infra/rig/open-loop'
+import { type EtaErrors, etaErrors, quantile, type ToldEta } from '@spillway/infra/rig/quantile'
 import { startTraffic } from '../../load/visit.ts'
 import { Findings, type Scenario } from '../scenario.ts'
 import { onOwnRedis, type System } from '../stage/stage.ts'

@@ -1,9 +1,9 @@
 // Workers die, freeze, starve, and are gone altogether: no login fails, and the jobs that they held are answered soon after.
 import { constants, setPriority } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { moveTo } from '@spillway/local/processes/processor-time'
-import { type Member, startProcess } from '@spillway/local/rig'
-import { ask, readMetric } from '@spillway/local/rig/api-client'
+import { moveTo } from '@spillway/infra/processes/processor-time'
+import { type Member, startProcess } from '@spillway/infra/rig'
+import { ask, readMetric } from '@spillway/infra/rig/api-client'
 import { startProbe } from '../../measure/observe.ts'
 import { type Findings, type Scenario, underFault } from '../scenario.ts'
 import {

@@ -1,5 +1,5 @@
 // A load balancer before the gateways of a scenario.
-import { readinessOf, startProxy, until } from '@spillway/local/rig'
+import { readinessOf, startProxy, until } from '@spillway/infra/rig'
 import type { System } from './stage.ts'
 
 const PROBE_EVERY_MS = 200

@@ -1,11 +1,11 @@
 // Redis servers that stand in for each other: a master whose replica Sentinels promote, and a Cluster of three masters.
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { freePort } from '@spillway/local/processes/port'
-import { until } from '@spillway/local/processes/until'
-import { findRedis } from '@spillway/local/services/find-redis'
-import { redisCommand } from '@spillway/local/services/redis'
-import { startService } from '@spillway/local/services/service'
+import { freePort } from '@spillway/infra/processes/port'
+import { until } from '@spillway/infra/processes/until'
+import { findRedis } from '@spillway/infra/services/find-redis'
+import { redisCommand } from '@spillway/infra/services/redis'
+import { startService } from '@spillway/infra/services/service'
 import type { RedisServer, Stage } from './stage.ts'
 
 const MASTER = 'main'

@@ -1,6 +1,6 @@
 // A probe asks another endpoint of the application at a constant rate, however slow the answers are (an open loop).
-import { startLoop } from '@spillway/local/rig/open-loop'
-import { quantile } from '@spillway/local/rig/quantile'
+import { startLoop } from '@spillway/infra/rig/open-loop'
+import { quantile } from '@spillway/infra/rig/quantile'
 import { type Connections, pause } from './ask.ts'
 import { type HttpRequest, nameOf } from './request.ts'
 

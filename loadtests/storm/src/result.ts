@@ -1,5 +1,5 @@
 // What a storm measured, as it is written to JSON: figures and names, nothing of requests.
-import { quantile } from '@spillway/local/rig/quantile'
+import { quantile } from '@spillway/infra/rig/quantile'
 import type { Asked, Probe, StormTimes } from './probes.ts'
 import type { Login, Outcome } from './users.ts'
 

@@ -5,7 +5,7 @@ import type { Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { hash, verify } from '@node-rs/bcrypt'
-import { listening } from '@spillway/local/processes/port'
+import { listening } from '@spillway/infra/processes/port'
 import { SLOW_MS, TRIALS } from './cases.ts'
 
 /** On the quickest of machines this takes tens of milliseconds. */

@@ -1,6 +1,6 @@
 // The fast core of `pnpm chaos`: real processes, as there, and as little of it as a test can take.
 import assert from 'node:assert/strict'
-import { openKeeper } from '@spillway/local/processes/keeper'
+import { openKeeper } from '@spillway/infra/processes/keeper'
 import { afterAll, test } from 'vitest'
 import { scenarios } from '../../chaos/scenarios.ts'
 import { openStage } from '../../chaos/stage/stage.ts'

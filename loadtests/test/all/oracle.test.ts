@@ -1,7 +1,7 @@
 // `pnpm --filter @spillway/loadtests oracle`: its statistics by known values, and its questions to a real gateway.
 import assert from 'node:assert/strict'
-import { createNamespace, openSpillway, until } from '@spillway/local/rig'
-import { createApiClient, readMetric } from '@spillway/local/rig/api-client'
+import { createNamespace, openSpillway, until } from '@spillway/infra/rig'
+import { createApiClient, readMetric } from '@spillway/infra/rig/api-client'
 import { afterAll, describe, test } from 'vitest'
 import {
   askInTurn,

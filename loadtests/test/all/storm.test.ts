@@ -1,7 +1,7 @@
 // `pnpm load storm`: the storm of @spillway/client, from a clone.
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
-import { listening, startProcess } from '@spillway/local/rig'
+import { listening, startProcess } from '@spillway/infra/rig'
 import { test } from 'vitest'
 
 const load = (...args: string[]) =>

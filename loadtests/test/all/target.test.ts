@@ -1,6 +1,6 @@
 // The newcomer's five minutes: `pnpm start`, `pnpm seed`, and a spike on what runs.
 import assert from 'node:assert/strict'
-import { type ProcessToTest, scratchDir, startProcess } from '@spillway/local/rig'
+import { type ProcessToTest, scratchDir, startProcess } from '@spillway/infra/rig'
 import { describe, test } from 'vitest'
 import { resolveTarget } from '../../target/target.ts'
 

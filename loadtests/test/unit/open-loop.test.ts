@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import { listening } from '@spillway/local/rig'
-import { createApiClient } from '@spillway/local/rig/api-client'
-import { openLoop } from '@spillway/local/rig/open-loop'
+import { listening } from '@spillway/infra/rig'
+import { createApiClient } from '@spillway/infra/rig/api-client'
+import { openLoop } from '@spillway/infra/rig/open-loop'
 import { describe, test, vi } from 'vitest'
 
 describe('open loop', () => {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { parseOptions as parseStart } from '@spillway/local/start/options'
+import { parseOptions as parseStart } from '@spillway/infra/start/options'
 import { describe, test } from 'vitest'
 import { renderMarkdown, renderPictures } from '../../report/report.ts'
 import { parseOptions } from '../../src/options.ts'

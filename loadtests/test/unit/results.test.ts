@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { UserError } from '@spillway/local/processes/command-line'
+import { UserError } from '@spillway/infra/processes/command-line'
 import { describe, test } from 'vitest'
 import { Tally } from '../../measure/tally.ts'
 import { renderMarkdown } from '../../report/report.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { startProxy, until } from '@spillway/local/rig'
+import { startProxy, until } from '@spillway/infra/rig'
 import { test } from 'vitest'
 import { type Database, isDatabaseUnavailable, Prisma, rawQuery } from '../../src/index.ts'
 import { openDatabases } from '../databases.ts'

@@ -1,7 +1,7 @@
 // A database that cannot be used is one sentence: a pooler that the URL does not name, a file of TLS that is missing, a schema.
 import assert from 'node:assert/strict'
 import { createServer } from 'node:net'
-import { listening } from '@spillway/local/rig'
+import { listening } from '@spillway/infra/rig'
 import { afterAll, test } from 'vitest'
 import { connectDatabase, databaseProblem } from '../../src/index.ts'
 import { migrate } from '../../src/migrate.ts'

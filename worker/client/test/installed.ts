@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { pack } from '@spillway/local/start/build'
+import { pack } from '@spillway/infra/start/build'
 import { afterAll } from 'vitest'
 
 export const run = promisify(execFile)

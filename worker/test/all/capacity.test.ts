@@ -1,6 +1,6 @@
 // What clients know of a worker process that ends.
 import assert from 'node:assert/strict'
-import { closedGate, until } from '@spillway/local/rig'
+import { closedGate, until } from '@spillway/infra/rig'
 import { test } from 'vitest'
 import { answerOf, readyClient } from '../parts.ts'
 import { spaceFor } from '../space.ts'

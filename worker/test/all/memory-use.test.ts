@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import { startProcess, until } from '@spillway/local/rig'
+import { startProcess, until } from '@spillway/infra/rig'
 import { test } from 'vitest'
 import { ADDON_FILE } from '../../src/hashing/addon-file.ts'
 import { PROGRAM_KIB } from '../../src/hashing/memory-limit.ts'

@@ -1,6 +1,6 @@
 // A Redis that answers, and refuses to write: because it is full, or has lost its replicas.
 import assert from 'node:assert/strict'
-import { freePort, startProcess, until } from '@spillway/local/rig'
+import { freePort, startProcess, until } from '@spillway/infra/rig'
 import { test } from 'vitest'
 import { refuseWrites, startOwnRedis } from '../own-redis.ts'
 import { answerOf, readyClient, startedWorker, workerEnvironment } from '../parts.ts'

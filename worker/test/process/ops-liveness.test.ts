@@ -11,7 +11,7 @@ import {
   startWorker,
   type TcpProxy,
   until,
-} from '@spillway/local/rig'
+} from '@spillway/infra/rig'
 import { test } from 'vitest'
 import { createLogger } from '../../src/process/log.ts'
 

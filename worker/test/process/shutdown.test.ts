@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:net'
 import type { PasswordClient, PendingJob } from '@spillway/client/queue-client'
-import { closedGate, listening, startProcess, until } from '@spillway/local/rig'
+import { closedGate, listening, startProcess, until } from '@spillway/infra/rig'
 import { test } from 'vitest'
 import { answerOf, readyClient, startedWorker, workerEnvironment } from '../parts.ts'
 import { activeJobs, jobKey, redisProxy, resultOf, type Space, spaceFor, waitingJobs } from '../space.ts'

@@ -5,7 +5,7 @@ import { absentKey, lineKey, lockKey, queueKey } from '@spillway/client/queue/ke
 import { promoteOldestDeferred } from '@spillway/client/queue/lanes'
 import { passOver } from '@spillway/client/queue/ticket'
 import type { PasswordClient, PendingJob } from '@spillway/client/queue-client'
-import { until } from '@spillway/local/rig'
+import { until } from '@spillway/infra/rig'
 import { test } from 'vitest'
 import { answerOf, jobsAreCounted, jobsCounted, readyClient, startedWorker } from '../parts.ts'
 import { jobKey, type Space, spaceFor } from '../space.ts'

@@ -7,7 +7,7 @@ import { isHashRequest, isVerifyRequest, type JobData, QUEUE_NAME } from '@spill
 import { type JobRef, requestSeal, verdictSeal } from '@spillway/client/protocol/reply'
 import { createRedisClock } from '@spillway/client/redis/clock'
 import { connectRedis } from '@spillway/client/redis/connect'
-import { until } from '@spillway/local/rig'
+import { until } from '@spillway/infra/rig'
 import { Worker } from 'bullmq'
 import { test } from 'vitest'
 import { createDelivery } from '../../src/consumer/deliver.ts'

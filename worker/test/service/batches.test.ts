@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import type { PasswordClient } from '@spillway/client/queue-client'
-import { until } from '@spillway/local/rig'
+import { until } from '@spillway/infra/rig'
 import { test } from 'vitest'
 import { ADDON_FILE } from '../../src/hashing/addon-file.ts'
 import { answerOf, readyClient, startedWorker } from '../parts.ts'

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import type { JobRef, PasswordClient } from '@spillway/client/queue-client'
 import { createRedisClock } from '@spillway/client/redis/clock'
-import { until } from '@spillway/local/rig'
+import { until } from '@spillway/infra/rig'
 import { test } from 'vitest'
 import { createDelivery } from '../../src/consumer/deliver.ts'
 import { createLogger } from '../../src/process/log.ts'

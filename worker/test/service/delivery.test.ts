@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { type JobRef, presentKey, replyChannel, verdictKey } from '@spillway/client/protocol/reply'
 import { createRedisClock } from '@spillway/client/redis/clock'
-import { monitorRedis, until } from '@spillway/local/rig'
+import { monitorRedis, until } from '@spillway/infra/rig'
 import { test } from 'vitest'
 import { createDelivery } from '../../src/consumer/deliver.ts'
 import { createLogger } from '../../src/process/log.ts'

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { lastKnownKey, queueKey } from '@spillway/client/queue/keys'
 import type { Lane } from '@spillway/client/queue-client'
-import { until } from '@spillway/local/rig'
+import { until } from '@spillway/infra/rig'
 import { type TestContext, test } from 'vitest'
 import { answerOf, readyClient, startedWorker } from '../parts.ts'
 import { spaceFor, waitingJobs } from '../space.ts'

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { queueKey } from '@spillway/client/queue/keys'
-import { until } from '@spillway/local/rig'
+import { until } from '@spillway/infra/rig'
 import { test } from 'vitest'
 import { answerOf, jobsCounted, keepingLog, readyClient, type SaidLine, startedWorker } from '../parts.ts'
 import { activeJobs, jobKey, type Space, spaceFor, waitingJobs } from '../space.ts'

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { queueKey } from '@spillway/client/queue/keys'
 import type { Lane, PasswordClient } from '@spillway/client/queue-client'
-import { until } from '@spillway/local/rig'
+import { until } from '@spillway/infra/rig'
 import { test } from 'vitest'
 import { answerOf, readyClient, startedWorker } from '../parts.ts'
 import { spaceFor } from '../space.ts'

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { PasswordClientError } from '@spillway/client/errors'
 import { verdictKey } from '@spillway/client/protocol/reply'
-import { until } from '@spillway/local/rig'
+import { until } from '@spillway/infra/rig'
 import { test } from 'vitest'
 import { answerOf, readyClient, startedWorker } from '../parts.ts'
 import { activeJobs, jobKey, resultOf, spaceFor, waitingJobs } from '../space.ts'

@@ -1,6 +1,6 @@
 // The command `pnpm accounts breached`: makes the lists of passwords that new ones must not be in.
 import { stat } from 'node:fs/promises'
-import { parseCommandLine, UserError, whole } from '@spillway/local/processes/command-line'
+import { parseCommandLine, UserError, whole } from '@spillway/infra/processes/command-line'
 import { chosenHashes, commonListFile, findThreshold, writeCommonList, writeList } from './write.ts'
 
 const help = `pnpm accounts breached build FILE --top N|--min-count N --out FILE

@@ -12,7 +12,7 @@ import {
   VALUE_BITS_MAX,
 } from '@spillway/api/breached/list'
 import { fold } from '@spillway/api/credentials'
-import { UserError } from '@spillway/local/processes/command-line'
+import { UserError } from '@spillway/infra/processes/command-line'
 import { dictionary } from '@zxcvbn-ts/language-common'
 
 /**

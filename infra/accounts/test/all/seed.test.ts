@@ -1,6 +1,6 @@
 // `pnpm seed`, where it cannot.
 import assert from 'node:assert/strict'
-import { createNamespace, scratchDir, startProcess } from '@spillway/local/rig'
+import { createNamespace, scratchDir, startProcess } from '@spillway/infra/rig'
 import { test } from 'vitest'
 
 test('a failure to seed is reported in one sentence', async (t) => {

@@ -1,7 +1,7 @@
 // `pnpm accounts` as a process: stopped in the middle, with a process beside it that hashes, and refusing.
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { startProcess, until } from '@spillway/local/rig'
+import { startProcess, until } from '@spillway/infra/rig'
 import { createHasher } from '@spillway/worker/hashing/index'
 import { argon2idPolicy } from '@spillway/worker/hashing/policy'
 import { test } from 'vitest'

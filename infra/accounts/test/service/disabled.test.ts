@@ -1,7 +1,7 @@
 // Accounts that an operator disables: their sessions end, no new one opens, a login is told nothing, and the audit knows.
 import assert from 'node:assert/strict'
-import { createNamespace, openSpillway } from '@spillway/local/rig'
-import { createApiClient } from '@spillway/local/rig/api-client'
+import { createNamespace, openSpillway } from '@spillway/infra/rig'
+import { createApiClient } from '@spillway/infra/rig/api-client'
 import { connectDatabase } from '@spillway/prisma'
 import { test } from 'vitest'
 import { describeAccount, setDisabled } from '../../src/stored-accounts.ts'

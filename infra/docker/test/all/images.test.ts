@@ -6,8 +6,8 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { openKeeper, stopOrder } from '@spillway/local/processes/keeper'
-import { createNamespace, scratchDir, until } from '@spillway/local/rig'
+import { openKeeper, stopOrder } from '@spillway/infra/processes/keeper'
+import { createNamespace, scratchDir, until } from '@spillway/infra/rig'
 import { type TestContext, test } from 'vitest'
 import { parse } from 'yaml'
 import { findImages } from '../../src/images.ts'
@@ -17,7 +17,7 @@ const compose = parse(readFileSync(new URL('../../compose.yaml', import.meta.url
 const images = await findImages()
 const skip = images
   ? false
-  : 'The images of this source have not been built here: run pnpm --filter @spillway/docker check'
+  : 'The images of this source have not been built here: run pnpm --filter @spillway/infra check:docker'
 
 interface Container {
   pid: number

@@ -4,7 +4,7 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
-import { scratchDir } from '@spillway/local/rig'
+import { scratchDir } from '@spillway/infra/rig'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { test } from 'vitest'
 import { parse } from 'yaml'
@@ -12,7 +12,7 @@ import { composeSchema, hadolint } from '../../src/check.ts'
 import { dockerfile } from '../../src/follow.ts'
 
 const fetched = (path: string): string | false =>
-  existsSync(path) ? false : 'not fetched yet: run pnpm --filter @spillway/docker check'
+  existsSync(path) ? false : 'not fetched yet: run pnpm --filter @spillway/infra check:docker'
 const composeFile = new URL('../../compose.yaml', import.meta.url)
 
 test.skipIf(fetched(hadolint))('the linter for Dockerfiles has nothing to say', () => {

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { test } from 'vitest'
 import { dashboardFile, dashboardJson, layOut, rows } from '../../src/dashboard.ts'
 
-test('the JSON is what the rows make: else run pnpm --filter @spillway/grafana dashboard', () => {
+test('the JSON is what the rows make: else run pnpm --filter @spillway/infra dashboard', () => {
   assert.equal(readFileSync(dashboardFile, 'utf8'), dashboardJson())
 })
 

@@ -1,7 +1,7 @@
 // Every object that comes out of the chart is one that Kubernetes and KEDA know, field by field.
 import assert from 'node:assert/strict'
-import { ToolFailure } from '@spillway/local/processes/keeper'
-import { run } from '@spillway/local/processes/run'
+import { ToolFailure } from '@spillway/infra/processes/keeper'
+import { run } from '@spillway/infra/processes/run'
 import { test } from 'vitest'
 import { parse, stringify } from 'yaml'
 import { chartDir, manifests } from '../../src/chart.ts'

@@ -5,7 +5,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { createNamespace, openSpillway } from '@spillway/local/rig'
+import { createNamespace, openSpillway } from '@spillway/infra/rig'
 import { afterAll, test } from 'vitest'
 
 const programs = fileURLToPath(new URL('../../spillway/files/promises/', import.meta.url))

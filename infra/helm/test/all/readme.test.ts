@@ -7,7 +7,7 @@ import { render, skip } from '../programs.ts'
 
 test('the table of values in the README is current', async () => {
   const readme = await readFile(readmeFile, 'utf8')
-  assert.equal(readme, await readmeWithTable(), 'bring it up to date by: pnpm --filter @spillway/helm run readme')
+  assert.equal(readme, await readmeWithTable(), 'bring it up to date by: pnpm --filter @spillway/infra run readme')
 })
 
 test('while a key is replaced, every process opens what those of the step before and after seal', async () => {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { createPasswordClient, parseKeyring } from '@spillway/client/queue-client'
-import { createNamespace, startWorker, until } from '@spillway/local/rig'
+import { createNamespace, startWorker, until } from '@spillway/infra/rig'
 import { createLogger } from '@spillway/worker/log'
 import { Queue } from 'bullmq'
 import { Redis } from 'ioredis'

@@ -2,9 +2,9 @@
 import { closeSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Image } from '@spillway/docker/follow'
-import { containerCommand } from '@spillway/docker/oci'
-import { type Keeper, stopOrder } from '@spillway/local/processes/keeper'
+import { type Keeper, stopOrder } from '@spillway/infra/processes/keeper'
+import type { Image } from '../../../docker/src/follow.ts'
+import { containerCommand } from '../../../docker/src/oci.ts'
 import type { KubernetesApi, WatchEvent } from '../api.ts'
 import { type Container, expand, type Pod, type PodState, type Probe, resolveEnvironment, statusOf } from './pod.ts'
 

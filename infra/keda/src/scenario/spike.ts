@@ -1,9 +1,9 @@
 // Idle, a spike, and idle again: workers come and go with the queue, and no login fails.
 import assert from 'node:assert/strict'
-import { until } from '@spillway/local/processes/until'
-import { type EtaErrors, etaErrors } from '@spillway/local/rig/quantile'
-import { readFigures } from '@spillway/sizing/figures'
-import { CHART_LIMITS, type SpikeCost, spikeCost } from '@spillway/sizing/spike'
+import { until } from '@spillway/infra/processes/until'
+import { type EtaErrors, etaErrors } from '@spillway/infra/rig/quantile'
+import { readFigures } from '../../../sizing/src/figures.ts'
+import { CHART_LIMITS, type SpikeCost, spikeCost } from '../../../sizing/src/spike.ts'
 import type { Steps } from './run.ts'
 import { HASH_MS, JOBS_PER_WORKER, type LoginResult, MAX_REPLICAS, type Stage, SYNC_MS } from './stage.ts'
 

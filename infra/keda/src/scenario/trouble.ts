@@ -1,6 +1,6 @@
 // A paused queue, and a Redis server that is away or answers with errors: workers and gateways stay, and jobs wait.
 import assert from 'node:assert/strict'
-import { until } from '@spillway/local/processes/until'
+import { until } from '@spillway/infra/processes/until'
 import { conditionOf } from '../api.ts'
 import { installChart, KEDA_USER, NAMESPACE, RELEASE } from '../installation.ts'
 import type { Steps } from './run.ts'

@@ -1,5 +1,5 @@
 // Keeps what is compiled as the older version that tests run beside today's (rig/older-version.ts). To be run when a version is
-// released: pnpm --filter @spillway/local run keep-build
+// released: pnpm --filter @spillway/infra run keep-build
 import { cp, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -17,6 +17,6 @@ test.for(Object.keys(pictures))('%s was taken of the page as it is now', async (
   assert.equal(
     digests[basename(picture)],
     sourceDigest(picture),
-    'take it anew: npx --yes pnpm --filter @spillway/grafana pictures, with Chromium on the PATH',
+    'take it anew: npx --yes pnpm --filter @spillway/infra pictures, with Chromium on the PATH',
   )
 })

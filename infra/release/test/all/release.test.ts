@@ -5,15 +5,15 @@ import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { chartDir } from '@spillway/helm/chart'
-import { isBuilt, programSetDir } from '@spillway/helm/programs'
-import { openKeeper } from '@spillway/local/processes/keeper'
-import { repositoryDir } from '@spillway/local/processes/repository'
-import { run } from '@spillway/local/processes/run'
-import { scratchDir } from '@spillway/local/rig'
-import { hasEngine } from '@spillway/local/start/build'
+import { openKeeper } from '@spillway/infra/processes/keeper'
+import { repositoryDir } from '@spillway/infra/processes/repository'
+import { run } from '@spillway/infra/processes/run'
+import { scratchDir } from '@spillway/infra/rig'
+import { hasEngine } from '@spillway/infra/start/build'
 import { afterAll, test } from 'vitest'
 import { application, env, install, skip } from '../../../../worker/client/test/installed.ts'
+import { chartDir } from '../../../helm/src/chart.ts'
+import { isBuilt, programSetDir } from '../../../helm/src/programs.ts'
 import { readSource } from '../../src/part.ts'
 import { makeRelease, type PartName } from '../../src/release.ts'
 
@@ -116,7 +116,7 @@ test('the packed chart has all that it is installed with, and nothing else', () 
   assert.ok(!entries.some((entry) => entry.startsWith('spillway/ci')))
 })
 
-test.skipIf((await isBuilt('checks')) ? false : 'Helm has not been built here: run pnpm --filter @spillway/helm check')(
+test.skipIf((await isBuilt('checks')) ? false : 'Helm has not been built here: run pnpm --filter @spillway/infra check:helm')(
   'Helm renders the packed chart as it renders the folder',
   async () => {
     const helm = join(await programSetDir('checks'), 'helm')

@@ -1,11 +1,11 @@
 // Waits and a spike on the real gateway, queue and worker, which the guide compares with the model.
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Keeper } from '@spillway/local/processes/keeper'
-import { openSpillway, type TestProcess, until } from '@spillway/local/rig'
-import { type ApiClient, createApiClient } from '@spillway/local/rig/api-client'
-import { quantile } from '@spillway/local/rig/quantile'
-import { startOwnServices } from '@spillway/local/rig/services'
-import { createAccounts } from '@spillway/local/services/query'
+import type { Keeper } from '@spillway/infra/processes/keeper'
+import { openSpillway, type TestProcess, until } from '@spillway/infra/rig'
+import { type ApiClient, createApiClient } from '@spillway/infra/rig/api-client'
+import { quantile } from '@spillway/infra/rig/quantile'
+import { startOwnServices } from '@spillway/infra/rig/services'
+import { createAccounts } from '@spillway/infra/services/query'
 import type { SpikeCheck, WaitCheck } from '../figures.ts'
 
 /** Hashes that wait without using a processor, so that a machine with few of them can stand for many. */

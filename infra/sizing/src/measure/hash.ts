@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os'
 import type { HashPolicy } from '@spillway/client/protocol/policy'
 import { argon2Setting, newArgon2Setting } from '@spillway/client/protocol/setting'
 import { unpadded } from '@spillway/client/protocol/stored-hash'
-import { quantile } from '@spillway/local/rig/quantile'
+import { quantile } from '@spillway/infra/rig/quantile'
 import { createHasher } from '@spillway/worker/hashing/index'
 import { asPolicy, policySettings } from '@spillway/worker/hashing/policy'
 

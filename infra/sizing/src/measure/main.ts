@@ -1,10 +1,10 @@
-// The command `pnpm --filter @spillway/sizing run measure`: measures what `pnpm size` reckons with, and checks its model.
+// The command `pnpm --filter @spillway/infra run measure`: measures what `pnpm size` reckons with, and checks its model.
 // Processor time is left to `pnpm load cost login --size`, which the command runs afterwards. Takes six minutes. Rates and waits need a machine with nothing else to do.
 import { writeFile } from 'node:fs/promises'
 import { cpus, release } from 'node:os'
-import { runWithKeeper } from '@spillway/local/processes/command'
-import { memoryOf } from '@spillway/local/processes/processor-time'
-import { respondAsync } from '@spillway/local/rig/api-client'
+import { runWithKeeper } from '@spillway/infra/processes/command'
+import { memoryOf } from '@spillway/infra/processes/processor-time'
+import { respondAsync } from '@spillway/infra/rig/api-client'
 import { Redis } from 'ioredis'
 import { type Figures, figuresFile, readFigures } from '../figures.ts'
 import {

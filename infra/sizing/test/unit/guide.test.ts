@@ -6,6 +6,6 @@ import { readFigures } from '../../src/figures.ts'
 import { guideFile, guideFor } from '../../src/guide.ts'
 
 test("the guide's tables are those of the figures", () => {
-  const hint = 'bring it up to date by: pnpm --filter @spillway/sizing guide'
+  const hint = 'bring it up to date by: pnpm --filter @spillway/infra run guide'
   assert.equal(readFileSync(guideFile, 'utf8'), guideFor(readFigures()), hint)
 })

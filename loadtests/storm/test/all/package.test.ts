@@ -6,8 +6,8 @@ import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { listening } from '@spillway/local/rig'
-import { pack } from '@spillway/local/start/build'
+import { listening } from '@spillway/infra/rig'
+import { pack } from '@spillway/infra/start/build'
 import { test } from 'vitest'
 
 const run = promisify(execFile)

@@ -1,6 +1,6 @@
 // What is said of a storm, by what was measured, and how it is drawn.
 import assert from 'node:assert/strict'
-import { quantile } from '@spillway/local/rig/quantile'
+import { quantile } from '@spillway/infra/rig/quantile'
 import { test } from 'vitest'
 import { renderReport } from '../../src/report/report.ts'
 import type { PhaseFigures, ProbeResult, StormResult } from '../../src/result.ts'

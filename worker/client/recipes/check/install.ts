@@ -1,7 +1,7 @@
 // Installs a recipe with the packed client, as its users would, before the change and after it.
 import { copyFile, cp, mkdir } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { run } from '@spillway/local/processes/run'
+import { run } from '@spillway/infra/processes/run'
 import { applyChange } from './change.ts'
 import { type Recipe, recipesDir } from './recipes.ts'
 

@@ -1,8 +1,8 @@
 // Scripts, which wait for all that they ask: one hash with all that starts for it, beside bcrypt; and a seed, beside the native engine alone.
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { run } from '@spillway/local/processes/run'
-import { quantile } from '@spillway/local/rig/quantile'
+import { run } from '@spillway/infra/processes/run'
+import { quantile } from '@spillway/infra/rig/quantile'
 
 const COST = 10
 const SEEDED = 2_000

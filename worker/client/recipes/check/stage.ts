@@ -1,9 +1,9 @@
 // Where the recipes are compared: an application with all that it needs on one core, the storm on another.
 import { join } from 'node:path'
-import type { Keeper } from '@spillway/local/processes/keeper'
-import { canPin, moveTo } from '@spillway/local/processes/processor-time'
-import { newSealKey, startWorker } from '@spillway/local/rig'
-import { startRedis } from '@spillway/local/services/redis'
+import type { Keeper } from '@spillway/infra/processes/keeper'
+import { canPin, moveTo } from '@spillway/infra/processes/processor-time'
+import { newSealKey, startWorker } from '@spillway/infra/rig'
+import { startRedis } from '@spillway/infra/services/redis'
 
 /** Of the storm. */
 const STORM_CORES = [0]

@@ -1,6 +1,6 @@
 // Starts a recipe and talks to it as a browser would.
-import { freePort, type ProcessToTest, startProcess, until } from '@spillway/local/rig'
-import { createApiClient } from '@spillway/local/rig/api-client'
+import { freePort, type ProcessToTest, startProcess, until } from '@spillway/infra/rig'
+import { createApiClient } from '@spillway/infra/rig/api-client'
 import { neighbourPath, type Recipe } from './recipes.ts'
 
 /** Before the change, logins wait for as long as it takes. */

@@ -2,8 +2,8 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { run } from '@spillway/local/processes/run'
-import { quantile } from '@spillway/local/rig/quantile'
+import { run } from '@spillway/infra/processes/run'
+import { quantile } from '@spillway/infra/rig/quantile'
 import { type Neighbour, neighbourPath, neighbours, type Recipe } from './recipes.ts'
 import type { User } from './start.ts'
 

@@ -1,8 +1,8 @@
 // A gateway and a worker whose hashes take as long as a test says, and no processor time.
 import { randomUUID } from 'node:crypto'
-import { createNamespace, openSpillway } from '@spillway/local/rig'
-import type { Ending } from '@spillway/local/rig/namespace'
-import { query } from '@spillway/local/services/query'
+import { createNamespace, openSpillway } from '@spillway/infra/rig'
+import type { Ending } from '@spillway/infra/rig/namespace'
+import { query } from '@spillway/infra/services/query'
 
 /** One worker of one slot. Any password but "wrong" is right. */
 export async function startSlowSpillway(t: Ending, { workers = 1, env }: { workers?: number; env: object }) {

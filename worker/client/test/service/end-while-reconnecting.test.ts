@@ -1,6 +1,6 @@
 // Connections that are closed while they wait to connect again, or while a Cluster adds a node.
 import assert from 'node:assert/strict'
-import { createNamespace, startProxy, until } from '@spillway/local/rig'
+import { createNamespace, startProxy, until } from '@spillway/infra/rig'
 import { Cluster } from 'ioredis'
 import { type TestContext, test } from 'vitest'
 import { connectRedis } from '../../src/redis/connect.ts'

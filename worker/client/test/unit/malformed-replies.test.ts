@@ -1,7 +1,7 @@
 // A Redis, or something in its place, that sends what nobody asked for.
 import assert from 'node:assert/strict'
 import { createServer, type Socket } from 'node:net'
-import { listening, until } from '@spillway/local/rig'
+import { listening, until } from '@spillway/infra/rig'
 import { test } from 'vitest'
 import { connectRedis } from '../../src/redis/connect.ts'
 
