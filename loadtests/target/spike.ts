@@ -2,9 +2,9 @@
 import { setMaxListeners } from 'node:events'
 import { UserError } from '@spillway/infra/processes/command-line'
 import { ask } from '@spillway/infra/rig/api-client'
-import { seedEmail } from '@spillway/prisma/seed'
 import { openLoop } from '@spillway/infra/rig/open-loop'
-import { type Visit, type Visitor, type VisitorOptions, createVisitor } from '../load/visit.ts'
+import { seedEmail } from '@spillway/prisma/seed'
+import { createVisitor, type Visit, type Visitor, type VisitorOptions } from '../load/visit.ts'
 
 interface TargetSpike {
   url: string
@@ -84,11 +84,7 @@ export async function spikeTarget(options: TargetSpike): Promise<SpikeResult> {
   }
 }
 
-async function run(
-  people: Visitor,
-  rate: number,
-  { durationS, signal, report }: TargetSpike,
-): Promise<SpikeResult> {
+async function run(people: Visitor, rate: number, { durationS, signal, report }: TargetSpike): Promise<SpikeResult> {
   const durationMs = durationS * 1_000
   const result: SpikeResult = { rate, seconds: durationS, people: 0, visits: [] }
   const startMs = performance.now()

@@ -1,7 +1,8 @@
 // The targets of a spike: this machine, unless another one was allowed.
-import { judgeHost } from '@spillway/storm/target'
+
 import { UserError } from '@spillway/infra/processes/command-line'
 import { quantile } from '@spillway/infra/rig/quantile'
+import { judgeHost } from '@spillway/storm/target'
 import { type End, ended, letInEnds, type SpikeResult } from './spike.ts'
 
 /**

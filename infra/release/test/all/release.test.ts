@@ -116,14 +116,13 @@ test('the packed chart has all that it is installed with, and nothing else', () 
   assert.ok(!entries.some((entry) => entry.startsWith('spillway/ci')))
 })
 
-test.skipIf((await isBuilt('checks')) ? false : 'Helm has not been built here: run pnpm --filter @spillway/infra check:helm')(
-  'Helm renders the packed chart as it renders the folder',
-  async () => {
-    const helm = join(await programSetDir('checks'), 'helm')
-    const rendered = (chart: string) => run(helm, ['template', 'release', chart, '--namespace', 'login'])
-    assert.equal(await rendered(chartFile), await rendered(chartDir))
-  },
-)
+test.skipIf(
+  (await isBuilt('checks')) ? false : 'Helm has not been built here: run pnpm --filter @spillway/infra check:helm',
+)('Helm renders the packed chart as it renders the folder', async () => {
+  const helm = join(await programSetDir('checks'), 'helm')
+  const rendered = (chart: string) => run(helm, ['template', 'release', chart, '--namespace', 'login'])
+  assert.equal(await rendered(chartFile), await rendered(chartDir))
+})
 
 test.skipIf(skip || (process.platform === 'linux' && hasEngine() ? false : 'no engine was built here'))(
   'an application that installs the package of the engine hashes with it',
