@@ -13,6 +13,7 @@ export function describe(demand: Demand, size: Size, figures: Figures): string {
   const spikePerSecond = loginsPerSecond * spike
   const lines = [
     `${loginsPerSecond} logins a second, ${hashMs.toFixed(1)} ms a hash, ${cores(coresPerWorker)} a worker`,
+    demand.hashSource,
     '',
     `workers      ${size.workers} (${cores(size.slots)}, ${percent(size.utilization)} busy; 99 of 100 logins wait ${time(size.p99WaitMs)} at most)`,
     `gateways     ${size.gateways} of 1 core (${figures.costMs.gateway.toFixed(2)} ms a login, sized for the spike)`,

@@ -9,6 +9,8 @@ export interface Figures {
   measuredAt: string
   /** Processor time of one login without its hash, in milliseconds, by process. */
   costMs: { gateway: number; worker: number; redis: number; postgres: number }
+  /** The engine that made the hash. */
+  hashEngine: string
   /** Processor time of one argon2id hash at the default cost (19 MiB, 2 passes, 1 lane), in milliseconds. */
   hashMs: number
   /** The time of a slot from the end of a hash to the start of the next, in milliseconds. */
@@ -35,6 +37,11 @@ export interface SpikeCheck extends Station {
 }
 
 export const figuresFile = new URL('../figures.json', import.meta.url)
+
+/** Says on which machine, by which engine and when the time of a hash was measured. */
+export function sourceOf({ machine, hashEngine, measuredAt }: Figures): string {
+  return `The time of a hash is of ${machine.split(',', 1)[0]}, by ${hashEngine}, measured on ${measuredAt}: --calibrate measures it here.`
+}
 
 /** Reads them. Throws a UserError if nothing has been measured yet. */
 export function readFigures(): Figures {

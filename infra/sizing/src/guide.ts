@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { withParts } from '@spillway/infra/rig/settings-table'
 import { describe } from './describe.ts'
-import type { Figures } from './figures.ts'
+import { type Figures, sourceOf } from './figures.ts'
 import { demandOf, parseOptions } from './options.ts'
 import { size, waitQuantileMs } from './sizing.ts'
 import { DEFAULT_LIMITS, spikeCost } from './spike.ts'
@@ -19,7 +19,7 @@ export function guideFor(figures: Figures): string {
 
 function example(figures: Figures): string {
   const options = parseOptions(EXAMPLE)
-  const demand = options && demandOf(options, figures)
+  const demand = options && demandOf(options, { ...figures, hashSource: sourceOf(figures) })
   if (demand === undefined) throw new Error('the example asks for no size')
   return `\`\`\`\n$ pnpm size ${EXAMPLE.join(' ')}\n${describe(demand, size(demand, figures), figures)}\n\`\`\``
 }

@@ -2,7 +2,7 @@
 import { runCommand } from '@spillway/infra/processes/command'
 import { calibrate, describeCalibration } from './calibrate.ts'
 import { describe, describePrice } from './describe.ts'
-import { readFigures } from './figures.ts'
+import { readFigures, sourceOf } from './figures.ts'
 import { demandOf, parseOptions, usage } from './options.ts'
 import { measureHashes, priceOf } from './price.ts'
 import { size } from './sizing.ts'
@@ -13,7 +13,15 @@ await runCommand(async () => {
   const figures = readFigures()
   const calibration = options.calibration && (await calibrate(options.calibration, process.env))
   if (calibration !== undefined) console.log(describeCalibration(calibration, figures))
-  const demand = demandOf(options, { hashMs: calibration?.fullMs ?? figures.hashMs })
+  const demand = demandOf(
+    options,
+    calibration === undefined
+      ? { hashMs: figures.hashMs, hashSource: sourceOf(figures) }
+      : {
+          hashMs: calibration.fullMs,
+          hashSource: `The time of a hash was measured now, on this machine, by ${calibration.engine}.`,
+        },
+  )
   if (demand === undefined) return
   if (calibration !== undefined) console.log()
   const found = size(demand, figures)

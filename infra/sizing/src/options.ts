@@ -89,8 +89,13 @@ export function parseOptions(args: readonly string[]) {
 }
 
 /** The demand, with the time of a hash that was told, else with this one. Undefined where there is a cost to propose alone. */
-export function demandOf({ demand, hashMs }: SizeOptions, otherwise: Pick<Demand, 'hashMs'>): Demand | undefined {
-  return demand && { ...demand, hashMs: hashMs ?? otherwise.hashMs }
+export function demandOf(
+  { demand, hashMs }: SizeOptions,
+  otherwise: Pick<Demand, 'hashMs' | 'hashSource'>,
+): Demand | undefined {
+  if (demand === undefined) return undefined
+  const hash = hashMs === undefined ? otherwise : { hashMs, hashSource: 'The time of a hash is as given by --hash.' }
+  return { ...demand, hashMs: hash.hashMs, hashSource: hash.hashSource }
 }
 
 export interface CalibrationOptions {

@@ -1,5 +1,6 @@
 // The size of an installation, from the demand and the measured cost of a login.
 import { GatewayConfig } from '@spillway/api/config'
+import { UserError } from '@spillway/local/processes/command-line'
 import type { Figures } from './figures.ts'
 import { CHART_LIMITS, spikeCost } from './spike.ts'
 
@@ -10,6 +11,8 @@ export interface Demand {
   p99WaitMs: number
   /** The time of a hash on a core of the workers, in milliseconds. */
   hashMs: number
+  /** Where that time is from: a sentence. */
+  hashSource: string
   coresPerWorker: number
   /** How many times as many logins a spike brings, and for how long. */
   spike: number
@@ -23,6 +26,9 @@ const LOAD_LIMIT = 0.7
 /** Two, so that one may fail. */
 const MIN_GATEWAYS = 2
 const POOL_SIZE = GatewayConfig.properties.DATABASE_POOL_SIZE.default
+/** The largest machine that one PostgreSQL server is rented on, and as many cores as one cluster of workers may have. */
+const POSTGRES_CORES_MOST = 192
+const WORKER_CORES_MOST = 100_000
 /** Finished jobs that stay in Redis at most. */
 const KEPT_FINISHED = 1_000
 const EMPTY_REDIS_MIB = 8
@@ -38,9 +44,11 @@ export function workersFor(
 
 export type Size = ReturnType<typeof size>
 
+/** Throws a UserError for a load that no single installation carries. */
 export function size(demand: Demand, { costMs, turnaroundMs, jobBytes }: Figures) {
   const { loginsPerSecond, hashMs, coresPerWorker, spikeS, scaleS } = demand
   const slotMs = hashMs + turnaroundMs
+  refuseImpossible(demand, { slotMs, postgresMs: costMs.postgres })
   const workers = workersFor(demand, loginsPerSecond, turnaroundMs)
   const station = { perSecond: loginsPerSecond, slotMs, slots: workers * coresPerWorker }
 
@@ -81,6 +89,22 @@ export function size(demand: Demand, { costMs, turnaroundMs, jobBytes }: Figures
       preScaled: spikeCost({ ...spike, slots: laterSlots, scaleS: 0 }),
     },
   }
+}
+
+function refuseImpossible(
+  { loginsPerSecond, spike, coresPerWorker }: Demand,
+  { slotMs, postgresMs }: { slotMs: number; postgresMs: number },
+): void {
+  const perSecond = loginsPerSecond * Math.max(1, spike)
+  const cores = { workers: (perSecond * slotMs) / 1_000, postgres: (perSecond * postgresMs) / 1_000 / LOAD_LIMIT }
+  const load = `${perSecond.toLocaleString('en')} logins a second in the spike`
+  const split = 'lower --logins-per-second or --spike, or divide the accounts among several installations.'
+  if (cores.postgres > POSTGRES_CORES_MOST)
+    throw new UserError(
+      `${load} take ${Math.ceil(cores.postgres).toLocaleString('en')} cores of one PostgreSQL server, more than ${POSTGRES_CORES_MOST}: ${split}`,
+    )
+  if (Math.max(cores.workers, coresPerWorker) > WORKER_CORES_MOST)
+    throw new UserError(`${load} take more than ${WORKER_CORES_MOST.toLocaleString('en')} cores of workers: ${split}`)
 }
 
 // How long a login waits for a slot: M/D/c. Logins come at random (Poisson), a hash always takes the same time (D), and there

@@ -17,12 +17,21 @@ export function parseCommandLine<const T extends Options>(
   { allowPositionals = false } = {},
 ) {
   try {
-    const given = args.filter((argument) => argument !== '--')
+    const given = joinNegative(args.filter((argument) => argument !== '--'))
     return parseArgs({ args: given, allowPositionals, options: { ...options, ...help } })
   } catch (cause) {
     const message = cause instanceof Error ? cause.message.split(/\.( |$)|\n/)[0] : String(cause)
     throw new UserError(`${message}: see "${command} --help".`, { cause })
   }
+}
+
+/** `--rate -5` as `--rate=-5`: Node calls the first form ambiguous, and the option's own check says what is wrong. */
+function joinNegative(args: readonly string[]): string[] {
+  return args.reduce<string[]>((joined, argument) => {
+    const option = joined.at(-1)
+    if (!/^-[\d.]/.test(argument) || !/^--[\w-]+$/.test(option ?? '')) return [...joined, argument]
+    return [...joined.slice(0, -1), `${option}=${argument}`]
+  }, [])
 }
 
 /** A whole number within bounds, which the sentence names. */

@@ -97,9 +97,32 @@ test('the limit of one Redis is stated, how many are needed, and the values of t
 
 test('an argument that cannot be read is refused with what it should be', () => {
   assert.throws(() => demandBy(), /Say how many logins a second/)
-  assert.throws(() => demandBy('--logins-per-second', '-3'), /number above 0|ambiguous/)
+  assert.throws(
+    () => demandBy('--logins-per-second', '-3'),
+    /^UserError: --logins-per-second takes a number greater than 0, not "-3"\.$/,
+  )
+  assert.throws(() => demandBy('--logins-per-second', '5', '--p99-wait', '-1s'), /a time such as .* not "-1s"/)
   assert.throws(() => demandBy('--logins-per-second', '5', '--p99-wait', '1'), /a time such as 250ms or 1s, not "1"/)
   assert.throws(() => demandBy('--logins', '5'), /--logins/)
+})
+
+test('a load that no installation carries is refused, and what would carry it is said', () => {
+  const sized = (...args: string[]) => size(demandBy('--logins-per-second', ...args), figures)
+  assert.throws(
+    () => sized('10000000000'),
+    /100,000,000,000 logins a second .* cores of one PostgreSQL server.*several installations/,
+  )
+  assert.throws(() => sized('20000', '--hash', '60s'), /more than 100,000 cores of workers/)
+  assert.throws(() => sized('20000', '--spike', '100'), /2,000,000 logins a second/)
+})
+
+test('a size says which machine, engine and day the time of a hash is of', () => {
+  assert.match(
+    described('700'),
+    /^The time of a hash is of a machine, by an engine, measured on 2026-11-21: --calibrate/m,
+  )
+  const given = demandBy('--logins-per-second', '700', '--hash', '20ms')
+  assert.match(describe(given, size(given, figures), figures), /^The time of a hash is as given by --hash\.$/m)
 })
 
 test('the model of a spike uses the limits of the chart', async () => {
