@@ -33,7 +33,7 @@ function work(): void {
   }
   if (process.env.SPILLWAY_SEAL_KEYS) require('./main.cjs')
   else {
-    process.stderr.write('SPILLWAY_SEAL_KEYS is not set: "npx spillway keys" prints new ones\n')
+    process.stderr.write('SPILLWAY_SEAL_KEYS is not set: "npx --no-install spillway keys" prints new ones\n')
     process.exitCode = 1
   }
 }

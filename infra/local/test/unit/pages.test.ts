@@ -38,6 +38,24 @@ test('every link of a page leads to a file, and to a heading that is there', () 
   assert.deepEqual(broken, [])
 })
 
+test('nothing sends anyone to a name in a registry that nobody holds', () => {
+  const all = execFileSync('git', ['ls-files', '*.md', '*.ts', '*.cts', '*.mjs'], {
+    cwd: repositoryDir,
+    encoding: 'utf8',
+  })
+  const files = all
+    .trim()
+    .split('\n')
+    .filter((path) => existsSync(join(repositoryDir, path)))
+  const unheld =
+    /npx (--yes )?@?spillway|npm(js\.com\/package| view| info)[ /]@?spillway|(npm i(nstall)?|add) (-\S+ )*@spillway\//
+  const own = 'infra/local/test/unit/pages.test.ts'
+  assert.deepEqual(
+    files.filter((path) => path !== own && unheld.test(page(path))),
+    [],
+  )
+})
+
 /** As `wc -w` counts. */
 function words(text: string): number {
   return text.split(/\s+/).filter(Boolean).length

@@ -59,9 +59,9 @@ function tableOf(result: StormResult): Html | undefined {
 </table></div>`
 }
 
-function paragraph({ text, code = [], link }: Advice): Html {
-  const more = link === undefined ? undefined : html` <a href="${link}">README</a>`
-  return html`<p>${text}${more}</p>${code.length > 0 ? html`<pre><code>${code.join('\n')}</code></pre>` : undefined}`
+function paragraph({ text, code = [], more }: Advice): Html {
+  const see = more === undefined ? undefined : ` See: ${more}.`
+  return html`<p>${text}${see}</p>${code.length > 0 ? html`<pre><code>${code.join('\n')}</code></pre>` : undefined}`
 }
 
 function method({ settings, generator }: StormResult): string[] {

@@ -6,11 +6,11 @@ export interface Advice {
   text: string
   /** Lines of code. */
   code?: readonly string[]
-  /** The place in the README. */
-  link?: string
+  /** Where to read more. */
+  more?: string
 }
 
-const README = 'https://www.npmjs.com/package/@spillway/client'
+const README = 'README of @spillway/client'
 
 export function advice(result: StormResult): Advice[] {
   const { success, refused, lost, other } = result.logins
@@ -50,7 +50,7 @@ function hashElsewhere(probes: readonly ProbeResult[]): Advice {
       "import argon2 from '@spillway/client/argon2'   // instead of 'argon2'",
       "import { createPasswords } from '@spillway/client'   // instead of others",
     ],
-    link: `${README}#instead-of-bcrypt-and-argon2`,
+    more: `${README}, "Instead of bcrypt and argon2"`,
   }
 }
 
@@ -61,7 +61,7 @@ function hashMore({ logins: { lost } }: StormResult): Advice {
       'at once with a time to come back: so do createPasswords() and the replacements. For more logins a second, give them workers on ' +
       'other processors by settings alone, as many as it takes:',
     code: ['createPasswords({ redis: process.env.REDIS_URL, sealKeys: process.env.SPILLWAY_SEAL_KEYS })'],
-    link: `${README}#with-a-queue`,
+    more: `${README}, "With a queue"`,
   }
 }
 

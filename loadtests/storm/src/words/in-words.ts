@@ -6,10 +6,10 @@ const WIDTH = 100
 const COLUMN = 13
 
 export function inWords(result: StormResult): string {
-  const todo = advice(result).flatMap(({ text, code = [], link }) => [
+  const todo = advice(result).flatMap(({ text, code = [], more }) => [
     ...wrapped(text),
     ...code.map((line) => `    ${line}`),
-    ...(link === undefined ? [] : [link]),
+    ...(more === undefined ? [] : [`See: ${more}`]),
     '',
   ])
   const said = sentences(result).flatMap((sentence) => [...wrapped(sentence), ''])

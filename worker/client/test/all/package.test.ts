@@ -207,46 +207,52 @@ test.skipIf(skip)('with a queue, a worker hashes', async (t) => {
 
 const command = join(application, 'node_modules/@spillway/client/command.cjs')
 
-test.skipIf(skip)('npx spillway: keys are printed, and a worker with them hashes for an application', async (t) => {
-  const { redisUrl, queuePrefix, close } = await createNamespace()
-  t.onTestFinished(close)
-  const { stdout } = await run('npx', ['--no', 'spillway', 'keys'], { cwd: application, env })
-  const [name = '', keys = ''] = stdout.trim().split(/=(.*)/)
-  assert.equal(name, 'SPILLWAY_SEAL_KEYS')
-  const shared = { REDIS_URL: redisUrl, QUEUE_PREFIX: queuePrefix, SPILLWAY_SEAL_KEYS: keys }
-  const worker = startProcess({ entry: command, args: ['worker'], env: { ...shared, OPS_PORT: '0' } })
-  t.onTestFinished(() => worker.close())
-  await worker.waitForLog(({ msg }) => msg === 'worker ready')
-  const folder = await compiled(modules, 7, ['--module', 'nodenext'])
-  const dropIn = { ...shared, SPILLWAY_QUEUE_PREFIX: queuePrefix, SPILLWAY_WAIT_MS: '60000' }
-  assert.deepEqual(await answersOf(join(folder, 'drop-in.mjs'), dropIn), DROP_IN_ANSWERS)
-})
+test.skipIf(skip)(
+  'npx --no-install spillway: keys are printed, and a worker with them hashes for an application',
+  async (t) => {
+    const { redisUrl, queuePrefix, close } = await createNamespace()
+    t.onTestFinished(close)
+    const { stdout } = await run('npx', ['--no', 'spillway', 'keys'], { cwd: application, env })
+    const [name = '', keys = ''] = stdout.trim().split(/=(.*)/)
+    assert.equal(name, 'SPILLWAY_SEAL_KEYS')
+    const shared = { REDIS_URL: redisUrl, QUEUE_PREFIX: queuePrefix, SPILLWAY_SEAL_KEYS: keys }
+    const worker = startProcess({ entry: command, args: ['worker'], env: { ...shared, OPS_PORT: '0' } })
+    t.onTestFinished(() => worker.close())
+    await worker.waitForLog(({ msg }) => msg === 'worker ready')
+    const folder = await compiled(modules, 7, ['--module', 'nodenext'])
+    const dropIn = { ...shared, SPILLWAY_QUEUE_PREFIX: queuePrefix, SPILLWAY_WAIT_MS: '60000' }
+    assert.deepEqual(await answersOf(join(folder, 'drop-in.mjs'), dropIn), DROP_IN_ANSWERS)
+  },
+)
 
-test.skipIf(skip)('npx spillway: keys are made on a terminal alone, and what is no command is refused', async (t) => {
-  const { redisUrl, queuePrefix, close } = await createNamespace()
-  t.onTestFinished(close)
-  const variables = { ...env, QUEUE_PREFIX: queuePrefix, OPS_PORT: '0', REDIS_URL: redisUrl }
-  const called = (...args: string[]) =>
-    run(process.execPath, [command, ...args], { env: variables }).catch(
-      (error: { code: number; stderr: string }) => error,
-    )
-  const piped = await called('worker')
-  assert.match(piped.stderr, /^SPILLWAY_SEAL_KEYS is not set: "npx spillway keys" prints new ones$/m)
-  const unknown = await called('frob')
-  assert.match(unknown.stderr, /^spillway worker /)
-  for (const refused of [piped, unknown]) assert.equal('code' in refused && refused.code, 1)
-  if (process.platform !== 'linux') return
-  const terminal = spawn('script', ['-qec', `'${process.execPath}' '${command}' worker`, '/dev/null'], {
-    env: variables,
-  })
-  t.onTestFinished(() => void terminal.kill())
-  let said = ''
-  for await (const chunk of terminal.stdout) {
-    said += String(chunk)
-    if (said.includes('worker ready')) break
-  }
-  const { password } = new URL(redisUrl)
-  assert.match(said, password === '' ? /^REDIS_URL=redis:/m : /^REDIS_URL=<as in this terminal>/m)
-  assert.ok(password === '' || !said.includes(password), 'the password of Redis was printed')
-  assert.match(said, /^SPILLWAY_SEAL_KEYS=seal-1:[\w+/]{43}=\r?$/m)
-})
+test.skipIf(skip)(
+  'npx --no-install spillway: keys are made on a terminal alone, and what is no command is refused',
+  async (t) => {
+    const { redisUrl, queuePrefix, close } = await createNamespace()
+    t.onTestFinished(close)
+    const variables = { ...env, QUEUE_PREFIX: queuePrefix, OPS_PORT: '0', REDIS_URL: redisUrl }
+    const called = (...args: string[]) =>
+      run(process.execPath, [command, ...args], { env: variables }).catch(
+        (error: { code: number; stderr: string }) => error,
+      )
+    const piped = await called('worker')
+    assert.match(piped.stderr, /^SPILLWAY_SEAL_KEYS is not set: "npx --no-install spillway keys" prints new ones$/m)
+    const unknown = await called('frob')
+    assert.match(unknown.stderr, /^spillway worker /)
+    for (const refused of [piped, unknown]) assert.equal('code' in refused && refused.code, 1)
+    if (process.platform !== 'linux') return
+    const terminal = spawn('script', ['-qec', `'${process.execPath}' '${command}' worker`, '/dev/null'], {
+      env: variables,
+    })
+    t.onTestFinished(() => void terminal.kill())
+    let said = ''
+    for await (const chunk of terminal.stdout) {
+      said += String(chunk)
+      if (said.includes('worker ready')) break
+    }
+    const { password } = new URL(redisUrl)
+    assert.match(said, password === '' ? /^REDIS_URL=redis:/m : /^REDIS_URL=<as in this terminal>/m)
+    assert.ok(password === '' || !said.includes(password), 'the password of Redis was printed')
+    assert.match(said, /^SPILLWAY_SEAL_KEYS=seal-1:[\w+/]{43}=\r?$/m)
+  },
+)
