@@ -27,11 +27,13 @@ export function parseCommandLine<const T extends Options>(
 
 /** `--rate -5` as `--rate=-5`: Node calls the first form ambiguous, and the option's own check says what is wrong. */
 function joinNegative(args: readonly string[]): string[] {
-  return args.reduce<string[]>((joined, argument) => {
+  const joined: string[] = []
+  for (const argument of args) {
     const option = joined.at(-1)
-    if (!/^-[\d.]/.test(argument) || !/^--[\w-]+$/.test(option ?? '')) return [...joined, argument]
-    return [...joined.slice(0, -1), `${option}=${argument}`]
-  }, [])
+    if (/^-[\d.]/.test(argument) && /^--[\w-]+$/.test(option ?? '')) joined[joined.length - 1] = `${option}=${argument}`
+    else joined.push(argument)
+  }
+  return joined
 }
 
 /** A whole number within bounds, which the sentence names. */
