@@ -1,6 +1,6 @@
 // The size of an installation, from the demand and the measured cost of a login.
 import { GatewayConfig } from '@spillway/api/config'
-import { UserError } from '@spillway/local/processes/command-line'
+import { UserError } from '@spillway/infra/processes/command-line'
 import type { Figures } from './figures.ts'
 import { CHART_LIMITS, spikeCost } from './spike.ts'
 
