@@ -26,6 +26,8 @@ const LEAST_SHARE = 0.01
 /** At its start a worker measures so many verifies, unless they take longer. */
 const MEASURED = 4
 const MEASURED_FOR_MS = 150
+/** Before them one hash that takes a few milliseconds, whatever the policy asks for: a worker that starts in a spike is waited for. */
+const WARM_UP = { algorithm: 'argon2id', memoryKib: 4_096, time: 1, parallelism: 1 } as const
 
 export interface CapacityEstimate {
   /** Counts a job; `latencyMs` is its time from taken to hashed. One whose time was not foretold counts as if it had been, rightly. */
@@ -136,14 +138,14 @@ type MeasuredHasher = Pick<Hasher, 'decoy' | 'times' | 'foretell'> & {
 }
 
 /**
- * Begins with the times of verifies on this machine: the least of a few, because a process that starts does other things too. The first
- * one is not counted, because it includes loading. How many of them would be hashed together says nothing of the jobs to come.
+ * Begins with the times of verifies on this machine: the least of a few, because a process that starts does other things too. A
+ * cheap hash comes first, so that loading is not counted. How many of them would be hashed together says nothing of the jobs to come.
  */
 export async function measureCapacity(
   { decoy, times, foretell, native }: MeasuredHasher,
   slots: number,
 ): Promise<CapacityEstimate> {
-  await decoy('warm-up')
+  await decoy('warm-up', WARM_UP)
   const first = { costMs: Number.POSITIVE_INFINITY, latencyMs: Number.POSITIVE_INFINITY }
   const begunAt = performance.now()
   for (let n = 0; n < MEASURED && (n === 0 || performance.now() - begunAt < MEASURED_FOR_MS); n += 1) {

@@ -1,5 +1,6 @@
 // A worker's estimates of a job: the processor time of its thread, the share of a core that threads get, and the time until the verdict.
 import assert from 'node:assert/strict'
+import type { HashPolicy } from '@spillway/client/protocol/policy'
 import { test, vi } from 'vitest'
 import { createCapacityEstimate, measureCapacity } from '../../src/hashing/capacity-estimate.ts'
 
@@ -211,11 +212,13 @@ test('a worker begins with the least processor time of a few verifies, without l
 
 test('a slow hash is measured once, so that a worker starts soon', async () => {
   let [nowMs, spentMs, calls] = [0, 0, 0]
+  const policies: (HashPolicy | undefined)[] = []
   vi.spyOn(performance, 'now').mockImplementation(() => nowMs)
   const estimate = await measureCapacity(
     {
-      async decoy() {
+      async decoy(_, policy) {
         calls += 1
+        policies.push(policy)
         spentMs += 300
         if (calls > 1) nowMs += 200
       },
@@ -227,6 +230,10 @@ test('a slow hash is measured once, so that a worker starts soon', async () => {
   )
   assert.equal(calls, 2)
   assert.equal(estimate.serviceMs(), 300)
+  // What is done before that one is cheap, whatever the policy costs.
+  const [warmUp, measured] = policies
+  assert.ok(warmUp?.algorithm === 'argon2id' && warmUp.memoryKib * warmUp.time <= 4_096)
+  assert.equal(measured, undefined)
 })
 
 test('a worker measures quick hashes four times, at no more than the elapsed time, and takes the foretold time from the engine', async () => {

@@ -1,6 +1,6 @@
 //! argon2: known answers by all code at every width, the fastest code, and its widths.
 
-use super::timing::{Again, least_of_each, least_of_widths};
+use super::timing::least_of_each;
 use crate::arena::Arena;
 use crate::argon2::{Compressor, Cost, Params, Variant, Version, WIDEST, digests};
 use crate::input::Input;
@@ -75,11 +75,8 @@ fn timed_widths(compressor: Compressor, memory_kib: u32, arena: &mut Arena) -> W
     let mut run = |width: usize| digests(&params, compressor, arena, &vec![input; width]).is_ok();
     let most = (room / params.blocks()).clamp(1, WIDEST);
     let widest = if run(most) { most } else { 1 };
-    Widths::from_batches(&least_of_widths(widest, AGAIN, |width, _| run(width)))
+    Widths::from_batches(&least_of_each(widest, |width, _| run(width)))
 }
-
-/// A batch takes ten milliseconds for each of its hashes.
-const AGAIN: Again = Again { fastest: 3, times: 8 };
 
 /// More memory than a second-level cache has: less is measured too coarsely.
 const LEAST_TIMED_KIB: u32 = 4_096;

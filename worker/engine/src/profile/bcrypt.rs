@@ -1,6 +1,6 @@
 //! bcrypt: known answers at every width, and its widths.
 
-use super::timing::{Again, least_of_widths};
+use super::timing::least_of_each;
 use crate::bcrypt::{Digest, Input, WIDEST, digests};
 use crate::stored::Stored;
 use crate::widths::Widths;
@@ -20,16 +20,13 @@ const ANSWERS: [(&[u8], &str); 8] = [
     (b"\xff\xa334\xff\xff\xff\xa3345", "$2y$05$/OK.fbVrR/bpIqNJ5ianF.o./n25XVfn6oAPaUvHe.Csk4zRfsYPi"),
 ];
 
-/// A batch takes some two milliseconds.
-const AGAIN: Again = Again { fastest: 3, times: 24 };
-
 /// The widths that were right, with their times.
 pub fn widths(wrong: &mut Vec<String>) -> Widths {
     widths_of(|inputs| digests(5, inputs), wrong)
 }
 
 fn widths_of(digests: impl Fn(&[Input<'_>]) -> Vec<Digest>, wrong: &mut Vec<String>) -> Widths {
-    let took = least_of_widths(WIDEST, AGAIN, |width, round| is_right(width, round, &digests));
+    let took = least_of_each(WIDEST, |width, round| is_right(width, round, &digests));
     if took.len() < WIDEST {
         wrong.push(format!("bcrypt, {} at a time", took.len() + 1));
     }

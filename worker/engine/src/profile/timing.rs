@@ -3,26 +3,6 @@
 use std::time::Duration;
 
 use super::TIMES;
-use crate::widths::Widths;
-
-/// Which widths are timed more often than all are: who else uses the core makes wide batches slower by half, and one alone not.
-#[derive(Clone, Copy)]
-pub struct Again {
-    /// The fastest so far.
-    pub fastest: usize,
-    pub times: usize,
-}
-
-/// The shortest processor time of a batch of each width up to `widest`, or to the first one that was not right.
-pub fn least_of_widths(widest: usize, again: Again, mut work: impl FnMut(usize, usize) -> bool) -> Vec<Duration> {
-    let mut least = least_of_each(widest, &mut work);
-    for time in TIMES..TIMES + again.times {
-        for width in Widths::from_batches(&least).fastest(again.fastest) {
-            time_again(&mut least, width, || work(width, time));
-        }
-    }
-    least
-}
 
 /// The shortest processor time of each, of 1 to `count`, up to the first one that was not right. They are timed in turn, so
 /// that what disturbs one disturbs them all; with which time it is.
@@ -68,25 +48,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_fastest_widths_are_timed_more_often() {
-        let mut times = [0; 4];
-        // The second one alone takes no time.
-        let least = least_of_widths(4, Again { fastest: 3, times: 8 }, |width, _| {
-            times[width - 1] += 1;
-            let start = processor_time();
-            while width != 2 && processor_time() - start < Duration::from_micros(100 * (width * width) as u64) {}
-            true
-        });
-        assert_eq!(times, [12, 12, 12, 4]);
-        assert_eq!(Widths::from_batches(&least).best(), 2);
-    }
-
-    #[test]
     fn a_width_that_is_wrong_at_last_ends_the_list() {
-        let least = least_of_widths(4, Again { fastest: 3, times: 8 }, |width, time| {
+        let least = least_of_each(4, |width, time| {
             let start = processor_time();
             while width != 3 && processor_time() - start < Duration::from_micros(100) {}
-            width != 3 || time < TIMES
+            width != 3 || time < TIMES - 1
         });
         assert_eq!(least.len(), 2);
     }
