@@ -16,6 +16,8 @@ const SLOW = '$spillway-wait$2000$'
 /** Openwall's vector of "U*U", at cost 5. */
 const stored = '$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW'
 const right = 'U*U'
+/** Of an account whose hash stays. */
+const currentHash = () => stored
 
 /** The mark of the page, in a database of its own. */
 async function marking(t: TestContext): Promise<NonNullable<PasswordsOptions['markUsed']>> {
@@ -52,11 +54,11 @@ function answerOf(redeemed: Redeemed) {
 
 async function isAnsweredOnce(passwords: Passwords, other = passwords): Promise<void> {
   const ticket = await passwords.begin(right, stored, { subject: 'ada', rehash: true })
-  const redeemed = await other.redeem(ticket, { holdMs: 60_000 })
-  assert.equal(redeemed.outcome, 'match')
-  assert.equal(redeemed.subject, 'ada')
+  const redeemed = await other.redeem(ticket, { currentHash, holdMs: 60_000 })
+  assert.ok(redeemed.outcome === 'match')
+  assert.deepEqual([redeemed.subject, redeemed.storedHash], ['ada', stored])
   assert.match(redeemed.newHash ?? '', /^\$argon2id\$/)
-  const again = await other.redeem(ticket).catch((error: unknown) => error)
+  const again = await other.redeem(ticket, { currentHash }).catch((error: unknown) => error)
   assert.ok(again instanceof Error && 'code' in again && /^ticket_(used|lost)$/.test(String(again.code)), String(again))
   for (const [password, hash] of [
     ['wrong', stored],
@@ -64,19 +66,25 @@ async function isAnsweredOnce(passwords: Passwords, other = passwords): Promise<
     [right, 'no hash'],
   ] as const) {
     const wrong = await passwords.begin(password, hash, { subject: 'ada' })
-    assert.deepEqual(await other.redeem(wrong, { holdMs: 60_000 }), { outcome: 'mismatch', subject: 'ada' })
+    assert.deepEqual(await other.redeem(wrong, { currentHash, holdMs: 60_000 }), {
+      outcome: 'mismatch',
+      subject: 'ada',
+    })
   }
 }
 
 async function isNoTicket(passwords: Passwords): Promise<void> {
   const ticket = await passwords.begin(right, stored)
-  await rejectsWith('invalid_ticket', passwords.redeem(`${ticket.slice(0, -1)}${ticket.endsWith('A') ? 'B' : 'A'}`))
-  await rejectsWith('invalid_ticket', passwords.redeem(''))
-  await passwords.redeem(ticket, { holdMs: 60_000 })
+  await rejectsWith(
+    'invalid_ticket',
+    passwords.redeem(`${ticket.slice(0, -1)}${ticket.endsWith('A') ? 'B' : 'A'}`, { currentHash }),
+  )
+  await rejectsWith('invalid_ticket', passwords.redeem('', { currentHash }))
+  await passwords.redeem(ticket, { currentHash, holdMs: 60_000 })
   const short = await passwords.begin(right, stored, { lifeMs: 500 })
   await until(
     () =>
-      passwords.redeem(short).then(
+      passwords.redeem(short, { currentHash }).then(
         () => false,
         (error) => error.code === 'ticket_expired',
       ),
@@ -95,7 +103,9 @@ test('by a queue a ticket is answered once, at any process with the keys, and no
 test('of many redemptions at once one is answered', async (t) => {
   const { passwords, other } = await queued(t)
   const ticket = await passwords.begin(right, stored)
-  const redeeming = [passwords, other, passwords, other].map(({ redeem }) => redeem(ticket, { holdMs: 60_000 }))
+  const redeeming = [passwords, other, passwords, other].map(({ redeem }) =>
+    redeem(ticket, { currentHash, holdMs: 60_000 }),
+  )
   const outcomes = await Promise.allSettled(redeeming)
   const codes = outcomes.map((outcome) => (outcome.status === 'rejected' ? outcome.reason.code : outcome.value.outcome))
   assert.deepEqual(codes.sort(), ['match', 'ticket_used', 'ticket_used', 'ticket_used'])
@@ -109,11 +119,11 @@ test('whoever writes to Redis makes no used ticket good again', async (t) => {
   const [id] = ticket.split('.')
   await until(async () => (await redis.exists(`${prefix}:verdict:${id}`)) === 1, { what: 'a verdict' })
   const recorded = await Promise.all((await keys()).map(async (key) => ({ key, value: await redis.dumpBuffer(key) })))
-  assert.equal((await passwords.redeem(ticket)).outcome, 'match')
+  assert.equal((await passwords.redeem(ticket, { currentHash })).outcome, 'match')
   await redis.del(await keys())
   for (const { key, value } of recorded) if (value !== null) await redis.restore(key, 0, value, 'REPLACE')
-  await rejectsWith('ticket_used', passwords.redeem(ticket))
-  await rejectsWith('ticket_used', other.redeem(ticket))
+  await rejectsWith('ticket_used', passwords.redeem(ticket, { currentHash }))
+  await rejectsWith('ticket_used', other.redeem(ticket, { currentHash }))
 })
 
 test('a mark that fails leaves the ticket good, and without one there are no tickets of a queue', async (t) => {
@@ -125,16 +135,16 @@ test('a mark that fails leaves the ticket good, and without one there are no tic
   }
   const { space, passwords } = await queued(t, { markUsed })
   const ticket = await passwords.begin(right, stored, { lifeMs: 60_000 })
-  await assert.rejects(passwords.redeem(ticket, { holdMs: 60_000 }), /the database is away/)
+  await assert.rejects(passwords.redeem(ticket, { currentHash, holdMs: 60_000 }), /the database is away/)
   isDown = false
-  assert.equal((await passwords.redeem(ticket)).outcome, 'match')
-  await rejectsWith('ticket_used', passwords.redeem(ticket))
+  assert.equal((await passwords.redeem(ticket, { currentHash })).outcome, 'match')
+  await rejectsWith('ticket_used', passwords.redeem(ticket, { currentHash }))
   const [[id, kept] = assert.fail('no mark')] = used
   assert.equal(id, ticket.split('.')[0])
   assert.ok(kept.getTime() > Date.now() + 60_000, kept.toISOString())
   const without = passwordsOf(space)
   await assert.rejects(without.begin(right, stored), /need the option markUsed/)
-  await assert.rejects(without.redeem(ticket), /need the option markUsed/)
+  await assert.rejects(without.redeem(ticket, { currentHash }), /need the option markUsed/)
 })
 
 test('without a queue this process answers its own tickets, once', async (t) => {
@@ -142,19 +152,69 @@ test('without a queue this process answers its own tickets, once', async (t) => 
   await isAnsweredOnce(passwords)
   await isNoTicket(passwords)
   const another = inPlace(t)
-  await rejectsWith('invalid_ticket', another.redeem(await passwords.begin(right, stored)))
+  await rejectsWith('invalid_ticket', another.redeem(await passwords.begin(right, stored), { currentHash }))
+})
+
+/** A change of password, a login that stored a new hash, and a deleted account, while a ticket waits. */
+async function isOfTheCurrentHash(passwords: Passwords): Promise<void> {
+  for (const now of [stored.replace('$05$', '$04$'), '', null, undefined]) {
+    const ticket = await passwords.begin(right, stored, { subject: 'ada' })
+    const asked: unknown[] = []
+    const currentHash = async (subject?: string) => {
+      asked.push(subject)
+      return now
+    }
+    const error = await rejectsWith('hash_replaced', passwords.redeem(ticket, { currentHash, holdMs: 60_000 }))
+    assert.equal(error.statusCode, 410)
+    assert.deepEqual(asked, ['ada'])
+  }
+  const ticket = await passwords.begin(right, stored)
+  const fails = () => Promise.reject(new Error('the database is away'))
+  await assert.rejects(passwords.redeem(ticket, { currentHash: fails, holdMs: 60_000 }), /the database is away/)
+  assert.equal((await passwords.redeem(ticket, { currentHash })).outcome, 'match')
+  // @ts-expect-error without it an old password would open a session
+  await assert.rejects(passwords.redeem(ticket), /needs the option currentHash/)
+}
+
+test('a ticket outlives no change of password: it is answered only while the verified hash is stored', async (t) => {
+  await isOfTheCurrentHash((await queued(t)).passwords)
+  await isOfTheCurrentHash(inPlace(t))
+})
+
+test('an old password does not match once another hash is stored, and its new hash replaces no newer one', async (t) => {
+  const passwords = inPlace(t)
+  const changed = await passwords.hash('changed')
+  const rehashed: { made: string; replaced: string }[] = []
+  const verify = (password: string, now: string | null) =>
+    passwords.verify(password, stored, {
+      currentHash: () => now,
+      onRehash: (made, replaced) => void rehashed.push({ made, replaced }),
+    })
+  assert.equal(await verify(right, changed), false)
+  assert.equal(await verify(right, null), false)
+  assert.equal(rehashed.length, 0)
+  // Another login of the same user has stored a new hash of the same password.
+  assert.equal(await verify(right, await passwords.hash(right)), true)
+  assert.equal(rehashed.length, 0)
+  assert.equal(await verify(right, stored), true)
+  assert.deepEqual(
+    rehashed.map(({ made, replaced }) => [made.slice(0, 10), replaced]),
+    [['$argon2id$', stored]],
+  )
 })
 
 test('while others are ahead the answer says how many, and a client that leaves loses nothing', async (t) => {
   const { passwords } = await queued(t)
   const begun = await Promise.all([SLOW, SLOW, stored].map((hash) => passwords.begin(right, hash)))
   const [, , ticket = ''] = begun
-  const answer = answerOf(await passwords.redeem(ticket, { holdMs: 0 }))
+  const answer = answerOf(await passwords.redeem(ticket, { currentHash, holdMs: 0 }))
   assert.equal(answer.ticket, ticket)
   assert.ok(answer.position !== undefined && answer.position > 0, JSON.stringify(answer))
   assert.ok(answer.retryAfter >= 1 && answer.retryAfter <= 5, JSON.stringify(answer))
-  await assert.rejects(passwords.redeem(ticket, { signal: AbortSignal.timeout(50) }), { name: 'TimeoutError' })
-  assert.equal((await passwords.redeem(ticket, { holdMs: 60_000 })).outcome, 'match')
+  await assert.rejects(passwords.redeem(ticket, { currentHash, signal: AbortSignal.timeout(50) }), {
+    name: 'TimeoutError',
+  })
+  assert.equal((await passwords.redeem(ticket, { currentHash, holdMs: 60_000 })).outcome, 'match')
 })
 
 test('more than is hashed within the life of a ticket is refused, and without a queue its line is told', async (t) => {
@@ -164,7 +224,7 @@ test('more than is hashed within the life of a ticket is refused, and without a 
   await passwords.verify(right, slow)
   const begun = await Promise.all(Array.from({ length: 10 }, () => passwords.begin(right, slow)))
   const ticket = begun.at(-1) ?? ''
-  const answer = answerOf(await passwords.redeem(ticket, { holdMs: 0 }))
+  const answer = answerOf(await passwords.redeem(ticket, { currentHash, holdMs: 0 }))
   assert.ok(answer.position !== undefined && answer.position >= 1, JSON.stringify(answer))
   const many = Array.from({ length: 40 }, () => passwords.begin(right, slow, { lifeMs: 1_000 }))
   const outcomes = await Promise.allSettled(many)
@@ -180,15 +240,20 @@ test('a page waits in the line of an application of Fastify, whose plugin is clo
   const { redisUrl: redis, prefix: queuePrefix } = space
   await app.register(spillway, { redis, queuePrefix, sealKeys, policy: argon2id, markUsed: await marking(t) })
   const { passwords } = app
+  const hashOf = new Map([
+    ['ada', stored],
+    ['slow', SLOW],
+  ])
   const answer = async (reply: FastifyReply, ticket: string) => {
-    const redeemed = await passwords.redeem(ticket, { holdMs: 100 })
+    const redeemed = await passwords.redeem(ticket, { currentHash: (subject = '') => hashOf.get(subject), holdMs: 100 })
     if (redeemed.outcome === 'waiting') return await reply.code(202).send(redeemed.answer)
     if (redeemed.outcome === 'mismatch') return await reply.code(401).send({ code: 'invalid_credentials' })
     return { user: redeemed.subject }
   }
-  app.post<{ Body: { password: string; slow?: boolean } }>('/login', async ({ body }, reply) =>
-    answer(reply, await passwords.begin(body.password, body.slow ? SLOW : stored, { subject: 'ada' })),
-  )
+  app.post<{ Body: { password: string; slow?: boolean } }>('/login', async ({ body }, reply) => {
+    const subject = body.slow ? 'slow' : 'ada'
+    return answer(reply, await passwords.begin(body.password, hashOf.get(subject) ?? null, { subject }))
+  })
   app.post<{ Body: { ticket: string } }>('/v1/tickets/redeem', async ({ body }, reply) => answer(reply, body.ticket))
   const baseUrl = await app.listen()
 
@@ -202,7 +267,7 @@ test('a page waits in the line of an application of Fastify, whose plugin is clo
   const slow = ask({ ...page, body: { password: right, slow: true } })
   assert.deepEqual(await ask({ ...page, body: { password: right } }), { user: 'ada' })
   await assert.rejects(ask({ ...page, body: { password: 'wrong' } }), { code: 'invalid_credentials' })
-  assert.deepEqual(await slow, { user: 'ada' })
+  assert.deepEqual(await slow, { user: 'slow' })
   assert.deepEqual([...states].sort(), ['queued', 'sending'])
 
   const used = await app.inject({ method: 'POST', url: '/v1/tickets/redeem', payload: { ticket: 'x.y' } })

@@ -18,7 +18,9 @@ export interface Admission {
   paced(): Promise<void>
   /** The same of a call with a ticket, which waits behind the others. */
   ticketRefusalOf(lifeMs: number): PasswordsError | undefined
-  /** The error of a call that was let in and not answered in time: `expired`, or `no_worker` where that is why. */
+  /** The error of a call that a worker dropped, because it would have been answered too late. */
+  expired(): PasswordsError
+  /** The error of a call that was let in and that nobody took in time: `no_worker` where that is why, else `expired`. */
   late(): PasswordsError
 }
 
@@ -47,15 +49,20 @@ export function createCallAdmission(
     return new PasswordsError('busy', 'the answer would come too late', { retryAfterMs: refused.retryAfterS * 1_000 })
   }
 
+  function expired(): PasswordsError {
+    const { jobsPerSecond, waiting, active } = backend.load()
+    const retryAfterMs = retryAfterS(jobsPerSecond, waiting + active) * 1_000
+    return new PasswordsError('expired', 'there was no answer before the deadline', { retryAfterMs })
+  }
+
   return {
     refusalOf: (waitMs) => refusalOf(beforeACall, waitMs),
     ticketRefusalOf: (lifeMs) => refusalOf((load) => load, lifeMs * LINE_SHARE),
     paced: () => new Promise(whenDue),
+    expired,
     late() {
-      const { known, slots, jobsPerSecond, waiting, active } = backend.load()
-      if (known && slots === 0) return noWorker()
-      const retryAfterMs = retryAfterS(jobsPerSecond, waiting + active) * 1_000
-      return new PasswordsError('expired', 'there was no answer before the deadline', { retryAfterMs })
+      const { known, slots } = backend.load()
+      return known && slots === 0 ? noWorker() : expired()
     },
   }
 }

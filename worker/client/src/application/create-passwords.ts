@@ -15,8 +15,8 @@ import { completePolicy, refuseUnknown, wholeNumber } from './options.js'
 import { PasswordsError } from './passwords-error.js'
 import { ATTEMPT_MS, createPatience } from './patience.js'
 import { createServing } from './serving.js'
-import { readTicket, sealTicket, waitingAnswer } from './tickets.js'
-import type { CallOptions, Passwords, PasswordsOptions } from './types.js'
+import { digestOf, readTicket, sealTicket, waitingAnswer } from './tickets.js'
+import type { CallOptions, Passwords, PasswordsOptions, VerifyOptions } from './types.js'
 
 /** In a process that serves; in any other a call takes as long as it takes. */
 const WAIT_MS = 8_000
@@ -76,10 +76,27 @@ export function createPasswordsWith(program: URL, options: PasswordsOptions): Ex
     return await untilClosed(signal, async (call) => {
       const totalMs = remainingMs(deadline, usualMs())
       const verdict = await runWithin(totalMs, name, request, call)
-      if (verdict !== undefined) return accepted(verdict)
+      if (verdict !== undefined && !isExpired(verdict)) return accepted(verdict)
       throwIfOver(signal)
-      throw admission.late()
+      throw verdict === undefined ? admission.late() : admission.expired()
     })
+  }
+
+  /**
+   * Verifies a password with a stored hash, and again with the hash that took its place meanwhile. Returns the hash that was verified, and the
+   * verdict on it; undefined for a hash that nothing verifies.
+   */
+  async function verifyCurrent(
+    request: Requests['verify'],
+    { currentHash, deadline = Date.now() + usualMs(), signal }: VerifyOptions,
+  ): Promise<{ storedHash: string | null; verdict: Answered | undefined }> {
+    const { storedHash } = request
+    const verdict = await run('verify', request, { deadline, signal }).catch(orUnsupported)
+    if (verdict?.kind !== 'match' || currentHash === undefined) return { storedHash, verdict }
+    const current = (await currentHash()) ?? null
+    if (current === storedHash) return { storedHash, verdict }
+    if (current === null) return { storedHash, verdict: { kind: 'mismatch' } }
+    return await verifyCurrent({ ...request, storedHash: current }, { currentHash, deadline, signal })
   }
 
   /** Gives a call a signal that fires with its own, and when all is closed. */
@@ -109,7 +126,10 @@ export function createPasswordsWith(program: URL, options: PasswordsOptions): Ex
     signal: AbortSignal,
   ): Promise<Verdict | undefined> {
     if (totalMs === Number.POSITIVE_INFINITY)
-      return await patience.attempt((leftMs) => backend.perform(name, request, { waitMs: leftMs, signal }), signal)
+      return await patience.attempt(async (leftMs) => {
+        const verdict = await backend.perform(name, request, { waitMs: leftMs, signal })
+        return verdict !== undefined && isExpired(verdict) ? undefined : verdict
+      }, signal)
     const endsAt = performance.now() + totalMs
     const left = () => Math.max(0, endsAt - performance.now())
     if (!backend.load().known) await within(left(), backend.whenKnown(left()), signal)
@@ -162,15 +182,17 @@ export function createPasswordsWith(program: URL, options: PasswordsOptions): Ex
       await observed('verify', left.signal, () => untilClosed(left.signal, admitted))
       return { signal: left.signal }
     },
-    async verify(password, storedHash, { onRehash, onUnsupported, ...call } = {}) {
+    async verify(password, given, options = {}) {
       assertText('the password', password)
-      if (storedHash !== null) assertText('the stored hash', storedHash)
+      if (given !== null) assertText('the stored hash', given)
+      const { onRehash, onUnsupported } = options
       const wantsNew = rehash !== 'never' && onRehash !== undefined
-      const verdict = await run('verify', { password, storedHash, policy, rehash: wantsNew }, call).catch(orUnsupported)
+      const request = { password, storedHash: given, policy, rehash: wantsNew }
+      const { verdict, storedHash } = await verifyCurrent(request, options)
       if (verdict === undefined) await onUnsupported?.()
-      if (verdict?.kind !== 'match') return false
+      if (verdict?.kind !== 'match' || storedHash === null) return false
       // A hash of another policy was made by a worker that knows no policies.
-      if (wantsNew && verdict.hash !== undefined && isOf(verdict.hash, policy)) await onRehash(verdict.hash)
+      if (wantsNew && verdict.hash !== undefined && isOf(verdict.hash, policy)) await onRehash(verdict.hash, storedHash)
       return true
     },
     async verifyExactly(password, storedHash) {
@@ -190,14 +212,18 @@ export function createPasswordsWith(program: URL, options: PasswordsOptions): Ex
         if (refused !== undefined) throw await whenDue(refused, WAIT_MS, call)
         const expiresAt = Date.now() + lifeMs
         const job = await backend.begin({ password, storedHash, policy, rehash: wantsNew }, lifeMs)
-        return sealTicket(keyring, { job, subject, expiresAt })
+        const hash = storedHash === null ? undefined : digestOf(storedHash)
+        return sealTicket(keyring, { job, subject, expiresAt, hash })
       })
     },
-    async redeem(ticket, { holdMs = WAIT_MS, signal } = {}) {
+    async redeem(ticket, options) {
       assertMarks()
       assertText('the ticket', ticket)
+      const { currentHash, holdMs = WAIT_MS, signal } = options ?? {}
+      if (typeof currentHash !== 'function')
+        throw new TypeError('redeem needs the option currentHash, which reads the stored hash of a subject')
       wholeNumber('holdMs', holdMs, 0, LONGEST_MS)
-      const { job, subject, expiresAt } = readTicket(keyring, ticket)
+      const { job, subject, expiresAt, hash } = readTicket(keyring, ticket)
       return await untilClosed(signal, async (call) => {
         if (!backend.load().known) await within(WAIT_MS, backend.whenKnown(WAIT_MS), call)
         const leftMs = Math.min(holdMs, Math.max(0, expiresAt - Date.now()))
@@ -208,11 +234,15 @@ export function createPasswordsWith(program: URL, options: PasswordsOptions): Ex
           if (leftMs < holdMs) throw new PasswordsError('ticket_expired', 'the ticket has expired')
           return { outcome: 'waiting', answer: waitingAnswer({ ticket, ahead, etaMs, holdMs }) }
         }
+        // Read before the ticket is marked: what fails leaves the ticket good.
+        const storedHash = verdict.kind === 'match' ? await currentHash(subject) : undefined
         if (!(await takes(job, expiresAt))) throw new PasswordsError('ticket_used', 'the ticket has been redeemed')
         const answer = await answered(verdict).catch(orUnsupported)
         if (answer?.kind !== 'match') return { outcome: 'mismatch', subject }
+        if (typeof storedHash !== 'string' || digestOf(storedHash) !== hash)
+          throw new PasswordsError('hash_replaced', 'the stored hash was replaced; the first request may be sent again')
         const newHash = answer.hash !== undefined && isOf(answer.hash, policy) ? answer.hash : undefined
-        return { outcome: 'match', subject, newHash }
+        return { outcome: 'match', subject, storedHash, newHash }
       })
     },
     async hash(password, by, call = {}) {
@@ -263,15 +293,22 @@ function remainingMs(deadline: number | Date | undefined, waitMs: number): numbe
   return leftMs === Number.POSITIVE_INFINITY ? leftMs : Math.min(leftMs, LONGEST_MS)
 }
 
+type Answered = Exclude<Verdict, { kind: 'refused' }>
+
+/** Whether a worker dropped the work, because its answer would have come too late. */
+function isExpired(verdict: Verdict): boolean {
+  return verdict.kind === 'refused' && verdict.code === 'expired'
+}
+
 /** The verdict; rejects where a worker refused. */
 async function answered(verdict: Verdict) {
   return accepted(verdict)
 }
 
 /** The verdict unless a worker refused. */
-function accepted(verdict: Verdict): Exclude<Verdict, { kind: 'refused' }> {
+function accepted(verdict: Verdict): Answered {
   if (verdict.kind !== 'refused') return verdict
-  // Of a ticket: other calls count as not answered in time.
+  // Of a ticket: other calls are `expired` themselves.
   if (verdict.code === 'expired') throw new PasswordsError('ticket_expired', 'the ticket has expired')
   const message = {
     unsupported_hash: 'nothing here makes or verifies such a hash',

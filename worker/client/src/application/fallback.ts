@@ -9,8 +9,13 @@ import { PasswordsError } from './passwords-error.js'
 import type { Logger } from './types.js'
 
 const CHECK_INTERVAL_MS = 250
-/** How long there must be no worker before the process takes over: one that merely restarts is not replaced. */
-const START_AFTER_MS = 500
+/** Checks in a row without a worker before the process takes over: a worker that merely restarts is not replaced. */
+const LACKING_CHECKS = 3
+/**
+ * Checks before the first reading of the queue that say nothing of its workers: code is loaded and Redis connected first, within 2 s.
+ * Checks are counted instead of time, because loading that code may keep this process busy for a second.
+ */
+const FIRST_CHECKS = 8
 
 export interface FallbackOptions {
   queue: Backend
@@ -21,7 +26,9 @@ export interface FallbackOptions {
 
 export function openFallback({ queue, openProcess, log }: FallbackOptions): Backend {
   let opened: Backend | undefined
-  let lackingSince: number | undefined
+  let checks = 0
+  let lacking = 0
+  let isRead = false
   /** Aborted while the process has taken over. */
   let takeover = heardByMany()
 
@@ -30,15 +37,18 @@ export function openFallback({ queue, openProcess, log }: FallbackOptions): Back
 
   function check(): void {
     const { known, slots } = queue.load()
+    checks += 1
+    isRead ||= known
     if (known && slots > 0) {
-      lackingSince = undefined
+      lacking = 0
       if (!takeover.signal.aborted) return
       takeover = heardByMany()
       log.info({}, 'workers hash again')
       return
     }
-    lackingSince ??= performance.now()
-    if (takeover.signal.aborted || performance.now() - lackingSince < START_AFTER_MS) return
+    if (!isRead && checks <= FIRST_CHECKS) return
+    lacking += 1
+    if (takeover.signal.aborted || lacking < LACKING_CHECKS) return
     log.warn({ redisAnswers: known }, 'no worker answers: a process beside the application hashes')
     process()
     takeover.abort()

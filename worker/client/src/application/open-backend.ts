@@ -85,7 +85,10 @@ export interface Backend {
   predictedWaitMs(): number
   /** Resolves once the load is known, or after this time. Rejects when nothing can hash here. */
   whenKnown(waitMs: number): Promise<void>
-  /** Undefined when the time ran out or the signal fired first; the work is then cancelled if it has not begun. */
+  /**
+   * Undefined when the time ran out or the signal fired first; the work is then cancelled if it has not begun. A worker that dropped it,
+   * because its answer would have come too late, answers `expired`.
+   */
   perform<Name extends JobName>(
     name: Name,
     request: Requests[Name],

@@ -12,6 +12,7 @@
  * - `hashing_failed`: the hash itself failed; the log of the worker says why
  * - `not_installed`: no implementation of the hashes loads here; the message says what to install
  * - `invalid_ticket`, `ticket_expired`, `ticket_used`, `ticket_lost`: a ticket that will not be answered; the first request may be sent again
+ * - `hash_replaced`: another stored hash took the place of the verified one while a ticket waited; the first request may be sent again
  * - `closed`: close() was called
  */
 export type PasswordsErrorCode =
@@ -29,12 +30,13 @@ export type PasswordsErrorCode =
   | 'ticket_expired'
   | 'ticket_used'
   | 'ticket_lost'
+  | 'hash_replaced'
   | 'closed'
 
 /** 503 for what may succeed later, as a gateway answers; 500 for what is not here. */
 const STATUS: Partial<Record<PasswordsErrorCode, number>> = {
   ...{ busy: 503, expired: 503, no_worker: 503, queue_unavailable: 503 },
-  ...{ invalid_ticket: 400, ticket_used: 409, ticket_expired: 410, ticket_lost: 410 },
+  ...{ invalid_ticket: 400, ticket_used: 409, ticket_expired: 410, ticket_lost: 410, hash_replaced: 410 },
 }
 
 export class PasswordsError extends Error {

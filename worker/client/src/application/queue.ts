@@ -76,7 +76,7 @@ export function openQueueBackend({
         try {
           const answer = await pending.answer({ waitMs: Math.max(0, deadline - performance.now()), signal })
           if (answer === undefined) void client.cancel(pending.job)
-          return answer?.kind === 'refused' && answer.code === 'expired' ? undefined : answer
+          return answer
         } catch (error) {
           void client.cancel(pending.job)
           throw error

@@ -1,4 +1,5 @@
 /** Tickets of an application: sealed promises to answer later. Every process with the seal keys can read them; nobody else can make one. */
+import { createHash } from 'node:crypto'
 import type { FromSchema } from 'json-schema-to-ts'
 import type { JobRef } from '../protocol/reply.js'
 import { checkFor } from '../protocol/schema.js'
@@ -15,6 +16,8 @@ const Contents = {
     expiresAt: { type: 'integer' },
     server: { type: 'string' },
     subject: { type: 'string' },
+    /** A digest of the stored hash. */
+    hash: { type: 'string' },
   },
   required: ['deadline', 'expiresAt'],
   additionalProperties: false,
@@ -25,22 +28,29 @@ export interface ReadTicket {
   job: JobRef
   subject: string | undefined
   expiresAt: number
+  /** By {@link digestOf}; undefined for an unknown user. */
+  hash: string | undefined
 }
 
 export function sealTicket(
   keyring: Keyring,
-  { job: { id, deadline, server }, subject, expiresAt }: ReadTicket,
+  { job: { id, deadline, server }, subject, expiresAt, hash }: ReadTicket,
 ): string {
-  return `${id}.${keyring.seal({ purpose: 'application-ticket', id }, { deadline, expiresAt, server, subject })}`
+  return `${id}.${keyring.seal({ purpose: 'application-ticket', id }, { deadline, expiresAt, server, subject, hash })}`
+}
+
+/** Identifies a stored hash without revealing it: SHA-256 in base64url. */
+export function digestOf(storedHash: string): string {
+  return createHash('sha256').update(storedHash).digest('base64url')
 }
 
 /** Throws `invalid_ticket` for what no such process has given, and `ticket_expired`. */
 export function readTicket(keyring: Keyring, ticket: string): ReadTicket {
   const [id = '', sealed = ''] = ticket.split(/\.(.*)/s)
-  const { expiresAt, deadline, server, subject } = opened(keyring, id, sealed)
+  const { expiresAt, deadline, server, subject, hash } = opened(keyring, id, sealed)
   // A writer to Redis may turn back its clock, which ends the job.
   if (Date.now() >= expiresAt) throw new PasswordsError('ticket_expired', 'the ticket has expired')
-  return { job: { id, name: 'verify', deadline, server }, subject, expiresAt }
+  return { job: { id, name: 'verify', deadline, server }, subject, expiresAt, hash }
 }
 
 function opened(keyring: Keyring, id: string, sealed: string): FromSchema<typeof Contents> {

@@ -102,10 +102,16 @@ export interface ClientResponse {
 
 export interface VerifyOptions extends CallOptions {
   /**
-   * Stores a new hash of the same password, when the stored one matched and was weaker than the policy. It is awaited before the call
-   * resolves, and the call rejects as it does. Without it no hash is replaced.
+   * Reads the stored hash again, once the password has matched. Where another hash was stored meanwhile, the password is verified with
+   * that: an old password does not match after its change, nor is its new hash stored. `null` or undefined matches no password.
    */
-  onRehash?: ((newHash: string) => void | Promise<void>) | undefined
+  currentHash?: ReadHash | undefined
+  /**
+   * Stores a new hash of the same password in place of the stored one, when that matched and was weaker than the policy. Store it only
+   * where the stored hash is still that, by a condition of the update. It is awaited before the call resolves, and the call rejects as it
+   * does. Without it no hash is replaced.
+   */
+  onRehash?: ((newHash: string, storedHash: string) => void | Promise<void>) | undefined
   /**
    * The stored hash is of no supported algorithm or cost, which the log says too; awaited before the call resolves with false. It took as
    * long as a hash of the policy.
@@ -122,7 +128,15 @@ export interface BeginOptions {
   rehash?: boolean | undefined
 }
 
+/** The stored hash of a user as it is now, from your database. */
+type ReadHash = (subject?: string) => string | null | undefined | Promise<string | null | undefined>
+
 export interface RedeemOptions {
+  /**
+   * Reads the stored hash of the subject, once the password has matched. Where another hash was stored since `begin`, the call rejects with
+   * `hash_replaced`: the password may be an old one.
+   */
+  currentHash: ReadHash
   /** How long to wait for the answer, in milliseconds [8000]. */
   holdMs?: number | undefined
   /** Fires when the client has left: the call rejects with its reason, and the ticket stays good. */
@@ -131,7 +145,14 @@ export interface RedeemOptions {
 
 /** Once, `match` or `mismatch`; until then `waiting`, with what to answer with status 202. */
 export type Redeemed =
-  | { outcome: 'match'; subject: string | undefined; newHash: string | undefined }
+  | {
+      outcome: 'match'
+      subject: string | undefined
+      /** The hash that the password matched. */
+      storedHash: string
+      /** Store it where the stored hash is still `storedHash`. */
+      newHash: string | undefined
+    }
   | { outcome: 'mismatch'; subject: string | undefined }
   | { outcome: 'waiting'; answer: WaitingAnswer }
 
@@ -182,9 +203,9 @@ export interface Passwords {
   begin(password: string, storedHash: string | null, options?: BeginOptions): Promise<string>
   /**
    * Waits for the answer of a ticket. It is given once, to any process with the same seal keys; without a queue only to the process that
-   * gave the ticket. Rejects with `invalid_ticket`, `ticket_expired`, `ticket_used` or `ticket_lost`.
+   * gave the ticket. Rejects with `invalid_ticket`, `ticket_expired`, `ticket_used`, `ticket_lost` or `hash_replaced`.
    */
-  redeem(ticket: string, options?: RedeemOptions): Promise<Redeemed>
+  redeem(ticket: string, options: RedeemOptions): Promise<Redeemed>
   /** A new hash to store, by this policy [the policy of the options]. */
   hash(password: string, policy?: HashPolicy, options?: CallOptions): Promise<string>
   /** Whether a stored hash is weaker than a policy [the policy of the options], or could not be verified. Hashes nothing. */

@@ -20,7 +20,7 @@ export function isFar(
 }
 
 /** Codes of tickets that can no longer be redeemed. `ticket_used` may also follow an answer that was lost. */
-const LOST_TICKET = ['ticket_expired', 'ticket_used', 'ticket_lost', 'invalid_ticket']
+const LOST_TICKET = ['ticket_expired', 'ticket_used', 'ticket_lost', 'hash_replaced', 'invalid_ticket']
 
 /** Whether the first request is to be sent again, where there still is one. */
 export function isLost(code: string | undefined): boolean {

@@ -80,6 +80,7 @@ describe('the client for pages', { concurrent: true }, () => {
     [409, 'ticket_used'],
     [410, 'ticket_expired'],
     [410, 'ticket_lost'],
+    [410, 'hash_replaced'],
     [400, 'invalid_ticket'],
   ] as const) {
     test(`${code}, also after a lost answer: the login starts anew by itself`, async (t) => {
