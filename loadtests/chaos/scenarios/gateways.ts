@@ -32,6 +32,8 @@ export const gatewayRestarts: Scenario = {
 async function restart(system: System): Promise<Findings> {
   const findings = new Findings()
   const balancer = await startBalancer(system)
+  // Without a gateway that it knows the balancer would close every connection.
+  await balancer.knows(...system.gateways)
   const clients = {
     kept: createApiClient(balancer.url, { connections: { keepAlive: true, maxSockets: KEPT, scheduling: 'fifo' } }),
     new: createApiClient(balancer.url, { connections: { keepAlive: false } }),
@@ -56,7 +58,6 @@ async function restart(system: System): Promise<Findings> {
     },
   })
   try {
-    await balancer.knows(...system.gateways)
     for (let n = 0; n < RESTARTS; n++) {
       const oldest = system.gateways.find(({ exit }) => exit === undefined)
       await balancer.knows(await system.gateway())

@@ -2,7 +2,7 @@
 import { constants, setPriority } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { moveTo } from '@spillway/infra/processes/processor-time'
-import { type Member, startProcess } from '@spillway/infra/rig'
+import { type Member, startProcess, until } from '@spillway/infra/rig'
 import { ask, readMetric } from '@spillway/infra/rig/api-client'
 import { startProbe } from '../../measure/observe.ts'
 import { type Findings, type Scenario, underFault } from '../scenario.ts'
@@ -143,6 +143,22 @@ const sizeWithFallback = {
   workerEnv: { ...COSTLY, WORKER_CONCURRENCY: '8' },
 } as const
 
+/** A fallback starts half a second after the workers were missed, and measures before its first job: its time is a figure. */
+const STARTS_WITHIN_MS = 30_000
+
+/** Resolves when a login was answered after all workers were gone: the fallback has hashed. Notes how long that took. */
+async function untilFallbackHashes(system: OwnSystem, killedAtMs: number, findings: Findings): Promise<void> {
+  const { opsUrl = '' } = system.gateways[0] ?? {}
+  const slots = () => readMetric(opsUrl, 'spillway_slots')
+  const answered = () => readMetric(opsUrl, 'spillway_wait_seconds_count', 'outcome="answered"')
+  const after = (what: string) => `${what} ${((performance.now() - killedAtMs) / 1_000).toFixed(2)} s after that`
+  const before = await answered()
+  await until(async () => (await slots()) === FALLBACK_SLOTS, { timeoutMs: STARTS_WITHIN_MS, what: 'a fallback' })
+  findings.notes.push(after('the fallback took jobs'))
+  await until(async () => (await answered()) > before, { timeoutMs: STARTS_WITHIN_MS, what: 'a hash of the fallback' })
+  findings.notes.push(after('the first login was answered'))
+}
+
 /** Looks for a while at what a gateway does while it hashes itself and more comes than it can do. */
 async function watchFallback(system: OwnSystem, { accounts }: Stage, findings: Findings): Promise<void> {
   const { url = '', opsUrl = '' } = system.gateways[0] ?? {}
@@ -182,9 +198,9 @@ const withFallback: Scenario = {
     const findings = await underFault(system, {
       perSecond: PER_SECOND,
       async fault(findings) {
+        const killedAtMs = performance.now()
         await killWorkers(system, findings)
-        // Jobs of the dead workers are released by the first check of the gateway's own worker.
-        await sleep(AWAY_MS)
+        await untilFallbackHashes(system, killedAtMs, findings)
         await watchFallback(system, stage, findings)
         await system.worker()
       },
