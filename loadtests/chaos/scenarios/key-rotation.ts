@@ -56,8 +56,10 @@ async function rotate(system: System): Promise<Findings> {
     while (tokens[0] !== undefined && tokens[0].untilMs < Date.now()) tokens.shift()
     const token = tokens[nth % tokens.length]?.token
     if (token === undefined) return logIn(nth)
-    const isTaken = await service.takes(token)
-    if (!isTaken) return refused('the service', token)
+    if (!(await service.takes(token))) {
+      refused('the service', token)
+      return
+    }
     const { status, body } = await ask(balancer.url, '/v1/me', { headers: { authorization: `Bearer ${token}` } })
     if (status === 200) findings.succeeded++
     else if (status === 503) findings.refused++
