@@ -4,7 +4,7 @@ import { UserError } from '@spillway/infra/processes/command-line'
 import { PROGRAM_KIB } from '@spillway/worker/hashing/memory-limit'
 import { policySettings } from '@spillway/worker/hashing/policy'
 import type { Figures } from './figures.ts'
-import { type HashCost, type MeasureHash, openHashMeter } from './measure/hash.ts'
+import { type HashCost, type MeasureHash, openHashMeter } from './hash-meter.ts'
 import type { CalibrationOptions } from './options.ts'
 
 interface Calibration extends Proposal {

@@ -1,8 +1,5 @@
-// The cost of one login, measured by `pnpm --filter @spillway/infra run measure` on the machine that the file names.
-import { existsSync, readFileSync } from 'node:fs'
-import { UserError } from '@spillway/infra/processes/command-line'
-import type { Station } from './sizing.ts'
-import type { SpikeCost } from './spike.ts'
+// The cost of one login, as it was measured on the machine that figures.json names.
+import { readFileSync } from 'node:fs'
 
 export interface Figures {
   machine: string
@@ -19,34 +16,11 @@ export interface Figures {
   jobBytes: number
   /** The memory of an idle gateway and of an idle worker, in MiB. */
   memoryMib: { gateway: number; worker: number }
-  /** Measurements that README.md compares with the model. */
-  checks: WaitCheck[]
-  spike: SpikeCheck
 }
 
-/** The rate is the measured one; slotMs is the hash with the turnaround. */
-export interface WaitCheck extends Station {
-  logins: number
-  measuredMs: { p50: number; p99: number }
-}
-
-export interface SpikeCheck extends Station {
-  spikePerSecond: number
-  spikeS: number
-  measured: Pick<SpikeCost, 'deepest' | 'longestWaitS' | 'overAfterS'>
-}
-
-export const figuresFile = new URL('../figures.json', import.meta.url)
+export const figures: Figures = JSON.parse(readFileSync(new URL('../figures.json', import.meta.url), 'utf8'))
 
 /** Says on which machine, by which engine and when the time of a hash was measured. */
 export function sourceOf({ machine, hashEngine, measuredAt }: Figures): string {
   return `The time of a hash is of ${machine.split(',', 1)[0]}, by ${hashEngine}, measured on ${measuredAt}: --calibrate measures it here.`
-}
-
-/** Reads them. Throws a UserError if nothing has been measured yet. */
-export function readFigures(): Figures {
-  if (!existsSync(figuresFile)) {
-    throw new UserError('There are no figures to size by yet: run `pnpm --filter @spillway/infra run measure` first.')
-  }
-  return JSON.parse(readFileSync(figuresFile, 'utf8'))
 }

@@ -1,16 +1,14 @@
 // The command `pnpm size`: the size of an installation for a number of logins a second.
 import { runCommand } from '@spillway/infra/processes/command'
 import { calibrate, describeCalibration } from './calibrate.ts'
-import { describe, describePrice } from './describe.ts'
-import { readFigures, sourceOf } from './figures.ts'
+import { describe } from './describe.ts'
+import { figures, sourceOf } from './figures.ts'
 import { demandOf, parseOptions, usage } from './options.ts'
-import { measureHashes, priceOf } from './price.ts'
 import { size } from './sizing.ts'
 
 await runCommand(async () => {
   const options = parseOptions(process.argv.slice(2))
   if (options === undefined) return console.log(usage)
-  const figures = readFigures()
   const calibration = options.calibration && (await calibrate(options.calibration, process.env))
   if (calibration !== undefined) console.log(describeCalibration(calibration, figures))
   const demand = demandOf(
@@ -24,9 +22,5 @@ await runCommand(async () => {
   )
   if (demand === undefined) return
   if (calibration !== undefined) console.log()
-  const found = size(demand, figures)
-  console.log(describe(demand, found, figures))
-  const { pricing } = options
-  if (pricing === undefined) return
-  console.log(`\n${describePrice(pricing, demand, priceOf(demand, found, figures, pricing), await measureHashes())}`)
+  console.log(describe(demand, size(demand, figures), figures))
 })

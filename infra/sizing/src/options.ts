@@ -1,6 +1,5 @@
 // The command line of `pnpm size`.
 import { milliseconds, parseCommandLine, positive, UserError, whole } from '@spillway/infra/processes/command-line'
-import type { Pricing } from './price.ts'
 import type { Demand } from './sizing.ts'
 
 export const usage = `pnpm size --logins-per-second 500 --p99-wait 1s
@@ -20,8 +19,6 @@ one, says what they cost, and sizes by them. It never goes below OWASP's minimum
   --spike N               how many times as many logins a spike brings [10]
   --spike-length TIME     how long it lasts [60s]
   --scale-time TIME       from a spike's start until the workers it asks for hash [30s]
-  --price-per-core-hour P what a core costs an hour: what logins, the minimum and a spike come to. Measures hashes on this machine
-  --spikes-per-month N    how often a spike comes [30]
   --help                  prints this
 
 From the environment:
@@ -45,8 +42,6 @@ const options = {
   spike: { type: 'string', default: '10' },
   'spike-length': { type: 'string', default: '60s' },
   'scale-time': { type: 'string', default: '30s' },
-  'price-per-core-hour': { type: 'string' },
-  'spikes-per-month': { type: 'string', default: '30' },
 } as const
 
 export type SizeOptions = Exclude<ReturnType<typeof parseOptions>, undefined>
@@ -55,22 +50,13 @@ export type SizeOptions = Exclude<ReturnType<typeof parseOptions>, undefined>
 export function parseOptions(args: readonly string[]) {
   const { values } = parseCommandLine('pnpm size', args, options)
   if (values.help) return undefined
-  const { 'logins-per-second': logins, 'price-per-core-hour': price, hash } = values
+  const { 'logins-per-second': logins, hash } = values
   if (logins === undefined && !values.calibrate) throw new UserError(`Say how many logins a second: ${usage}`)
   if (values.calibrate && hash !== undefined) throw new UserError('Give --hash or --calibrate, not both.')
   const coresPerWorker = whole('--cores-per-worker', values['cores-per-worker'])
-  const pricing: Pricing | undefined =
-    price === undefined
-      ? undefined
-      : {
-          perCoreHour: positive('--price-per-core-hour', price),
-          spikesPerMonth: positive('--spikes-per-month', values['spikes-per-month']),
-        }
   return {
     /** What to calibrate before, if anything. */
     calibration: values.calibrate ? calibrationOf(values, coresPerWorker) : undefined,
-    /** The price to reckon with, if one is named. */
-    pricing,
     /** Where it is told; else it is the calibrated one, or the measured one of the figures. */
     hashMs: hash === undefined ? undefined : milliseconds('--hash', hash),
     /** Undefined where a cost is to be proposed, and no more. */

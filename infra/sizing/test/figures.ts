@@ -13,15 +13,6 @@ export const figures: Figures = {
   turnaroundMs: 1,
   jobBytes: 2_000,
   memoryMib: { gateway: 100, worker: 80 },
-  checks: [],
-  spike: {
-    perSecond: 1,
-    spikePerSecond: 1,
-    spikeS: 1,
-    slotMs: 1,
-    slots: 1,
-    measured: { deepest: 0, longestWaitS: 0, overAfterS: 0 },
-  },
 }
 
 /** What `pnpm size` makes of these arguments. */

@@ -1,7 +1,6 @@
-// Every gateway and every worker is replaced under load, one after the other, each by SIGTERM: by another of its version, of the version
-// after it, and of the one before again.
+// Every gateway and every worker is replaced under load, one after the other, each by SIGTERM.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type MemberOptions, unpackOlderVersion } from '@spillway/infra/rig'
+import type { MemberOptions } from '@spillway/infra/rig'
 import { type Findings, type Scenario, underFault } from '../scenario.ts'
 import { startBalancer } from '../stage/balancer.ts'
 import { onOwnRedis, type System } from '../stage/stage.ts'
@@ -92,34 +91,4 @@ const rollingRestart: Scenario = {
   }),
 }
 
-function upgrade(name: string, promise: string, order: readonly [Kind, Kind]): Scenario {
-  return {
-    name,
-    promise,
-    run: onOwnRedis(rollingSize, async (system) => {
-      const { gateway, worker, close } = await unpackOlderVersion()
-      const older = { gateway: { entry: gateway }, worker: { entry: worker } }
-      try {
-        // The way back is the same order again: each kind meets each version of the other.
-        const stepsTo = (to: Version) => order.map((kind) => ({ kind, to }))
-        return await roll(system, older, [...stepsTo({}), ...stepsTo(older)])
-      } finally {
-        await close()
-      }
-    }),
-  }
-}
-
-export const rollingScenarios: readonly Scenario[] = [
-  rollingRestart,
-  upgrade(
-    'upgrade-gateways-first',
-    'An earlier version is replaced by this one under load, gateways first, and this one by that again: not one request fails.',
-    ['gateway', 'worker'],
-  ),
-  upgrade(
-    'upgrade-workers-first',
-    'An earlier version is replaced by this one under load, workers first, and this one by that again: not one request fails.',
-    ['worker', 'gateway'],
-  ),
-]
+export const rollingScenarios: readonly Scenario[] = [rollingRestart]

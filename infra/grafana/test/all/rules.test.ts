@@ -7,7 +7,7 @@ import { parse } from 'yaml'
 import { promtool, skipWithoutPrometheus as skip } from '../../src/prometheus.ts'
 import { readMetricsTable } from '../metrics-table.ts'
 
-const alertsDir = fileURLToPath(new URL('../../../alerts/', import.meta.url))
+const alertsDir = fileURLToPath(new URL('../../', import.meta.url))
 const read = (name: string) => readFileSync(`${alertsDir}${name}`, 'utf8')
 
 interface Rule {
@@ -27,15 +27,15 @@ test.skipIf(skip)('promtool finds every alert firing when it should and only the
   await promtool(
     alertsDir,
     ['check', 'rules', ...files],
-    ['test', 'rules', 'tests/alerts.yaml', 'tests/scaled-to-zero.yaml'],
+    ['test', 'rules', 'alert-tests/alerts.yaml', 'alert-tests/scaled-to-zero.yaml'],
   )
 })
 
 test('every alert is tested both ways, has a severity, a summary and a runbook', () => {
-  const cases: { alertname: string; exp_alerts: unknown[] }[] = parse(read('tests/alerts.yaml')).tests.flatMap(
+  const cases: { alertname: string; exp_alerts: unknown[] }[] = parse(read('alert-tests/alerts.yaml')).tests.flatMap(
     ({ alert_rule_test }: { alert_rule_test: unknown[] }) => alert_rule_test,
   )
-  const sections = read('README.md').match(/^### .+$/gm) ?? []
+  const sections = read('ALERTS.md').match(/^### .+$/gm) ?? []
   assert.deepEqual(
     sections,
     alerts.map(({ alert }) => `### ${alert}`),
@@ -52,7 +52,7 @@ test('every alert is tested both ways, has a severity, a summary and a runbook',
     )
     assert.match(labels?.severity ?? '', /^(page|ticket)$/)
     assert.ok(annotations?.summary)
-    assert.equal(annotations?.runbook, `infra/alerts/README.md#${alert.toLowerCase()}`)
+    assert.equal(annotations?.runbook, `infra/grafana/ALERTS.md#${alert.toLowerCase()}`)
   }
 })
 

@@ -30,7 +30,7 @@ function series(metric: string, { namespace, service }: Installation, labels: st
 }
 
 function fires(alertname: string, whose: Installation[], summary: string): object {
-  const runbook = `infra/alerts/README.md#${alertname.toLowerCase()}`
+  const runbook = `infra/grafana/ALERTS.md#${alertname.toLowerCase()}`
   return {
     eval_time: '15m',
     alertname,

@@ -58,10 +58,10 @@ test.skipIf(skip)('alerts link to their runbooks where these are read, once that
       .filter(({ alert }) => alert !== undefined)
   }
   for (const { alert = '', annotations = {} } of await alertsWith()) {
-    assert.equal(annotations.runbook, `infra/alerts/README.md#${alert.toLowerCase()}`)
+    assert.equal(annotations.runbook, `infra/grafana/ALERTS.md#${alert.toLowerCase()}`)
     assert.equal(annotations.runbook_url, undefined)
   }
-  const page = 'https://code.example.test/spillway/blob/main/infra/alerts/README.md'
+  const page = 'https://code.example.test/spillway/blob/main/infra/grafana/ALERTS.md'
   const linked = await alertsWith(`monitoring.prometheusRule.runbookUrl=${page}`)
   assert.ok(linked.length > 10)
   for (const { alert = '', annotations = {} } of linked) {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { until } from '@spillway/infra/processes/until'
 import { type EtaErrors, etaErrors } from '@spillway/infra/rig/quantile'
-import { readFigures } from '../../../sizing/src/figures.ts'
+import { figures } from '../../../sizing/src/figures.ts'
 import { CHART_LIMITS, type SpikeCost, spikeCost } from '../../../sizing/src/spike.ts'
 import type { Steps } from './run.ts'
 import { HASH_MS, JOBS_PER_WORKER, type LoginResult, MAX_REPLICAS, type Stage, SYNC_MS } from './stage.ts'
@@ -115,7 +115,7 @@ export function predictSpike({ perSecond, lengthS, scaleS }: MeasuredSpike): Spi
     perSecond: ORDINARY_PER_SECOND,
     spikePerSecond: perSecond,
     spikeS: lengthS,
-    slotMs: HASH_MS + readFigures().turnaroundMs,
+    slotMs: HASH_MS + figures.turnaroundMs,
     slots: 1,
     laterSlots: MAX_REPLICAS,
     scaleS,

@@ -5,7 +5,6 @@ export { until } from '../processes/until.ts'
 export { readinessOf } from '../start/member.ts'
 export { newSealKey, newSigningKey } from '../start/secrets.ts'
 export { closedGate, createNamespace, type Ending, type Namespace, scratchDir } from './namespace.ts'
-export { type OlderVersion, unpackOlderVersion } from './older-version.ts'
 export {
   clockOff,
   type Exit,

@@ -19,7 +19,7 @@ test('the first page has at most 150 lines and 1,200 words, and begins with what
 
 test('every room has a page', () => {
   const rooms = ['api', 'worker', 'worker/client', 'worker/engine', 'prisma', 'loadtests', 'loadtests/chaos']
-  const infra = ['accounts', 'alerts', 'docker', 'grafana', 'helm/spillway', 'keda', 'local', 'release', 'sizing']
+  const infra = ['accounts', 'docker', 'grafana', 'helm/spillway', 'keda', 'local', 'release', 'sizing']
   for (const room of [...rooms, ...infra.map((name) => `infra/${name}`)])
     assert.ok(pages.includes(`${room}/README.md`), room)
 })

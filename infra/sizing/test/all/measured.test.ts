@@ -3,17 +3,8 @@ import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { test } from 'vitest'
-import { measureHashes } from '../../src/price.ts'
 
 const MIB = 1_024
-
-test('hashes of this machine are measured, by each engine that there is', async () => {
-  const measured = await measureHashes()
-  assert.ok(measured.length >= 2)
-  for (const { ms, engine } of measured) assert.ok(ms > 0 && engine !== 'unknown', `${engine}: ${ms} ms`)
-  const named = measured.map(({ policy, engine }) => `${policy.algorithm} ${engine}`)
-  assert.equal(new Set(named).size, named.length)
-})
 
 const run = (...args: string[]) => promisify(execFile)('npx', ['--yes', 'pnpm', '--silent', ...args])
 

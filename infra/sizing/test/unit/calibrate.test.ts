@@ -4,7 +4,7 @@ import type { HashPolicy } from '@spillway/client/protocol/policy'
 import { UserError } from '@spillway/infra/processes/command-line'
 import { test } from 'vitest'
 import { calibrate, proposeArgon2id, proposeBcrypt } from '../../src/calibrate.ts'
-import type { HashCost, MeasureHash } from '../../src/measure/hash.ts'
+import type { HashCost, MeasureHash } from '../../src/hash-meter.ts'
 import { parseOptions } from '../../src/options.ts'
 
 const MIB = 1_024

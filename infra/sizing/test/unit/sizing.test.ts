@@ -3,6 +3,8 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { test } from 'vitest'
 import { describe } from '../../src/describe.ts'
+import { figures as measured, sourceOf } from '../../src/figures.ts'
+import { demandOf, parseOptions } from '../../src/options.ts'
 import { size } from '../../src/sizing.ts'
 import { CHART_LIMITS, spikeCost } from '../../src/spike.ts'
 import { demandBy, figures } from '../figures.ts'
@@ -93,6 +95,15 @@ test('the limit of one Redis is stated, how many are needed, and the values of t
   assert.match(three, /^redis\.addresses: \[redis-1:6379, redis-2:6379, redis-3:6379\]$/m)
   assert.match(three, /One Redis server carries about 7000 logins a second: this spike needs 3 side by side/)
   assert.match(described('4000'), /^redis\.addresses: \[redis-1:6379, .* redis-4:6379, \.\.\., redis-6:6379\]$/m)
+})
+
+test('the example of the page is what pnpm size prints', async () => {
+  const page = await readFile(new URL('../../README.md', import.meta.url), 'utf8')
+  const [, args = '', printed] = /^\$ pnpm size (.*)\n([^`]*)\n```$/m.exec(page) ?? []
+  const options = parseOptions(args.split(' '))
+  const demand = options && demandOf(options, { hashMs: measured.hashMs, hashSource: sourceOf(measured) })
+  assert.ok(demand)
+  assert.equal(printed, describe(demand, size(demand, measured), measured))
 })
 
 test('an argument that cannot be read is refused with what it should be', () => {
