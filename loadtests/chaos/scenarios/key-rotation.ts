@@ -72,9 +72,11 @@ async function rotate(system: System): Promise<Findings> {
     const { kid } = partOf(token, 0)
     const { iat = 0, exp = 0 } = partOf(token, 1)
     const nowS = Date.now() / 1_000
-    if (nowS < exp) return fail(`${by} refused a token of key ${kid} after ${(nowS - iat).toFixed(1)} s`)
-    findings.refused++
-    late++
+    if (nowS < exp) fail(`${by} refused a token of key ${kid} after ${(nowS - iat).toFixed(1)} s`)
+    else {
+      findings.refused++
+      late++
+    }
   }
 
   let late = 0
