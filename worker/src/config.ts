@@ -22,8 +22,16 @@ export const WorkerConfig = {
     LEGACY_VERIFY_KEY: text('', 'The secret key that signs these questions, at least 32 bytes in base64', {
       pattern: '^([A-Za-z0-9+/]{43,}={0,2})?$',
     }),
-    LEGACY_VERIFY_TIMEOUT_MS: integer(3_000, [100, 30_000], 'How long the old system may take to answer'),
-    LEGACY_VERIFY_CONCURRENCY: integer(4, [1, 1_000], 'Questions to the old system at a time, for each worker'),
+    LEGACY_VERIFY_TIMEOUT_MS: integer(
+      3_000,
+      [100, 30_000],
+      'How long the old system may take to answer; an answer that takes more than half of it is slow',
+    ),
+    LEGACY_VERIFY_CONCURRENCY: integer(
+      4,
+      [1, 1_000],
+      'Questions to the old system at a time, for each worker; four times as many wait',
+    ),
     HASH_ENGINE: choice(
       'native',
       ['native', 'packages'],

@@ -76,6 +76,11 @@ export interface Guessing {
   mayBeHashed(attempt: Attempt): Promise<boolean>
   /** When the ticket of an attempt has ended without an answer. */
   unanswered(attempt: Attempt): void
+  /**
+   * When the ticket of an attempt stays pending without an answer. Its address no longer counts it: {@link mayBeHashed} does, when its
+   * client comes again. Its account does: it may still be hashed.
+   */
+  setAside(attempt: Attempt): void
   /** The password of a failure that was answered while its request was held. */
   failedBy(password: string, attempt: Attempt): void
 }
@@ -198,6 +203,10 @@ export function createGuessing(deps: GuessingDeps): Guessing {
     succeeded: (attempt) => settle(attempt, 'succeeded'),
 
     unanswered: (attempt) => settle(attempt, 'nothing'),
+
+    setAside({ id, network, device }) {
+      if (device === null) addresses.end({ id, network }, false)
+    },
 
     failed(attempt) {
       const { account, device, network: from } = attempt

@@ -129,6 +129,7 @@ export const login = defineOperation({
   failed: ({ guessing }, { attempt }) => guessing.failed(attempt),
   mayBeHashed: ({ guessing }, { attempt }) => guessing.mayBeHashed(attempt),
   unanswered: ({ guessing }, { attempt }) => guessing.unanswered(attempt),
+  setAside: ({ guessing }, { attempt }) => guessing.setAside(attempt),
 })
 
 // The credential of a login's address. Lookups that wait together go as one statement.

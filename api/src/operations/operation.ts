@@ -70,6 +70,8 @@ export interface OperationDefinition<Deps, Caller, Body, Contents extends object
   mayBeHashed?(deps: Deps, contents: Contents): Promise<boolean>
   /** Called when a ticket has ended without an answer, or was used before. */
   unanswered?(deps: Deps, contents: Contents): void
+  /** Called when no verdict could be had, and the ticket stays pending: nothing is hashed until its client comes again. */
+  setAside?(deps: Deps, contents: Contents): void
 }
 
 /** The successful response of an operation. */
@@ -84,6 +86,7 @@ export interface Resumed {
   finish(job: AnsweredJob): Promise<Finished>
   mayBeHashed(): Promise<boolean>
   unanswered(): void
+  setAside(): void
 }
 
 export interface Operation<Deps> {
@@ -179,6 +182,7 @@ export function buildOperation<Deps, Caller, Body, Contents extends object, Answ
         finish: (job) => finish(deps, contents, job),
         mayBeHashed: async () => (await definition.mayBeHashed?.(deps, contents)) ?? true,
         unanswered: () => definition.unanswered?.(deps, contents),
+        setAside: () => definition.setAside?.(deps, contents),
       }
     },
   }
@@ -225,6 +229,7 @@ export async function redeem(
   try {
     const held = await hold.resume(ticket, request, reply, await resumed.mayBeHashed())
     const verdict = await hold.verdictOf(operation.kind, held, request, reply)
+    if (held.isSetAside) resumed.setAside()
     if (verdict === undefined) return await hold.ticketFor(operation, held, reply)
     if (!(await usedTickets.use(job.id))) throw new ApiError('ticket_used')
     return await resumed.finish({ ...job, verdict, client: sessionClientOf(request) }).catch(async (error: unknown) => {

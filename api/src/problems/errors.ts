@@ -19,6 +19,7 @@ export const refusalReasons = [
   'service_limit',
   'mail_limit',
   'ticket_held',
+  'old_system',
   'wrong_password',
   'unknown_account',
   'unsupported_hash',

@@ -47,7 +47,13 @@ export interface Held {
   isFirst: boolean
   /** Whether the wait ends with the job. */
   isLast: boolean
+  /** No verdict could be had, and the job was set aside: its client asks again later. */
+  isSetAside?: true
 }
+
+/** When the next question about a password without a verdict is worth its while. Less than a ticket's client may stay away. */
+const UNAVAILABLE_RETRY_S = 5
+const RETRY_MAX_S = 60
 
 /** The answer that gives a ticket. */
 export type Ticketed = { status: 202; headers: Record<string, string>; body: FromSchema<typeof TicketBody> }
@@ -79,6 +85,29 @@ export function createHold(deps: {
     if (!(await passwords.cancel(pending.job))) return
     metrics.cancelled.inc()
     request.login?.takeBack()
+  }
+
+  /** A first request whose job ended by its deadline, or would have. Nobody gets `410` who never had a ticket. */
+  function tooLate(): ApiError {
+    const retryAfterS = Math.ceil(passwords.predictedWaitMs('held') / 1_000)
+    return new ApiError('busy', {
+      reason: 'predicted_wait',
+      retryAfterS: Math.min(RETRY_MAX_S, Math.max(1, retryAfterS)),
+    })
+  }
+
+  /**
+   * A refusal that says nothing of the password. A first request is told when to come back, and its job is taken back. A ticket stays
+   * pending: its job is set aside until its client comes again.
+   */
+  async function unanswered(held: Held, verdict: Verdict): Promise<Verdict | undefined> {
+    if (verdict.kind !== 'refused') return verdict
+    if (verdict.code === 'expired' && held.isFirst) throw tooLate()
+    if (verdict.code !== 'unavailable') return verdict
+    held.isSetAside = true
+    if (!held.isFirst) return undefined
+    await passwords.cancel(held.pending.job)
+    throw new ApiError('unavailable', { reason: 'old_system', retryAfterS: UNAVAILABLE_RETRY_S })
   }
 
   return {
@@ -141,8 +170,9 @@ export function createHold(deps: {
     },
 
     /**
-     * Waits for the verdict, and until an answer can be written. Undefined when the wait runs out first. Throws when the client
-     * disconnects, whose first request takes its job back.
+     * Waits for the verdict, and until an answer can be written. Undefined when the wait runs out first, and for a ticket whose job was
+     * set aside. Throws when the client disconnects, whose first request takes its job back. Throws `busy` or `unavailable` for a first
+     * request whose job ended without a verdict on the password.
      */
     async verdictOf(
       kind: string,
@@ -161,7 +191,8 @@ export function createHold(deps: {
         // With several Redis servers the job may be another than at first.
         request.jobId = held.pending.job.id
         // Without a wait a first request gets a ticket, even if the verdict is there already.
-        return held.isFirst && held.waitMs === 0 ? undefined : verdict
+        if (verdict === undefined || (held.isFirst && held.waitMs === 0)) return undefined
+        return await unanswered(held, verdict)
       } catch (error) {
         if (isAbort(error)) {
           outcome = 'client_gone'
@@ -175,15 +206,16 @@ export function createHold(deps: {
       }
     },
 
-    /** The ticket of a request whose wait ran out. Throws `ticket_expired` where the time of the job did, too. */
+    /** The ticket of a request whose wait ran out. Throws `busy` or `ticket_expired` where the time of the job did, too. */
     async ticketFor(operation: TicketContents['operation'], held: Held, reply: FastifyReply): Promise<Ticketed> {
-      const { pending, preferredMs, expiresAt, isLast } = held
+      const { pending, preferredMs, expiresAt, isLast, isFirst, isSetAside } = held
       const { job } = pending
       // The clock is an estimate: after a wait until the deadline it may be some milliseconds before it.
-      if (isLast || passwords.now(job) >= job.deadline) throw new ApiError('ticket_expired')
+      if (isLast || passwords.now(job) >= job.deadline) throw isFirst ? tooLate() : new ApiError('ticket_expired')
       const { ahead: position, waitMs: predictedMs, number } = await pending.expectation()
       const ticketLeftMs = job.deadline - passwords.now(job)
-      const retryAfter = ticketRetryAfterS({ predictedMs, holdMs: preferredMs, ticketLeftMs })
+      const next = ticketRetryAfterS({ predictedMs, holdMs: preferredMs, ticketLeftMs })
+      const retryAfter = isSetAside ? Math.max(next, UNAVAILABLE_RETRY_S) : next
       reply.header('retry-after', retryAfter)
       const body: Ticketed['body'] = {
         ticket: tickets.issue({ operation, job, expiresAt }),

@@ -33,6 +33,8 @@ export interface CapacityPublisherOptions {
   name: string
   slots: number
   busySlots(): number
+  /** Jobs in hand that take no slot. */
+  asking(): number
   /** Whether this worker is the fallback of a gateway. */
   fallback: boolean
   hasher: Pick<Hasher, 'unitCosts'>
@@ -53,6 +55,7 @@ export function publishCapacity(options: CapacityPublisherOptions): CapacityPubl
     fallback,
     slots,
     busySlots,
+    asking,
     hasher: { unitCosts },
     estimate,
     published,
@@ -74,6 +77,7 @@ export function publishCapacity(options: CapacityPublisherOptions): CapacityPubl
       latencyMs: toMicroseconds(estimate.latencyMs()),
       unitCosts: { ...unitCosts, foretoldMs: toMicroseconds(estimate.foretoldMs()) },
       busy: busySlots(),
+      asking: asking(),
       finished,
     }
     const answer = await clock.synchronize(

@@ -45,7 +45,7 @@ const KEPT_A_SECOND = 50
 /** Practically unlimited: jobs are pure functions, and their deadlines end endless retries. */
 const STALLS_ALLOWED = 1_000
 
-export interface ConsumerOptions extends Omit<ProcessOptions, 'taken' | 'isTooLate' | 'hashed'> {
+export interface ConsumerOptions extends Omit<ProcessOptions, 'taken' | 'isTooLate' | 'hashed' | 'beside'> {
   redis: RedisConnection
   prefix: string
   watch: RedisWatch
@@ -64,6 +64,8 @@ export interface Consumer {
   /** Starts to take jobs. */
   run(): Promise<void>
   isRunning(): boolean
+  /** Jobs in hand that wait for another system's answer, and take no slot. */
+  asking(): number
   /** So many jobs of the queue are in hand, of all workers. */
   queueRead(active: number): void
   /** Stops taking jobs, and resolves when those in hand are finished. */
@@ -81,6 +83,8 @@ export function createConsumer(options: ConsumerOptions): Consumer {
   const { redis, prefix, watch, name, share, liveness, capacity, estimate, log, metrics, tracing } = options
   const inHand = new Map<string, { job: Job; done: Promise<JobResult> }>()
   let kept = { second: 0, jobs: 0 }
+  /** Jobs in hand that wait for another system's answer, and take no slot. */
+  let asking = 0
 
   /** Has a job deleted when it is completed, unless it is one of the sample that is kept. */
   function keepSample(job: Job): void {
@@ -109,9 +113,11 @@ export function createConsumer(options: ConsumerOptions): Consumer {
       if (await isPassedOver(job)) throw new DelayedError()
       const begin = () => {
         const jobLog = tracing ? log.child({ traceId: tracing.traceId() }) : log
-        return processJob(job, { ...options, log: jobLog, taken: share.taken, isTooLate, hashed: estimate.finished })
+        const { taken } = share
+        return processJob(job, { ...options, log: jobLog, taken, isTooLate, hashed: estimate.finished, beside })
       }
       const result = await (traces?.with(trace, begin) ?? begin())
+      if (result === undefined) throw new DelayedError()
       capacity.finished(result.outcome)
       keepSample(job)
       return result
@@ -119,6 +125,20 @@ export function createConsumer(options: ConsumerOptions): Consumer {
       inHand.delete(job.id ?? '')
       liveness.finished()
       share.finished()
+    }
+  }
+
+  /** Gives the slot of a job to another one while it waits for another system's answer. */
+  async function beside<T>(answer: Promise<T>): Promise<T> {
+    asking += 1
+    liveness.finished()
+    share.finished()
+    try {
+      return await answer
+    } finally {
+      asking -= 1
+      liveness.started()
+      share.started()
     }
   }
 
@@ -169,7 +189,7 @@ export function createConsumer(options: ConsumerOptions): Consumer {
   })
   renewLocksOfJobsAlone(worker)
   share.onChange(() => {
-    const limit = share.limit()
+    const limit = share.limit() + asking
     const isMore = limit > worker.concurrency
     worker.concurrency = limit
     if (isMore) takeMoreJobs(worker)
@@ -209,6 +229,7 @@ export function createConsumer(options: ConsumerOptions): Consumer {
       worker.run().catch((error: unknown) => log.error({ err: error }, 'consumer stopped reading the queue'))
     },
     isRunning: () => worker.isRunning(),
+    asking: () => asking,
     queueRead(active) {
       worker.opts.stalledInterval = active + inHand.size > 0 ? STALLED_CHECK_MS : QUIET_STALLED_CHECK_MS
     },

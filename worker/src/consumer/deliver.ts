@@ -1,6 +1,7 @@
 /** Delivers verdicts: stores each until its job's deadline and announces it to the waiting gateways. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type JobRef, presentKey, REPLY, replyChannel, verdictKey } from '@spillway/client/protocol/reply'
+import { setAside } from '@spillway/client/queue/ticket'
 import type { RedisClock } from '@spillway/client/redis/clock'
 import type { RedisConnection } from '@spillway/client/redis/connect'
 import type { Result } from 'ioredis'
@@ -21,6 +22,11 @@ export interface Delivery {
    * deadline. While Redis is unreachable, the connection queues the command.
    */
   deliver(job: JobRef & { replyTo: string }, sealed: string): Promise<void>
+  /**
+   * Sets a job aside whose verdict is `unavailable`, and announces that. Never rejects: where Redis does not do it, the job is taken again
+   * when its lock has expired.
+   */
+  setAside(job: JobRef & { replyTo: string }, token: string, sealed: string): Promise<void>
   /** The stored verdict of a job, sealed; undefined where there is no verdict, or Redis does not say. Any client can have stored it. */
   stored(job: JobRef): Promise<string | undefined>
   /** Resolves when all deliveries have ended. */
@@ -58,6 +64,7 @@ export function createDelivery(options: {
       underway.add(delivered)
       return delivered
     },
+    setAside: (job, token, sealed) => setAside(redis, prefix, job, token, sealed).catch(() => undefined),
     stored: async ({ id }) => (await redis.get(verdictKey(prefix, id)).catch(() => undefined)) ?? undefined,
     settled: async () => void (await Promise.allSettled(underway)),
   }

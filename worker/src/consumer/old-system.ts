@@ -1,70 +1,129 @@
 /**
- * The old system verifies passwords of addresses that are not here yet, and of accounts that came without a hash. It is trusted with these
- * alone. While it is slow or down, no login waits long: see the circuit breaker.
+ * The old system verifies passwords of addresses that are not here yet, and of accounts that came without a hash. It is trusted with
+ * these alone. Questions to it have places and a queue of their own beside the hashing threads, so that a slow old system takes no
+ * capacity of other logins. Two things end without a verdict: a full queue, and the circuit breaker.
  */
 import { createHmac } from 'node:crypto'
-import limitConcurrency from 'p-limit'
-import type { OldSystem } from '../hashing/perform.js'
+import limitConcurrency, { type LimitFunction } from 'p-limit'
 
 export interface OldSystemOptions {
   url: string
-  /** Of the signature. */
+  /** Signs the questions. */
   key: Buffer
+  /** The longest time of a question, from its sending. The wait for a place does not count. */
   timeoutMs: number
   /** Questions at a time. */
   concurrency: number
-  /** Called with the outcome of each question. */
+  /** Called with the outcome of each question, also of one that was not sent. */
   answered?(outcome: 'yes' | 'no' | 'unavailable'): void
 }
 
-/** After so many failures one after the other nothing is asked for a while, then one question at a time until one is answered. */
-const FAILURES_MAX = 5
-const OPEN_MS = 10_000
+/** Questions that wait for a place, for each place: some answers' time, less than people wait. */
+const WAITING_FOR_EACH = 4
 /** A longer answer is refused. */
 const ANSWER_MAX_BYTES = 4_096
 
-export function createOldSystem(options: OldSystemOptions, now = () => performance.now()): OldSystem {
-  const { timeoutMs, answered } = options
-  const limit = limitConcurrency(options.concurrency)
-  let failures = 0
-  let closedUntil = 0
-  let isProbing = false
+export class OldSystem {
+  readonly #options: OldSystemOptions
+  readonly #places: LimitFunction
+  readonly #breaker: CircuitBreaker
+  readonly #now: () => number
 
-  /** Whether the circuit lets a question through. */
-  function admits(): boolean {
-    if (failures < FAILURES_MAX) return true
-    if (isProbing || now() < closedUntil) return false
-    isProbing = true
-    return true
+  constructor(options: OldSystemOptions, now = () => performance.now()) {
+    this.#options = options
+    this.#places = limitConcurrency(options.concurrency)
+    this.#breaker = new CircuitBreaker(now)
+    this.#now = now
   }
 
-  async function ask(email: string, password: string): Promise<boolean | undefined> {
-    const signal = AbortSignal.timeout(timeoutMs)
-    try {
-      // A place among the others counts as a part of the time.
-      return await limit(() => (signal.aborted ? undefined : answerOf(options, { email, password }, signal)))
-    } catch {
+  /**
+   * Asks whether the old system has an account of this address and password. Undefined, at once, where it is not asked: its queue is full,
+   * or the circuit is open. Otherwise resolves with its answer, undefined for none in time. Never rejects.
+   */
+  ask(email: string, password: string, signal?: AbortSignal): Promise<boolean | undefined> | undefined {
+    const { concurrency, answered } = this.#options
+    const isFull = this.#places.pendingCount >= concurrency * WAITING_FOR_EACH
+    if (isFull || !this.#breaker.admits()) {
+      answered?.('unavailable')
       return undefined
+    }
+    return this.#places(async () => {
+      const answer = await this.#send({ email, password }, signal)
+      answered?.(answer === undefined ? 'unavailable' : answer ? 'yes' : 'no')
+      return answer
+    })
+  }
+
+  async #send(question: { email: string; password: string }, deadline?: AbortSignal): Promise<boolean | undefined> {
+    const { timeoutMs } = this.#options
+    // It may have waited for its place until its deadline, or until the circuit opened.
+    if (deadline?.aborted || !this.#breaker.admits()) return undefined
+    const end = this.#breaker.begin()
+    const timeout = AbortSignal.timeout(timeoutMs)
+    const sentAt = this.#now()
+    let answer: boolean | undefined
+    try {
+      answer = await answerOf(this.#options, question, deadline ? AbortSignal.any([timeout, deadline]) : timeout)
+    } catch {
+      answer = undefined
+    }
+    const isSlow = this.#now() - sentAt > timeoutMs * SLOW_SHARE
+    // A question that its own deadline ended says nothing of the old system.
+    const isCutOff = answer === undefined && deadline?.aborted === true && !timeout.aborted
+    end(isCutOff ? 'cut_off' : answer === undefined ? 'failed' : isSlow ? 'slow' : 'timely')
+    return answer
+  }
+}
+
+/** An answer that takes a greater share of the time-out is slow: it counts as an answer, and against the circuit. */
+const SLOW_SHARE = 0.5
+/** The circuit opens when so many of the last questions were not answered, or slowly. */
+const BAD_MAX = 5
+const LAST = 10
+/** After a failure nothing is asked for so long while the circuit is open. */
+const PAUSE_MS = 10_000
+
+type QuestionEnd = 'timely' | 'slow' | 'failed' | 'cut_off'
+
+/**
+ * Opens when half of the last questions failed or were slow. While it is open, one question at a time is asked, after a failure only after
+ * a pause. The first timely answer closes it. So a slow old system gets fewer questions, and still answers some.
+ */
+class CircuitBreaker {
+  readonly #now: () => number
+  #wereBad: boolean[] = []
+  #isOpen = false
+  #isProbing = false
+  #pausedUntil = 0
+
+  constructor(now: () => number) {
+    this.#now = now
+  }
+
+  /** Whether a question may be asked, or wait for its place. */
+  admits(): boolean {
+    return !this.#isOpen || (!this.#isProbing && this.#now() >= this.#pausedUntil)
+  }
+
+  /** A question is sent. Call the result with how it ended. */
+  begin(): (how: QuestionEnd) => void {
+    const isProbe = this.#isOpen
+    this.#isProbing = isProbe
+    return (how) => {
+      if (isProbe) this.#isProbing = false
+      if (how !== 'cut_off') this.#ended(how)
     }
   }
 
-  return {
-    async verifies(email, password) {
-      if (!admits()) {
-        answered?.('unavailable')
-        return false
-      }
-      const answer = await ask(email, password)
-      isProbing = false
-      if (answer === undefined) {
-        failures++
-        if (failures >= FAILURES_MAX) closedUntil = now() + OPEN_MS
-      } else {
-        failures = 0
-      }
-      answered?.(answer === undefined ? 'unavailable' : answer ? 'yes' : 'no')
-      return answer === true
-    },
+  #ended(how: Exclude<QuestionEnd, 'cut_off'>): void {
+    if (how === 'timely' && this.#isOpen) {
+      this.#isOpen = false
+      this.#wereBad = []
+      return
+    }
+    this.#wereBad = [...this.#wereBad, how !== 'timely'].slice(-LAST)
+    if (this.#wereBad.filter(Boolean).length >= BAD_MAX) this.#isOpen = true
+    if (this.#isOpen && how === 'failed') this.#pausedUntil = this.#now() + PAUSE_MS
   }
 }
 

@@ -16,7 +16,13 @@ import { type Keyring, SealError } from '@spillway/client/protocol/seal'
 import type { RedisClock } from '@spillway/client/redis/clock'
 import { UnrecoverableError } from 'bullmq'
 import type { Hasher } from '../hashing/index.js'
-import { type OldSystem, type Performed, type PerformOptions, performHash, performVerify } from '../hashing/perform.js'
+import {
+  type AskedOldSystem,
+  type Performed,
+  type PerformOptions,
+  performHash,
+  performVerify,
+} from '../hashing/perform.js'
 import type { WorkerMetrics } from '../ops/metrics.js'
 import type { Logger } from '../process/log.js'
 import type { Tracing } from '../process/tracing.js'
@@ -44,8 +50,10 @@ export interface ProcessOptions {
   log: Logger
   metrics: WorkerMetrics
   tracing?: Pick<Tracing, 'inSpan'> | undefined
-  delivery: Pick<Delivery, 'deliver' | 'stored'>
-  oldSystem?: OldSystem | undefined
+  delivery: Pick<Delivery, 'deliver' | 'stored' | 'setAside'>
+  oldSystem?: AskedOldSystem | undefined
+  /** Awaits another system's answer. Meanwhile the job is not counted among those that are hashed. */
+  beside?: PerformOptions['beside']
   /** Called with the time that the job has waited, in milliseconds. */
   taken?(queueWaitMs: number): void
   /**
@@ -64,11 +72,16 @@ export interface IncomingJob {
   data: unknown
   /** How often a worker has taken it, this time included. */
   attemptsStarted?: number
+  /** Of the lock. */
+  token?: string | undefined
 }
 
-/** Processes one job. Throws {@link ForgedJobError} when the payload does not open; every other outcome is a result. */
-export async function processJob(incoming: IncomingJob, options: ProcessOptions): Promise<JobResult> {
-  const { clock, log, metrics } = options
+/**
+ * Processes one job. Throws {@link ForgedJobError} when the payload does not open. Undefined where the job was set aside: it is no longer in
+ * this worker's hands. Every other outcome is a result.
+ */
+export async function processJob(incoming: IncomingJob, options: ProcessOptions): Promise<JobResult | undefined> {
+  const { clock, delivery, keyring, log, metrics } = options
   const { job, data } = parseJob(incoming, metrics)
   const startedAt = clock.now()
   const queueWaitMs = Math.max(0, startedAt - data.enqueuedAt)
@@ -94,11 +107,27 @@ export async function processJob(incoming: IncomingJob, options: ProcessOptions)
   }
 
   const hashing = performance.now()
-  const work = () => untilDeadline(leftMs, (signal) => answer(job, request, signal, options))
+  let besideMs = 0
+  const beside: ProcessOptions['beside'] = async (answer) => {
+    const since = performance.now()
+    try {
+      return await (options.beside?.(answer) ?? answer)
+    } finally {
+      besideMs += performance.now() - since
+    }
+  }
+  const work = () => untilDeadline(leftMs, (signal) => answer(job, request, signal, { ...options, beside }))
   const performed = await (options.tracing?.inSpan(job.name, {}, work) ?? work())
   if (performed === undefined) return expired()
   const { verdict, algorithm, upgrade } = performed
-  const serviceMs = performance.now() - hashing
+  if (verdict.kind === 'refused' && verdict.code === 'unavailable') {
+    metrics.jobs.inc({ job: job.name, outcome: verdict.code })
+    log.info({ jobId: job.id, job: job.name, outcome: verdict.code, queueWaitMs }, 'job set aside')
+    const sealed = keyring.seal(verdictSeal(job), verdict)
+    await delivery.setAside({ ...job, replyTo: data.replyTo }, incoming.token ?? '', sealed)
+    return undefined
+  }
+  const serviceMs = performance.now() - hashing - besideMs
   options.hashed?.(serviceMs, foretoldMs)
   metrics.service.observe({ job: job.name, algorithm }, serviceMs / 1_000)
 
@@ -184,6 +213,7 @@ async function answer(
   const performing: PerformOptions = {
     hasher,
     oldSystem: options.oldSystem,
+    beside: options.beside,
     // After the answer, which would come later than the answer to a wrong password.
     refused: (error) => void setImmediate(() => log.error({ jobId: job.id, err: error }, 'job refused')),
     rehashed: (from) => metrics.rehashes.inc({ from }),

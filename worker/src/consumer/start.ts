@@ -10,7 +10,6 @@ import { firebaseProject, peppersOf } from '../hashing/formats/settings.js'
 import { createHasher, type Hasher } from '../hashing/index.js'
 import { hashingMemory, policyKib } from '../hashing/memory-limit.js'
 import { NATIVE_NAME } from '../hashing/native.js'
-import type { OldSystem } from '../hashing/perform.js'
 import { policyOf } from '../hashing/policy.js'
 import { exposeWorkerState } from '../ops/gauges.js'
 import { createWorkerMetrics, type WorkerMetrics } from '../ops/metrics.js'
@@ -19,7 +18,7 @@ import type { Logger } from '../process/log.js'
 import { beginShutdown } from '../process/shutdown.js'
 import { startTracing } from '../process/tracing.js'
 import { createJobsInHand } from './jobs-in-hand.js'
-import { createOldSystem, type OldSystemOptions } from './old-system.js'
+import { OldSystem, type OldSystemOptions } from './old-system.js'
 import { shareSlots } from './share-slots.js'
 import { openWorkerQueue, type WorkerQueue } from './worker-queue.js'
 
@@ -157,7 +156,7 @@ async function startTaking(queues: readonly WorkerQueue[], log: Logger): Promise
 function oldSystemOf(config: WorkerConfig, answered: NonNullable<OldSystemOptions['answered']>): OldSystem | undefined {
   const { LEGACY_VERIFY_URL: url, LEGACY_VERIFY_KEY, LEGACY_VERIFY_TIMEOUT_MS, LEGACY_VERIFY_CONCURRENCY } = config
   if (url === '') return undefined
-  return createOldSystem({
+  return new OldSystem({
     ...{ url, key: Buffer.from(LEGACY_VERIFY_KEY, 'base64'), answered },
     ...{ timeoutMs: LEGACY_VERIFY_TIMEOUT_MS, concurrency: LEGACY_VERIFY_CONCURRENCY },
   })

@@ -8,7 +8,6 @@ import type { RedisServer } from '@spillway/client/redis/servers'
 import { watchRedis } from '@spillway/client/redis/watch'
 import type { CapacityEstimate } from '../hashing/capacity-estimate.js'
 import type { Hasher } from '../hashing/index.js'
-import type { OldSystem } from '../hashing/perform.js'
 import type { WorkerMetrics } from '../ops/metrics.js'
 import type { Logger } from '../process/log.js'
 import type { Tracing } from '../process/tracing.js'
@@ -16,6 +15,7 @@ import { type CapacityPublisher, publishCapacity } from './capacity-publisher.js
 import { type Consumer, createConsumer } from './consumer.js'
 import { createDelivery, type Delivery } from './deliver.js'
 import { createLiveness, type Liveness } from './liveness.js'
+import type { OldSystem } from './old-system.js'
 import type { SlotShare } from './share-slots.js'
 import { startSweep } from './sweep.js'
 
@@ -71,6 +71,7 @@ export function openWorkerQueue(
   })
   const capacity = publishCapacity({
     ...{ ...options, redis, clock },
+    asking: () => consumer.asking(),
     published({ waiting, abandoned, active }) {
       consumer.queueRead(active)
       liveness.redisAnswered(waiting)

@@ -13,9 +13,9 @@ export interface Performed {
   upgrade?: () => Promise<Verdict>
 }
 
-export interface OldSystem {
-  /** Whether the old system has an account of this address and password. False where it does not answer. Never rejects. */
-  verifies(email: string, password: string): Promise<boolean>
+/** What is asked of an old system (consumer/old-system.ts). */
+export interface AskedOldSystem {
+  ask(email: string, password: string, signal?: AbortSignal): Promise<boolean | undefined> | undefined
 }
 
 export interface PerformOptions {
@@ -23,7 +23,9 @@ export interface PerformOptions {
   /** Called with the reason of each refusal. */
   refused(error: unknown): void
   /** Asked about accounts that are not here yet, or came without a hash [nobody is asked]. */
-  oldSystem?: OldSystem | undefined
+  oldSystem?: AskedOldSystem | undefined
+  /** Awaits another system's answer. Meanwhile the job takes no place of those that are hashed [it takes one]. */
+  beside?: (<T>(answer: Promise<T>) => Promise<T>) | undefined
   /** Called when a matching hash was replaced, with the algorithm of the stored hash. */
   rehashed?(from: AlgorithmName): void
   /** Takes back what has not begun: the request then rejects with its reason. */
@@ -107,14 +109,24 @@ async function verify(request: VerifyRequest, algorithm: AlgorithmName, options:
   return { ...(await newHashOf(request, algorithm, options)), kind: 'match' }
 }
 
-/** The decoy takes its time for everyone, whatever the old system says. It hashed what was typed. */
+/**
+ * The decoy takes its time for everyone, whatever the old system says. It hashed what was typed. Without its answer nothing is known of the
+ * password: the verdict is `unavailable`, and where it is not even asked, nothing is hashed.
+ */
 async function verifyByOldSystem(request: VerifyRequest, email: string, options: PerformOptions): Promise<Verdict> {
-  const { hasher, oldSystem, signal } = options
+  const { hasher, oldSystem, signal, beside = (answer) => answer } = options
   const { password, typed = password, policy } = request
-  const [isRight] = await Promise.all([oldSystem?.verifies(email, typed), decoy(request, options)])
+  const asked = oldSystem?.ask(email, typed, signal)
+  if (asked === undefined) return UNAVAILABLE
+  await decoy(request, options)
+  const isRight = await beside(asked)
+  signal?.throwIfAborted()
+  if (isRight === undefined) return UNAVAILABLE
   if (!isRight || !hasher.readsWhole(password, policy)) return { kind: 'mismatch' }
   return { kind: 'match', hash: await hasher.hash(password, policy, signal) }
 }
+
+const UNAVAILABLE: Verdict = { kind: 'refused', code: 'unavailable' }
 
 function formsOf({ password, typed }: VerifyRequest): string[] {
   return typed === undefined || typed === password ? [password] : [password, typed]

@@ -6,11 +6,11 @@ import { createRegistry } from '../process/registry.js'
 
 /**
  * Outcomes of jobs. `hashed` also stands for every completed verify: only the gateway learns whether the password matched.
- * `undelivered` is a verdict that Redis refused until its deadline.
+ * `unavailable` is a job that was set aside because the old system gave no verdict. `undelivered` is a verdict that Redis refused until its deadline.
  */
 const outcomes = [
   ...(['hashed', 'expired', 'forged', 'unsupported_hash'] as const),
-  ...(['unsupported_password', 'hashing_failed', 'undelivered'] as const),
+  ...(['unsupported_password', 'hashing_failed', 'unavailable', 'undelivered'] as const),
 ] as const
 
 export interface WorkerMetrics {

@@ -310,6 +310,7 @@ function accepted(verdict: Verdict): Answered {
   if (verdict.kind !== 'refused') return verdict
   // Of a ticket: other calls are `expired` themselves.
   if (verdict.code === 'expired') throw new PasswordsError('ticket_expired', 'the ticket has expired')
+  if (verdict.code === 'unavailable') throw new PasswordsError('queue_unavailable', 'no verdict could be had')
   const message = {
     unsupported_hash: 'nothing here makes or verifies such a hash',
     unsupported_password: 'the hash would not be of the whole password',

@@ -6,6 +6,7 @@ import {
   canaryOf,
   finishedBy,
   liveWorkers,
+  sumAsking,
   sumCapacity,
   type WorkerCapacity,
 } from '../protocol/capacity.js'
@@ -71,6 +72,7 @@ export function readLoad(options: {
       hasOtherKeys = workers.size > 0 && canary !== undefined && !areForEachOther(ownCanary, canary)
       if (hasOtherKeys) otherKeys.warn(new Error(`the workers have another ${SEAL_KEYS}`))
       finished.update(workers)
+      depth.active = Math.max(0, depth.active - sumAsking(workers))
       reading.succeeded(depth, sumCapacity(workers), { first, isBehind, last, finished: finished.count() })
       // After an outage those known before it count for a moment, as in the state.
       if (workers.size > 0 || state.current().slots === 0) counted = workers

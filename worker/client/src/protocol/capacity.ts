@@ -42,6 +42,8 @@ const WorkerCapacity = {
     /** For operators only: host and process, slots in use, outcomes of jobs since its start. */
     name: { type: 'string', maxLength: 128 },
     busy: Count,
+    /** Jobs in hand that wait for another system's answer: they are among the active ones, and take no slot. */
+    asking: Count,
     finished: {
       type: 'object',
       properties: { answered: Count, expired: Count, failed: Count },
@@ -77,6 +79,7 @@ export interface Load {
   /** Waiting jobs of the held lane, known devices included, and of the deferred lane. */
   waiting: number
   deferred: number
+  /** Those that take no slot do not count: they wait for another system's answer. */
   active: number
   /** Jobs of tickets whose clients were absent at their turn: they wait for these, and not for workers. */
   absent: number
@@ -146,6 +149,11 @@ function meanUnitCosts(live: readonly WorkerCapacity[]): UnitCosts | undefined {
   const mean = (of: keyof UnitCosts) =>
     told.reduce((sum, { slots: own, unitCosts }) => sum + unitCosts[of] * own, 0) / slots
   return { argon2Ms: mean('argon2Ms'), bcryptMs: mean('bcryptMs'), foretoldMs: mean('foretoldMs') }
+}
+
+/** Active jobs that wait for another system's answer, and take no slot. */
+export function sumAsking(workers: ReadonlyMap<string, WorkerCapacity>): number {
+  return [...workers.values()].reduce((sum, { asking = 0 }) => sum + asking, 0)
 }
 
 /** The jobs that a worker has finished since it started, with any outcome. */

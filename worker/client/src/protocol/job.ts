@@ -181,7 +181,7 @@ const Verdict = {
       type: 'object',
       properties: {
         kind: { const: 'refused' },
-        code: { enum: ['unsupported_hash', 'unsupported_password', 'hashing_failed', 'expired'] },
+        code: { enum: ['unsupported_hash', 'unsupported_password', 'hashing_failed', 'expired', 'unavailable'] },
       },
       required: ['kind', 'code'],
       additionalProperties: false,
@@ -194,5 +194,7 @@ export const isVerdict = /* @__PURE__ */ checkFor<Verdict>(Verdict)
 /**
  * Why a worker refused a job: `unsupported_hash` is a stored hash of no supported algorithm or cost, `unsupported_password` a new
  * password that the algorithm of the policy would not read whole, `expired` a job that would have been answered after its deadline.
+ * `unavailable`: another system would have had to answer, and did not. Nothing is known of the password. The job is set aside for a client
+ * that has a ticket (queue/ticket.ts).
  */
 export type RefusalCode = Extract<Verdict, { kind: 'refused' }>['code']

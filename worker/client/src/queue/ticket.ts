@@ -4,7 +4,7 @@
  * and kept apart. When its client comes it is next; at its deadline it is dropped.
  */
 import { BEHIND_PRIORITY, DEFERRED_PRIORITY } from '../protocol/job.js'
-import { type JobRef, presentKey, verdictKey } from '../protocol/reply.js'
+import { type JobRef, presentKey, replyChannel, verdictKey } from '../protocol/reply.js'
 import type { RedisConnection } from '../redis/connect.js'
 import { defineScript } from '../redis/script.js'
 import { toCount, toList } from '../redis/unexpected-reply.js'
@@ -115,6 +115,24 @@ redis.call('SREM', KEYS[4], ARGV[1])
 redis.call('LREM', KEYS[3], -1, ARGV[1])
 return 1`)
 
+/**
+ * Lua: takes an active job from its worker, keeps it apart as an absent one, and announces why. Whoever waits for it gets an answer now, and
+ * a ticket for it stays pending: the job is next when its client comes again. The announcement comes last, as in REPLY (protocol/reply.ts).
+ * KEYS: lock, active list, the set of jobs that seem to be stalled, absent set, present. ARGV: job id, token of the lock, deadline, sealed
+ * verdict, prefix of reply channels, replyTo. Returns 1; 0 where another worker has the job by now.
+ */
+const setJobAside = defineScript(`
+if redis.call('GET', KEYS[1]) ~= ARGV[2] then return 0 end
+redis.call('DEL', KEYS[1])
+redis.call('ZADD', KEYS[4], ARGV[3], ARGV[1])
+redis.call('SREM', KEYS[3], ARGV[1])
+redis.call('LREM', KEYS[2], -1, ARGV[1])
+local message = ARGV[1] .. ' ' .. ARGV[4]
+redis.call('PUBLISH', ARGV[5] .. ARGV[6], message)
+local present = redis.pcall('GET', KEYS[5])
+if type(present) == 'string' and present ~= ARGV[6] then redis.call('PUBLISH', ARGV[5] .. present, message) end
+return 1`)
+
 /** Entries of the waiting list that are searched, from the next one to be taken: a thousand take some 20 µs of Redis. */
 const SEARCH_LENGTH = 1_000
 
@@ -194,4 +212,19 @@ export async function passOver(
     ...[absentKey(prefix), jobKey(prefix, id), queueKey(prefix, 'wait')],
   ]
   return (await passOverJob(redis, keys, id, token, deadline, isBehind ? 1 : 0, AWAY_MS + GRACE_MS)) === 1
+}
+
+/** Sets an active job aside, without a verdict that stays, and announces the one that is given: see `unavailable`. */
+export async function setAside(
+  redis: RedisConnection,
+  prefix: string,
+  { id, deadline, replyTo }: Pick<JobRef, 'id' | 'deadline'> & { replyTo: string },
+  token: string,
+  sealed: string,
+): Promise<void> {
+  const keys = [
+    ...[lockKey(prefix, id), queueKey(prefix, 'active'), queueKey(prefix, 'stalled')],
+    ...[absentKey(prefix), presentKey(prefix, id)],
+  ]
+  await setJobAside(redis, keys, id, token, deadline, sealed, replyChannel(prefix, ''), replyTo)
 }
