@@ -42,7 +42,11 @@ test('a job in hand that no thread has begun with at its deadline is dropped, an
   }
   const result = await processJob(await incoming(300), {
     ...{ ...parts, hasher: busy },
-    delivery: { deliver: () => Promise.reject(new Error('it was answered')), stored: async () => undefined, setAside: () => assert.fail() },
+    delivery: {
+      deliver: () => Promise.reject(new Error('it was answered')),
+      stored: async () => undefined,
+      setAside: () => assert.fail(),
+    },
   })
   assert.equal(result?.outcome, 'expired')
   assert.equal(wasTakenBack, true)
@@ -55,7 +59,11 @@ test('a job that can only be answered too late is not hashed, and its client is 
   const result = await processJob(job, {
     ...{ ...parts, hasher: { ...hasher, verify: () => assert.fail('it was hashed') } },
     isTooLate: (leftMs, foretoldMs) => foretold.push(foretoldMs) === 1 && leftMs <= 60_000,
-    delivery: { deliver: async (_, sealed) => void delivered.push(sealed), stored: async () => undefined, setAside: () => assert.fail() },
+    delivery: {
+      deliver: async (_, sealed) => void delivered.push(sealed),
+      stored: async () => undefined,
+      setAside: () => assert.fail(),
+    },
   })
   assert.equal(result?.outcome, 'expired')
   assert.deepEqual(foretold, [hasher.foretell({ password: '' })])
