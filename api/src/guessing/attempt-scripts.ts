@@ -13,7 +13,7 @@ const FAILED_DEVICES_MAX = 100
 const LUA_PENDING = `${LUA_LAPSING}
 local function pending_at(key, life)
   local pending = counted(key, life)
-  local last = redis.call('ZRANGE', key, -1, -1, 'WITHSCORES')[2]
+  local last = redis.call('ZREVRANGEBYSCORE', key, text(now + life), '-inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]
   return pending, last and math.min(now, tonumber(last) - life) or 0
 end`
 

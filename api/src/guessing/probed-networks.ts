@@ -29,6 +29,7 @@ for n = 1, #KEYS / 2 do
   if type(added) == 'table' then return added end
   local isNew = added == 1
   if redis.call('PTTL', accounts) < 0 then redis.call('PEXPIRE', accounts, ARGV[1]) end
+  if redis.call('PTTL', mark) == -1 then redis.call('PEXPIRE', mark, ARGV[1]) end
   noticed[n] = 0
   if isNew and redis.call('PFCOUNT', accounts) >= tonumber(ARGV[2 + n]) and redis.call('SET', mark, 1, 'NX', 'PX', ARGV[1]) then
     noticed[n] = 1

@@ -1,4 +1,5 @@
 /** Counters of requests in Redis, shared by all gateways. */
+import { LUA_SOUND } from '@spillway/client/queue/sound'
 import type { RedisConnection } from '@spillway/client/queue-client'
 import { toCount, toList } from '@spillway/client/redis/unexpected-reply'
 import type { ClientContext, Result } from 'ioredis'
@@ -7,19 +8,10 @@ import type { ClientContext, Result } from 'ioredis'
 // and a request that cannot be counted is admitted. So any other value is deleted before use.
 
 /**
- * Lua functions. `keep_only` deletes a key of another type. `to_count` returns 0 for a text that is not a whole number above 0, or has more
- * digits than Lua keeps. `count_at` reads a count, and deletes any other value. `count_request` counts a request in a window, and returns
- * the count and the milliseconds left: the window's length at most, whatever life somebody gave the key. A key that is not there is never
- * deleted: a DEL would let the script write to a full Redis (REPLY in the client's protocol/reply.ts).
+ * Lua functions. `count_at` reads a count, and deletes any other value. `count_request` counts a request in a window, and returns
+ * the count and the milliseconds left: the window's length at most, whatever life somebody gave the key.
  */
-export const LUA_COUNTS = `
-local function keep_only(kind, key)
-  local found = redis.call('TYPE', key).ok
-  if found ~= kind and found ~= 'none' then redis.call('DEL', key) end
-end
-local function to_count(text)
-  return text and #text <= 15 and string.find(text, '^[1-9]%d*$') and tonumber(text) or 0
-end
+export const LUA_COUNTS = `${LUA_SOUND}
 local function count_at(key)
   keep_only('string', key)
   local text = redis.call('GET', key)

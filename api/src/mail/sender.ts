@@ -1,5 +1,8 @@
 /** Takes mails from the queue and sends them. Redis is not trusted: what does not open is never sent, and nothing is sent late. */
 import type { Keyring } from '@spillway/client/protocol/seal'
+import { MalformedJobs } from '@spillway/client/queue/malformed-jobs'
+import { openQueue } from '@spillway/client/queue/open-queue'
+import { SoundQueue } from '@spillway/client/queue/sound'
 import type { RedisConnection } from '@spillway/client/redis/connect'
 import type { RedisWatch } from '@spillway/client/redis/watch'
 import type { Logger } from '@spillway/worker/log'
@@ -15,6 +18,8 @@ const STALLED_CHECK_MS = 3_000
 const STALLS_ALLOWED = 5
 /** How long a read blocks at most, in seconds: less than the socket timeout of its connection. */
 const LONGEST_READ_S = 1
+/** How long after an error the queue is read again. */
+const READ_RETRY_MS = 250
 /** Mails at a time: they wait for the server, and take no processor. */
 const CONCURRENCY = 4
 
@@ -105,9 +110,19 @@ export function startMailSender(options: MailSenderOptions): MailSender {
     stalledInterval: STALLED_CHECK_MS,
     maxStalledCount: STALLS_ALLOWED,
     drainDelay: LONGEST_READ_S,
+    runRetryDelay: READ_RETRY_MS,
     settings: { backoffStrategy: retryDelayMs },
   })
-  worker.on('error', (error) => watch.queueFailed(error))
+  const sound = new SoundQueue({ redis, prefix, name: MAIL_QUEUE, log })
+  const queue = openQueue({ redis, prefix, name: MAIL_QUEUE, watch })
+  const malformed = new MalformedJobs({
+    ...{ redis, prefix, queue, log, watch },
+    jobOptions: ['removeOnComplete', 'removeOnFail'],
+    removed: (count) => {
+      for (let n = 0; n < count; n += 1) onOutcome('forged')
+    },
+  })
+  worker.on('error', (error) => malformed.suspect(error))
   worker.on('failed', (job, error) => {
     const isForged = error.message === 'forged'
     const isFinal = job === undefined || job.finishedOn !== undefined
@@ -119,5 +134,12 @@ export function startMailSender(options: MailSenderOptions): MailSender {
   })
   worker.run().catch((error: unknown) => log.error({ err: error }, 'mail sender stopped'))
 
-  return { close: () => closeConsumer(worker, { redis, isIdle: inHand === 0 }) }
+  return {
+    async close() {
+      sound.close()
+      malformed.close()
+      await closeConsumer(worker, { redis, isIdle: inHand === 0 })
+      await queue.close()
+    },
+  }
 }

@@ -2,6 +2,7 @@
 import { renewLocksOfJobsAlone, takeMoreJobs } from '@spillway/client/inside/bullmq'
 import { BEHIND_PRIORITY, DEFERRED_PRIORITY, type JobResult, QUEUE_NAME } from '@spillway/client/protocol/job'
 import { retakeLock } from '@spillway/client/queue/jobs'
+import { MalformedJobs } from '@spillway/client/queue/malformed-jobs'
 import { openQueue } from '@spillway/client/queue/open-queue'
 import { passOver } from '@spillway/client/queue/ticket'
 import type { RedisConnection } from '@spillway/client/redis/connect'
@@ -13,7 +14,6 @@ import { closeConsumer } from '../process/shutdown.js'
 import type { Tracing } from '../process/tracing.js'
 import type { CapacityPublisher } from './capacity-publisher.js'
 import type { Liveness } from './liveness.js'
-import { watchForMalformedJobs } from './malformed-jobs.js'
 import { watchForOrphanedJobs } from './orphaned-jobs.js'
 import { ForgedJobError, type ProcessOptions, processJob } from './process-job.js'
 import type { SlotShare } from './share-slots.js'
@@ -195,7 +195,10 @@ export function createConsumer(options: ConsumerOptions): Consumer {
     if (isMore) takeMoreJobs(worker)
   })
   const queue = openQueue({ redis, prefix, watch })
-  const malformed = watchForMalformedJobs({ redis, prefix, queue, log, watch, metrics })
+  const malformed = new MalformedJobs({
+    ...{ redis, prefix, queue, log, watch },
+    removed: (count) => metrics.jobs.inc({ job: 'unknown', outcome: 'forged' }, count),
+  })
   const isInHand = (jobId: string) => inHand.has(jobId)
   const orphaned = watchForOrphanedJobs({ redis, prefix, queue, consumerId: worker.id, isInHand, log, metrics })
   const lockLost = throttledWarning(log, 'lock of a job in hand lost')

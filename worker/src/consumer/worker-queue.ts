@@ -1,6 +1,7 @@
 /** What a worker has for one Redis server of several: a connection, its clock, the consumer of its queue, and what is published there. */
 import { capacityKey } from '@spillway/client/protocol/capacity'
 import type { Keyring } from '@spillway/client/protocol/seal'
+import { SoundQueue } from '@spillway/client/queue/sound'
 import { createRedisClock } from '@spillway/client/redis/clock'
 import { connectRedis, type RedisConnection, redisAnswersNewConnection } from '@spillway/client/redis/connect'
 import { type Eviction, watchEviction } from '@spillway/client/redis/eviction'
@@ -82,6 +83,8 @@ export function openWorkerQueue(
     },
   })
   const sweep = startSweep({ redis, prefix, log, watch })
+  const sound = new SoundQueue({ redis, prefix, log })
+  redis.once('end', () => sound.close())
   const delivery = createDelivery({ redis, prefix, clock, log })
   const consumer = createConsumer({ ...options, redis, clock, watch, delivery, liveness, capacity, share })
   return { address, redis, isConnected, eviction: eviction.state, liveness, capacity, sweep, delivery, consumer }

@@ -1,14 +1,14 @@
 // Published capacity: its content, its sum at clients, and its expiry.
 import assert from 'node:assert/strict'
 import { capacityKey } from '@spillway/client/protocol/capacity'
-import { queueKey } from '@spillway/client/queue/keys'
+import { absentKey, lineKey, queueKey } from '@spillway/client/queue/keys'
 import { createRedisClock } from '@spillway/client/redis/clock'
 import { redisTime, until } from '@spillway/infra/rig'
 import { test } from 'vitest'
 import { publishCapacity } from '../../src/consumer/capacity-publisher.ts'
 import { createLogger } from '../../src/process/log.ts'
 import { entry } from '../capacity-entry.ts'
-import { answerOf, keyring, readyClient, startedWorker } from '../parts.ts'
+import { answerOf, keyring, readyClient, startedWorker, submitted } from '../parts.ts'
 import { type Space, spaceFor } from '../space.ts'
 
 /** Writes the entry of a worker that there is not, fresh for the next second and a half. */
@@ -43,6 +43,18 @@ test.concurrent('a key of another type in the place of the capacity is deleted',
   await space.redis.set(capacityKey(space.prefix), 'anything')
   await until(async () => (await space.redis.type(capacityKey(space.prefix))) === 'hash')
   await until(() => client.load().known && client.load().workers === 1)
+})
+
+test.concurrent('keys of another type say nothing, and hide from no gateway that there is no worker', async (t) => {
+  const space = spaceFor(t)
+  const { redis, prefix } = space
+  const lists = (['wait', 'active', 'prioritized'] as const).map((part) => queueKey(prefix, part))
+  for (const key of [capacityKey(prefix), absentKey(prefix), lineKey(prefix), ...lists]) await redis.set(key, 'x')
+  const client = await readyClient(space)
+  await until(() => client.load().known, { what: 'a reading' })
+  assert.deepEqual({ workers: client.load().workers, absent: client.load().absent }, { workers: 0, absent: 0 })
+  await startedWorker(space)
+  assert.deepEqual(await answerOf(await submitted(client)), { kind: 'match' })
 })
 
 test.concurrent('the published service time follows what jobs really take', async (t) => {

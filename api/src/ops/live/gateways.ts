@@ -103,6 +103,8 @@ export function startGatewayReports(options: GatewayReportsOptions): GatewayRepo
       if (!swept.has(one)) await sweep(one)
       swept.add(one)
     } catch (error) {
+      // A key of another type is nobody's.
+      if (error instanceof Error && error.message.startsWith('WRONGTYPE')) await one.del(key)
       // As with readings of the load: a connection that has lost a reply gives each command the reply of another.
       if (!(error instanceof ReplyError) && one.status === 'ready') one.disconnect(true)
       throw error

@@ -208,6 +208,9 @@ interface LineReading {
   deferred: number
 }
 
+/** Numbers that no gateway is ahead of another by. */
+const RESET_BY = 1_000_000_000
+
 interface LineProgress {
   observe(reading: LineReading): void
   /** This process gave out a number. */
@@ -219,9 +222,11 @@ function createLineProgress(): LineProgress {
   let [serving, last] = [0, 0]
   return {
     observe(reading) {
+      // A number that no line reaches was somebody's lie, and Redis counts from 1 again. Where Redis lost its data, numbers go on.
+      if (reading.last > 0 && reading.last < last - RESET_BY) [serving, last] = [0, 0]
       last = Math.max(last, reading.last)
-      // With nobody in line it is everybody's turn.
-      serving = Math.max(serving, reading.deferred === 0 ? reading.last : (reading.first ?? 0))
+      // With nobody in line it is everybody's turn. The number of a job is in Redis, too.
+      serving = Math.max(serving, Math.min(last, reading.deferred === 0 ? reading.last : (reading.first ?? 0)))
     },
     numbered(number) {
       last = Math.max(last, number)

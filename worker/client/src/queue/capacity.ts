@@ -5,6 +5,7 @@ import { defineScript } from '../redis/script.js'
 import { toCount, toList, UnexpectedReply } from '../redis/unexpected-reply.js'
 import { absentKey, jobKey, lastKnownKey, lineKey, queueKey, toEntries } from './keys.js'
 import { SEARCH_LENGTH } from './lanes.js'
+import { LUA_SOUND } from './sound.js'
 import { FIRST_SCORE, FIRST_SCORE_BEHIND } from './ticket.js'
 
 /** Abandoned tickets that one publication drops. */
@@ -17,12 +18,13 @@ const DROPPED_AT_ONCE = 1_000
  * number of jobs that can be taken (0 while the queue is paused, limited in its rate, or at its limit of active jobs), how many were
  * dropped, and how many are in hand.
  */
-const publishCapacity = defineScript(`
+const publishCapacity = defineScript(`${LUA_SOUND}
 local time = redis.call('TIME')
 local entry = cjson.decode(ARGV[2])
 -- A key of another type is nobody's, and would stop every publication and reading.
-local type = redis.call('TYPE', KEYS[1]).ok
-if type ~= 'hash' and type ~= 'none' then redis.call('DEL', KEYS[1]) end
+keep_only('hash', KEYS[1])
+keep_only('zset', KEYS[7])
+keep_only('hash', KEYS[8])
 entry.at = time[1] * 1000 + math.floor(time[2] / 1000)
 redis.call('HSET', KEYS[1], ARGV[1], cjson.encode(entry))
 redis.call('EXPIRE', KEYS[1], ARGV[3])
@@ -31,7 +33,7 @@ local abandoned = redis.call('ZRANGEBYSCORE', KEYS[7], '-inf', entry.at, 'LIMIT'
 for _, id in ipairs(abandoned) do redis.call('DEL', ARGV[5] .. id) end
 if #abandoned > 0 then
   redis.call('ZREM', KEYS[7], unpack(abandoned))
-  redis.call('HINCRBY', KEYS[8], 'abandoned', #abandoned)
+  redis.call('HSET', KEYS[8], 'abandoned', to_count(redis.call('HGET', KEYS[8], 'abandoned')) + #abandoned)
 end
 local paused, rate, limit = unpack(redis.call('HMGET', KEYS[5], 'paused', 'max', 'concurrency'))
 local held = paused or rate or (limit and redis.call('LLEN', KEYS[4]) >= tonumber(limit))
@@ -46,18 +48,26 @@ return {entry.at, held and 0 or redis.call('LLEN', KEYS[2]) + redis.call('ZCARD'
  * deferred job is behind. A deferred job whose client came back is not
  * the first: its turn was before.
  */
-const askLoad = defineScript(`
+const askLoad = defineScript(`${LUA_SOUND}
 local time = redis.call('TIME')
-local waiting = redis.call('LLEN', KEYS[2])
+-- A key of another type is removed where workers write: until then it says nothing.
+local function ask(command, ...)
+  local reply = redis.pcall(command, ...)
+  return type(reply) == 'table' and reply.err and {} or reply
+end
+local function length(command, key)
+  local reply = ask(command, key)
+  return type(reply) == 'number' and reply or 0
+end
+local waiting = length('LLEN', KEYS[2])
 local last = redis.pcall('GET', KEYS[5])
 local canary = redis.pcall('GET', KEYS[6])
-local index = type(last) == 'string' and redis.call('LPOS', KEYS[2], last, 'RANK', -1, 'MAXLEN', ARGV[1])
-local function toNumber(text) return type(text) == 'string' and tonumber(text) or 0 end
-local first, score = unpack(redis.call('ZRANGEBYSCORE', KEYS[3], ARGV[4], '+inf', 'WITHSCORES', 'LIMIT', 0, 1))
-return {tonumber(ARGV[2]), time[1] * 1000 + math.floor(time[2] / 1000), waiting, redis.call('ZCARD', KEYS[3]),
-  redis.call('LLEN', KEYS[4]), redis.call('ZCARD', KEYS[7]), redis.call('HGETALL', KEYS[1]),
-  index and waiting - index + 1 or 1, toNumber(first and redis.pcall('HGET', ARGV[3] .. first, 'number')),
-  toNumber(redis.pcall('HGET', KEYS[8], 'number')), type(canary) == 'string' and canary or '',
+local index = type(last) == 'string' and waiting > 0 and redis.call('LPOS', KEYS[2], last, 'RANK', -1, 'MAXLEN', ARGV[1])
+local first, score = unpack(ask('ZRANGEBYSCORE', KEYS[3], ARGV[4], '+inf', 'WITHSCORES', 'LIMIT', 0, 1))
+return {tonumber(ARGV[2]), time[1] * 1000 + math.floor(time[2] / 1000), waiting, length('ZCARD', KEYS[3]),
+  length('LLEN', KEYS[4]), length('ZCARD', KEYS[7]), ask('HGETALL', KEYS[1]),
+  index and waiting - index + 1 or 1, to_count(first and redis.pcall('HGET', ARGV[3] .. first, 'number')),
+  to_count(redis.pcall('HGET', KEYS[8], 'number')), type(canary) == 'string' and canary or '',
   score and tonumber(score) >= tonumber(ARGV[5]) and 1 or 0}`)
 
 /**

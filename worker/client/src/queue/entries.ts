@@ -15,16 +15,16 @@ for i = 3, 6 do removed = removed + redis.call('ZREM', KEYS[i], ARGV[1]) end
 if ARGV[2] == '1' then redis.call('DEL', KEYS[7], KEYS[8]) end
 return math.min(removed, 1)`
 
-function listsAndSets(prefix: string): { lists: string[]; sets: string[] } {
+function listsAndSets(prefix: string, queue: string): { lists: string[]; sets: string[] } {
   return {
-    lists: [queueKey(prefix, 'wait'), queueKey(prefix, 'active')],
-    sets: (['prioritized', 'delayed', 'completed', 'failed'] as const).map((part) => queueKey(prefix, part)),
+    lists: (['wait', 'active'] as const).map((part) => queueKey(prefix, part, queue)),
+    sets: (['prioritized', 'delayed', 'completed', 'failed'] as const).map((part) => queueKey(prefix, part, queue)),
   }
 }
 
 /** The entries that BullMQ takes next: from the end of lists, but new entries of `active` are at its beginning. */
-export async function nextEntries(redis: RedisConnection, prefix: string): Promise<Set<string>> {
-  const { lists, sets } = listsAndSets(prefix)
+export async function nextEntries(redis: RedisConnection, prefix: string, queue: string): Promise<Set<string>> {
+  const { lists, sets } = listsAndSets(prefix, queue)
   const found = await Promise.all([
     ...lists.flatMap((key) => [redis.lrange(key, 0, SCAN_LENGTH - 1), redis.lrange(key, -SCAN_LENGTH, -1)]),
     ...sets.map((key) => redis.zrange(key, '0', String(SCAN_LENGTH - 1))),
@@ -35,11 +35,9 @@ export async function nextEntries(redis: RedisConnection, prefix: string): Promi
 /** Removes an entry everywhere, and the job of this id with its lock if told to. Returns 1 when the entry was in the queue, else 0. */
 export async function removeEntry(
   redis: RedisConnection,
-  prefix: string,
-  entry: string,
-  withJob: boolean,
+  { prefix, queue, entry, withJob }: { prefix: string; queue: string; entry: string; withJob: boolean },
 ): Promise<number> {
-  const { lists, sets } = listsAndSets(prefix)
-  const keys = [...lists, ...sets, jobKey(prefix, entry), lockKey(prefix, entry)]
+  const { lists, sets } = listsAndSets(prefix, queue)
+  const keys = [...lists, ...sets, jobKey(prefix, entry, queue), lockKey(prefix, entry, queue)]
   return Number(await redis.eval(REMOVE_ENTRY, keys.length, ...keys, entry, withJob ? 1 : 0))
 }

@@ -1,25 +1,30 @@
 /** Redis keys of the queue: BullMQ's own, which any BullMQ version may change, and this client's. */
 import { QUEUE_NAME } from '../protocol/job.js'
 
+/** BullMQ's keys of a queue, beside those of jobs, and the type of each. */
+export const queueParts = {
+  ...{ stalled: 'set', wait: 'list', active: 'list', prioritized: 'zset', delayed: 'zset', completed: 'zset' },
+  ...{ failed: 'zset', marker: 'zset', meta: 'hash', id: 'string', pc: 'string', limiter: 'string' },
+  ...{ 'stalled-check': 'string', events: 'stream' },
+} as const
+export type QueuePart = keyof typeof queueParts
+
 /**
  * One of BullMQ's own keys: the lists of held (`wait`) and active jobs, the sorted sets of deferred (`prioritized`) and finished jobs, the
  * jobs whose locks are checked next (`stalled`), the settings (`meta`), what wakes idle workers (`marker`).
  */
-export function queueKey(
-  prefix: string,
-  part: 'wait' | 'prioritized' | 'delayed' | 'active' | 'stalled' | 'completed' | 'failed' | 'meta' | 'marker',
-): string {
-  return `${prefix}:${QUEUE_NAME}:${part}`
+export function queueKey(prefix: string, part: QueuePart, queue: string = QUEUE_NAME): string {
+  return `${prefix}:${queue}:${part}`
 }
 
 /** BullMQ's hash of a job; without a job id, the prefix of all of them. */
-export function jobKey(prefix: string, jobId = ''): string {
-  return `${prefix}:${QUEUE_NAME}:${jobId}`
+export function jobKey(prefix: string, jobId = '', queue: string = QUEUE_NAME): string {
+  return `${prefix}:${queue}:${jobId}`
 }
 
 /** The lock of an active job: its value is the token with which BullMQ moves it. */
-export function lockKey(prefix: string, jobId: string): string {
-  return `${jobKey(prefix, jobId)}:lock`
+export function lockKey(prefix: string, jobId: string, queue: string = QUEUE_NAME): string {
+  return `${jobKey(prefix, jobId, queue)}:lock`
 }
 
 /** The hash with the last number that was given out, and how many tickets were abandoned. */

@@ -6,6 +6,7 @@ import { capacityKey, liveWorkers, type WorkerCapacity } from '../protocol/capac
 import { isJobData, isJobResult, type JobResult } from '../protocol/job.js'
 import type { RedisConnection } from '../redis/connect.js'
 import { absentKey, jobKey, lineKey, queueKey, toEntries } from './keys.js'
+import { LUA_SOUND } from './sound.js'
 
 /** The highest age of a report: many readers cost Redis no more than one. */
 const FRESH_FOR_MS = 500
@@ -37,18 +38,21 @@ export interface QueueReporter {
  * is paused, the data of the next job of each lane, the results of the last completed jobs, the pairs of the capacity hash, the numbers of
  * absent and of abandoned jobs.
  */
-const READ_QUEUE = `
+const READ_QUEUE = `${LUA_SOUND}
 local time = redis.call('TIME')
-local function dataOf(id) return id and redis.call('HGET', ARGV[1] .. id, 'data') or '' end
+local function text_of(id, field)
+  local text = id and redis.pcall('HGET', ARGV[1] .. id, field)
+  return type(text) == 'string' and text or ''
+end
 local results = {}
 for i, id in ipairs(redis.call('ZREVRANGE', KEYS[5], 0, ARGV[2] - 1)) do
-  results[i] = redis.call('HGET', ARGV[1] .. id, 'returnvalue') or ''
+  results[i] = text_of(id, 'returnvalue')
 end
 return {time[1] * 1000 + math.floor(time[2] / 1000),
   redis.call('LLEN', KEYS[2]), redis.call('ZCARD', KEYS[3]), redis.call('LLEN', KEYS[4]),
   redis.call('ZCARD', KEYS[5]), redis.call('ZCARD', KEYS[6]), redis.call('HEXISTS', KEYS[7], 'paused'),
-  dataOf(redis.call('LINDEX', KEYS[2], -1)), dataOf(redis.call('ZRANGE', KEYS[3], 0, 0)[1]),
-  results, redis.call('HGETALL', KEYS[1]), redis.call('ZCARD', KEYS[8]), redis.call('HGET', KEYS[9], 'abandoned')}`
+  text_of(redis.call('LINDEX', KEYS[2], -1), 'data'), text_of(redis.call('ZRANGE', KEYS[3], 0, 0)[1], 'data'),
+  results, redis.call('HGETALL', KEYS[1]), redis.call('ZCARD', KEYS[8]), to_count(redis.pcall('HGET', KEYS[9], 'abandoned'))}`
 
 export function createQueueReporter({ redis, prefix }: { redis: RedisConnection; prefix: string }): QueueReporter {
   const states = ['wait', 'prioritized', 'active', 'completed', 'failed', 'meta'] as const

@@ -9,6 +9,7 @@ import type { RedisConnection } from '../redis/connect.js'
 import { defineScript } from '../redis/script.js'
 import { toCount, toList } from '../redis/unexpected-reply.js'
 import { absentKey, jobKey, lineKey, lockKey, queueKey } from './keys.js'
+import { LUA_SOUND } from './sound.js'
 
 /** The longest time that a client is told to stay away from its ticket, in milliseconds. */
 export const AWAY_MS = 5_000
@@ -30,9 +31,10 @@ export const FIRST_SCORE_BEHIND = BEHIND_PRIORITY * 2 ** 32
  * KEYS: job, line, present. ARGV: reply address or nothing, milliseconds, the last number that the gateway knows of. Returns the number.
  * A Redis server that lost its data would count from 1 again: what the gateway knows is where it goes on.
  */
-const giveNumber = defineScript(`
+const giveNumber = defineScript(`${LUA_SOUND}
 if ARGV[1] ~= '' then redis.call('SET', KEYS[3], ARGV[1], 'PX', ARGV[2]) end
-local number = math.max(redis.call('HINCRBY', KEYS[2], 'number', 1), tonumber(ARGV[3]) + 1)
+keep_only('hash', KEYS[2])
+local number = math.max(to_count(redis.call('HGET', KEYS[2], 'number')), to_count(ARGV[3])) + 1
 redis.call('HSET', KEYS[2], 'number', number)
 if redis.call('EXISTS', KEYS[1]) == 1 then redis.call('HSET', KEYS[1], 'number', number) end
 return number`)
@@ -48,7 +50,7 @@ return number`)
  *
  * DEL comes first because of a full Redis: as in REPLY (protocol/reply.ts), what follows a write is not refused.
  */
-const askOfTicket = defineScript(`
+const askOfTicket = defineScript(`${LUA_SOUND}
 local id = ARGV[1]
 if ARGV[4] ~= '' then
   redis.call('DEL', KEYS[2])
@@ -57,8 +59,8 @@ end
 local verdict = redis.pcall('GET', KEYS[1])
 if type(verdict) == 'string' then return {verdict, 1, 0, 0, 0} end
 local state = verdict and 1 or 0
-local number = redis.pcall('HGET', KEYS[3], 'number')
-number = type(number) == 'string' and tonumber(number) or 0
+keep_only('hash', KEYS[3])
+local number = to_count(redis.call('HGET', KEYS[3], 'number'))
 local exists = redis.call('EXISTS', KEYS[3])
 if ARGV[4] ~= '' and exists == 1 then
   if redis.call('HSETNX', KEYS[3], 'number', 0) == 0 then

@@ -192,6 +192,20 @@ test('the line serves the number of its first job, and the last number when no j
   assert.deepEqual(seen(1, 1, 1), [9, 12])
 })
 
+test('a number that somebody made up is followed no further than Redis follows it', () => {
+  const { state } = scene()
+  const seen = (first: number | undefined, last: number) => {
+    state.reading().succeeded({ ...depth, deferred: 1 }, workers, { first, last, finished: 0 })
+    const { serving, last: known } = state.line()
+    return [serving, known]
+  }
+  assert.deepEqual(seen(10 ** 15, 7), [7, 7], 'the number of a job')
+  assert.deepEqual(seen(10 ** 14, 10 ** 15 - 1), [10 ** 14, 10 ** 15 - 1])
+  // Out of range: Redis has no last number, until it has given out the next one.
+  assert.deepEqual(seen(undefined, 0), [10 ** 14, 10 ** 15 - 1])
+  assert.deepEqual(seen(1, 2), [1, 2])
+})
+
 test('the rate of the line is the share of the capacity that deferred jobs get, and 0 without workers', () => {
   const { state, pass } = scene()
   for (let first = 0; first <= 50; first += 5, pass(1_000))

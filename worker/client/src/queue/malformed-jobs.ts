@@ -1,0 +1,117 @@
+/**
+ * Removes malformed jobs: entries of the queue that BullMQ cannot process. BullMQ fails on one, leaves it active, and stall recovery
+ * moves it back, so that it occupies a slot again and again. Gateways never create one; anyone with write access to Redis can.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Job, Queue } from 'bullmq'
+import { ReplyError } from 'ioredis'
+import type { RedisConnection } from '../redis/connect.js'
+import type { RedisWatch } from '../redis/watch.js'
+import { nextEntries, removeEntry } from './entries.js'
+import { jobKey } from './keys.js'
+import { readJob } from './open-queue.js'
+
+/** The pause between scans, in milliseconds: hashing continues, however many jobs are forged. */
+const SCAN_PAUSE_MS = 500
+/** The longest pause. Each scan that finds nothing doubles the pause, because a scan reads thousands of jobs. */
+const LONGEST_PAUSE_MS = 8_000
+
+const JOB_ID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/
+/** The counters of a BullMQ job: its scripts call HINCRBY on them, which fails on other text. */
+const COUNTERS = ['ats', 'atm', 'stc'] as const
+const COUNT = /^\d{1,9}$/
+/** Options of every job: BullMQ's defaults, and those that gateways set. */
+const OPTIONS = ['attempts', 'backoff', 'delay', 'jobId', 'priority', 'telemetry', 'timestamp']
+
+export interface MalformedJobsOptions {
+  redis: RedisConnection
+  prefix: string
+  queue: Queue
+  log: { error(facts: object, message: string): void }
+  watch: RedisWatch
+  /** Options that jobs of this queue have beside the common ones. */
+  jobOptions?: readonly string[]
+  /** So many were removed. */
+  removed(count: number): void
+}
+
+export class MalformedJobs {
+  readonly #options: MalformedJobsOptions
+  readonly #jobOptions: Set<string>
+  #suspicion: { error: Error; times: number } | undefined
+  #isScanning = false
+  #isClosed = false
+
+  constructor(options: MalformedJobsOptions) {
+    this.#options = options
+    this.#jobOptions = new Set([...OPTIONS, ...(options.jobOptions ?? [])])
+  }
+
+  /** Takes an error of BullMQ. Looks for malformed jobs where one may be the cause, and logs the error when it finds no such job. */
+  suspect(error: Error): void {
+    if (!mayBeOfContents(error)) {
+      this.#options.watch.queueFailed(error)
+      return
+    }
+    this.#suspicion = { error, times: (this.#suspicion?.times ?? 0) + 1 }
+    if (this.#isScanning) return
+    this.#isScanning = true
+    void this.#scan().finally(() => {
+      this.#isScanning = false
+    })
+  }
+
+  close(): void {
+    this.#isClosed = true
+  }
+
+  async #scan(): Promise<void> {
+    const { log, watch, removed: count } = this.#options
+    let pauseMs = SCAN_PAUSE_MS
+    while (this.#suspicion !== undefined && !this.#isClosed) {
+      const { error, times } = this.#suspicion
+      const removed = await this.#removeMalformed().catch(() => 0)
+      pauseMs = removed > 0 ? SCAN_PAUSE_MS : Math.min(LONGEST_PAUSE_MS, 2 * pauseMs)
+      if (removed > 0) {
+        count(removed)
+        log.error({ code: 'forged_job', count: removed }, 'malformed jobs removed')
+      } else {
+        watch.queueFailed(error, times)
+      }
+      // Errors that arrived meanwhile are taken for the same cause; any other cause repeats them.
+      this.#suspicion = undefined
+      await sleep(pauseMs, undefined, { ref: false })
+    }
+  }
+
+  async #removeMalformed(): Promise<number> {
+    const { redis, prefix, queue } = this.#options
+    if (redis.status !== 'ready') return 0
+    const removals = [...(await nextEntries(redis, prefix, queue.name))].map(async (id) => {
+      if (!(await this.#isMalformed(id))) return 0
+      // An entry may be the name of one of the queue's own keys: only the keys of valid job ids are deleted.
+      return await removeEntry(redis, { prefix, queue: queue.name, entry: id, withJob: JOB_ID.test(id) })
+    })
+    return (await Promise.all(removals)).reduce((sum, removed) => sum + removed, 0)
+  }
+
+  async #isMalformed(id: string): Promise<boolean> {
+    const { redis, prefix, queue } = this.#options
+    const job = await readJob(queue, id)
+    if (job === undefined) return false
+    if (job === 'malformed' || !this.#isPlain(job)) return true
+    const counts = await redis.hmget(jobKey(prefix, id, queue.name), ...COUNTERS)
+    return counts.some((count) => count !== null && !COUNT.test(count))
+  }
+
+  /** Whether a job refers to nothing else: with parents, repetition, deduplication or further options BullMQ touches other keys. */
+  #isPlain({ parent, parentKey, repeatJobKey, deduplicationId, opts }: Job): boolean {
+    const isAlone = [parent, parentKey, repeatJobKey, deduplicationId].every((link) => link === undefined)
+    return isAlone && Object.keys(opts).every((name) => this.#jobOptions.has(name))
+  }
+}
+
+/** Whether an error of BullMQ may come from the contents of a job. The state of Redis has codes of its own, as OOM and READONLY. */
+function mayBeOfContents(error: Error): boolean {
+  return !(error instanceof ReplyError) || /^(ERR|WRONGTYPE)\b/.test(error.message)
+}
