@@ -1,4 +1,4 @@
-// The command `pnpm --filter @spillway/infra check:grafana`: every query of the dashboard and every rule, on a real Prometheus that scrapes a
+// The command `pnpm --filter @spillway/infra dashboards`: every query of the dashboard and every rule, on a real Prometheus that scrapes a
 // real run; each query must return data. Prints each result.
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'

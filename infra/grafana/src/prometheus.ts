@@ -41,7 +41,7 @@ async function prometheusProgram(keeper: Keeper, name: 'prometheus' | 'promtool'
 export const skipWithoutPrometheus =
   onPath(['prometheus']) !== undefined || isUnpacked('prometheus')
     ? false
-    : 'there is no Prometheus: pnpm --filter @spillway/infra check:grafana fetches one'
+    : 'there is no Prometheus: pnpm --filter @spillway/infra dashboards fetches one'
 
 /** Runs promtool in a folder, once for each list of arguments. Rejects when it finds a fault. */
 export async function promtool(cwd: string, ...runs: string[][]): Promise<void> {

@@ -5,7 +5,6 @@ import { fileURLToPath } from 'node:url'
 import { run } from '@spillway/infra/processes/run'
 import { withParts } from '@spillway/infra/rig/settings-table'
 import { parse, parseAllDocuments } from 'yaml'
-import { isNode, type SchemaNode } from './schemas.ts'
 
 export const chartDir = fileURLToPath(new URL('../spillway', import.meta.url))
 
@@ -65,7 +64,10 @@ async function valuesTable(): Promise<string> {
   return ['| parameter | default | meaning |', '|---|---|---|', ...rows(values, schema, '')].join('\n')
 }
 
-function rows(values: SchemaNode, schema: SchemaNode, prefix: string): string[] {
+/** An object of values.yaml, or of its JSON Schema. */
+type Node = { [name: string]: unknown }
+
+function rows(values: Node, schema: Node, prefix: string): string[] {
   return Object.entries(values).flatMap(([name, value]) => {
     const path = `${prefix}${name}`
     const described = isNode(schema.properties) ? schema.properties[name] : undefined
@@ -75,4 +77,8 @@ function rows(values: SchemaNode, schema: SchemaNode, prefix: string): string[] 
     const choices = Array.isArray(described.enum) ? ` (${described.enum.map((one) => `\`${one}\``).join(', ')})` : ''
     return [`| \`${path}\` | \`${JSON.stringify(value)}\` | ${described.description}${choices} |`]
   })
+}
+
+function isNode(value: unknown): value is Node {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

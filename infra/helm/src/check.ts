@@ -1,7 +1,6 @@
-// The first half of `pnpm --filter @spillway/infra check:helm`: builds what the tests of the chart need, unless it is there.
+// The first half of `pnpm --filter @spillway/infra check`: fetches what the tests of the chart, the Dockerfile and the compose file need.
 import { runCommand } from '@spillway/infra/processes/command'
-import { buildPrograms } from './programs.ts'
-import { writeSchemas } from './schemas.ts'
+import { buildPrograms, writeSchemas } from './programs.ts'
 
 await runCommand(async () => {
   await buildPrograms('checks', console.log)

@@ -2,7 +2,7 @@
 // folder. The first build takes minutes and gigabytes; later runs use its result.
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
+import { copyFile, mkdir, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { UserError } from '@spillway/infra/processes/command-line'
@@ -11,7 +11,7 @@ import { run } from '@spillway/infra/processes/run'
 import { makeOnce } from '@spillway/infra/services/apt-packages'
 
 /** The folders in programs/: each is a Go module whose tools are built. */
-export type ProgramSet = 'checks' | 'kubernetes' | 'keda' | 'registry'
+export type ProgramSet = 'checks' | 'kubernetes' | 'keda'
 
 const setsDir = fileURLToPath(new URL('../programs', import.meta.url))
 
@@ -65,6 +65,7 @@ async function versionStamp(set: ProgramSet): Promise<string> {
 /** The pin of each module's version: by the programs that are built from it, or here. */
 const modules = {
   'k8s.io/kubernetes': { pinnedBy: 'kubernetes' },
+  'github.com/yannh/kubeconform': { pinnedBy: 'checks' },
   'github.com/kedacore/keda/v2': { pinnedBy: 'keda' },
   'github.com/prometheus-operator/prometheus-operator': { version: 'v0.85.0' },
   'sigs.k8s.io/gateway-api': { version: 'v1.6.3' },
@@ -104,4 +105,58 @@ export async function crdDirs(): Promise<Record<'keda' | 'monitoring' | 'gateway
     monitoring: join(monitoring, 'example/prometheus-operator-crd'),
     gateway: join(gateway, 'config/crd/standard'),
   }
+}
+
+// Packages of Python, and the schemas that the chart and the compose file are checked against, in the ignored folder.
+
+const requirements = fileURLToPath(new URL('../programs/requirements.txt', import.meta.url))
+const pins = createHash('sha256')
+  .update(await readFile(requirements))
+  .digest('hex')
+  .slice(0, 12)
+const pythonDir = join(programsDir, `python-${pins}`)
+/** The linter of Dockerfiles. */
+export const hadolint = join(pythonDir, 'bin/hadolint')
+
+/** The folder of all schemas, whether it is there or not. */
+export async function schemasDir(): Promise<string> {
+  const names = ['k8s.io/kubernetes', 'github.com/kedacore/keda/v2'] as const
+  return join(programsDir, `schemas-${[...(await Promise.all(names.map(moduleVersion))), pins].join('-')}`)
+}
+
+/** The options by which kubeconform finds them: Kubernetes' own kinds, and custom resources. */
+export function schemaLocations(dir: string): string[] {
+  const kinds = `${dir}/kubernetes/{{ .ResourceKind }}{{ .KindSuffix }}.json`
+  const customResources = `${dir}/{{ .Group }}_{{ .ResourceKind }}_{{ .ResourceAPIVersion }}.json`
+  return ['-schema-location', kinds, '-schema-location', customResources]
+}
+
+/** Installs the packages and writes the schemas unless they are there. Needs Python with pip and PyYAML, and Go. */
+export async function writeSchemas(): Promise<void> {
+  const options = ['--quiet', '--no-deps', '--require-hashes', '--requirement', requirements]
+  await makeOnce(pythonDir, (partial) => run('python3', ['-m', 'pip', 'install', ...options, '--target', partial]))
+  await makeOnce(await schemasDir(), async (dir) => {
+    const kinds = join(pythonDir, 'kubernetes_validate/kubernetes-json-schema/v1.36.0-local-strict')
+    await mkdir(join(dir, 'kubernetes'))
+    for (const name of await readdir(kinds)) await copyFile(join(kinds, name), join(dir, 'kubernetes', name))
+    const script = join(await moduleDir('github.com/yannh/kubeconform'), 'scripts/openapi2jsonschema.py')
+    const folders = Object.values(await crdDirs())
+    const files = await Promise.all(
+      folders.map(async (folder) => (await readdir(folder)).filter(isYaml).map((name) => join(folder, name))),
+    )
+    const env = {
+      ...process.env,
+      FILENAME_FORMAT: '{fullgroup}_{kind}_{version}',
+      DENY_ROOT_ADDITIONAL_PROPERTIES: 'true',
+    }
+    await run('python3', [script, ...files.flat()], { cwd: dir, env })
+    const keda = await moduleDir('github.com/kedacore/keda/v2')
+    await copyFile(join(keda, 'schema/generated/scalers-schema.json'), join(dir, 'scalers.json'))
+    const compose = await moduleDir('github.com/compose-spec/compose-go/v2')
+    await copyFile(join(compose, 'schema/compose-spec.json'), join(dir, 'compose-spec.json'))
+  })
+}
+
+function isYaml(name: string): boolean {
+  return name.endsWith('.yaml')
 }

@@ -1,11 +1,10 @@
-// Helm, kubeconform and the schemas, once `pnpm --filter @spillway/infra check:helm` has built them.
+// Helm, kubeconform and the schemas, once `pnpm --filter @spillway/infra check` has built them.
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Manifest, manifests, renderChart, valueSetsDir } from '../src/chart.ts'
-import { isBuilt, programSetDir } from '../src/programs.ts'
-import { schemasDir as findSchemas } from '../src/schemas.ts'
+import { schemasDir as findSchemas, isBuilt, programSetDir } from '../src/programs.ts'
 
 export const schemasDir = await findSchemas()
 const programs = await programSetDir('checks')
@@ -16,7 +15,7 @@ export const kubeconform = join(programs, 'kubeconform')
 export const skip =
   (await isBuilt('checks')) && existsSync(schemasDir)
     ? false
-    : 'Helm has not been built here: run pnpm --filter @spillway/infra check:helm'
+    : 'Helm has not been built here: run pnpm --filter @spillway/infra check'
 
 export const valueSets = (await readdir(valueSetsDir)).sort()
 

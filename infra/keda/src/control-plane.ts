@@ -6,7 +6,7 @@ import { type Keeper, logTailOf } from '@spillway/infra/processes/keeper'
 import { freePort } from '@spillway/infra/processes/port'
 import { type Certificate, createAuthority, issue, LOOPBACK } from '@spillway/infra/rig/certificates'
 import { startService } from '@spillway/infra/services/service'
-import { connectApi } from './api.ts'
+import { KubernetesApi } from './api.ts'
 
 /** A program of the cluster. */
 export interface ClusterProgram {
@@ -82,7 +82,7 @@ export async function startControlPlane(start: StartProgram, programs: string, d
   })
 
   const url = `https://127.0.0.1:${apiPort}`
-  const api = connectApi({ url, authority, client: admin })
+  const api = new KubernetesApi(url, authority, admin)
   const exists = async (path: string): Promise<boolean> => (await api.call('GET', path)) !== undefined
   await start({
     name: 'kube-apiserver',

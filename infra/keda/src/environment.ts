@@ -7,12 +7,12 @@ import { type Address, startProxy } from '@spillway/infra/rig/tcp-proxy'
 import { startPostgres } from '@spillway/infra/services/postgres'
 import { type RedisOptions, startRedis } from '@spillway/infra/services/redis'
 import { Redis } from 'ioredis'
-import { buildImages } from '../../docker/src/images.ts'
+import { buildImages, images, openDocker } from '../../docker/src/engine.ts'
 import { buildPrograms, crdDirs } from '../../helm/src/programs.ts'
 import { programStarter, startControlPlane } from './control-plane.ts'
 import { createSecrets, installChart, KEDA_USER, kubectlFor, NAMESPACE, startKeda } from './installation.ts'
-import { type Kubelet, startKubelet } from './kubelet/run-pod.ts'
-import type { Steps } from './scenario/run.ts'
+import { Kubelet } from './kubelet.ts'
+import type { Steps } from './steps.ts'
 
 export type Environment = Awaited<ReturnType<typeof startEnvironment>>
 
@@ -23,18 +23,21 @@ const GATEWAY_PORT = 3_000
 const PASSWORD = 'only-for-this-run'
 
 /** Starts it all, a step at a time. Its processes end with the keeper. */
-export async function startEnvironment(keeper: Keeper, { step, fail }: Steps, say: (line: string) => void) {
+export async function startEnvironment(keeper: Keeper, steps: Steps, say: (line: string) => void) {
   const dir = outputDir
   rmSync(dir, { recursive: true, force: true })
   const logDir = join(dir, 'logs')
   mkdirSync(join(logDir, 'pods'), { recursive: true })
 
-  const { checks, kubernetes, keda, images } = await step('programs and images are built', async () => ({
-    checks: await buildPrograms('checks', say),
-    kubernetes: await buildPrograms('kubernetes', say),
-    keda: await buildPrograms('keda', say),
-    images: await buildImages(say),
-  }))
+  const { checks, kubernetes, keda } = await steps.step('programs and images are built', async () => {
+    await openDocker(keeper)
+    await buildImages(say)
+    return {
+      checks: await buildPrograms('checks', say),
+      kubernetes: await buildPrograms('kubernetes', say),
+      keda: await buildPrograms('keda', say),
+    }
+  })
   const helm = join(checks, 'helm')
 
   const shared = { password: PASSWORD, keeper, say, preferredPort: 0 }
@@ -50,20 +53,20 @@ export async function startEnvironment(keeper: Keeper, { step, fail }: Steps, sa
   ])
   const backends = { databaseUrl: postgres.url, redisAddress: redis.address, redisPassword: PASSWORD }
 
-  const start = programStarter(keeper, logDir, fail)
-  const controlPlane = await step('etcd, kube-apiserver and kube-controller-manager run', () =>
+  const start = programStarter(keeper, logDir, (error) => steps.fail(error))
+  const controlPlane = await steps.step('etcd, kube-apiserver and kube-controller-manager run', () =>
     startControlPlane(start, kubernetes, dir),
   )
   const { api, kubeconfig } = controlPlane
   const kubectl = kubectlFor(kubeconfig, join(kubernetes, 'kubectl'), helm)
-  await step('KEDA runs, and the cluster serves external metrics', async () => {
+  await steps.step('KEDA runs, and the cluster serves external metrics', async () => {
     await startKeda({ start, programs: keda, controlPlane, kubectl, dir })
     const { monitoring, gateway } = await crdDirs()
     await Promise.all([monitoring, gateway].map((crds) => kubectl.applyFiles(crds)))
   })
 
   await createSecrets(api, backends)
-  const kubelet = startKubelet({
+  const kubelet = new Kubelet({
     api,
     keeper,
     namespace: NAMESPACE,
@@ -73,7 +76,7 @@ export async function startEnvironment(keeper: Keeper, { step, fail }: Steps, sa
   })
   const service = await startProxy('http://gateway', takeTurns(kubelet))
   const gatewayUrl = new URL(service.url).origin
-  await step('helm installs the chart: the hook migrates, and all pods become ready', () =>
+  await steps.step('helm installs the chart: the hook migrates, and all pods become ready', () =>
     installChart(kubectl, backends, gatewayUrl),
   )
   return {
@@ -103,9 +106,9 @@ export async function startEnvironment(keeper: Keeper, { step, fail }: Steps, sa
 function takeTurns(kubelet: Kubelet): () => Address | undefined {
   let turn = 0
   return () => {
-    const ready = kubelet.pods('gateway').filter(({ state }) => state.ready)
+    const ready = kubelet.pods('gateway').filter((run) => run.ready)
     const pod = ready[turn++ % ready.length]
-    return pod && { host: pod.state.podIp, port: GATEWAY_PORT }
+    return pod && { host: pod.ip, port: GATEWAY_PORT }
   }
 }
 

@@ -10,7 +10,7 @@ import { issue, LOOPBACK } from '@spillway/infra/rig/certificates'
 import { newSealKey, newSigningKey } from '@spillway/infra/start/secrets'
 import { chartDir } from '../../helm/src/chart.ts'
 import { crdDirs } from '../../helm/src/programs.ts'
-import { conditionOf, type KubernetesApi } from './api.ts'
+import type { KubernetesApi } from './api.ts'
 import type { ControlPlane, StartProgram } from './control-plane.ts'
 
 export const NAMESPACE = 'login'
@@ -167,7 +167,7 @@ export async function startKeda({ start, programs, controlPlane, kubectl, dir }:
     ],
     env,
     isReady: async () =>
-      (await conditionOf(api, `/apis/apiregistration.k8s.io/v1/apiservices/${METRICS_API}`, 'Available')) === 'True',
+      (await api.conditionOf(`/apis/apiregistration.k8s.io/v1/apiservices/${METRICS_API}`, 'Available')) === 'True',
   })
   await until(() => api.call('GET', '/apis/external.metrics.k8s.io/v1beta1'), {
     timeoutMs: 30_000,

@@ -5,7 +5,7 @@ import { run } from '@spillway/infra/processes/run'
 import { test } from 'vitest'
 import { parse, stringify } from 'yaml'
 import { chartDir, manifests } from '../../src/chart.ts'
-import { schemaLocation } from '../../src/schemas.ts'
+import { schemaLocations } from '../../src/programs.ts'
 import { helm, kubeconform, render, renderSet, schemasDir, skip, valueSets } from '../programs.ts'
 
 /**
@@ -14,7 +14,7 @@ import { helm, kubeconform, render, renderSet, schemasDir, skip, valueSets } fro
  */
 async function manifestFaults(yaml: string): Promise<string[]> {
   try {
-    await run(kubeconform, ['-strict', '-schema-location', schemaLocation(schemasDir), '-'], { input: yaml })
+    await run(kubeconform, ['-strict', ...schemaLocations(schemasDir), '-'], { input: yaml })
     return []
   } catch (error) {
     if (!(error instanceof ToolFailure)) throw error

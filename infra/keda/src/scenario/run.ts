@@ -3,23 +3,22 @@ import assert from 'node:assert/strict'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { until } from '@spillway/infra/processes/until'
+import { quantile } from '@spillway/infra/rig/quantile'
 import { renderChart, valueSetsDir } from '../../../helm/src/chart.ts'
 import type { Environment } from '../environment.ts'
 import { installChart, NAMESPACE, RELEASE } from '../installation.ts'
-import { percentile99, type Timeline } from '../timeline.ts'
+import type { Steps } from '../steps.ts'
+import type { Timeline } from '../timeline.ts'
 import { type MeasuredSpike, spikeSteps } from './spike.ts'
 import { JOBS_PER_WORKER, MAX_REPLICAS, noneFailed, openStage, queueAt, type Stage, SYNC_MS } from './stage.ts'
 import { endingSteps, troubleSteps } from './trouble.ts'
 
-/** How much of the time before the spike the timeline shows, in seconds. */
-const BEFORE_S = 3
-
-/** Runs all steps, with a spike of so many times what one worker does. The timeline that it returns begins at the spike, and ends when the workers are few again. */
+/** Runs all steps, with a spike of so many times what one worker does. Resolves with what was measured. */
 export async function runScenario(
   environment: Environment,
   steps: Steps,
   times: number,
-): Promise<{ timeline: Timeline; spike: MeasuredSpike }> {
+): Promise<{ samples: Timeline['samples']; spike: MeasuredSpike }> {
   await chartSteps(environment, steps)
   const stage = await openStage(environment)
   const spike = await spikeSteps(stage, steps, times)
@@ -28,12 +27,12 @@ export async function runScenario(
   await twoRedisSteps(stage, steps)
   await endingSteps(stage, steps)
   await stage.close()
-  return { timeline: cut(stage.timeline, spike), spike }
+  return { samples: stage.timeline.samples, spike }
 }
 
 /** The chart as it is installed: the API server accepts it, and its own tests pass. */
-async function chartSteps({ kubectl, helm }: Environment, { step }: Steps): Promise<void> {
-  await step('the API server takes every object of every value set', async () => {
+async function chartSteps({ kubectl, helm }: Environment, steps: Steps): Promise<void> {
+  await steps.step('the API server takes every object of every value set', async () => {
     const labels = { 'pod-security.kubernetes.io/enforce': 'restricted' }
     await kubectl.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'rehearsal', labels } })
     let objects = 0
@@ -45,51 +44,10 @@ async function chartSteps({ kubectl, helm }: Environment, { step }: Steps): Prom
     return `${objects} objects`
   })
 
-  await step('helm test: a login succeeds, the scaler watches a queue, a job shows in it', async () => {
+  await steps.step('helm test: a login succeeds, the scaler watches a queue, a job shows in it', async () => {
     const report = await kubectl.helm('test', RELEASE, '--namespace', NAMESPACE, '--timeout', '1m')
     return `${report.match(/Phase:\s+Succeeded/g)?.length} tests`
   })
-}
-
-/** The part of a timeline around a spike, from whose start its seconds are counted. */
-function cut(timeline: Timeline, { atS: startS, endS }: MeasuredSpike): Timeline {
-  const within = <T extends { atS: number }>(all: T[]): T[] =>
-    all.filter(({ atS }) => atS >= startS - BEFORE_S && atS <= endS).map((one) => ({ ...one, atS: one.atS - startS }))
-  return { ...timeline, samples: within(timeline.samples), marks: within(timeline.marks) }
-}
-
-// Named steps, each reported with its time as it ends.
-
-export type Steps = ReturnType<typeof createSteps>
-
-export function createSteps(say: (line: string) => void) {
-  /** The note is what was measured, in a few words. */
-  const results: { name: string; seconds: number; note: string | undefined }[] = []
-  let fail: (error: Error) => void = () => {}
-  const failed = new Promise<never>((_resolve, reject) => {
-    fail = reject
-  })
-  failed.catch(() => undefined)
-  return {
-    results,
-    /** Ends the current step, or the next one, with this error. */
-    fail: (error: Error) => fail(error),
-    /** Runs a step and resolves to its result, which is reported with its name if it is a text. Rejects as the step does. */
-    async step<T>(name: string, run: () => Promise<T>): Promise<T> {
-      const startedAt = performance.now()
-      const seconds = (): number => Math.round((performance.now() - startedAt) / 100) / 10
-      try {
-        const result = await Promise.race([run(), failed])
-        const note = typeof result === 'string' ? result : undefined
-        results.push({ name, seconds: seconds(), note })
-        say(`✔ ${name} (${seconds()} s)${note === undefined ? '' : `: ${note}`}`)
-        return result
-      } catch (error) {
-        say(`✖ ${name} (${seconds()} s)`)
-        throw error
-      }
-    },
-  }
 }
 
 // Two independent Redis: workers are scaled by the jobs of both together, and by what is left when one of them is lost.
@@ -97,13 +55,13 @@ export function createSteps(say: (line: string) => void) {
 const ORDINARY_PER_SECOND = 2
 const WORKERS = 4
 
-async function twoRedisSteps(stage: Stage, { step }: Steps): Promise<void> {
+async function twoRedisSteps(stage: Stage, steps: Steps): Promise<void> {
   const { accounts, traffic, queue, settled, stays, loginsSucceed, workers, environment } = stage
   const { kubectl, backends, redis, secondRedis, gatewayUrl } = environment
   const secondQueue = queueAt(secondRedis.address, backends.redisPassword)
   const queues = [queue, secondQueue]
 
-  await step('from one Redis to two under traffic, no login fails', async () => {
+  await steps.step('from one Redis to two under traffic, no login fails', async () => {
     await installChart(kubectl, backends, gatewayUrl)
     await settled(1)
     const before = traffic.results.length
@@ -119,7 +77,7 @@ async function twoRedisSteps(stage: Stage, { step }: Steps): Promise<void> {
     return `${results.length} logins`
   })
 
-  await step('the jobs of both queues together scale out, exactly', async () => {
+  await steps.step('the jobs of both queues together scale out, exactly', async () => {
     await Promise.all(queues.map((one) => one.pause()))
     const logins = loginsSucceed(accounts.slice(0, WORKERS * JOBS_PER_WORKER), 'respond-async')
     logins.catch(() => undefined)
@@ -140,7 +98,7 @@ async function twoRedisSteps(stage: Stage, { step }: Steps): Promise<void> {
     return `${counts.join(' + ')} jobs, ${WORKERS} workers`
   })
 
-  await step('one of the two away: workers stay, and logins go on through the other', async () => {
+  await steps.step('one of the two away: workers stay, and logins go on through the other', async () => {
     await settled(1, 180_000)
     const before = workers()
     const results = traffic.results.length
@@ -166,12 +124,12 @@ const LONGEST_P99_MS = 1_000
 const SCHEDULE_MINUTES = 4
 const MINUTE_MS = 60_000
 
-async function scheduleSteps(stage: Stage, { step }: Steps): Promise<void> {
+async function scheduleSteps(stage: Stage, steps: Steps): Promise<void> {
   const { traffic, timeline, settled, environment } = stage
   const { kubectl, backends, gatewayUrl } = environment
   const schedule = scheduleFrom(new Date())
 
-  await step('a schedule brings its workers ahead of the spike, from zero', async () => {
+  await steps.step('a schedule brings its workers ahead of the spike, from zero', async () => {
     const values = { ...schedule, timezone: 'Etc/UTC', replicas: MAX_REPLICAS }
     const set = Object.entries(values).map(([name, value]) => `autoscaling.schedules[0].${name}=${value}`)
     const startedAt = timeline.now()
@@ -180,7 +138,7 @@ async function scheduleSteps(stage: Stage, { step }: Steps): Promise<void> {
     return `${MAX_REPLICAS} workers ${(timeline.now() - startedAt).toFixed(1)} s after the upgrade`
   })
 
-  await step('a spike inside the schedule gives no ticket', async () => {
+  await steps.step('a spike inside the schedule gives no ticket', async () => {
     const before = traffic.results.length
     const startedAt = timeline.now()
     traffic.setRate(SPIKE_PER_SECOND)
@@ -189,12 +147,13 @@ async function scheduleSteps(stage: Stage, { step }: Steps): Promise<void> {
     const results = traffic.results.slice(before)
     noneFailed(results)
     assert.equal(results.filter(({ hadTicket }) => hadTicket).length, 0)
-    const p99Ms = percentile99(results) ?? Number.POSITIVE_INFINITY
+    const tookMs = results.map(({ startedAt, endedAt }) => endedAt - startedAt)
+    const p99Ms = quantile(tookMs, 0.99) ?? Number.POSITIVE_INFINITY
     assert.ok(p99Ms < LONGEST_P99_MS, `the 99th percentile of a login is ${Math.round(p99Ms)} ms`)
     return `${results.length} logins at ${SPIKE_PER_SECOND} a second without a ticket, 99th percentile ${Math.round(p99Ms)} ms`
   })
 
-  await step('the schedule over, its workers go, down to zero', async () => {
+  await steps.step('the schedule over, its workers go, down to zero', async () => {
     await settled(0, (SCHEDULE_MINUTES + 3) * MINUTE_MS)
     return '0 workers'
   })

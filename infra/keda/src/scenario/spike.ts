@@ -4,11 +4,11 @@ import { until } from '@spillway/infra/processes/until'
 import { type EtaErrors, etaErrors } from '@spillway/infra/rig/quantile'
 import { figures } from '../../../sizing/src/figures.ts'
 import { CHART_LIMITS, type SpikeCost, spikeCost } from '../../../sizing/src/spike.ts'
-import type { Steps } from './run.ts'
+import type { Steps } from '../steps.ts'
 import { HASH_MS, JOBS_PER_WORKER, type LoginResult, MAX_REPLICAS, type Stage, SYNC_MS } from './stage.ts'
 
 const ORDINARY_PER_SECOND = 2
-/** Of what one worker does: it is the spike of the timeline and of the README. */
+/** Of what one worker does: the README's spike. */
 export const USUAL_TIMES = 6
 const WORKER_PER_SECOND = 1_000 / HASH_MS
 const SPIKE_S = 45
@@ -21,9 +21,8 @@ const ETAS_LEAST = 50
 
 /** The measurements: times in seconds, from the start of the spike unless another start is named. */
 export interface MeasuredSpike {
-  /** When it began, and when the workers were few again, from the start of the timeline. */
+  /** When it began, from the start of the timeline. */
   atS: number
-  endS: number
   /** Logins a second in it. */
   perSecond: number
   lengthS: number
@@ -36,23 +35,22 @@ export interface MeasuredSpike {
 }
 
 /** @param times what one worker does */
-export async function spikeSteps(stage: Stage, { step }: Steps, times: number): Promise<MeasuredSpike> {
+export async function spikeSteps(stage: Stage, steps: Steps, times: number): Promise<MeasuredSpike> {
   const { traffic, timeline, settled, stays, environment } = stage
   const { kubelet } = environment
   const perSecond = times * WORKER_PER_SECOND
-  const spike: MeasuredSpike = { atS: 0, endS: 0, perSecond, lengthS: 0, scaleS: 0, deepest: 0, overAfterS: 0 }
+  const spike: MeasuredSpike = { atS: 0, perSecond, lengthS: 0, scaleS: 0, deepest: 0, overAfterS: 0 }
 
-  await step('idle stays at the minimum', async () => {
+  await steps.step('idle stays at the minimum', async () => {
     await settled(1)
     await stays(1, 2.5 * SYNC_MS)
     return '1 worker'
   })
 
-  await step('a spike scales out to what the formula says, and every login succeeds', async () => {
+  await steps.step('a spike scales out to what the formula says, and every login succeeds', async () => {
     traffic.setRate(ORDINARY_PER_SECOND)
     await until(() => traffic.results.length > 5, { what: 'the first logins' })
     spike.atS = timeline.now()
-    timeline.mark('spike')
     const since = (): string => `${(timeline.now() - spike.atS).toFixed(1)} s`
     traffic.setRate(perSecond)
     await until(() => (timeline.latest()?.replicas ?? 0) > 1, {
@@ -60,19 +58,16 @@ export async function spikeSteps(stage: Stage, { step }: Steps, times: number): 
       what: 'a larger number of workers',
     })
     const decided = since()
-    timeline.mark('decided')
     await until(() => kubelet.pods('worker').length > 1, { timeoutMs: 10_000, what: 'a second process' })
     const started = since()
     await until(() => (timeline.latest()?.ready ?? 0) > 1, { timeoutMs: 30_000, what: 'a second worker' })
     const ready = since()
     const beganAtMs = performance.now()
-    timeline.mark('first added slot')
     spike.scaleS = timeline.now() - spike.atS
     await settled(MAX_REPLICAS)
     const joining = { beganAtMs, endedAtMs: performance.now() }
     await until(() => timeline.now() > spike.atS + SPIKE_S, { timeoutMs: 60_000 })
     traffic.setRate(ORDINARY_PER_SECOND)
-    timeline.mark('spike over')
     const overAtMs = performance.now()
     spike.lengthS = timeline.now() - spike.atS
     await until(() => (timeline.latest()?.depth ?? 1) < 2, { timeoutMs: EMPTY_WITHIN_MS, what: 'an empty queue' })
@@ -90,16 +85,13 @@ export async function spikeSteps(stage: Stage, { step }: Steps, times: number): 
     return `${traffic.results.length} logins, ${refused} of them sent away for a while (${Math.round(predicted)} by the model); decided after ${decided}, started after ${started}, ready after ${ready}; depth ${spike.deepest}; ETAs wrong at p90: before that ${wrong(before)}, after all ${wrong(after)}`
   })
 
-  await step('drained, it scales in without one failed login', async () => {
+  await steps.step('drained, it scales in without one failed login', async () => {
     await settled(1, 180_000)
     const beforeClose = traffic.results.length
     await stage.trafficEnds()
     allAreIn(traffic.results)
     return `${beforeClose} logins by now, no failure`
   })
-  // The picture shows the last worker's end as well.
-  spike.endS = timeline.now() + 3
-  await until(() => timeline.now() > spike.endS)
   return spike
 }
 

@@ -7,10 +7,9 @@ import { startLoop } from '@spillway/infra/rig/open-loop'
 import type { ToldEta } from '@spillway/infra/rig/quantile'
 import { createAccounts } from '@spillway/infra/services/query'
 import { Queue } from 'bullmq'
-import { conditionOf } from '../api.ts'
 import type { Environment } from '../environment.ts'
 import { NAMESPACE } from '../installation.ts'
-import { type DeploymentState, startTimeline } from '../timeline.ts'
+import { type DeploymentState, Timeline } from '../timeline.ts'
 
 /** As in the values of this test. */
 export const MAX_REPLICAS = 8
@@ -38,13 +37,7 @@ export async function openStage(environment: Environment) {
   const [slow = ''] = await accountsOf('slow', 1, 3_000)
   const traffic = startTraffic(url, PASSWORD, accounts)
   const { connection, address } = redis
-  const timeline = startTimeline({
-    api,
-    redis: connection,
-    keys: jobKeys,
-    deployment: WORKERS,
-    results: traffic.results,
-  })
+  const timeline = new Timeline({ api, redis: connection, keys: jobKeys, deployment: WORKERS })
   const queue = queueAt(address, backends.redisPassword)
   const deployment = (): Promise<DeploymentState> => api.call<DeploymentState>('GET', WORKERS)
   return {
@@ -80,7 +73,7 @@ export async function openStage(environment: Environment) {
     },
     /** Resolves when the autoscaler can read the depth of the queue, or of each. */
     async autoscalerSees() {
-      const isActive = async () => (await conditionOf(api, AUTOSCALER, 'ScalingActive')) === 'True'
+      const isActive = async () => (await api.conditionOf(AUTOSCALER, 'ScalingActive')) === 'True'
       await until(isActive, { timeoutMs: 4 * SYNC_MS, what: 'an autoscaler that sees the queue' })
     },
     /** Logs in with all of these at once, and returns the longest time in milliseconds. Fails if any login does. */
@@ -90,8 +83,8 @@ export async function openStage(environment: Environment) {
       noneFailed(results)
       return Math.max(...results.map(({ startedAt, endedAt }) => endedAt - startedAt))
     },
-    /** The processes of the workers: a pod that was restarted shows as another. */
-    workers: () => kubelet.pods('worker').map(({ pod, pid }) => `${pod.metadata.name} ${pid}`),
+    /** The containers of the workers: a pod that was restarted shows as another. */
+    workers: () => kubelet.pods('worker').map(({ containerName }) => containerName),
     async close() {
       await traffic.close()
       timeline.close()

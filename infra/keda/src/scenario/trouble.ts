@@ -1,19 +1,18 @@
 // A paused queue, and a Redis server that is away or answers with errors: workers and gateways stay, and jobs wait.
 import assert from 'node:assert/strict'
 import { until } from '@spillway/infra/processes/until'
-import { conditionOf } from '../api.ts'
 import { installChart, KEDA_USER, NAMESPACE, RELEASE } from '../installation.ts'
-import type { Steps } from './run.ts'
+import type { Steps } from '../steps.ts'
 import { AUTOSCALER, JOBS_PER_WORKER, jobKeys, SCALED_OBJECT, type Stage, SYNC_MS } from './stage.ts'
 
 /** The same jobs wait through all of it. */
-export async function troubleSteps(stage: Stage, { step }: Steps): Promise<void> {
+export async function troubleSteps(stage: Stage, steps: Steps): Promise<void> {
   const { accounts, timeline, queue, settled, stays, loginsSucceed, workers, environment } = stage
   const { api, redis, gatewayUrl } = environment
 
   const paused = accounts.slice(0, 4 * JOBS_PER_WORKER)
   let pausedLogins: Promise<number> | undefined
-  await step('a paused queue scales out by the jobs that wait in it, exactly, and runs none', async () => {
+  await steps.step('a paused queue scales out by the jobs that wait in it, exactly, and runs none', async () => {
     await queue.pause()
     pausedLogins = loginsSucceed(paused, 'respond-async')
     pausedLogins.catch(() => undefined)
@@ -23,7 +22,7 @@ export async function troubleSteps(stage: Stage, { step }: Steps): Promise<void>
     return `${paused.length} jobs, ${paused.length / JOBS_PER_WORKER} workers`
   })
 
-  await step('Redis away: workers and gateways stay', async () => {
+  await steps.step('Redis away: workers and gateways stay', async () => {
     const before = workers()
     await redis.stop()
     await stays(before.length, 4 * SYNC_MS)
@@ -31,18 +30,18 @@ export async function troubleSteps(stage: Stage, { step }: Steps): Promise<void>
     // The gateways stay as well, and answer requests that need no Redis.
     assert.equal((await fetch(`${gatewayUrl}/.well-known/jwks.json`)).status, 200)
     // KEDA cannot build its scaler and does not fall back: the autoscaler gets no metric, and changes nothing.
-    assert.equal(await conditionOf(api, AUTOSCALER, 'ScalingActive'), 'False')
+    assert.equal(await api.conditionOf(AUTOSCALER, 'ScalingActive'), 'False')
     await redis.startAgain()
     await stage.autoscalerSees()
     assert.deepEqual(workers(), before)
     return `${before.length} workers, the same processes, for ${(4 * SYNC_MS) / 1_000} s`
   })
 
-  await step('Redis answers KEDA with errors: it falls back to the workers that there are', async () => {
+  await steps.step('Redis answers KEDA with errors: it falls back to the workers that there are', async () => {
     const before = workers()
     await redis.connection.call('ACL', 'SETUSER', KEDA_USER, '-eval')
     try {
-      await until(async () => (await conditionOf(api, SCALED_OBJECT, 'Fallback')) === 'True', {
+      await until(async () => (await api.conditionOf(SCALED_OBJECT, 'Fallback')) === 'True', {
         timeoutMs: 4 * SYNC_MS,
         what: "KEDA's fallback",
       })
@@ -54,7 +53,7 @@ export async function troubleSteps(stage: Stage, { step }: Steps): Promise<void>
     return `${before.length} workers, the same processes`
   })
 
-  await step('resumed, the jobs that waited through it all are done, and their tickets are good', async () => {
+  await steps.step('resumed, the jobs that waited through it all are done, and their tickets are good', async () => {
     await queue.resume()
     await pausedLogins
     return `${paused.length} logins`
@@ -62,25 +61,25 @@ export async function troubleSteps(stage: Stage, { step }: Steps): Promise<void>
 }
 
 /** Workers that are killed, scaled to zero and uninstalled lose no job. */
-export async function endingSteps(stage: Stage, { step }: Steps): Promise<void> {
+export async function endingSteps(stage: Stage, steps: Steps): Promise<void> {
   const { accounts, slow, timeline, queue, settled, loginsSucceed, replicas, environment } = stage
   const { kubectl, kubelet, backends, redis, gatewayUrl: url } = environment
   const [someone = ''] = accounts
 
-  await step("a killed worker's jobs finish elsewhere", async () => {
+  await steps.step("a killed worker's jobs finish elsewhere", async () => {
     await installChart(kubectl, backends, url, ['autoscaling.minReplicas=2'])
     await settled(2, 180_000)
     const logins = loginsSucceed(Array.from({ length: 6 }, () => slow))
     await until(() => (timeline.latest()?.depth ?? 0) >= 6, { what: 'six jobs' })
     const [victim] = kubelet.pods('worker')
-    assert.ok(victim?.pid)
-    process.kill(victim.pid, 'SIGKILL')
+    assert.ok(victim)
+    await victim.kill()
     const longestMs = await logins
-    await until(() => victim.state.restarts === 1 && victim.state.ready, { timeoutMs: 30_000, what: 'a new container' })
+    await until(() => victim.restarts === 1 && victim.ready, { timeoutMs: 30_000, what: 'a new container' })
     return `6 logins of 3 s, the longest took ${(longestMs / 1_000).toFixed(1)} s`
   })
 
-  await step('scaled to zero, a job of either lane wakes a worker', async () => {
+  await steps.step('scaled to zero, a job of either lane wakes a worker', async () => {
     await installChart(kubectl, backends, url, ['autoscaling.minReplicas=0'])
     const wakingS: string[] = []
     for (const lane of ['deferred', 'waiting'] as const) {
@@ -98,15 +97,15 @@ export async function endingSteps(stage: Stage, { step }: Steps): Promise<void> 
     return `a login took ${wakingS[0]} s with a ticket, ${wakingS[1]} s in the held lane`
   })
 
-  await step('uninstalled, every process ends by itself', async () => {
+  await steps.step('uninstalled, every container ends by itself', async () => {
     const runs = [...kubelet.pods('gateway'), ...kubelet.pods('worker')]
     await kubectl.helm('uninstall', RELEASE, '--namespace', NAMESPACE, '--wait')
-    await until(() => runs.every(({ state }) => state.exitCode !== undefined), {
+    await until(() => runs.every(({ exitCode }) => exitCode !== undefined), {
       timeoutMs: 60_000,
       what: 'the end of all pods',
     })
-    assert.deepEqual(new Set(runs.map(({ state }) => state.exitCode)), new Set([0]))
+    assert.deepEqual(new Set(runs.map(({ exitCode }) => exitCode)), new Set([0]))
     assert.equal(await replicas().catch(() => 'gone'), 'gone')
-    return `${runs.length} processes, exit code 0`
+    return `${runs.length} containers, exit code 0`
   })
 }

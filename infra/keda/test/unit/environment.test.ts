@@ -2,15 +2,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
 import type { KubernetesApi } from '../../src/api.ts'
-import { type EnvVar, expand, type Pod, resolveEnvironment } from '../../src/kubelet/pod.ts'
+import { type EnvVar, expand, type Pod, resolveEnvironment, runArguments } from '../../src/pod.ts'
 
 /** An API that has nothing. */
-const api: KubernetesApi = {
+const api: Pick<KubernetesApi, 'call'> = {
   call: async (method, path) => {
     throw new Error(`${method} ${path}`)
   },
-  watch: () => ({ close() {} }),
-  close() {},
 }
 
 function podWith(env: EnvVar[], cpu = '2'): Pod {
@@ -55,4 +53,28 @@ test('an instruction that is not supported here is refused, not left out', async
   await assert.rejects(resolveEnvironment(api, podWith([unknown]), ''), /NODE: the field spec.nodeName/)
   const secret = { name: 'KEY', valueFrom: { secretKeyRef: { name: 'keys', key: 'seal' } } }
   await assert.rejects(resolveEnvironment(api, podWith([secret]), ''), /secrets\/keys/)
+})
+
+test('a container has the limits, the user and the rights of its pod', () => {
+  const { metadata, spec } = podWith([])
+  const [container] = spec.containers
+  const limited = {
+    ...container,
+    resources: { limits: { cpu: '1500m', memory: '256Mi' } },
+    securityContext: {
+      readOnlyRootFilesystem: true,
+      allowPrivilegeEscalation: false,
+      capabilities: { drop: ['ALL'] },
+    },
+  }
+  const securityContext = { runAsUser: 1_000, runAsGroup: 1_000 }
+  assert.deepEqual(runArguments({ metadata, spec: { ...spec, securityContext, containers: [limited] } }), [
+    '--network=host',
+    '--user=1000:1000',
+    '--read-only',
+    '--security-opt=no-new-privileges',
+    '--cap-drop=ALL',
+    '--cpus=1.5',
+    '--memory=256m',
+  ])
 })

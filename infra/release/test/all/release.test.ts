@@ -3,9 +3,8 @@ import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { openKeeper } from '@spillway/infra/processes/keeper'
 import { repositoryDir } from '@spillway/infra/processes/repository'
 import { run } from '@spillway/infra/processes/run'
 import { scratchDir } from '@spillway/infra/rig'
@@ -14,34 +13,20 @@ import { afterAll, test } from 'vitest'
 import { application, env, install, skip } from '../../../../worker/client/test/installed.ts'
 import { chartDir } from '../../../helm/src/chart.ts'
 import { isBuilt, programSetDir } from '../../../helm/src/programs.ts'
-import { readSource } from '../../src/part.ts'
-import { makeRelease, type PartName } from '../../src/release.ts'
 
 /** The images take minutes, and the first build of the engine one. */
-const parts: PartName[] = [
-  'changelog',
-  'chart',
-  ...(hasEngine() ? ['engine' as const] : []),
-  'client',
-  'storm',
-  'sboms',
-  'licences',
-]
+const parts = ['changelog', 'chart', ...(hasEngine() ? ['engine'] : []), 'client', 'storm', 'sboms', 'licences']
 
 const dir = await scratchDir({ onTestFinished: afterAll })
-const source = await readSource()
+const script = join(repositoryDir, 'infra/release/release.sh')
+const { version }: { version: string } = JSON.parse(await readFile(join(repositoryDir, 'package.json'), 'utf8'))
 const first = await made('first')
 
 /** The folder of one more release. */
 async function made(name: string): Promise<string> {
-  const keeper = openKeeper()
-  try {
-    const outdir = join(dir, name)
-    await makeRelease({ ...source, outdir, keeper, say: () => {} }, parts)
-    return outdir
-  } finally {
-    await keeper.close()
-  }
+  const outdir = join(dir, name)
+  await run('bash', [script, outdir, ...parts])
+  return outdir
 }
 
 test('the same commit gives the same files, byte for byte', async () => {
@@ -92,6 +77,62 @@ test('SBOMs name what is installed and what is compiled in, with licences', asyn
   assert.match(await readFile(join(first, 'LICENCES.md'), 'utf8'), /^## MIT$/m)
 })
 
+const licences = join(repositoryDir, 'infra/release/licences.sh')
+
+/** The page of a release that has packages under these licences. */
+async function licenceList(...components: object[]): Promise<string> {
+  const folder = await mkdtemp(join(dir, 'licences-'))
+  await writeFile(join(folder, 'all.cdx.json'), JSON.stringify({ components }))
+  return await run('bash', [licences, folder])
+}
+
+const expressions: [string, boolean][] = [
+  ['MIT', true],
+  ['GPL-3.0-only', false],
+  ['MIT OR GPL-3.0-only', true],
+  ['GPL-3.0-only OR MIT', true],
+  ['MIT AND GPL-3.0-only', false],
+  ['GPL-3.0-only AND MIT', false],
+  ['MIT AND ISC', true],
+  ['(MIT OR ISC) AND GPL-3.0-only', false],
+  ['(GPL-2.0-only OR ISC) AND MIT', true],
+  ['MIT/Apache-2.0', true],
+  ['MIT WITH LLVM-exception', false],
+  ['', false],
+  ['MIT ISC', false],
+  ['no licence', false],
+]
+
+for (const [expression, met] of expressions) {
+  test(`a release ${met ? 'may' : 'must not'} contain a package under "${expression}"`, async () => {
+    const listed = licenceList({ name: 'b', version: '1.0.0', licenses: [{ expression }] })
+    if (met) assert.match(await listed, /^- b 1\.0\.0$/m)
+    else await assert.rejects(listed, /b 1\.0\.0/)
+  })
+}
+
+test('the list has each package once under its licence, and no package of ours', async () => {
+  const mit = [{ license: { id: 'MIT' } }]
+  const list = await licenceList(
+    { name: 'b', version: '1.0.0', licenses: mit },
+    { name: 'a', version: '1.0.0', licenses: mit },
+    { name: 'a', version: '1.0.0', licenses: mit },
+    { name: 'c', version: '1.0.0', licenses: [{ expression: 'ISC OR GPL-3.0-only' }] },
+    { group: '@spillway', name: 'client', version: '1.0.0', licenses: mit },
+  )
+  assert.match(list, /## MIT\n\n- a 1\.0\.0\n- b 1\.0\.0\n/)
+  assert.match(list, /## ISC OR GPL-3\.0-only\n\n- c 1\.0\.0\n/)
+  assert.doesNotMatch(list, /spillway\/client/)
+})
+
+test('several licences all count, and a sentence or no licence is refused', async () => {
+  const refused = (licenses?: object[]) =>
+    assert.rejects(licenceList({ name: 'b', version: '1.0.0', licenses }), /b 1\.0\.0/)
+  await refused([{ license: { name: 'SEE LICENSE IN LICENSE' } }])
+  await refused([{ license: { id: 'MIT' } }, { license: { id: 'SSPL-1.0' } }])
+  await refused()
+})
+
 test('a folder of something else is not emptied', async () => {
   const other = join(dir, 'other')
   await mkdir(other)
@@ -100,7 +141,7 @@ test('a folder of something else is not emptied', async () => {
   assert.deepEqual(await readdir(other), ['thesis.txt'])
 })
 
-const chartFile = join(first, `spillway-${source.version}.tgz`)
+const chartFile = join(first, `spillway-${version}.tgz`)
 
 test('the packed chart has all that it is installed with, and nothing else', () => {
   const entries = execFileSync('tar', ['--list', '--file', chartFile], { encoding: 'utf8' }).trim().split('\n')
@@ -117,7 +158,7 @@ test('the packed chart has all that it is installed with, and nothing else', () 
 })
 
 test.skipIf(
-  (await isBuilt('checks')) ? false : 'Helm has not been built here: run pnpm --filter @spillway/infra check:helm',
+  (await isBuilt('checks')) ? false : 'Helm has not been built here: run pnpm --filter @spillway/infra check',
 )('Helm renders the packed chart as it renders the folder', async () => {
   const helm = join(await programSetDir('checks'), 'helm')
   const rendered = (chart: string) => run(helm, ['template', 'release', chart, '--namespace', 'login'])

@@ -5,7 +5,6 @@ import { join } from 'node:path'
 import { repositoryDir } from '@spillway/infra/processes/repository'
 import { test } from 'vitest'
 import { parse } from 'yaml'
-import { changelogFile, describedVersions } from '../../src/part.ts'
 
 const read = (path: string) => readFile(join(repositoryDir, path), 'utf8')
 const {
@@ -33,8 +32,9 @@ test('every package, the chart, the engine and the images in the READMEs have th
 })
 
 test('the changelog is in its form, from the latest version to the first, and describes this one', async () => {
-  const text = await readFile(changelogFile, 'utf8')
-  const described = describedVersions(text)
+  const text = await read('.github/CHANGELOG.md')
+  const releases = text.matchAll(/^## \[(\d+\.\d+\.\d+)\] - (\d{4}-\d\d-\d\d)$/gm)
+  const described = [...releases].map(([, version = '', day = '']) => ({ version, day }))
   assert.ok(described.some((one) => one.version === version))
   assert.deepEqual(
     described,

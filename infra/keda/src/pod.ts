@@ -1,5 +1,5 @@
 // The fields of a pod that the kubelet of this test reads, and the status that it reports.
-import type { KubernetesApi } from '../api.ts'
+import type { KubernetesApi } from './api.ts'
 
 export interface EnvVar {
   name: string
@@ -25,6 +25,11 @@ export interface Container {
   env?: EnvVar[]
   ports?: { name?: string; containerPort: number }[]
   resources?: { limits?: Record<string, string> }
+  securityContext?: {
+    readOnlyRootFilesystem?: boolean
+    allowPrivilegeEscalation?: boolean
+    capabilities?: { drop?: string[] }
+  }
   startupProbe?: Probe
   readinessProbe?: Probe
   livenessProbe?: Probe
@@ -42,29 +47,50 @@ export interface Pod {
   spec: {
     restartPolicy: 'Always' | 'OnFailure' | 'Never'
     terminationGracePeriodSeconds: number
+    securityContext?: { runAsUser?: number; runAsGroup?: number }
     containers: [Container]
   }
 }
 
+/** The arguments of `docker run` that follow from a pod's specification. */
+export function runArguments({ spec }: Pod): string[] {
+  const [{ securityContext: own = {}, resources = {} }] = spec.containers
+  const { runAsUser, runAsGroup = 0 } = spec.securityContext ?? {}
+  const { cpu, memory } = resources.limits ?? {}
+  return [
+    '--network=host',
+    ...(runAsUser === undefined ? [] : [`--user=${runAsUser}:${runAsGroup}`]),
+    ...(own.readOnlyRootFilesystem ? ['--read-only'] : []),
+    ...(own.allowPrivilegeEscalation === false ? ['--security-opt=no-new-privileges'] : []),
+    ...(own.capabilities?.drop ?? []).map((name) => `--cap-drop=${name}`),
+    ...(cpu === undefined ? [] : [`--cpus=${cores(cpu)}`]),
+    // Kubernetes writes 256Mi, Docker 256m.
+    ...(memory === undefined
+      ? []
+      : [`--memory=${memory.replace(/([KMG])i$/, (_, unit: string) => unit.toLowerCase())}`]),
+  ]
+}
+
 export interface PodState {
-  phase: 'Running' | 'Succeeded' | 'Failed'
-  podIp: string
+  pod: Pod
+  ip: string
   ready: boolean
   restarts: number
-  exitCode?: number
+  /** Of a container that has ended for good. */
+  exitCode: number | undefined
   startedAt: string
 }
 
 /** The body that reports a pod's state to the API server. */
-export function statusOf({ name, image }: Container, state: PodState): unknown {
-  const { phase, podIp, ready, restarts, exitCode, startedAt } = state
+export function statusOf({ pod, ip, ready, restarts, exitCode, startedAt }: PodState): unknown {
+  const [{ name, image }] = pod.spec.containers
   const at = new Date().toISOString()
-  const started = exitCode === undefined
+  const runs = exitCode === undefined
   const conditions = { PodScheduled: true, Initialized: true, ContainersReady: ready, Ready: ready }
   return {
-    phase,
-    podIP: podIp,
-    podIPs: [{ ip: podIp }],
+    phase: runs ? 'Running' : exitCode === 0 ? 'Succeeded' : 'Failed',
+    podIP: ip,
+    podIPs: [{ ip }],
     startTime: startedAt,
     conditions: Object.entries(conditions).map(([type, met]) => ({
       type,
@@ -73,8 +99,8 @@ export function statusOf({ name, image }: Container, state: PodState): unknown {
     })),
     containerStatuses: [
       {
-        ...{ name, image, imageID: '', ready, started, restartCount: restarts },
-        state: started ? { running: { startedAt } } : { terminated: { exitCode, startedAt, finishedAt: at } },
+        ...{ name, image, imageID: '', ready, started: runs, restartCount: restarts },
+        state: runs ? { running: { startedAt } } : { terminated: { exitCode, startedAt, finishedAt: at } },
       },
     ],
   }
@@ -82,7 +108,7 @@ export function statusOf({ name, image }: Container, state: PodState): unknown {
 
 /** Resolves a container's variables, in order: later ones may name earlier ones as $(NAME). */
 export async function resolveEnvironment(
-  api: KubernetesApi,
+  api: Pick<KubernetesApi, 'call'>,
   { metadata, spec }: Pod,
   podIp: string,
 ): Promise<Record<string, string>> {

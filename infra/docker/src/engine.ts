@@ -1,0 +1,72 @@
+// A Docker engine and the images: the engine that answers, else one for this run, which only root can start.
+import { mkdirSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { UserError } from '@spillway/infra/processes/command-line'
+import type { Keeper } from '@spillway/infra/processes/keeper'
+import { defaultStateDir, repositoryDir } from '@spillway/infra/processes/repository'
+import { onPath, run } from '@spillway/infra/processes/run'
+import { startService } from '@spillway/infra/services/service'
+
+export const dockerfile = fileURLToPath(new URL('../Dockerfile', import.meta.url))
+const standIn = fileURLToPath(new URL('../stand-in.sh', import.meta.url))
+
+/** Both images by target, with the tags of compose.yaml. */
+export const images = { gateway: 'spillway/gateway:local', worker: 'spillway/worker:local' } as const
+
+/** How containers run as pods do: no capability, nothing writable, addresses of this machine. The user is the image's. */
+export const CONFINED = ['--read-only', '--cap-drop=ALL', '--security-opt=no-new-privileges', '--network=host']
+
+/** Runs a command of Docker, and resolves with its output. Rejects with a ToolFailure. */
+export const docker = (...args: string[]): Promise<string> => run('docker', args, { env: process.env })
+
+/** Finds or starts an engine. Every `docker` of this process talks to it from then on. Rejects with a UserError. */
+export async function openDocker(keeper: Keeper): Promise<void> {
+  const answers = () => docker('info').then(Boolean, () => false)
+  if (await answers()) return
+  if (onPath(['docker']) === undefined || onPath(['dockerd']) === undefined || process.getuid?.() !== 0)
+    throw new UserError('No Docker engine answers: start one, or install docker.io and run this as root.')
+  const dir = join(defaultStateDir, 'docker')
+  mkdirSync(dir, { recursive: true })
+  const host = `unix://${join(dir, 'docker.sock')}`
+  process.env.DOCKER_HOST = host
+  const args = ['--data-root', join(dir, 'data'), '--exec-root', join(dir, 'exec'), '--pidfile', join(dir, 'pid')]
+  await startService({
+    keeper,
+    name: 'dockerd',
+    process: { command: 'dockerd', args: [...args, '--host', host] },
+    logFile: join(dir, 'log'),
+    url: host,
+    ping: answers,
+  })
+}
+
+/** Builds both images by the Dockerfile. Where no hub is reachable, it first builds stand-ins of the base images. */
+export async function buildImages(say: (sentence: string) => void): Promise<void> {
+  const bases = await baseImages()
+  const exist = await Promise.all(bases.map(isHere))
+  if (exist.includes(false)) {
+    say(`No hub has ${bases.join(' and ')}: building stand-ins, which takes some minutes.`)
+    await run('bash', [standIn, ...bases], { env: process.env })
+  }
+  for (const [target, tag] of Object.entries(images)) {
+    say(`docker build --target ${target}`)
+    // The tracked files alone: Docker's older builder does not read Dockerfile.dockerignore.
+    const context = 'git ls-files -z | tar --create --null --ignore-failed-read --files-from=-'
+    const build = `docker build --network=host --file=infra/docker/Dockerfile --target=${target} --tag=${tag} -`
+    await run('bash', ['-c', `set -o pipefail; ${context} | ${build}`], { cwd: repositoryDir, env: process.env })
+  }
+}
+
+/** The images that the Dockerfile builds from: Node's, then Rust's. */
+export async function baseImages(): Promise<string[]> {
+  const lines = (await readFile(dockerfile, 'utf8')).matchAll(/^FROM (\S+:\S+)/gm)
+  return [...new Set([...lines].map(([, name = '']) => name))]
+}
+
+/** Whether the engine has an image, or can pull it. */
+async function isHere(image: string): Promise<boolean> {
+  const inspected = docker('image', 'inspect', image)
+  return await inspected.catch(() => docker('pull', '--quiet', image)).then(Boolean, () => false)
+}
