@@ -20,8 +20,10 @@ interface AptRequest {
   programsDir?: string | undefined
   /** The name of its folder there. */
   name: string
-  /** The first of these packages that exists is unpacked. */
+  /** The first of these packages that exists is unpacked, of several words with all of them. */
   packages: string[]
+  /** What dpkg has installed [of this system]. */
+  statusFile?: string | undefined
   /** The program, under the first of these names that the package has. */
   commands: string[]
   /** Called before anything is fetched. */
@@ -34,7 +36,10 @@ export async function aptProgram(request: AptRequest): Promise<AptProgram | unde
   const home = homeOf(request.name, request.programsDir)
   if (!existsSync(home)) request.announce()
   await makeOnce(home, (partial) => fetchPackage(request, partial))
-  return await unpacked(request, home)
+  const program = await unpacked(request, home)
+  if (program === undefined)
+    throw new Error(`${home} holds no ${request.commands.join(' or ')}: delete it and try again`)
+  return program
 }
 
 /** Whether it has been fetched before. */
@@ -46,9 +51,9 @@ function homeOf(name: string, dir = programsDir): string {
   return join(dir, `${name}-apt-${process.arch}`)
 }
 
-async function unpacked({ keeper, commands }: AptRequest, home: string): Promise<AptProgram> {
+async function unpacked({ keeper, commands }: AptRequest, home: string): Promise<AptProgram | undefined> {
   const command = onPath(commands, [join(home, 'usr/bin')])
-  if (command === undefined) throw new Error(`${home} holds no ${commands.join(' or ')}: delete it and try again`)
+  if (command === undefined) return undefined
   const libDir = join(home, 'usr/lib')
   const multiarch = existsSync(libDir) ? (await readdir(libDir)).map((entry) => join(libDir, entry)) : []
   const env = { LD_LIBRARY_PATH: [libDir, ...multiarch].join(':') }
@@ -67,18 +72,27 @@ async function fetchPackage(request: AptRequest, root: string): Promise<void> {
     for (const file of (await readdir(archives)).filter((name) => name.endsWith('.deb'))) {
       await request.keeper.run({ command: 'dpkg-deb', args: ['-x', join(archives, file), root] })
     }
-    await unpacked(request, root)
+    if ((await unpacked(request, root)) === undefined) {
+      const [command] = request.commands
+      throw new Error(
+        `the packages that apt-get has contain no ${request.commands.join(' or ')}: ` +
+          `if ${command} is installed, add its folder to the PATH ("dpkg --search ${command}" names it)`,
+      )
+    }
   } finally {
     await rm(own, { recursive: true, force: true })
   }
 }
 
 /** Downloads a package and its libraries that this system lacks. */
-async function download({ keeper, packages }: AptRequest, own: string): Promise<void> {
+async function download(
+  { keeper, packages, statusFile = '/var/lib/dpkg/status' }: AptRequest,
+  own: string,
+): Promise<void> {
   const settings = [
     `Dir::State=${join(own, 'state')}`,
     // Installed packages are read from the system, without locking, because nothing is installed.
-    'Dir::State::status=/var/lib/dpkg/status',
+    `Dir::State::status=${statusFile}`,
     'Debug::NoLocking=1',
     `Dir::Cache=${join(own, 'cache')}`,
     // As root, apt would download as a user that may not write here.
@@ -96,8 +110,10 @@ async function download({ keeper, packages }: AptRequest, own: string): Promise<
       )
   // Of several sources one may be unreachable: it matters only if the package is not found.
   let failure = await apt('update')
-  for (const name of packages) {
-    const missing = await apt('--download-only', '--no-install-recommends', 'install', name)
+  for (const names of packages) {
+    // An installed package is downloaded too: its program may be missing, or not on the PATH.
+    const options = ['--download-only', '--no-install-recommends', '--reinstall']
+    const missing = await apt(...options, 'install', ...names.split(' '))
     if (missing === undefined) return
     failure ??= missing
   }

@@ -22,6 +22,8 @@ type RedisProgram = (port: number) => {
 export type RedisSearch = Pick<ServiceOptions, 'keeper' | 'dir' | 'durable' | 'say'> & {
   /** The folder of fetched programs [the ignored one]. */
   programsDir?: string | undefined
+  /** What dpkg has installed [of this system]. */
+  statusFile?: string | undefined
 }
 
 /** A Redis server that is a program of this system, run on a data folder with these variables added to its environment. */
@@ -73,11 +75,19 @@ async function pathRedis({ dir }: RedisSearch): Promise<RedisProgram | undefined
 }
 
 /** An unpacked Redis or Valkey, fetched at the first call. Undefined on systems without apt. */
-export async function aptRedis({ keeper, dir, programsDir, say }: RedisSearch): Promise<RedisProgram | undefined> {
+export async function aptRedis({
+  keeper,
+  dir,
+  programsDir,
+  statusFile,
+  say,
+}: RedisSearch): Promise<RedisProgram | undefined> {
   const announce = (): void =>
     say('No Redis on the PATH: fetching one with apt-get (into the ignored folder; nothing is installed).')
-  const names = { name: 'redis', packages: serverNames, commands: serverNames }
-  const program = await aptProgram({ keeper, programsDir, ...names, announce })
+  // Debian's redis-server is a link to a program of redis-tools.
+  const packages = ['redis-server redis-tools', 'valkey-server valkey-tools']
+  const names = { name: 'redis', packages, commands: serverNames }
+  const program = await aptProgram({ keeper, programsDir, statusFile, ...names, announce })
   return program && localProgram(program.command, dir, program.env)
 }
 

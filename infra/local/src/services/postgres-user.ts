@@ -2,13 +2,16 @@
 // reach (in a home directory of mode 700) are kept outside the checkout.
 import { execFileSync, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { chmod, chown, cp, mkdir, rm } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { chmod, chown, cp, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { UserError } from '../processes/command-line.ts'
 import { makeOnce } from './apt-packages.ts'
 
 /** The folder for data and programs when `nobody` cannot enter the checkout. */
-const sharedDir = '/var/lib/spillway'
+const OUTSIDE = '/var/lib/spillway'
+const OWNER = '.owner.json'
+const PROGRAMS = 'postgresql-'
 
 export interface PostgresUser {
   /** Only for root: the user to run PostgreSQL as. */
@@ -34,43 +37,90 @@ export function postgresUser(): PostgresUser {
   }
 }
 
-/** Creates the data folder and returns its path: the wanted one, or one outside the checkout if PostgreSQL's user cannot reach that. */
-export async function makeHome(wanted: string, user: PostgresUser, say: (sentence: string) => void): Promise<string> {
-  await mkdir(wanted, { recursive: true, mode: 0o700 })
-  if (user.uid === undefined || user.gid === undefined) return wanted
-  await chown(wanted, user.uid, user.gid)
-  if (mayUse(wanted, user)) return wanted
-  const elsewhere = homeElsewhere(wanted)
-  say(`As root, PostgreSQL runs as nobody, who may not enter ${wanted}: its data is in ${elsewhere}.`)
-  await makeSharedDir()
-  await mkdir(elsewhere, { recursive: true, mode: 0o700 })
-  await chown(elsewhere, user.uid, user.gid)
-  return elsewhere
+export interface PostgresPlaces {
+  /** The folder of its data. */
+  home: string
+  /** The folder of its programs. */
+  binDir: string
 }
 
-/** Deletes a folder that makeHome created. */
-export async function removeHome(wanted: string): Promise<void> {
-  for (const dir of [wanted, homeElsewhere(wanted)]) await rm(dir, { recursive: true, force: true })
+/**
+ * Creates the data folder. Returns the wanted places, or for root those outside the checkout that its user can reach. The programs outside
+ * are one copy for all checkouts. What belongs to no checkout any more is deleted.
+ */
+export async function makePlaces(
+  wanted: PostgresPlaces,
+  user: PostgresUser,
+  say: (sentence: string) => void,
+  outside = OUTSIDE,
+): Promise<PostgresPlaces> {
+  await mkdir(wanted.home, { recursive: true, mode: 0o700 })
+  const { uid, gid } = user
+  if (uid === undefined || gid === undefined) return wanted
+  await chown(wanted.home, uid, gid)
+  const mayUseHome = mayUse(wanted.home, user)
+  const native = dirname(wanted.binDir)
+  const programs = mayUse(wanted.binDir, user) ? undefined : await programsName(native)
+  const places = {
+    home: mayUseHome ? wanted.home : dataOutside(wanted.home, outside),
+    binDir: programs === undefined ? wanted.binDir : join(outside, programs, basename(wanted.binDir)),
+  }
+  if (mayUseHome && programs === undefined) return places
+  await mkdir(outside, { recursive: true })
+  // Another user must be able to enter it, whatever the umask.
+  await chmod(outside, 0o755)
+  // Before the copy: another start deletes programs without an owner.
+  const owner = ownerFile(wanted.home, outside)
+  await writeFile(`${owner}.new`, JSON.stringify({ home: wanted.home, programs }))
+  await rename(`${owner}.new`, owner)
+  await removeUnowned(outside)
+  if (!mayUseHome) {
+    await mkdir(places.home, { recursive: true, mode: 0o700 })
+    await chown(places.home, uid, gid)
+  }
+  if (programs !== undefined) {
+    const copy = join(outside, programs)
+    await makeOnce(copy, (partial) => cp(native, partial, { recursive: true, verbatimSymlinks: true }))
+  }
+  say(
+    `As root, PostgreSQL runs as nobody, who may not enter this checkout: its ${mayUseHome ? '' : 'data and '}programs are in ${outside}. ` +
+      'The next start as root in any checkout deletes there what belongs to no checkout.',
+  )
+  return places
 }
 
-/** The folder of programs that the user can reach: the installed one, or for root a copy outside the checkout. */
-export async function reachablePrograms(binDir: string, user: PostgresUser): Promise<string> {
-  if (user.uid === undefined || mayUse(binDir, user)) return binDir
-  const native = dirname(binDir)
-  const copy = join(sharedDir, `postgresql-${createHash('sha256').update(native).digest('hex').slice(0, 12)}`)
-  await makeSharedDir()
-  await makeOnce(copy, (partial) => cp(native, partial, { recursive: true, verbatimSymlinks: true }))
-  return join(copy, basename(binDir))
+/** Deletes a data folder that makePlaces created. */
+export async function removeHome(wanted: string, outside = OUTSIDE): Promise<void> {
+  for (const path of [wanted, dataOutside(wanted, outside), ownerFile(wanted, outside)])
+    await rm(path, { recursive: true, force: true })
 }
 
-/** The mode is set explicitly, because another user must be able to enter, whatever the umask. */
-async function makeSharedDir(): Promise<void> {
-  await mkdir(sharedDir, { recursive: true })
-  await chmod(sharedDir, 0o755)
+/** Deletes data whose checkout is gone, and programs that no checkout uses. */
+export async function removeUnowned(outside: string): Promise<void> {
+  const used = new Set<string>()
+  const entries = await readdir(outside)
+  for (const entry of entries.filter((name) => name.endsWith(OWNER))) {
+    const { home, programs } = JSON.parse(await readFile(join(outside, entry), 'utf8'))
+    if (existsSync(home)) used.add(programs)
+    else await removeHome(home, outside)
+  }
+  const isUnused = (name: string) => name.startsWith(PROGRAMS) && !name.includes('.partial-') && !used.has(name)
+  for (const name of entries.filter(isUnused)) await rm(join(outside, name), { recursive: true, force: true })
 }
 
-function homeElsewhere(wanted: string): string {
-  return join(sharedDir, `data-${createHash('sha256').update(wanted).digest('hex').slice(0, 12)}`)
+/** One name for each version of the package. */
+async function programsName(native: string): Promise<string> {
+  const { version }: { version: string } = JSON.parse(await readFile(join(native, '../package.json'), 'utf8'))
+  return `${PROGRAMS}${version}`
+}
+
+function dataOutside(wanted: string, outside: string): string {
+  return join(outside, `data-${createHash('sha256').update(wanted).digest('hex').slice(0, 12)}`)
+}
+
+/** The file that names the data folder of the checkout, and the programs that it uses. */
+function ownerFile(wanted: string, outside: string): string {
+  return `${dataOutside(wanted, outside)}${OWNER}`
 }
 
 /** Whether a user may enter a folder and all of its parents. */

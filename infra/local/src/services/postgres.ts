@@ -5,19 +5,19 @@ import { chown, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { UserError } from '../processes/command-line.ts'
 import { onFreePort } from '../processes/port.ts'
-import { makeHome, type PostgresUser, postgresUser, reachablePrograms } from './postgres-user.ts'
+import { makePlaces, type PostgresUser, postgresUser } from './postgres-user.ts'
 import { query, withDatabase } from './query.ts'
 import { endOrphan, type Service, type ServiceOptions, startService } from './service.ts'
 
 /**
- * Starts PostgreSQL on the loopback interface, for root with its data in another folder: see makeHome. The first start creates its data;
+ * Starts PostgreSQL on the loopback interface, for root with its data in another folder: see makePlaces. The first start creates its data;
  * the first migration creates the database of its URL.
  */
 export async function startPostgres(options: ServiceOptions): Promise<Service> {
   const { keeper, password, logFile, durable } = options
   const user = postgresUser()
-  const binDir = await reachablePrograms(await installedPrograms(), user)
-  const home = await makeHome(options.dir, user, options.say)
+  const wanted = { home: options.dir, binDir: await installedPrograms() }
+  const { home, binDir } = await makePlaces(wanted, user, options.say)
   const dataDir = join(home, 'data')
   if (!existsSync(dataDir)) await createData({ ...options, binDir, home, dataDir, user })
   await endOrphan(join(dataDir, 'postmaster.pid'), /postgres/, 'SIGINT')

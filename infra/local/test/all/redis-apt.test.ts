@@ -1,6 +1,6 @@
 // A Redis server from the packages of Debian or Ubuntu.
 import assert from 'node:assert/strict'
-import { readdir } from 'node:fs/promises'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'vitest'
 import { openKeeper } from '../../src/processes/keeper.ts'
@@ -26,4 +26,24 @@ test.skipIf(noApt)('two runs that fetch Redis at once both get one that works', 
   assert.equal((await readdir(fetched)).length, 1, 'no half of one is left')
   await aptRedis(search)
   assert.equal(said.length, 2, 'what was fetched is used again')
+})
+
+test.skipIf(noApt)('a package that is installed without its program on the PATH is fetched all the same', async (t) => {
+  const dir = await scratchDir(t)
+  const keeper = openKeeper()
+  t.onTestFinished(() => keeper.close())
+  // For dpkg they are installed, with all that they need.
+  const names = ['redis-server', 'redis-tools', 'lsb-base', 'libjemalloc2', 'liblzf1']
+  const shown = names.map((name) => keeper.run({ command: 'apt-cache', args: ['show', '--no-all-versions', name] }))
+  const entries = (await Promise.all(shown)).map((entry) =>
+    entry
+      .trim()
+      .replace('\n', '\nStatus: install ok installed\n')
+      .replaceAll(/^(Filename|Size|SHA256|MD5sum|Description-md5): .*\n/gm, ''),
+  )
+  const statusFile = join(dir, 'status')
+  await writeFile(statusFile, `${await readFile('/var/lib/dpkg/status', 'utf8')}\n${entries.join('\n\n')}\n`)
+  const search = { keeper, dir, programsDir: join(dir, 'programs'), statusFile, durable: false, say: () => undefined }
+  // The program is there, and lacks only the libraries that this machine was said to have.
+  await assert.rejects(aptRedis(search), /redis-server.* error while loading shared libraries: lib(jemalloc|lzf)/)
 })
