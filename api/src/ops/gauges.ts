@@ -29,7 +29,7 @@ export function exposeGatewayState(registry: Registry, state: GatewayState): voi
     ],
     [
       'spillway_predicted_wait_seconds',
-      'Time until all jobs that wait now, and one more, would be answered; +Inf when no worker is alive',
+      'Time until all jobs that wait now, and one more, would be answered; +Inf when no worker is alive, or the queue is paused',
       // The wait of held jobs would never show an overload: admission keeps it at about a second.
       () => passwords.predictedWaitMs('deferred') / 1_000,
     ],

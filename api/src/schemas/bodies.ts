@@ -93,7 +93,12 @@ export const TicketBody = {
     eta: {
       type: 'number',
       minimum: 0,
-      description: 'Seconds until the answer is expected, by the workers of the moment; absent without workers',
+      description:
+        'Seconds until the answer is expected, by the workers of the moment; absent without workers, and while logins are paused',
+    },
+    paused: {
+      type: 'boolean',
+      description: 'Whether operators have paused the line: nobody gets in until they resume it',
     },
   },
   required: ['ticket', 'retryAfter', 'number', 'line'],
@@ -116,7 +121,12 @@ export const LineBody = {
     rate: {
       type: 'object',
       additionalProperties: { type: 'number', minimum: 0 },
-      description: 'Numbers a second, by line; 0 while there are no workers',
+      description: 'Numbers a second, by line; 0 while there are no workers, or the line is paused',
+    },
+    paused: {
+      type: 'array',
+      items: { type: 'string' },
+      description: 'The lines that operators have paused; absent while no line is',
     },
     until: { type: 'string', format: 'date-time', description: 'When to ask again at the earliest' },
   },

@@ -225,6 +225,7 @@ export function createHold(deps: {
         line: lineNameOf(job.server ?? passwords.redis[0]?.id ?? ''),
       }
       if (position !== undefined) body.position = position
+      if (passwords.line(job).paused) body.paused = true
       if (Number.isFinite(predictedMs)) body.eta = Math.round(predictedMs / 100) / 10
       return { status: 202, headers: {}, body }
     },

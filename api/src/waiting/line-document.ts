@@ -40,10 +40,13 @@ export function createLineDocument(
       serving: Object.fromEntries(lines.map(({ name, serving }) => [name, serving])),
       rate: Object.fromEntries(lines.map(({ name, perSecond }) => [name, Math.round(perSecond * 10) / 10])),
     }
+    const paused = lines.flatMap((line) => (line.paused ? [line.name] : []))
     const until = new Date(Date.now() + GOOD_FOR_S * 1_000).toISOString()
-    const body: FromSchema<typeof LineBody> = { ...progress, until }
+    const body: FromSchema<typeof LineBody> = { ...progress, ...(paused.length > 0 ? { paused } : {}), until }
     // Weak: of two answers that differ only in how long they are good.
-    const etag = `W/"${lines.map(({ serving, perSecond }) => `${serving}-${Math.round(perSecond * 10)}`).join('.')}"`
+    const stateOf = ({ serving, perSecond, paused }: (typeof lines)[number]) =>
+      `${serving}-${paused ? 'paused' : Math.round(perSecond * 10)}`
+    const etag = `W/"${lines.map(stateOf).join('.')}"`
     return { text: JSON.stringify(body), etag, atMs }
   }
 

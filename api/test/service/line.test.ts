@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { presentKey } from '@spillway/client/protocol/reply'
 import { absentKey, queueKey } from '@spillway/client/queue/keys'
 import { type Member, until } from '@spillway/infra/rig'
+import { Queue } from 'bullmq'
 import { afterAll, test } from 'vitest'
 import { assertProblem, call, expect, login, newAccount, newCredentials, redeem, respondAsync } from '../client.ts'
 import { watchQueue } from '../queue.ts'
@@ -103,4 +104,30 @@ test('a ticket whose job Redis has lost says so at once', async () => {
     return asked
   })
   assertProblem(await redeem(url, ticket), 410, 'ticket_lost')
+})
+
+test('a paused queue is told to everybody who waits, and no time is promised', async () => {
+  worker ??= await system.worker()
+  const credentials = await newAccount(url)
+  const bull = new Queue('passwords', { connection: redis, prefix })
+  await bull.pause()
+  const paused = await until(async () => {
+    const told = await lineOf()
+    return told.paused === undefined ? undefined : told
+  })
+  // Nobody is held in vain: the ticket comes at once, whatever wait the client would prefer.
+  const ticket = expect(202, await call(url, 'POST', '/v1/login', { body: credentials }))
+  assert.deepEqual([ticket.paused, ticket.eta], [true, undefined])
+  assert.deepEqual([paused.paused, paused.rate], [[ticket.line], { [ticket.line]: 0 }])
+  const again = expect(202, await redeem(url, ticket.ticket, respondAsync))
+  assert.deepEqual([again.paused, again.eta], [true, undefined])
+
+  await bull.resume()
+  await until(async () => (await lineOf()).paused === undefined)
+  const answer = await until(async () => {
+    const redeemed = await redeem(url, again.ticket)
+    return redeemed.status === 202 ? undefined : redeemed
+  })
+  expect(200, answer)
+  await bull.close()
 })

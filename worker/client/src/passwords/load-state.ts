@@ -16,7 +16,7 @@ export const OVERTAKING_MS = 1_000
 /** Waiting jobs that each job of a known device adds to those ahead of the next one: itself, and one other (see lanes.ts). */
 const AHEAD_BY_EACH = 2
 
-export type Depth = Pick<Load, 'waiting' | 'deferred' | 'active' | 'absent' | 'aheadOfKnown'>
+export type Depth = Pick<Load, 'paused' | 'waiting' | 'deferred' | 'active' | 'absent' | 'aheadOfKnown'>
 /** As workers tell it: `linePerSecond` is 0 without workers, as the others are. */
 const NO_CAPACITY: TotalCapacity = {
   workers: 0,
@@ -31,7 +31,7 @@ export interface LoadState {
   current(): Load
   /** Counts a job that was added here, at once instead of with the next reading. */
   added(lane: Lane): void
-  /** Milliseconds until a job added to this lane now would be answered; Infinity when no worker is alive. */
+  /** Milliseconds until a job added to this lane now would be answered; Infinity when no worker is alive, or the queue is paused. */
   predictedWaitMs(lane: Lane): number
   /** The same for a job with so many ahead of it, by the share of the capacity that deferred jobs get. */
   expectedWaitMs(ahead: Place): number
@@ -100,10 +100,14 @@ export function createLoadState(now: () => number = () => performance.now()): Lo
     },
     predictedWaitMs: (lane) => predictWaitMs(current(), lane),
     expectedWaitMs({ held, deferred }) {
-      const { jobsPerSecond, latencyMs } = load
+      const { jobsPerSecond, latencyMs, paused } = load
+      if (paused) return Number.POSITIVE_INFINITY
       return Math.max(latencyMs, ((held + 1 + deferred / shareOfDeferred()) * 1_000) / jobsPerSecond)
     },
-    line: () => ({ ...progressOfLine.current(), perSecond: load.jobsPerSecond * shareOfDeferred() }),
+    line() {
+      const { paused = false, jobsPerSecond } = load
+      return { ...progressOfLine.current(), paused, perSecond: paused ? 0 : jobsPerSecond * shareOfDeferred() }
+    },
     numbered: progressOfLine.numbered,
     reading() {
       const addedBefore = addedSince
@@ -147,9 +151,10 @@ export function jobsAhead({ waiting, deferred, active, aheadOfKnown }: Load, lan
   return active + waiting + (lane === 'held' ? 0 : deferred)
 }
 
-/** Milliseconds until a job added to this lane would be answered; Infinity when no worker is alive. */
+/** Milliseconds until a job added to this lane would be answered; Infinity when no worker is alive, or the queue is paused. */
 export function predictWaitMs(load: Load, lane: Lane): number {
-  const { jobsPerSecond, latencyMs } = load
+  const { jobsPerSecond, latencyMs, paused } = load
+  if (paused) return Number.POSITIVE_INFINITY
   // Infinity without a capacity.
   return Math.max(latencyMs, ((jobsAhead(load, lane) + 1) * 1_000) / jobsPerSecond)
 }
@@ -196,8 +201,10 @@ export interface Line {
   serving: number
   /** The last number that was given out, as far as is known here. */
   last: number
-  /** Numbers a second, those included that are passed over; 0 without workers. */
+  /** Numbers a second, those included that are passed over; 0 without workers, and while the queue is paused. */
   perSecond: number
+  /** Whether operators have paused the queue. */
+  paused: boolean
 }
 
 interface LineReading {
@@ -215,7 +222,7 @@ interface LineProgress {
   observe(reading: LineReading): void
   /** This process gave out a number. */
   numbered(number: number): void
-  current(): Omit<Line, 'perSecond'>
+  current(): Pick<Line, 'serving' | 'last'>
 }
 
 function createLineProgress(): LineProgress {

@@ -80,7 +80,7 @@ export interface PasswordClient {
   finishedJobs(): number
   /** Whether workers have other keys, so that there will be no verdict: their canary says so. */
   hasOtherKeys(): boolean
-  /** Milliseconds until a job added to this lane now would be answered; Infinity when no worker is alive. */
+  /** Milliseconds until a job added to this lane now would be answered; Infinity when no worker is alive, or the queue is paused. */
   predictedWaitMs(lane: Lane): number
   /** Epoch milliseconds by the clock of the Redis server which has this job [the first]; deadlines use it. */
   now(job?: JobRef): number

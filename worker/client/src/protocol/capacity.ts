@@ -61,6 +61,8 @@ const isWorkerCapacity = /* @__PURE__ */ checkFor<WorkerCapacity>(WorkerCapacity
 export interface Load {
   /** Whether Redis answered the last reading. */
   known: boolean
+  /** Whether operators have paused the queue [false]: workers then take no jobs. */
+  paused?: boolean
   /** Live workers, without the fallbacks of gateways. */
   workers: number
   /** Slots of workers and fallbacks, and the jobs per second that they can finish together in the next seconds. */

@@ -41,11 +41,11 @@ return {entry.at, held and 0 or redis.call('LLEN', KEYS[2]) + redis.call('ZCARD'
 
 /**
  * Lua: reads the load, all that admission needs.
- * KEYS: capacity hash, waiting list, deferred set, active list, the key of the last job of a known device, canary, absent set, line. ARGV:
- * entries to search for that, the number of the reading, prefix of job keys, first score, first score of jobs that are behind. Returns the
+ * KEYS: capacity hash, waiting list, deferred set, active list, the key of the last job of a known device, canary, absent set, line, meta
+ * hash. ARGV: entries to search for that, the number of the reading, prefix of job keys, first score, first score of jobs that are behind. Returns the
  * number of the reading, the time in epoch milliseconds, the four lengths, the hash's pairs, behind how many jobs lanes.ts would put the next
- * one, the numbers of the first deferred job and of the last one that was given out (0 without one), the canary, and whether the first
- * deferred job is behind. A deferred job whose client came back is not
+ * one, the numbers of the first deferred job and of the last one that was given out (0 without one), the canary, whether the first
+ * deferred job is behind, and whether the queue is paused. A deferred job whose client came back is not
  * the first: its turn was before.
  */
 const askLoad = defineScript(`${LUA_SOUND}
@@ -68,7 +68,8 @@ return {tonumber(ARGV[2]), time[1] * 1000 + math.floor(time[2] / 1000), waiting,
   length('LLEN', KEYS[4]), length('ZCARD', KEYS[7]), ask('HGETALL', KEYS[1]),
   index and waiting - index + 1 or 1, to_count(first and redis.pcall('HGET', ARGV[3] .. first, 'number')),
   to_count(redis.pcall('HGET', KEYS[8], 'number')), type(canary) == 'string' and canary or '',
-  score and tonumber(score) >= tonumber(ARGV[5]) and 1 or 0}`)
+  score and tonumber(score) >= tonumber(ARGV[5]) and 1 or 0,
+  redis.pcall('HEXISTS', KEYS[9], 'paused') == 1 and 1 or 0}`)
 
 /**
  * Lua: deletes the entries of workers that ended without deleting theirs, and entries without a time. Other fields are not checked:
@@ -127,6 +128,8 @@ export interface RawLoad {
   first: number | undefined
   /** Whether that is behind: the line is done except for those. */
   isBehind: boolean
+  /** Whether operators have paused the queue. */
+  paused: boolean
   /** The last number that was given out. */
   last: number
   /** Waiting jobs that the next one of a known device is put behind, if there are as many. */
@@ -144,11 +147,11 @@ export interface RawLoad {
  */
 export async function readRawLoad(redis: RedisConnection, prefix: string, reading: number): Promise<RawLoad> {
   const parts = ['wait', 'prioritized', 'active'] as const
-  const own = [lastKnownKey(prefix), canaryKey(prefix), absentKey(prefix), lineKey(prefix)]
+  const own = [lastKnownKey(prefix), canaryKey(prefix), absentKey(prefix), lineKey(prefix), queueKey(prefix, 'meta')]
   const keys = [capacityKey(prefix), ...parts.map((part) => queueKey(prefix, part)), ...own]
   const args = [SEARCH_LENGTH, reading, jobKey(prefix), FIRST_SCORE, FIRST_SCORE_BEHIND]
   const answer = toList(await askLoad(redis, keys, ...args))
-  const [of, at, waiting, deferred, active, absent, pairs, aheadOfKnown, first, last, canary, isBehind] = answer
+  const [of, at, waiting, deferred, active, absent, pairs, aheadOfKnown, first, last, canary, isBehind, paused] = answer
   if (of !== reading) throw new UnexpectedReply('Redis gave another reading of the load')
   return {
     at: toCount(at),
@@ -158,6 +161,7 @@ export async function readRawLoad(redis: RedisConnection, prefix: string, readin
     absent: toCount(absent),
     first: toCount(first) || undefined,
     isBehind: isBehind === 1,
+    paused: paused === 1,
     last: toCount(last),
     aheadOfKnown: toCount(aheadOfKnown),
     capacity: toEntries(pairs),

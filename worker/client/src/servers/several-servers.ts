@@ -151,6 +151,8 @@ function createSharedLoad(servers: readonly ServerLoad[]): () => Load {
       known.reduce((total, { load }) => total + load[part], 0)
     return {
       known: known.length > 0,
+      // New jobs go to a queue that is not paused.
+      paused: known.length > 0 && known.every(({ load }) => load.paused),
       ...{ waiting: sum('waiting'), deferred: sum('deferred'), active: sum('active'), absent: sum('absent') },
       aheadOfKnown: sum('aheadOfKnown'),
       ...summed.capacity,

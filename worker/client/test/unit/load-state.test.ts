@@ -27,6 +27,18 @@ test('a held job waits for those that are held or in hand, a deferred one for al
   assert.equal(state.predictedWaitMs('held'), 200)
 })
 
+test('while the queue is paused no job has an end, and the line does not move; what is hashed is known afterwards', () => {
+  const { state } = scene()
+  state.reading().succeeded({ ...depth, paused: true }, workers)
+  for (const lane of lanes) assert.equal(state.predictedWaitMs(lane), Number.POSITIVE_INFINITY)
+  assert.equal(state.expectedWaitMs({ held: 0, deferred: 0 }), Number.POSITIVE_INFINITY)
+  assert.deepEqual([state.line().paused, state.line().perSecond], [true, 0])
+  assert.equal(state.current().jobsPerSecond, workers.jobsPerSecond)
+  state.reading().succeeded({ ...depth, paused: false }, workers)
+  assert.equal(state.predictedWaitMs('held'), 600)
+  assert.equal(state.line().paused, false)
+})
+
 test('a job of a known device waits for those in hand, and with each one before it for one other', () => {
   const { state } = scene()
   const predicted = () => state.predictedWaitMs('known')
@@ -179,7 +191,7 @@ test('the line serves the number of its first job, and the last number when no j
     const { serving, last: known } = state.line()
     return [serving, known]
   }
-  assert.deepEqual(state.line(), { serving: 0, last: 0, perSecond: 0 })
+  assert.deepEqual(state.line(), { serving: 0, last: 0, perSecond: 0, paused: false })
   assert.deepEqual(seen(4, 3, 7), [3, 7])
   // A job that was just added has no number yet.
   assert.deepEqual(seen(5, undefined, 8), [3, 8])
