@@ -22,6 +22,8 @@ export interface Body {
   position: number
   serving: Record<string, number>
   rate: Record<string, number>
+  /** Of a ticket, and the names of paused lines. */
+  paused?: boolean | string[]
   until: string
   /** Absent while there is no worker. */
   eta?: number
