@@ -27,6 +27,7 @@ import { lineRoutes, ticketRoutes } from './routes/tickets.js'
 import { tokenRoutes } from './routes/tokens.js'
 import { buildServer, type ServerDeps } from './server.js'
 import { type AccessTokenOptions, accessTokenPlugin, type IssueTokens } from './sessions/access-token.js'
+import { rememberDeletedAddresses } from './sessions/deleted-addresses.js'
 import { sessionNameOf } from './sessions/refresh-tokens.js'
 import { inBodies, inCookies, ownPagesPlugin } from './sessions/token-carrier.js'
 import type { Admission } from './waiting/admission.js'
@@ -135,8 +136,15 @@ export async function buildApp(config: GatewayConfig, deps: AppDeps): Promise<Fa
     ...{ database, passwords, keys, audit, post, isDraining: deps.isDraining, log },
     ...{ issuer, tokenClaims: deps.tokenClaims },
     ...{ sessions, issueTokens, checkPassword, upgrades, guessing, tokenCarrier },
-    findCredential: createFindCredential(database, config.LOGIN_NEEDS_CONFIRMATION),
+    findCredential: createFindCredential(database, {
+      needsConfirmedEmail: config.LOGIN_NEEDS_CONFIRMATION,
+      asksOldSystem: config.LEGACY_VERIFY,
+    }),
     asksOldSystem: config.LEGACY_VERIFY,
+  }
+  if (config.LEGACY_VERIFY) {
+    const remembering = rememberDeletedAddresses(database, log)
+    app.addHook('onClose', remembering.close)
   }
   const tickets = createTickets(keyring)
   const lineNameOf = createLineNames(keyring)

@@ -14,7 +14,9 @@ export const deleteAccount = defineOperation({
   operationId: 'deleteAccount',
   tags: ['Accounts'],
   summary: 'Delete the account',
-  description: 'With its sessions, and everything else of it. Nothing is kept, and nothing brings it back.',
+  description:
+    'With its sessions, and everything else of it. Nothing brings it back. Nothing is kept but, with `LEGACY_VERIFY`, a keyed digest of its ' +
+    'address, by which the old system is not asked about it again.',
   access: signedIn,
   body: schemaOf({
     title: 'AccountDeletion',

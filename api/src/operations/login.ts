@@ -1,5 +1,4 @@
 /** POST /v1/login: loads the credential, verifies it (or a decoy), and opens a session. The hash is upgraded after the answer. */
-import { newId } from '@spillway/client/protocol/id'
 import { ASK_OLD_SYSTEM } from '@spillway/client/protocol/stored-hash'
 import { type Database, gather, Prisma, rawQuery, type User } from '@spillway/prisma'
 import { generationOf } from '../guessing/device-token.js'
@@ -8,17 +7,16 @@ import { TokenBody } from '../schemas/bodies.js'
 import { EmailField, normalizeEmail, PasswordField, passwordForms } from '../schemas/credentials.js'
 import { guessingHeaders, unauthorizedProblem } from '../schemas/responses.js'
 import { schemaOf } from '../schemas/schema.js'
+import { hasTombstone } from '../sessions/deleted-addresses.js'
 import { guesser } from './access.js'
 import { storedHashDigest } from './hash-upgrades.js'
+import { StartAgain } from './operation.js'
 import { defineOperation } from './public-operation.js'
-
-/** Whether an account came without a hash, and may log in. */
-function isToBeAsked({ mayLogIn, passwordHash }: Credential): boolean {
-  return mayLogIn && passwordHash === ASK_OLD_SYSTEM
-}
 
 /** The user of an unknown address. */
 const NOBODY = '00000000-0000-0000-0000-000000000000'
+/** Of an account that was just made: the default of its column. */
+const FIRST_CREDENTIAL_VERSION = 1
 
 /** The attempt of a login, in its ticket. */
 const AttemptContents = {
@@ -82,13 +80,13 @@ export const login = defineOperation({
     if (login === undefined) throw new ApiError('internal_error')
     const { findCredential, upgrades, asksOldSystem } = deps
     const email = normalizeEmail(given)
-    const user = await findCredential(email)
+    const { user, ask } = await findCredential(email)
     await login.confirm(user === null ? undefined : generationOf({ ...user, userId: user.id }))
     const request = {
       ...passwordForms(password),
       // A decoy for an account that may not log in yet: a right password would take longer to be refused than a wrong one.
       storedHash: user?.mayLogIn ? user.passwordHash : null,
-      ...(asksOldSystem ? { oldSystem: { email, ask: user === null || isToBeAsked(user) } } : {}),
+      ...(asksOldSystem ? { oldSystem: { email, ask } } : {}),
       ...upgrades.request,
     }
     // As long for an unknown address as for a known one: a ticket must not tell them apart.
@@ -104,22 +102,28 @@ export const login = defineOperation({
   },
 
   async finish(
-    { database, sessions, issueTokens, upgrades, guessing },
+    { sessions, issueTokens, upgrades, guessing },
     { verified, attempt, email, ...known },
     { verdict, client, ...job },
   ) {
     const isKnown = known.userId !== NOBODY
-    const isVouchedFor = verdict.kind === 'match' && verdict.hash !== undefined && email !== undefined
-    if (verdict.kind !== 'match' || !(isKnown || isVouchedFor))
+    const vouchedHash = verdict.kind === 'match' && email !== undefined ? verdict.hash : undefined
+    if (verdict.kind !== 'match' || !(isKnown || vouchedHash !== undefined))
       throw new ApiError('invalid_credentials', { reason: isKnown ? 'wrong_password' : 'unknown_account' })
-    const vouchedFor = isVouchedFor ? { email, passwordHash: verdict.hash ?? '' } : undefined
-    if (isKnown && vouchedFor !== undefined) await completeAccount(database, known.userId, vouchedFor.passwordHash)
-    const account = isKnown || vouchedFor === undefined ? known : await createVouchedFor(database, vouchedFor)
-    if (account === undefined) throw new ApiError('invalid_credentials', { reason: 'password_changed' })
-    const { userId, credentialVersion } = account
-    const session = await sessions.open({ id: job.id, userId, credentialVersion, ...client })
+    const opening = { id: job.id, credentialVersion: known.credentialVersion, ...client }
+    const session =
+      email === undefined || vouchedHash === undefined
+        ? await sessions.open({ ...opening, userId: known.userId })
+        : await sessions.openVouchedFor(
+            { ...opening, userId: isKnown ? known.userId : null },
+            { email, passwordHash: vouchedHash },
+          )
+    // Another login made the account meanwhile, or it is anybody's: the password is verified against its hash.
+    if (session === 'stale' && vouchedHash !== undefined) throw new StartAgain()
     if (session === 'stale') throw new ApiError('invalid_credentials', { reason: 'password_changed' })
     if (session === 'exists') throw new ApiError('ticket_used')
+    const { userId } = session
+    const credentialVersion = isKnown ? known.credentialVersion : FIRST_CREDENTIAL_VERSION
     if (verdict.hashFollows) upgrades.follow(job, { userId, verified })
     const tokens = await issueTokens(session)
     guessing.succeeded(attempt)
@@ -137,63 +141,49 @@ export const login = defineOperation({
 type Credential = Pick<User, 'id' | 'passwordHash' | 'credentialVersion'> & {
   /** Whether the address is confirmed, or need not be, and no operator disabled the account. */
   mayLogIn: boolean
+  /** Whether it came without a hash, and the old system may be asked. */
+  mayBeAsked: boolean
 }
 
-/** Resolves with the credential of an address in its one form, or null where it has no account. */
-export type FindCredential = (email: string) => Promise<Credential | null>
-
-/** @param needsConfirmedEmail whether only accounts whose address is confirmed log in */
-export function createFindCredential(database: Database, needsConfirmedEmail: boolean): FindCredential {
-  const columns = Prisma.sql`
-    id, password_hash AS "passwordHash", credential_version AS "credentialVersion",
-    disabled_at IS NULL AND (email_confirmed_at IS NOT NULL OR NOT ${needsConfirmedEmail}::boolean) AS "mayLogIn"`
-  return gather({
-    async one(email) {
-      const [user] = await rawQuery<Credential>(
-        database,
-        Prisma.sql`SELECT ${columns} FROM users WHERE email = ${email}`,
-      )
-      return user ?? null
-    },
-    async several(emails) {
-      const sql = Prisma.sql`SELECT email, ${columns} FROM users WHERE email = ANY (${emails}::text[])`
-      const rows = await rawQuery<Credential & Pick<User, 'email'>>(database, sql)
-      const found = new Map(rows.map(({ email, ...user }) => [email, user]))
-      return emails.map((email) => found.get(email) ?? null)
-    },
-  })
+export interface FoundCredential {
+  /** Null where the address has no account. */
+  user: Credential | null
+  /** Whether the old system is to be asked. */
+  ask: boolean
 }
 
-/** Accounts that the old system vouches for: made, or given the hash that they came without, at their first login. */
-interface VouchedFor {
-  email: string
-  /** Of the password that the old system verified. */
-  passwordHash: string
-}
+/** Resolves with the credential of an address in its one form. */
+export type FindCredential = (email: string) => Promise<FoundCredential>
 
-type CompletedAccount = { userId: string; credentialVersion: number }
+type Row = { address: string; hadAccount: boolean } & (Credential | { id: null })
 
 /**
- * Makes the account of an address that was unknown when the password was verified. Undefined where one was made meanwhile: it may be
- * anybody's.
+ * @param options.needsConfirmedEmail whether only accounts whose address is confirmed log in
+ * @param options.asksOldSystem whether the old system is asked about accounts that are not here yet, or came without a hash
  */
-async function createVouchedFor(
+export function createFindCredential(
   database: Database,
-  { email, passwordHash }: VouchedFor,
-): Promise<CompletedAccount | undefined> {
-  const sql = Prisma.sql`
-    INSERT INTO users (id, email, password_hash, updated_at) VALUES (${newId()}::uuid, ${email}, ${passwordHash}, now())
-    ON CONFLICT DO NOTHING RETURNING id AS "userId", credential_version AS "credentialVersion"`
-  const [created] = await rawQuery<CompletedAccount>(database, sql)
-  return created
-}
-
-/** Gives an account the hash that it came without. One that has a hash by now keeps it. */
-async function completeAccount(database: Database, userId: string, passwordHash: string): Promise<void> {
-  await rawQuery(
-    database,
-    Prisma.sql`
-      UPDATE users SET password_hash = ${passwordHash}, updated_at = now()
-      WHERE id = ${userId}::uuid AND password_hash = ${ASK_OLD_SYSTEM}`,
-  )
+  options: { needsConfirmedEmail: boolean; asksOldSystem: boolean },
+): FindCredential {
+  const { needsConfirmedEmail, asksOldSystem } = options
+  async function several(emails: readonly string[]): Promise<FoundCredential[]> {
+    const hadAccount = asksOldSystem
+      ? Prisma.sql`id IS NULL AND ${hasTombstone(Prisma.sql`address`)}`
+      : Prisma.sql`false`
+    const rows = await rawQuery<Row>(
+      database,
+      Prisma.sql`
+        SELECT address, id, password_hash AS "passwordHash", credential_version AS "credentialVersion",
+          disabled_at IS NULL AND (email_confirmed_at IS NOT NULL OR NOT ${needsConfirmedEmail}::boolean) AS "mayLogIn",
+          disabled_at IS NULL AND password_hash = ${ASK_OLD_SYSTEM} AS "mayBeAsked", ${hadAccount} AS "hadAccount"
+        FROM unnest(${emails}::text[]) AS asked (address) LEFT JOIN users ON email = address`,
+    )
+    const found = new Map(rows.map((row) => [row.address, row]))
+    return emails.map((email) => {
+      const row = found.get(email)
+      if (row === undefined || row.id === null) return { user: null, ask: asksOldSystem && row?.hadAccount !== true }
+      return { user: row, ask: asksOldSystem && row.mayBeAsked }
+    })
+  }
+  return gather({ several, one: async (email) => (await several([email]))[0] ?? { user: null, ask: false } })
 }

@@ -4,6 +4,7 @@
  *
  * The conductor of all of them is here: a request is admitted, started, waits, and is finished or gets a ticket.
  */
+import { StacklessError } from '@spillway/client/errors'
 import type { JobRef, Verdict } from '@spillway/client/queue-client'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { LimitRequest } from '../limits/limit.js'
@@ -35,6 +36,18 @@ export interface Started<Contents> {
   contents: Contents
 }
 
+/**
+ * What a verdict was about is no longer so, and nothing was changed. A request that is held starts again with what is so by now; a ticket,
+ * which has no password, is lost.
+ */
+export class StartAgain extends StacklessError {
+  override readonly name = 'StartAgain'
+
+  constructor() {
+    super('what the verdict was about has changed')
+  }
+}
+
 export interface OperationDefinition<Deps, Caller, Body, Contents extends object, Answer> {
   /** The name of the operation in tickets and metrics. */
   kind: string
@@ -62,7 +75,7 @@ export interface OperationDefinition<Deps, Caller, Body, Contents extends object
   unsupportedHash(): ApiError
   /** Checks all that needs no hash, and says what is to be hashed. Throws an {@link ApiError} to refuse the request. */
   start(deps: Deps, input: { body: Body; caller: Caller }): Started<Contents> | Promise<Started<Contents>>
-  /** Resolves with the body of the successful response; throws an {@link ApiError} otherwise. */
+  /** Resolves with the body of the successful response; throws an {@link ApiError} otherwise, or {@link StartAgain}. */
   finish(deps: Deps, contents: Contents, job: Job): Promise<Answer>
   /** Called when the operation has succeeded, or with the error that refuses it. */
   ended?(deps: Deps, contents: Contents, job: AnsweredJob, refused?: ApiError): void
@@ -105,7 +118,7 @@ export function buildOperation<Deps, Caller, Body, Contents extends object, Answ
   const { kind, problems, access } = definition
   const answer = { status: definition.answer.status, body: definition.answer.body.json }
 
-  async function run(deps: Deps, hold: Hold, request: FastifyRequest, reply: FastifyReply) {
+  async function run(deps: Deps, hold: Hold, request: FastifyRequest, reply: FastifyReply, isAgain = false) {
     const { body } = request
     if (!definition.body.is(body)) throw new ApiError('invalid_request')
     const place = hold.admit(request, reply)
@@ -120,7 +133,13 @@ export function buildOperation<Deps, Caller, Body, Contents extends object, Answ
     }
     const verdict = await hold.verdictOf(kind, held, request, reply)
     if (verdict === undefined) return await hold.ticketFor({ ...contents, kind }, held, reply)
-    return await finish(deps, contents, { ...held.pending.job, verdict, client: sessionClientOf(request) })
+    try {
+      return await finish(deps, contents, { ...held.pending.job, verdict, client: sessionClientOf(request) })
+    } catch (error) {
+      if (!(error instanceof StartAgain)) throw error
+      if (isAgain) throw new ApiError('unavailable', { cause: error, retryAfterS: 1 })
+      return await run(deps, hold, request, reply, true)
+    }
   }
 
   async function finish(deps: Deps, contents: Contents, job: AnsweredJob): Promise<Finished> {
@@ -233,6 +252,7 @@ export async function redeem(
     if (verdict === undefined) return await hold.ticketFor(operation, held, reply)
     if (!(await usedTickets.use(job.id))) throw new ApiError('ticket_used')
     return await resumed.finish({ ...job, verdict, client: sessionClientOf(request) }).catch(async (error: unknown) => {
+      if (error instanceof StartAgain) throw new ApiError('ticket_lost', { cause: error })
       // A 4xx answer uses the ticket up. After an internal failure it is good again.
       if (!(error instanceof ApiError) || error.status >= 500) await usedTickets.giveBack(job.id)
       throw error

@@ -1,8 +1,11 @@
 /** Opens sessions in the database, and ends the oldest ones of a user who has too many. */
 import { randomInt } from 'node:crypto'
+import { newId } from '@spillway/client/protocol/id'
+import { ASK_OLD_SYSTEM } from '@spillway/client/protocol/stored-hash'
 import { type Database, gather, Prisma, rawQuery } from '@spillway/prisma'
 import type { FastifyRequest } from 'fastify'
 import { withoutPort } from '../limits/client-network.js'
+import { hasTombstone } from './deleted-addresses.js'
 import {
   ended,
   idleEnd,
@@ -39,6 +42,12 @@ export interface NewSession extends SessionClient {
   credentialVersion: number
 }
 
+/** What the old system vouched for: the address, and the password that it was asked about. */
+export interface VouchedFor {
+  email: string
+  passwordHash: string
+}
+
 /** Why a session was not opened: the password was changed meanwhile, or this job has opened its session before. */
 type NotOpened = 'stale' | 'exists'
 type Opened = Omit<TokenSubject, 'userId'>
@@ -58,25 +67,62 @@ export function createOpenSession(
   return async (session) => {
     const opening = { ...session, refreshToken: newRefreshToken(session.id) }
     const looks = randomInt(OPENINGS_PER_LOOK) === 0
-    const opened = looks ? await openOne(database, opening, options, oldestEnd(session.userId)) : await open(opening)
+    const opened = looks
+      ? await openOne(database, opening, options, { beside: oldestEnd(session.userId) })
+      : await open(opening)
     if (typeof opened === 'string') return opened
     return { ...opened, userId: session.userId, refreshToken: opening.refreshToken }
   }
 }
 
-/** @param beside what is done in the same statement, where a session is opened */
+/**
+ * Opens the first session of an account that the old system vouches for, and makes the account in the same statement: one that is unknown
+ * here, or one that came without a hash. `stale` where that is no longer so. The address counts as confirmed.
+ *
+ * @param userId of the account that came without a hash; null for one that is unknown
+ */
+export async function openVouchedFor(
+  database: Database,
+  { userId, ...session }: Omit<NewSession, 'userId'> & { userId: string | null },
+  { email, passwordHash }: VouchedFor,
+  options: OpeningOptions,
+): Promise<Rotated | NotOpened> {
+  const id = userId ?? newId()
+  const made =
+    userId === null
+      ? Prisma.sql`
+        INSERT INTO users (id, email, password_hash, email_confirmed_at, updated_at)
+        SELECT ${id}::uuid, ${email}, ${passwordHash}, now(), now() WHERE NOT ${hasTombstone(Prisma.sql`${email}`)}
+        ON CONFLICT DO NOTHING RETURNING id, email, email_confirmed_at`
+      : Prisma.sql`
+        UPDATE users SET password_hash = ${passwordHash}, email_confirmed_at = coalesce(email_confirmed_at, now()), updated_at = now()
+        WHERE id = ${id}::uuid AND password_hash = ${ASK_OLD_SYSTEM} AND credential_version = ${session.credentialVersion}
+          AND disabled_at IS NULL
+        RETURNING id, email, email_confirmed_at`
+  const opening = { ...session, userId: id, refreshToken: newRefreshToken(session.id) }
+  const opened = await openOne(database, opening, options, { credential: made })
+  return typeof opened === 'string' ? opened : { ...opened, userId: id, refreshToken: opening.refreshToken }
+}
+
+/**
+ * @param parts.credential the row of the user who may open the session [the one whose password was verified]
+ * @param parts.beside what is done in the same statement, where a session is opened
+ */
 async function openOne(
   database: Database,
   { id, userId, credentialVersion, device, address, refreshToken }: Opening,
   options: OpeningOptions,
-  beside = Prisma.empty,
+  parts: { credential?: Prisma.Sql; beside?: Prisma.Sql } = {},
 ): Promise<Opened | NotOpened> {
   // One statement checks the credential and inserts the session, or does nothing. FOR SHARE waits for a
   // concurrent change of the password, which could not see this session to end it.
+  const { beside = Prisma.empty } = parts
+  const verified = Prisma.sql`
+    SELECT id, email, email_confirmed_at FROM users WHERE id = ${userId}::uuid AND credential_version = ${credentialVersion}
+      AND ${mayOpen(options)} FOR SHARE`
   const sql = Prisma.sql`
     WITH credential AS (
-      SELECT id, email, email_confirmed_at FROM users WHERE id = ${userId}::uuid AND credential_version = ${credentialVersion}
-        AND ${mayOpen(options)} FOR SHARE
+      ${parts.credential ?? verified}
     ), session AS (
       INSERT INTO sessions (id, user_id, expires_at, idle_ends_at, device, address, family_hash, token_hash)
       SELECT ${id}::uuid, credential.id, ${sessionEnd(options)}, ${idleEnd(options)}, ${device}::text, ${address}::text,

@@ -17,7 +17,13 @@ import {
   type Shown,
 } from './refresh-rotation.js'
 import type { RefreshTokenTags } from './refresh-tokens.js'
-import { createOpenSession, type NewSession, type OpeningOptions } from './session-opening.js'
+import {
+  createOpenSession,
+  type NewSession,
+  type OpeningOptions,
+  openVouchedFor,
+  type VouchedFor,
+} from './session-opening.js'
 
 export interface Sessions {
   /** Whether a gateway with our keys made this refresh token, from memory. Its session may have ended. */
@@ -28,6 +34,11 @@ export interface Sessions {
    * session before. Of a user who has too many sessions, the oldest end.
    */
   open(session: NewSession): Promise<Rotated | 'stale' | 'exists'>
+  /** The same for an account that the old system vouches for: see {@link openVouchedFor}. */
+  openVouchedFor(
+    session: Omit<NewSession, 'userId'> & { userId: string | null },
+    vouchedFor: VouchedFor,
+  ): Promise<Rotated | 'stale' | 'exists'>
   /**
    * Returns the successor of a refresh token; the token that was replaced last may return the same one again, see {@link createRotate}.
    * When the token was used before, ends its session and returns that.
@@ -89,6 +100,11 @@ export function createSessions(database: Database, tags: RefreshTokenTags, optio
 
     async open(session) {
       const opened = await openSession(session)
+      return typeof opened === 'string' ? opened : tagged(opened)
+    },
+
+    async openVouchedFor(session, vouchedFor) {
+      const opened = await openVouchedFor(database, session, vouchedFor, options)
       return typeof opened === 'string' ? opened : tagged(opened)
     },
 

@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { verdictKey, verdictSeal } from '@spillway/client/protocol/reply'
-import { jobKey } from '@spillway/client/queue/keys'
+import { jobKey, queueKey } from '@spillway/client/queue/keys'
 import { parseKeyring } from '@spillway/client/queue-client'
 import { newSealKey, redisTime, until } from '@spillway/infra/rig'
 import { afterAll, test } from 'vitest'
@@ -96,6 +96,26 @@ test('a ticket whose password could not be hashed stays good', async () => {
   for (let n = 0; n < 2; n++) assertProblem(await redeem(url, ticket), 500, 'internal_error')
   await system.redis.set(verdictKey(queuePrefix, id), verdict, 'KEEPTTL')
   expect(200, await redeem(url, ticket))
+})
+
+test('a first login whose job ends without a verdict is told when to come again, and counts for nothing', async () => {
+  const { url: strict } = await system.gateway({ LIMIT_PER_ADDRESS: '1' })
+  const { queuePrefix } = system.namespace
+  const keyring = parseKeyring(system.environment.SPILLWAY_SEAL_KEYS ?? '')
+  await whileFrozen(worker, async () => {
+    for (const code of ['expired', 'unavailable'] as const) {
+      // One that counted would leave no room for the next, which would go behind.
+      const held = login(strict, newCredentials(), { headers: { prefer: 'wait=8' }, keepTicket: true })
+      const id = await until(() => system.redis.lindex(queueKey(queuePrefix, 'wait'), 0))
+      const { deadline } = JSON.parse((await system.redis.hget(jobKey(queuePrefix, id), 'data')) ?? '')
+      const refused = keyring.seal(verdictSeal({ id, name: 'verify', deadline }), { kind: 'refused', code })
+      await system.redis.set(verdictKey(queuePrefix, id), refused, 'PX', 60_000)
+      const answer = await held
+      assertProblem(answer, 503, code === 'expired' ? 'busy' : 'unavailable')
+      assert.ok(Number(answer.headers.get('retry-after')) > 0)
+      await system.redis.del(queueKey(queuePrefix, 'wait'))
+    }
+  })
 })
 
 test('a string that is no ticket of this service is refused', async () => {
