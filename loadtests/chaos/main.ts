@@ -1,9 +1,8 @@
 // `pnpm chaos`: runs the scenarios that were asked for, side by side where they measure no rate, and ends with a table of their findings.
 import { runCommand, runWithKeeper } from '@spillway/infra/processes/command'
-import { parseCommandLine, UserError, whole } from '@spillway/infra/processes/command-line'
+import { parseCommandLine, pickNamed, UserError, whole } from '@spillway/infra/processes/command-line'
 import type { Keeper } from '@spillway/infra/processes/keeper'
 import { buildEngine } from '@spillway/infra/start/build'
-import { pickNamed } from '../src/options.ts'
 import { keepFindings, type Row, table } from './record.ts'
 import { Findings, type Scenario } from './scenario.ts'
 import { soak } from './scenarios/soak.ts'

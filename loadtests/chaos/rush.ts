@@ -1,7 +1,7 @@
 // A process of its own that sends requests on connections that are kept, and does nothing else: `node rush.ts <json>`. Prints its
-// result as a line of JSON. autocannon because it costs a fifth of the processor time of Node's own client.
-import autocannon from 'autocannon'
+// result as a line of JSON.
 import { type Credential, createAccounts } from '../load/accounts.ts'
+import { ClosedLoop, type Counted, repeats } from '../load/closed.ts'
 
 export interface RushOptions {
   url: string
@@ -11,49 +11,35 @@ export interface RushOptions {
   perSecond?: number
   connections: number
   durationS: number
-  /** The beginning of it that is not counted, in seconds. */
+  /** The beginning of it, in seconds: its answers are not counted. */
   settlingS: number
   /** How long an answer may take, in seconds [10]. */
   timeoutS?: number
 }
 
-const TIMEOUT_S = 10
-
 export type RushResult = Awaited<ReturnType<typeof rush>>
 
-async function rush(options: RushOptions) {
-  const { url, sends, perSecond, connections, durationS, settlingS, timeoutS = TIMEOUT_S } = options
+async function rush({ url, sends, perSecond, connections, durationS, settlingS, timeoutS = 10 }: RushOptions) {
   const accounts = createAccounts('')
-  let caller = 0
-  const nextBody = () => ('path' in sends ? sends.body : accounts.login(sends.credential, caller++))
-  const countedFromMs = performance.now() + settlingS * 1_000
-  const statuses: Record<string, number> = {}
-  const { timeouts, errors, latency } = await new Promise<autocannon.Result>((resolve, reject) => {
-    const run = autocannon(
-      {
-        url: url + ('path' in sends ? sends.path : '/v1/login'),
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        connections,
-        ...(perSecond !== undefined && { overallRate: perSecond }),
-        duration: durationS,
-        timeout: timeoutS,
-        setupClient: (client) => client.setBody(JSON.stringify(nextBody())),
-      },
-      (error: unknown, result: autocannon.Result) => (error ? reject(error) : resolve(result)),
-    )
-    run.on('response', (_, status) => {
-      if (performance.now() >= countedFromMs) statuses[status] = (statuses[status] ?? 0) + 1
-    })
-  })
+  const caller =
+    'path' in sends
+      ? repeats(sends.path, () => sends.body)
+      : repeats('/v1/login', (number) => accounts.login(sends.credential, number))
+  const loop = new ClosedLoop({ url, callers: connections, caller, perSecond, timeoutMs: timeoutS * 1_000 })
+  await loop.start()
+  const [settling, counted] = [await loop.countFor(settlingS), await loop.countFor(durationS - settlingS)]
+  await loop.close()
+  const { 0: _, ...statuses } = counted.tally.statuses
+  const unanswered = (loop: Counted) => loop.tally.statuses[0] ?? 0
+  const timeouts = settling.tally.counts.timeout + counted.tally.counts.timeout
   return {
     /** Answers by status; those before `settlingS` are left out. */
     statuses,
     /** Without an answer, of the whole duration, as all that follows. */
     timeouts,
-    errors: errors - timeouts,
+    errors: unanswered(settling) + unanswered(counted) - timeouts,
     /** The slowest answer, in milliseconds. */
-    slowestMs: latency.max,
+    slowestMs: Math.max(settling.slowestMs, counted.slowestMs),
   }
 }
 

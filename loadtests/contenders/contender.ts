@@ -35,8 +35,6 @@ export interface Part {
 
 export interface Running {
   url: string
-  /** All its URLs, if there are several. */
-  urls?: readonly string[]
   /** A GET path that has nothing to do with logins but asks the file system, and so libuv's threads. */
   neighbourPath: string
   parts: readonly Part[]

@@ -2,7 +2,8 @@
 // nothing about its cost.
 import { randomUUID } from 'node:crypto'
 import { until } from '@spillway/infra/processes/until'
-import { type ApiAnswer, type ApiClient, type Credentials, createApiClient } from '@spillway/infra/rig/api-client'
+import { type ApiAnswer, type Credentials, createApiClient } from '@spillway/infra/rig/api-client'
+import { closedLoop } from '@spillway/infra/rig/open-loop'
 import { createAccounts as insertAccounts } from '@spillway/infra/services/query'
 import type { Running } from '../contenders/contender.ts'
 import { type Algorithm, hash, TOKEN_HASH } from '../contenders/hashing.ts'
@@ -57,24 +58,19 @@ export function createAccounts(databaseUrl: string, count = ACCOUNTS) {
     registration: (): Credentials => ({ email: `${randomUUID()}@load.example`, password: PASSWORD }),
     /** Logs in until code is compiled and connections are open. @throws when nothing succeeds */
     async warmUp(running: Running, credential: Credential, { logins, atMostMs }: WarmUp): Promise<void> {
-      const { url, urls = [url], neighbourPath } = running
+      const { url, neighbourPath } = running
       await accounts.seed(credential)
-      const clients = urls.map((each) => createApiClient(each, { timeoutMs: FIRST_ANSWER_MS }))
+      const client = createApiClient(url, { timeoutMs: FIRST_ANSWER_MS })
       let sent = 0
-      const login = (client: ApiClient) => client.login(accounts.login(credential, sent++))
+      const call = () => client.login(accounts.login(credential, sent++))
       try {
-        for (const client of clients) {
-          await untilOk(() => login(client))
-          await untilOk(() => client.get(neighbourPath))
-        }
+        await untilOk(call)
+        await untilOk(() => client.get(neighbourPath))
         const endMs = performance.now() + atMostMs
-        const callers = Array.from({ length: WARM_UP_CALLERS }, async (_, caller) => {
-          const client = clients[caller % clients.length]
-          while (client && sent < logins && performance.now() < endMs) await login(client)
-        })
-        await Promise.all(callers)
+        const isOver = () => sent >= logins || performance.now() >= endMs
+        await closedLoop({ callers: WARM_UP_CALLERS, isOver, call })
       } finally {
-        for (const client of clients) client.close()
+        client.close()
       }
     },
   }

@@ -1,6 +1,6 @@
 // Counts the outcomes of requests, second by second, and how long the callers waited.
 import type { ApiAnswer } from '@spillway/infra/rig/api-client'
-import { build } from 'hdr-histogram-js'
+import { quantile } from '@spillway/infra/rig/quantile'
 
 /**
  * The outcome of a request. `ok` is a verdict (a session, a registration, or a clear no); `ticket` an answer to be fetched
@@ -21,19 +21,22 @@ export function outcomeOf({ status, failure }: Pick<ApiAnswer, 'status'> & Parti
 export class Tally {
   readonly counts = noCounts()
   readonly bySecond: Counts[] = []
+  /** Answers by their status, where it was told; 0 for requests without an answer. */
+  readonly statuses: Record<number, number> = {}
   /**
-   * Time to a verdict. A request that timed out is in it with the time it waited: leaving it out would make the slowest
+   * Times to a verdict, in milliseconds. A request that timed out is in it with the time it waited: leaving it out would make the slowest
    * server look fast. Refusals and tickets are not: they are quick, but not what was asked for.
    */
-  readonly latency = new Latency()
+  readonly waitedMs: number[] = []
 
   /** @param second the second of the run it is counted under */
-  record(outcome: Outcome, waitedMs: number, second: number): void {
+  record(outcome: Outcome, waitedMs: number, second: number, status?: number): void {
     this.counts[outcome]++
+    if (status !== undefined) this.statuses[status] = (this.statuses[status] ?? 0) + 1
     while (this.bySecond.length <= second) this.bySecond.push(noCounts())
     const counts = this.bySecond[second]
     if (counts) counts[outcome]++
-    if (outcome === 'ok' || outcome === 'timeout') this.latency.record(waitedMs)
+    if (outcome === 'ok' || outcome === 'timeout') this.waitedMs.push(waitedMs)
   }
 
   get total(): number {
@@ -50,35 +53,11 @@ function noCounts(): Counts {
   return { ok: 0, ticket: 0, busy: 0, timeout: 0, error: 0 }
 }
 
-/** Stored in microseconds: three digits are kept from 1 µs to ten minutes. */
-const UNITS_PER_MS = 1_000
-const HIGHEST_MS = 600_000
-
-export class Latency {
-  readonly #histogram = build({
-    highestTrackableValue: HIGHEST_MS * UNITS_PER_MS,
-    numberOfSignificantValueDigits: 3,
+/** Median and p99, by names that begin so; empty without times, since 0 ms would be praise. */
+export function percentiles(ms: readonly number[], begins = 'p'): Record<string, number> {
+  const found = [50, 99].flatMap((each) => {
+    const value = quantile(ms, each / 100)
+    return value === undefined ? [] : [[`${begins}${each}Ms`, value] as const]
   })
-
-  record(ms: number): void {
-    this.#histogram.recordValue(Math.round(Math.min(Math.max(ms, 0), HIGHEST_MS) * UNITS_PER_MS))
-  }
-
-  atMs(percentile: number): number {
-    return this.#histogram.getValueAtPercentile(percentile) / UNITS_PER_MS
-  }
-
-  get meanMs(): number {
-    return this.#histogram.totalCount === 0 ? 0 : this.#histogram.mean / UNITS_PER_MS
-  }
-
-  get percentiles() {
-    return {
-      count: this.#histogram.totalCount,
-      p50Ms: this.atMs(50),
-      p95Ms: this.atMs(95),
-      p99Ms: this.atMs(99),
-      maxMs: this.#histogram.maxValue / UNITS_PER_MS,
-    }
-  }
+  return Object.fromEntries(found)
 }

@@ -1,68 +1,33 @@
-// The report: a Markdown page for someone who has five minutes, and one page with its pictures.
+// The load report: one page for someone who has five minutes.
 import { TIMEOUT_MS } from '@spillway/infra/rig/api-client'
-import { Html, html } from '@spillway/storm/report/report'
-import { style } from '@spillway/storm/report/style'
-import { contenders } from '../contenders/contenders.ts'
-import { costOf } from '../contenders/hashing.ts'
+import { contenders, titleOf } from '../contenders/contenders.ts'
+import { algorithms, costOf } from '../contenders/hashing.ts'
 import type { Results } from '../src/results.ts'
-import { show } from '../src/summary.ts'
-import { sectionsOf } from './sections.ts'
-import { contenderTable, headlines } from './summary.ts'
+import { scenarios } from '../src/run.ts'
+import { figure, quantity, type Summary, show, summarize, typicalRun, unitOf } from '../src/summary.ts'
+import { figureBars, knee, labelOf, overTime, shares, waits } from './charts.ts'
+import { type Html, html, page, table } from './page.ts'
 
-/** @param pictures where {@link renderPictures} is written, beside the page */
-export function renderMarkdown(results: Results, pictures: string): string {
-  const parts = [
-    '# Where should passwords be hashed?',
-    'The architectures in use for logins in Node, measured side by side on the same cores, with the same users, the same hash and the same API ' +
-      `around them. Each section has its charts in [the pictures](${pictures}).`,
-    about(results),
-    ...warnings(results).map((warning) => `> **Note:** ${warning}`),
-    list(headlines(results)),
-    contenderTable(results),
-    ...sectionsOf(results).map(({ title, question, table, failures, name, settings }) =>
-      [
-        `## ${title}`,
-        `*${question}*`,
-        ...(table === '' ? [] : [table]),
-        ...(failures.length > 0 ? ['Without figures:', list(failures)] : []),
-        `${name}: ${settings}`,
-      ].join('\n\n'),
-    ),
-    method(results),
-  ]
-  return `${parts.filter((part) => part !== '').join('\n\n')}\n`
-}
-
-export function list(items: readonly string[]): string {
-  return items.map((item) => `- ${item}`).join('\n')
-}
-
-/** @returns a whole HTML document that needs nothing else, not even a network */
-export function renderPictures(results: Results): string {
-  return html`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>Spillway load tests: pictures</title>
-<style>${new Html(`${style}.plot { display: block; max-width: 100%; height: auto; }`)}</style>
-</head>
-<body>
-<header><h1>Where should passwords be hashed?</h1><p class="settings">${about(results)}</p></header>
-<main>${sectionsOf(results).map(
-    ({ name, title, question, charts }) =>
-      html`<section id="${name}"><h2>${title}</h2><p class="question">${question}</p>${charts}</section>`,
-  )}</main>
-</body>
-</html>
-`.text
-}
-
-function about({ startedAt, commit, machine }: Results): string {
+export function renderReport(results: Results): string {
+  const { startedAt, commit, machine } = results
   const { processor, cores, memoryGib, system, node } = machine
   const when = startedAt.slice(0, 16).replace('T', ' ')
-  return `${when} UTC · commit ${commit} · ${processor}, ${cores} cores, ${memoryGib} GiB · ${system} · Node ${node}`
+  return page({
+    title: 'Where should passwords be hashed?',
+    lead: 'The architectures in use for logins in Node, side by side: the same cores, users, hash and API around them.',
+    about: `${when} UTC · commit ${commit} · ${processor}, ${cores} cores, ${memoryGib} GiB · ${system} · Node ${node}`,
+    body: [
+      warnings(results).map((warning) => html`<p class="notice">${warning}</p>`),
+      list(headlines(results)),
+      contenderTable(results),
+      sections(results),
+      method(results),
+    ],
+  })
+}
+
+function list(items: readonly (string | Html)[]): Html {
+  return html`<ul>${items.map((item) => html`<li>${item}</li>`)}</ul>`
 }
 
 /** Above this, others used so much of the machine that figures should be measured again. */
@@ -72,71 +37,186 @@ const GENERATOR_BUSY_PERCENT = 85
 
 /** What makes the figures doubtful, a sentence each. */
 function warnings({ interrupted, scenarios }: Results): string[] {
-  const background = scenarios.flatMap(({ runs }) => runs.flatMap(({ backgroundPercent }) => backgroundPercent ?? []))
-  const noisy = background.filter((percent) => percent > NOISY_PERCENT)
-  const busy = scenarios.flatMap(({ name, runs }) =>
-    runs
-      .filter(({ figures }) => (figures.generatorPercent ?? 0) > GENERATOR_BUSY_PERCENT)
-      .map(({ contender, variant }) => `${name} (${contender}, ${variant})`),
-  )
+  const runs = scenarios.flatMap(({ name, runs }) => runs.map((run) => ({ name, ...run })))
+  const noisy = runs.filter(({ backgroundPercent = 0 }) => backgroundPercent > NOISY_PERCENT)
+  const busy = runs.filter(({ figures: { generatorPercent = 0 } }) => generatorPercent > GENERATOR_BUSY_PERCENT)
+  const names = busy.map(({ name, contender, variant }) => `${name} (${contender}, ${variant})`).join(', ')
+  const [before, more] = [
+    `before ${noisy.length} of ${runs.length} measurements`,
+    `used more than ${NOISY_PERCENT} % of it`,
+  ]
   return [
     interrupted && 'This run was interrupted: what follows is what it had measured until then.',
-    noisy.length > 0 &&
-      `The machine was not quiet: before ${noisy.length} of ${background.length} measurements others used more than ${NOISY_PERCENT} % of it. ` +
-        'Take the figures as rough.',
+    noisy.length > 0 && `The machine was not quiet: ${before} others ${more}. Take the figures as rough.`,
     busy.length > 0 &&
-      `The load generator itself used more than ${GENERATOR_BUSY_PERCENT} % of a core in ${busy.join(', ')}: there the servers may be ` +
-        'faster than shown.',
+      `The generator used more than ${GENERATOR_BUSY_PERCENT} % of a core in ${names}: there servers may be faster than shown.`,
   ].filter((warning) => warning !== false)
 }
 
-/** The last sections of the report, in Markdown. */
-function method({ machine, settings }: Results): string {
-  const repeat = Number(settings.repeat)
-  const points = [
-    placement(machine.pinned),
-    'Every contender serves the same API with the same Fastify, the same client to the same PostgreSQL tables, the same Ed25519 signatures and a log ' +
-      'line for each request. PostgreSQL is local and does not wait for the disk.',
-    `argon2id is ${costOf.argon2id}; bcrypt is ${costOf.bcrypt}. Rivals hash with @node-rs/argon2 and @node-rs/bcrypt, the fastest packages; ` +
-      `Spillway's workers ${machine.engine === 'native' ? 'with their native engine' : 'with the same'}. Alone on its core, one verify with a ` +
-      `package took ${show(Number(settings.argon2idBareMs))} ms and ${show(Number(settings.bcryptBareMs))} ms.`,
-    'With bcrypt the password is wrong, so that each login costs everyone exactly one compare. After a right one Spillway would store argon2id in its ' +
-      'place, and not be measured with bcrypt any more.',
-    "A hundred users are autocannon's connections, opened over a second before anything is counted. Each sends its next request when the last was " +
-      'answered. Where the question is overload (ramp, spike), requests leave when they are due, however slow the answers are, and latency counts from ' +
-      'when they were due. The five thousand users keep a connection each; told to come back, they come back then, as a good client does.',
-    `Servers are measured warm: each is logged in to ${show(Number(settings.warmUpLogins))} times before, or for ` +
-      `${show(Number(settings.warmUpAtMostS))} s where that takes longer. These logins cost no hash: everyone takes a double of one, which goes the ` +
-      'same way.',
-    `A request without an answer after ${TIMEOUT_MS / 1_000} s is lost, and counts with that time in the percentiles. A ticket is redeemed until ` +
-      'there is a verdict, and its wait counts until then.',
-    "The neighbour endpoint reads the state of a file, for which Node needs a thread of libuv's pool (four), as it does for dns.lookup, zlib, much of " +
-      "crypto, and every asynchronous hash. On Spillway's gateway, which has no such endpoint, it is a small static file of its API documentation. " +
-      '/healthz needs the event loop alone. Both are asked 40 times a second.',
-    'Hashes that only wait, or cost nothing, are doubles that a worker accepts when told to, and never in production. They are marked.',
-    repeat > 1
+function finder(results: Results) {
+  const all = new Map(results.scenarios.map((scenario) => [scenario.name, summarize(scenario)]))
+  return (scenario: string, contender: string, variant = 'argon2id'): Summary | undefined =>
+    all.get(scenario)?.find((summary) => summary.contender === contender && summary.variant === variant)
+}
+
+/** A sentence for each figure that answers the question; those whose measurements are missing are left out. */
+function headlines(results: Results): Html[] {
+  const find = finder(results)
+  const of = (contender: string, scenario: string, name: string) => figure(find(scenario, contender), name)
+  const both = (scenario: string, name: string, say: (ours: number, against: number) => Html) => {
+    const [ours, against] = ['spillway', 'in-process'].map((contender) => of(contender, scenario, name))
+    return ours === undefined || against === undefined ? [] : [say(ours, against)]
+  }
+  const best = Math.max(...contenders.flatMap(({ name }) => of(name, 'login-100', 'perSecond') ?? []))
+  const lastInS = show((of('spillway', 'spike', 'lastInMs') ?? 0) / 1_000)
+  return [
+    ...both(
+      'spike',
+      'inPercent',
+      (ours, against) =>
+        html`<b>${show(ours)} %</b> of ten seconds at ten times capacity got in, the last one after ${lastInS} s; ${show(against)} % with hashing in the handler`,
+    ),
+    ...both(
+      'login-100',
+      'neighbourP99Ms',
+      (ours, against) =>
+        html`<b>${show(against / ours)} ×</b> lower p99 of an endpoint on libuv's thread pool while a hundred users log in: ${show(ours)} ms instead of ${show(against)} ms`,
+    ),
+    ...both(
+      'stress-5000',
+      'failedPercent',
+      (ours, against) =>
+        html`<b>${show(ours)} %</b> of requests lost when five thousand users arrive at once; ${show(against)} % with hashing in the handler`,
+    ),
+    ...both(
+      'login-100',
+      'perSecond',
+      (ours) =>
+        html`<b>${Math.round((100 * ours) / best)} %</b> of the logins a second of the best contender on the same core: ${show(ours)} of ${show(best)}`,
+    ),
+  ]
+}
+
+const columns: readonly [title: string, scenario: string, variant: string, figure: string, hasRatio?: true][] = [
+  ['Neighbour p99', 'login-100', 'argon2id', 'neighbourP99Ms', true],
+  ['/healthz p99', 'login-100', 'argon2id', 'healthzP99Ms', true],
+  ['Logins a second', 'login-100', 'argon2id', 'perSecond', true],
+  ['Neighbour p99, bcrypt', 'login-100', 'bcrypt', 'neighbourP99Ms', true],
+  ['Logins a second, bcrypt', 'login-100', 'bcrypt', 'perSecond', true],
+  ['Lost at 5,000 users', 'stress-5000', 'argon2id', 'failedPercent'],
+  ['Idle, over the hash', 'idle', 'argon2id', 'overheadMs'],
+]
+
+/** A line for each contender, with ratios to the first. */
+function contenderTable(results: Results): Html {
+  const find = finder(results)
+  const rows = contenders.map(({ name, title }): [Html | string, ...string[]] => {
+    const cells = columns.map(([, scenario, variant, figureName, hasRatio]) => {
+      const [summary, first] = [name, contenders[0]?.name ?? ''].map((each) => find(scenario, each, variant))
+      const [found, base] = [summary?.figures[figureName], figure(first, figureName)]
+      if (found === undefined) return summary?.failure === undefined ? '–' : 'not run'
+      const spread = found.plusMinus === undefined ? '' : ` ± ${show(found.plusMinus)}`
+      const ratio = hasRatio && base && summary !== first ? ` (${show(found.median / base)} ×)` : ''
+      return `${show(found.median)}${spread} ${unitOf(figureName)}${ratio}`
+    })
+    return [name === 'spillway' ? html`<b>${title}</b>` : title, ...cells]
+  })
+  return html`${table(['', ...columns.map(([title]) => title)], rows)}<p><small>In brackets: the ratio to hashing in the handler.</small></p>`
+}
+
+interface Look {
+  /** The columns of the table: figures, and their titles. */
+  table: Record<string, string>
+  charts(summaries: readonly Summary[]): readonly Html[]
+}
+
+const ramps = {
+  login: 'Logins',
+  registration: 'Registrations',
+  token: 'Logins without a hash, every process on all cores',
+}
+
+const looks: Record<string, Look> = {
+  'login-100': {
+    table: {
+      neighbourP99Ms: 'Neighbour p99',
+      healthzP99Ms: '/healthz p99',
+      p99Ms: 'Login p99',
+      perSecond: 'Verdicts a second',
+      failedPercent: 'Lost',
+    },
+    charts: (all) => algorithms.flatMap((algorithm) => ofVariant(all, algorithm, (some) => waits(algorithm, some))),
+  },
+  'stress-5000': {
+    table: { answeredPercent: 'Answered in time', failedPercent: 'Lost', perSecond: 'Verdicts a second' },
+    charts: (all) => [shares(all.filter(({ figures }) => figures.perSecond))],
+  },
+  ramp: {
+    table: { kneePerSecond: 'Knee' },
+    charts: (all) =>
+      Object.entries(ramps).flatMap(([variant, title]) => ofVariant(all, variant, (some) => knee(title, some))),
+  },
+  spike: {
+    table: { failedPercent: 'Lost', inPercent: 'Got in', lastInMs: 'The last one in' },
+    charts: (all) => overTime(all.flatMap((summary) => typicalRun(summary, 'answeredPercent') ?? [])),
+  },
+  idle: {
+    table: { p50Ms: 'Median of a login', bareHashMs: 'Bare hash', overheadMs: 'Over the hash' },
+    charts: (all) => [figureBars('Median of a login, less the bare hash', 'ms', all, 'overheadMs')],
+  },
+  engines: {
+    table: { hashProcessorMs: 'Processor time', ofPackagePercent: 'Of the fastest package' },
+    charts: (all) => [figureBars('Processor time of one verify', 'ms', all, 'hashProcessorMs')],
+  },
+}
+
+function ofVariant(all: readonly Summary[], variant: string, draw: (some: readonly Summary[]) => Html): Html[] {
+  const some = all.filter((summary) => summary.variant === variant && Object.keys(summary.figures).length > 0)
+  return some.length > 0 ? [draw(some)] : []
+}
+
+/** Of all scenarios that were measured, in the order of the report. */
+function sections(results: Results): Html[] {
+  return scenarios.flatMap(({ name, title, question }) => {
+    const look = looks[name]
+    const result = results.scenarios.find((scenario) => scenario.name === name)
+    if (look === undefined || result === undefined || result.runs.length === 0) return []
+    const summaries = summarize(result)
+    const names = Object.keys(look.table)
+    const rows = summaries
+      .filter((summary) => names.some((each) => figure(summary, each) !== undefined))
+      .map((summary): [string, ...string[]] => {
+        return [labelOf(summary, summaries), ...names.map((each) => quantity(figure(summary, each), unitOf(each)))]
+      })
+    const failures = result.runs.filter(({ failure }) => failure !== undefined)
+    const failed = failures.map(({ contender, variant, failure }) => `${titleOf(contender)}, ${variant}: ${failure}`)
+    const settings = Object.entries(result.settings).map(([setting, value]) => `${setting} ${value}`)
+    return html`<h2 id="${name}">${title}</h2><p>${question}</p>
+${rows.length > 0 ? table(['', ...Object.values(look.table)], rows) : undefined}
+${failed.length > 0 ? html`<p>Without figures:</p>${list(failed)}` : undefined}
+${look.charts(summaries)}<p><small>${name}: ${settings.join(' · ')}</small></p>`
+  })
+}
+
+function method({ machine, settings }: Results): Html {
+  const [repeat, logins, atMostS] = [settings.repeat, settings.warmUpLogins, settings.warmUpAtMostS].map(Number)
+  const [argon2id, bcrypt] = [settings.argon2idBareMs, settings.bcryptBareMs].map((ms) => `${show(Number(ms))} ms`)
+  const told = contenders.map(
+    ({ title, how, origin, name }) => html`<b>${title}</b> (<code>${name}</code>): ${how} From ${origin}.`,
+  )
+  return html`<h2>How it was measured</h2>${list([
+    machine.pinned
+      ? 'Processes are pinned: load generator and PostgreSQL to the first core, the contender and Redis to the others. What includes every process (the pipeline without a hash) runs on all cores.'
+      : 'Nothing is pinned: this machine has no taskset or only one core, so the load generator shares the processor with what it measures.',
+    'Every contender serves the same API with the same Fastify, the same client to the same PostgreSQL tables, the same Ed25519 signatures and a log line for each request. PostgreSQL is local and does not wait for the disk.',
+    `argon2id is ${costOf.argon2id}; bcrypt is ${costOf.bcrypt}. Rivals hash with @node-rs/argon2 and @node-rs/bcrypt, the fastest packages; Spillway's workers with ${machine.engine === 'native' ? 'their native engine' : 'the same'}. Alone on its core, one verify with a package took ${argon2id} and ${bcrypt}.`,
+    'With bcrypt the password is wrong, so that each login costs everyone exactly one compare. After a right one Spillway would store argon2id in its place.',
+    "A hundred users are autocannon's connections, opened before anything is counted; each sends its next request when the last was answered. Where the question is overload (ramp, spike), requests leave when they are due, and latency counts from then. The five thousand users come back when they are told to, as a good client does.",
+    `Servers are measured warm, after ${show(logins ?? 0)} logins or ${show(atMostS ?? 0)} s. These logins take a double of a hash that costs nothing, and goes the same way; workers accept it when told to, and never in production.`,
+    `A request without an answer after ${TIMEOUT_MS / 1_000} s is lost, and counts with that time. A ticket is redeemed until there is a verdict, and its wait counts until then.`,
+    "The neighbour endpoint reads the state of a file, for which Node needs a thread of libuv's pool (four), as for dns.lookup, zlib, much of crypto, and every asynchronous hash. On Spillway's gateway it is a small static file. /healthz needs the event loop alone. Both are asked 40 times a second.",
+    (repeat ?? 1) > 1
       ? `Everything was measured ${repeat} times, in turn; figures are medians, with half the range after ±.`
       : 'Everything was measured once: how far repeats would lie apart is unknown.',
-  ]
-  return [
-    '## How it was measured',
-    points.map((point) => `- ${point}`).join('\n'),
-    '### The contenders',
-    contenders
-      .map(({ title, how, origin, name }) => `- **${title}** (\`${name}\`): ${how} From ${linked(origin)}.`)
-      .join('\n'),
-    'Repeat it: `pnpm load`, or `pnpm load --help`.',
-  ].join('\n\n')
-}
-
-function placement(pinned: boolean): string {
-  return pinned
-    ? 'Processes are pinned with taskset: load generator and PostgreSQL to the first core, all processes of the contender, and Redis, to the others. ' +
-        'Only what is said to include every process (ramp and five thousand users without a hash, scale-out, Redis) runs unpinned on all cores.'
-    : 'Nothing is pinned: this machine has no taskset or only one core, so the load generator shares the processor with what it measures.'
-}
-
-/** An address becomes a link. */
-function linked(origin: string): string {
-  return origin.replace(/^https:\/\/(\S+)/, '[$1]($&)')
+  ])}<h3>The contenders</h3>${list(told)}<p>Repeat it: <code>pnpm load</code>, or <code>pnpm load --help</code>.</p>`
 }

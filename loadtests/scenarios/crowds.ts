@@ -1,28 +1,30 @@
 // Crowds: callers who ask again as soon as they are answered, and their effect on everyone else; and five thousand users at once.
 import { setTimeout as sleep } from 'node:timers/promises'
-import {
-  type ApiAnswer,
-  type Credentials,
-  createApiClient,
-  redeemUntilAnswered,
-  TIMEOUT_MS,
-} from '@spillway/infra/rig/api-client'
+import { type ApiAnswer, createApiClient, redeemUntilAnswered, TIMEOUT_MS } from '@spillway/infra/rig/api-client'
+import { closedLoop } from '@spillway/infra/rig/open-loop'
 import type { Running } from '../contenders/contender.ts'
-import { algorithms, costOf } from '../contenders/hashing.ts'
+import { type Algorithm, algorithms, costOf } from '../contenders/hashing.ts'
 import type { Credential } from '../load/accounts.ts'
-import { type Caller, type ClosedLoopResult, loginCaller, visitCaller, withCallers } from '../load/closed.ts'
+import { ClosedLoop, followsTickets } from '../load/closed.ts'
 import { observe } from '../measure/observe.ts'
 import { outcomeOf, Tally } from '../measure/tally.ts'
 import type { Measured } from '../src/results.ts'
-import { loginFigures, ofContenders, ofPipeline } from './measurements.ts'
-import { picked, type Scenario, type Setting } from './scenario.ts'
+import { loginFigures, ofContenders, ofPipeline, picked, type Scenario, type Setting } from './scenario.ts'
 
 const USERS = 100
 
-function crowd(running: Running, { users = USERS, servers, durationS }: Setting, caller: Caller): Promise<Measured> {
-  return withCallers({ urls: [running.url], callers: users, caller }, async (countFor) =>
-    loginFigures(await observe(running, servers, () => countFor(durationS))),
-  )
+/** The callers do not all arrive in the same millisecond. */
+const ARRIVE_MS = 1_000
+
+async function crowd({ accounts, users = USERS, durationS }: Setting, running: Running, algorithm: Algorithm) {
+  const caller = followsTickets((number) => accounts.login(algorithm, number))
+  const loop = new ClosedLoop({ url: running.url, callers: users, caller, arriveMs: ARRIVE_MS })
+  try {
+    await loop.start()
+    return loginFigures(await observe(running, () => loop.countFor(durationS)))
+  } finally {
+    await loop.close()
+  }
 }
 
 /** The NestJS post's test: a hundred users log in over and over, and the rest of the API is asked for its pulse meanwhile. */
@@ -36,23 +38,8 @@ export const login100: Scenario = {
     algorithms.flatMap((algorithm) => {
       const few = picked(setting, ['in-process', 'piscina', 'spillway'])
       const contenders = algorithm === 'bcrypt' ? few : setting.contenders
-      return ofContenders(setting, { contenders, algorithm }, (running) =>
-        crowd(running, setting, loginCaller(setting.accounts, algorithm)),
-      )
+      return ofContenders(setting, { contenders, algorithm }, (running) => crowd(setting, running, algorithm))
     }),
-}
-
-/** The Piscina post's test: a hundred users register, log in and write. */
-export const mixed100: Scenario = {
-  name: 'mixed-100',
-  title: 'A hundred users register, log in and write',
-  question: 'What does a mix of hashing and ordinary writes get through, a hundred users at a time?',
-  durationS: 3,
-  settings: ({ users = USERS }) => ({ users, argon2id: costOf.argon2id }),
-  plan: (setting) =>
-    ofContenders(setting, { contenders: picked(setting) }, (running) =>
-      crowd(running, setting, visitCaller(setting.accounts)),
-    ),
 }
 
 // Five thousand users at once: how many still get an answer, and how many a second.
@@ -74,18 +61,9 @@ export const stress5000: Scenario = {
   ],
 }
 
-/** Users arrive over the first half of its duration. */
 async function stress(running: Running, setting: Setting, credential: Credential): Promise<Measured> {
-  const { users = MANY, durationS } = setting
-  const observed = await observe(running, setting.servers, () =>
-    patientLoad({
-      url: running.url,
-      callers: users,
-      arriveMs: durationS * 500,
-      durationMs: durationS * 1_000,
-      credentials: (caller) => setting.accounts.login(credential, caller),
-    }),
-  )
+  const happening = () => patientUsers(running.url, setting, credential)
+  const observed = await observe(running, happening)
   const { tally } = observed.result
   const measured = loginFigures(observed)
   return {
@@ -102,25 +80,14 @@ async function stress(running: Running, setting: Setting, credential: Credential
 }
 
 /**
- * Callers as a good client behaves: one connection each, sent back with Retry-After they come back then, given a ticket they redeem it,
- * and with their answer they start over. autocannon knows no Retry-After and would hammer.
+ * Users as a good client behaves: one connection each, sent back with Retry-After they come back then, given a ticket they redeem it, and with
+ * their answer they start over, until the time is over; what is open then is waited for. Every request counts, a redemption with the time since
+ * the login that gave the ticket.
  */
-interface PatientLoad {
-  url: string
-  callers: number
-  /** The callers arrive one after the other over this time. */
-  arriveMs: number
-  /** After this nobody starts anything new; what is open is waited for, and counted. */
-  durationMs: number
-  credentials(caller: number): Credentials
-}
-
-/** Counts every request, a redemption with the time since the login that gave the ticket. */
-async function patientLoad(load: PatientLoad): Promise<ClosedLoopResult> {
-  const { url, callers, arriveMs, durationMs, credentials } = load
+async function patientUsers(url: string, { users = MANY, durationS, accounts }: Setting, credential: Credential) {
   const tally = new Tally()
   const client = createApiClient(url)
-  const startMs = performance.now()
+  const [startMs, durationMs] = [performance.now(), durationS * 1_000]
   const elapsedMs = () => performance.now() - startMs
 
   async function counted(request: Promise<ApiAnswer>, sinceMs: number): Promise<ApiAnswer> {
@@ -129,21 +96,19 @@ async function patientLoad(load: PatientLoad): Promise<ClosedLoopResult> {
     return answer
   }
 
-  async function call(caller: number): Promise<void> {
-    await sleep((caller / callers) * arriveMs)
-    while (elapsedMs() < durationMs) {
+  await closedLoop({
+    callers: users,
+    arriveMs: durationMs / 2,
+    isOver: () => elapsedMs() >= durationMs,
+    async call(user) {
       const sentMs = elapsedMs()
-      const answer = await redeemUntilAnswered(await counted(client.login(credentials(caller)), sentMs), {
-        redeem: (ticket) => counted(client.redeem(ticket), sentMs),
-        endMs: startMs + durationMs,
-      })
-      if (['busy', 'error'].includes(outcomeOf(answer))) {
+      const first = await counted(client.login(accounts.login(credential, user)), sentMs)
+      const redeem = (ticket: string) => counted(client.redeem(ticket), sentMs)
+      const answer = await redeemUntilAnswered(first, { redeem, endMs: startMs + durationMs })
+      if (['busy', 'error'].includes(outcomeOf(answer)))
         await sleep(Math.min(answer.retryAfterMs, Math.max(durationMs - elapsedMs(), 0)))
-      }
-    }
-  }
-
-  await Promise.all(Array.from({ length: callers }, (_, caller) => call(caller)))
+    },
+  })
   client.close()
   return { tally, seconds: elapsedMs() / 1_000 }
 }

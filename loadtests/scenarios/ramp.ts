@@ -7,8 +7,7 @@ import { type Contender, coreCount, type Running } from '../contenders/contender
 import { costOf } from '../contenders/hashing.ts'
 import { outcomeOf, Tally } from '../measure/tally.ts'
 import type { Row } from '../src/results.ts'
-import { ofContenders, ofPipeline } from './measurements.ts'
-import { type Measurement, picked, type Scenario, type Setting } from './scenario.ts'
+import { type Measurement, ofContenders, ofPipeline, picked, type Scenario, type Setting } from './scenario.ts'
 
 const STEP = 1.1
 const SHORTFALL = 0.1
@@ -81,8 +80,7 @@ async function climb(
     const elapsedS = (performance.now() - startMs) / 1_000
     const offered = (sent - sentBefore) / elapsedS
     const served = step.counts.ok / elapsedS
-    const { p50Ms, p99Ms } = step.latency.percentiles
-    steps.push({ offered, served, p50Ms, p99Ms, ...step.counts })
+    steps.push({ offered, served })
     const keptUp = served >= offered * (1 - SHORTFALL)
     if (keptUp) knee = Math.max(knee, served)
     short = keptUp ? 0 : short + 1

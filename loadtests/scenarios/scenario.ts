@@ -1,9 +1,12 @@
 // A scenario is a question, and a plan of measurements that together answer it. Each measurement starts its servers
 // and ends them, so that any of them can fail or be left out without harm to the rest.
-import type { Contender, Part, Services } from '../contenders/contender.ts'
+import type { Contender, Part, Running, Services } from '../contenders/contender.ts'
 import type { Algorithm } from '../contenders/hashing.ts'
-import type { Accounts, WarmUp } from '../load/accounts.ts'
+import { startSpillway } from '../contenders/spillway.ts'
+import type { Accounts, Credential, WarmUp } from '../load/accounts.ts'
 import type { Placement } from '../measure/cores.ts'
+import type { observe } from '../measure/observe.ts'
+import { percentiles, type Tally } from '../measure/tally.ts'
 import type { Measured, Row } from '../src/results.ts'
 
 export interface Setting {
@@ -52,4 +55,92 @@ export interface Scenario {
 /** The contenders of a slow scenario: in the short set only these [one that hashes at hand, and one behind a queue]. */
 export function picked(setting: Setting, short: readonly string[] = ['in-process', 'spillway']): readonly Contender[] {
   return setting.short ? setting.contenders.filter(({ name }) => short.includes(name)) : setting.contenders
+}
+
+// Measurements of servers that are warm: started, logged in to until their code is compiled, measured, and ended whatever happens.
+
+/** With the hash that is measured: enough that every thread has computed one. */
+const HASHES = 20
+/** Enough that the worker always has a job at hand while the next is on its way from Redis. */
+const PIPELINE_SLOTS = 16
+
+type Measure<R extends Running> = (running: R) => Promise<Partial<Measured>>
+
+interface OfContenders {
+  contenders: readonly Contender[]
+  /** Of the hash that logins are verified with [argon2id]. */
+  algorithm?: Algorithm
+  /** [the algorithm] */
+  variant?: string
+  /** How many callers come at once: not every contender can take any number. */
+  callers?: number
+}
+
+/** One measurement for each contender, on its cores. */
+export function ofContenders(setting: Setting, options: OfContenders, measure: Measure<Running>): Measurement[] {
+  const { contenders, algorithm = 'argon2id', variant = algorithm, callers = 0 } = options
+  const { cores, services } = setting
+  return contenders.map((contender) => ({
+    contender: contender.name,
+    variant,
+    placement: 'apart',
+    async measure() {
+      const refusal = contender.refuses?.(callers)
+      if (refusal !== undefined) throw new Error(`not run: ${refusal}`)
+      return whileWarm(contender.start({ cores, services, algorithm }), setting, algorithm, measure)
+    },
+  }))
+}
+
+/** A measurement of Spillway's pipeline alone, on all cores: one gateway, and one worker that hashes nothing. Empty where Spillway does not take part. */
+export function ofPipeline(setting: Setting, measure: Measure<Running>): Measurement[] {
+  const { contenders, services } = setting
+  const size = { cores: undefined, services, slots: PIPELINE_SLOTS }
+  const spillway = contenders.filter(({ name }) => name === 'spillway')
+  const measureWarm = () => whileWarm(startSpillway(size), setting, 'token', measure)
+  return spillway.map(({ name }) => ({
+    contender: name,
+    variant: 'token',
+    placement: 'together',
+    measure: measureWarm,
+  }))
+}
+
+async function whileWarm<R extends Running, T>(
+  started: Promise<R>,
+  { accounts, warmUp }: Setting,
+  credential: Credential,
+  body: (running: R) => Promise<T>,
+): Promise<T> {
+  const running = await started
+  try {
+    await accounts.warmUp(running, 'token', warmUp)
+    const hashes: WarmUp = { ...warmUp, logins: Math.min(HASHES, warmUp.logins) }
+    if (credential !== 'token') await accounts.warmUp(running, credential, hashes)
+    return await body(running)
+  } finally {
+    await running.close()
+  }
+}
+
+// The figures that several scenarios take from what they observed.
+
+/** The effects of a closed loop of requests on its callers, on the API process and on bystanders. */
+export function loginFigures(
+  observed: Awaited<ReturnType<typeof observe<{ tally: Tally; seconds: number }>>>,
+): Measured {
+  const { result, generatorPercent, bystanders } = observed
+  const { tally } = result
+  return {
+    figures: {
+      perSecond: tally.counts.ok / result.seconds,
+      ...percentiles(tally.waitedMs),
+      failedPercent: tally.share('timeout', 'error'),
+      ...percentiles(bystanders.neighbour, 'neighbourP'),
+      ...percentiles(bystanders.healthz, 'healthzP'),
+      generatorPercent,
+      ...(tally.counts.ticket + tally.counts.busy > 0 && { deferredPercent: tally.share('ticket', 'busy') }),
+    },
+    series: {},
+  }
 }

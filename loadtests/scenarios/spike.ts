@@ -5,10 +5,9 @@ import { openLoop } from '@spillway/infra/rig/open-loop'
 import { coreCount, type Running } from '../contenders/contender.ts'
 import { costOf } from '../contenders/hashing.ts'
 import { comeBack } from '../load/visit.ts'
-import { type Outcome, outcomeOf, Tally } from '../measure/tally.ts'
+import { outcomeOf, percentiles, Tally } from '../measure/tally.ts'
 import type { Measured, Row } from '../src/results.ts'
-import { latencyFigures, ofContenders } from './measurements.ts'
-import { picked, type Scenario, type Setting } from './scenario.ts'
+import { ofContenders, picked, type Scenario, type Setting } from './scenario.ts'
 
 const QUIET_BEFORE_S = 2
 /** Of the hashes that the cores could compute if they did nothing else. */
@@ -17,8 +16,7 @@ const TIMES_CAPACITY = 10
 const TRICKLE = 0.2
 /** A line that ten times capacity made is empty after ten times the spike: so many times it is waited for. */
 const LINE_TIMES = 1.5 * TIMES_CAPACITY
-const SAMPLE_MS = 500
-const MOST_DOTS = 120
+const SAMPLE_MS = 1_000
 
 export const spike: Scenario = {
   name: 'spike',
@@ -42,7 +40,6 @@ async function overrun(running: Running, setting: Setting): Promise<Measured> {
   const peak = spikeRate(setting)
   const trickle = (peak / TIMES_CAPACITY) * TRICKLE
   const tally = new Tally()
-  const waits: { dueS: number; waitedMs: number; outcome: Outcome }[] = []
   const depth: Row[] = []
   const startMs = performance.now()
   const over = AbortSignal.timeout(durationMs + LINE_TIMES * spikeMs)
@@ -70,10 +67,8 @@ async function overrun(running: Running, setting: Setting): Promise<Measured> {
       const outcome = outcomeOf(answer)
       open--
       if (outcome === 'ok') lastInMs = Math.max(lastInMs, performance.now() - startMs - beforeMs)
-      const wait = { dueS: (dueMs - startMs) / 1_000, waitedMs: performance.now() - dueMs, outcome }
-      waits.push(wait)
       // Counted in the second in which the user arrived, whenever the answer came.
-      tally.record(outcome, wait.waitedMs, Math.floor(wait.dueS))
+      tally.record(outcome, performance.now() - dueMs, Math.floor((dueMs - startMs) / 1_000))
     },
   })
   clearInterval(sampling)
@@ -87,13 +82,11 @@ async function overrun(running: Running, setting: Setting): Promise<Measured> {
       inPercent: tally.share('ok'),
       lastInMs,
       perSecond: (tally.counts.ok * 1_000) / (performance.now() - startMs),
-      ...latencyFigures(tally.latency),
+      ...percentiles(tally.waitedMs),
     },
     series: {
       bySecond: tally.bySecond.map((counts, second) => ({ second, ...counts })),
       depth,
-      // Every so many, so that a plot has no more dots than can be told apart.
-      waits: waits.filter((_, index) => index % Math.ceil(waits.length / MOST_DOTS) === 0),
     },
   }
 }

@@ -6,11 +6,10 @@ import { openKeeper } from '@spillway/infra/processes/keeper'
 import { moveTo } from '@spillway/infra/processes/processor-time'
 import { startOwnServices } from '@spillway/infra/rig/services'
 import { buildEngine, hasEngine } from '@spillway/infra/start/build'
-import { stormCommand } from '@spillway/storm/command'
-import { costCommand } from '../cost/main.ts'
 import { createAccounts, type WarmUp } from '../load/accounts.ts'
 import { bareHash } from '../measure/bare-hash.ts'
 import { contenderCores, generatorCores, serverProcesses } from '../measure/cores.ts'
+import { stormCommand } from '../storm/src/command.ts'
 import { ended, spikeTarget } from '../target/spike.ts'
 import { inWords, resolveTarget } from '../target/target.ts'
 import { help, type LoadOptions, parseOptions } from './options.ts'
@@ -113,7 +112,6 @@ await runCommand(async () => {
     process.exitCode = await stormCommand(args.slice(1), 'pnpm load storm')
     return
   }
-  if (args[0] === 'cost' || args[0] === 'floor') return await costCommand(args)
   const options = parseOptions(args)
   if (options.help) return console.log(help)
   if (options.target) return await spike(options.target)

@@ -1,9 +1,9 @@
 // The command line of `pnpm load`.
-import { parseCommandLine, positive, UserError, whole } from '@spillway/infra/processes/command-line'
+import { parseCommandLine, pickNamed, positive, UserError, whole } from '@spillway/infra/processes/command-line'
 import { SEED_PASSWORD, SEED_USERS } from '@spillway/prisma/seed'
 import { contenders } from '../contenders/contenders.ts'
-import { scenarios } from '../scenarios/scenarios.ts'
 import { DURATION_MAX_S, RATE_MAX } from '../target/spike.ts'
+import { scenarios } from './run.ts'
 
 /** As the spike of the load tests that start a system of their own. */
 const TARGET_DURATION_S = 10
@@ -12,20 +12,17 @@ export const help = `pnpm load [scenario ...] [--contender name[,name]] [--durat
           [--repeat n] [--json file] [--compare old.json] [--from file]
 pnpm load spike --target url [--rate n] [--duration s] [--users n] [--password p] [--beyond-loopback]
 pnpm load storm --target url ...
-pnpm load cost|floor ...
 
-Runs load tests and writes a JSON file and, beside it, a report in
-Markdown with one HTML page of pictures. Without a scenario: a short set of all, in about ten
+Runs load tests and writes a JSON file and, beside it, a report: one HTML page. Without a scenario: a short set of all, in about ten
 minutes. With --target: a spike of logins on a gateway that runs already, with the accounts of "pnpm seed".
-The storm is on any other application that runs already: "pnpm load storm --help" describes it. "pnpm load cost --help" describes
-the measuring of what calls cost without their hashes.
+The storm is on any other application that runs already: "pnpm load storm --help" describes it.
 
   --contender a,b   only these architectures
   --duration s      seconds under load, for each measurement (ramp: for each step; spike: of the spike)
   --users n         how many users there are, where the scenario has a number of them [100 or 5000]
   --rate n          requests per second (ramp: of the first step; spike: of the spike); the others run as fast as they are answered
   --repeat n        measures everything n times, in turn; the report shows medians and how far apart they are [1]
-  --json file       where results go; the report goes beside it as .md and .html [.spillway/load/<time>.json]
+  --json file       where results go; the report goes beside it as .html [.spillway/load/<time>.json]
   --compare file    prints what changed since the results in this file
   --from file       runs nothing; reads these results, writes their report, and compares them if asked to
   --help            prints this
@@ -114,19 +111,4 @@ function atMost(option: string, text: string, most: number): number {
   const value = positive(option, text)
   if (value <= most) return value
   throw new UserError(`${option} takes at most ${most} with a --target, not "${text}".`)
-}
-
-/**
- * Picks by name, or by the beginning of a name; all without a name.
- *
- * @throws {@link UserError} for an unknown name
- */
-export function pickNamed<T extends { name: string }>(kind: string, all: readonly T[], names: readonly string[]) {
-  if (names.length === 0) return all
-  return names.flatMap((name) => {
-    const exact = all.filter((one) => one.name === name)
-    const found = exact.length > 0 ? exact : all.filter((one) => one.name.startsWith(name))
-    if (name !== '' && found.length > 0) return found
-    throw new UserError(`There is no ${kind} "${name}": choose from ${all.map((one) => one.name).join(', ')}.`)
-  })
 }

@@ -1,9 +1,9 @@
 // Reads and writes results and their report.
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
-import { basename, join } from 'node:path'
+import { join } from 'node:path'
 import { UserError } from '@spillway/infra/processes/command-line'
 import { defaultStateDir } from '@spillway/infra/processes/repository'
-import { renderMarkdown, renderPictures } from '../report/report.ts'
+import { renderReport } from '../report/report.ts'
 import type { Results, Row } from './results.ts'
 
 /** Named for the moment, in the ignored folder that keeps what runs leave behind. */
@@ -40,10 +40,11 @@ interface Packed {
   rows: unknown[][]
 }
 
-/** What makes a file of results small: five digits of a number, since more are noise, and the names of columns once. */
+/** What makes a file of results small: four digits of a number, since more are noise, and the names of columns once. */
 function packed(name: string, value: unknown): unknown {
-  if (typeof value === 'number') return Number(value.toPrecision(5))
-  return name === 'series' && isObject<Row[]>(value) ? mapped(value, pack) : value
+  if (typeof value === 'number') return Number(value.toPrecision(4))
+  if (name !== 'series' || !isObject<Row[]>(value)) return value
+  return Object.keys(value).length === 0 ? undefined : mapped(value, pack)
 }
 
 function unpacked(name: string, value: unknown): unknown {
@@ -69,10 +70,9 @@ function isObject<T>(value: unknown): value is Record<string, T> {
   return typeof value === 'object' && value !== null
 }
 
-/** Writes the report beside the results, and its page of pictures; returns the path of the report. */
+/** Writes the report beside the results; returns its path. */
 export function writeReport(file: string, results: Results): string {
-  const base = file.replace(/\.json$/, '')
-  writeFileSync(`${base}.md`, renderMarkdown(results, `${basename(base)}.html`))
-  writeFileSync(`${base}.html`, renderPictures(results))
-  return `${base}.md`
+  const report = `${file.replace(/\.json$/, '')}.html`
+  writeFileSync(report, renderReport(results))
+  return report
 }

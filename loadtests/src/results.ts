@@ -11,7 +11,7 @@ export interface Measured {
   /** The end of a name tells the unit: summary.ts. */
   figures: Record<string, number>
   /** Rows for the scenario's plots. */
-  series: Record<string, Row[]>
+  series?: Record<string, Row[]>
 }
 
 /** One contender, or one setting of it, measured once. */

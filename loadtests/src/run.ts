@@ -1,9 +1,16 @@
-// Goes through the plans of the scenarios, one measurement at a time, and hands on every result as soon as it is there.
+// Everything that can be measured, and its run: one measurement at a time, each handed on as soon as it is there.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { backgroundLoad, moveTo } from '@spillway/infra/processes/processor-time'
 import { allCores, generatorCores } from '../measure/cores.ts'
+import { engines, idle } from '../scenarios/bare-hash.ts'
+import { login100, stress5000 } from '../scenarios/crowds.ts'
+import { ramp } from '../scenarios/ramp.ts'
 import type { Measurement, Scenario, Setting } from '../scenarios/scenario.ts'
+import { spike } from '../scenarios/spike.ts'
 import type { Run, ScenarioResult } from './results.ts'
+
+/** In the order of the report. */
+export const scenarios: readonly Scenario[] = [login100, stress5000, ramp, spike, idle, engines]
 
 const PAUSE_MS = 200
 const LOOK_FOR_MS = 300
@@ -60,7 +67,7 @@ async function measureOnce(measurement: Measurement, repeat: number, options: Ru
   await sleep(PAUSE_MS)
   const backgroundPercent = await backgroundLoad(LOOK_FOR_MS)
   const { contender, variant } = measurement
-  const about = { contender, variant, repeat, ...(backgroundPercent !== undefined && { backgroundPercent }) }
+  const about = { contender, variant, repeat, ...(backgroundPercent && { backgroundPercent }) }
   try {
     const { figures = {}, series = {} } = await measurement.measure()
     return { ...about, figures, series }
@@ -76,6 +83,6 @@ function place({ placement }: Measurement, { setting }: RunOptions): void {
   const together = placement === 'together'
   moveTo(process.pid, together ? allCores : generatorCores)
   for (const { role, pid } of setting.servers) {
-    moveTo(pid, together ? allCores : role === 'redis' && placement === 'apart' ? setting.cores : generatorCores)
+    moveTo(pid, together ? allCores : role === 'redis' ? setting.cores : generatorCores)
   }
 }

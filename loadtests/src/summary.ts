@@ -61,15 +61,19 @@ export function shares(results: Results): string[] {
 
 const kinds: readonly { ends: RegExp; unit: string; better: 'higher' | 'lower' }[] = [
   { ends: /persecond$/i, unit: '/s', better: 'higher' },
-  { ends: /^(in|answered|efficiency|ideal|ofBullmq)Percent$/, unit: '%', better: 'higher' },
+  { ends: /^(in|answered)Percent$/, unit: '%', better: 'higher' },
   { ends: /Percent$/, unit: '%', better: 'lower' },
   { ends: /Ms(Per[A-Z][a-z]+)?$/, unit: 'ms', better: 'lower' },
   { ends: /Mb$/, unit: 'MB', better: 'lower' },
 ]
 
 /** The kind of a figure by the name in a JSON file; undefined for one this version does not know. */
-export function figureKind(name: string) {
+function figureKind(name: string) {
   return kinds.find(({ ends }) => ends.test(name))
+}
+
+export function unitOf(name: string): string {
+  return figureKind(name)?.unit ?? ''
 }
 
 /** A value as people read it: three digits, with a blank between thousands left to the locale. */
@@ -88,7 +92,7 @@ export function figure(summary: Summary | undefined, name: string): number | und
 
 /** The rows of a plot, from the repeat whose figure lies in the middle. */
 export function typicalRows(summary: Summary | undefined, name: string, series: string): Row[] {
-  return typicalRun(summary, name)?.series[series] ?? []
+  return typicalRun(summary, name)?.series?.[series] ?? []
 }
 
 /** Among repeats, the one whose figure lies in the middle: its curve is the one to draw. */

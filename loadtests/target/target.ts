@@ -2,7 +2,7 @@
 
 import { UserError } from '@spillway/infra/processes/command-line'
 import { quantile } from '@spillway/infra/rig/quantile'
-import { judgeHost } from '@spillway/storm/target'
+import { judgeHost } from '../storm/src/target.ts'
 import { type End, ended, letInEnds, type SpikeResult } from './spike.ts'
 
 /**

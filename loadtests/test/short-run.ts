@@ -5,7 +5,7 @@ import { afterAll, describe, test } from 'vitest'
 import { contenders } from '../contenders/contenders.ts'
 import { createAccounts } from '../load/accounts.ts'
 import { serverProcesses } from '../measure/cores.ts'
-import { renderPictures } from '../report/report.ts'
+import { renderReport } from '../report/report.ts'
 import type { Scenario, Setting } from '../scenarios/scenario.ts'
 import type { ScenarioResult } from '../src/results.ts'
 import { runScenarios } from '../src/run.ts'
@@ -49,7 +49,7 @@ export async function testShortRuns(
           assert.ok(Object.values(figures).every(Number.isFinite), `${what}: ${JSON.stringify(figures)}`)
           assert.ok((figures.failedPercent ?? 0) < 100, `${what}: everything failed`)
         }
-        const report = renderPictures(resultsOf([result]))
+        const report = renderReport(resultsOf([result]))
         assert.match(report, new RegExp(`id="${scenario.name}"`))
         assert.match(report, /<svg/)
       })

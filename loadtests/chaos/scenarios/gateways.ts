@@ -3,21 +3,21 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { until } from '@spillway/infra/processes/until'
 import { clockOff } from '@spillway/infra/rig'
-import { ask, createApiClient, readMetric, respondAsync } from '@spillway/infra/rig/api-client'
-import { startLoop } from '@spillway/infra/rig/open-loop'
+import { type ApiClient, ask, createApiClient, readMetric, respondAsync } from '@spillway/infra/rig/api-client'
+import { closedLoop, startLoop } from '@spillway/infra/rig/open-loop'
 import { Findings, type Scenario, underFault } from '../scenario.ts'
 import { startBalancer } from '../stage/balancer.ts'
 import { drained, expectNoLeftovers, onOwnRedis, type System } from '../stage/stage.ts'
 
 const RESTARTS = 10
-const PER_SECOND = 200
+/**
+ * On connections that are kept, and on one for each request. A kept one has a request many times within DRAIN_MS: one that has none in that time is
+ * ended at its end, when its client may just be sending.
+ */
+const KEPT = { callers: 10, everyMs: 100 }
+const NEW_PER_SECOND = 100
 /** One of so many is a login, the others ask for the public keys: on a small machine 200 logins a second would be an overload. */
 const EVERY_NTH_LOGIN = 8
-/**
- * Kept connections, used in turn: each has a request many times within DRAIN_MS. A connection without a request in that time is ended at its end, when
- * its client may just be sending.
- */
-const KEPT = 10
 /** Longer than the balancer takes to hear that a gateway is no longer ready. */
 const DRAIN_MS = '1500'
 const size = { credential: 'token', gateways: 2, workers: 1, gatewayEnv: { DRAIN_MS } } as const
@@ -34,29 +34,33 @@ async function restart(system: System): Promise<Findings> {
   const balancer = await startBalancer(system)
   // Without a gateway that it knows the balancer would close every connection.
   await balancer.knows(...system.gateways)
-  const clients = {
-    kept: createApiClient(balancer.url, { connections: { keepAlive: true, maxSockets: KEPT, scheduling: 'fifo' } }),
-    new: createApiClient(balancer.url, { connections: { keepAlive: false } }),
-  }
   const failures = new Map<string, number>()
-  let number = 0
-  const loop = startLoop({
-    rateAt: () => PER_SECOND,
-    async send() {
-      const nth = number++
-      const connection = nth % 2 === 0 ? 'kept' : 'new'
-      // The pairs of kept and new connections take turns with logins.
-      const isLogin = Math.floor(nth / 2) % EVERY_NTH_LOGIN === 0
-      const client = clients[connection]
-      const answer = await (isLogin ? client.login(system.login(nth)) : client.get('/.well-known/jwks.json'))
-      const what = `${connection}: ${answer.failure ?? `status ${answer.status}`}`
-      findings.requests++
-      // A login may be answered with a ticket. A machine that is busy otherwise may refuse some: that is an answer.
-      if (answer.status === 200 || answer.status === 202) findings.succeeded++
-      else if (answer.status === 503) findings.refused++
-      else failures.set(what, (failures.get(what) ?? 0) + 1)
+  const clients = Array.from({ length: KEPT.callers }, () => createApiClient(balancer.url))
+  const once = createApiClient(balancer.url, { connections: { keepAlive: false } })
+  let [number, isOver] = [0, false]
+
+  async function send(client: ApiClient, connection: string): Promise<void> {
+    const nth = number++
+    const isLogin = nth % EVERY_NTH_LOGIN === 0
+    const answer = await (isLogin ? client.login(system.login(nth)) : client.get('/.well-known/jwks.json'))
+    const what = `${connection}: ${answer.failure ?? `status ${answer.status}`}`
+    findings.requests++
+    // A login may be answered with a ticket. A machine that is busy otherwise may refuse some: that is an answer.
+    if (answer.status === 200 || answer.status === 202) findings.succeeded++
+    else if (answer.status === 503) findings.refused++
+    else failures.set(what, (failures.get(what) ?? 0) + 1)
+  }
+
+  // Each caller waits for its own connection: requests that wait for one would be given up for the generator, not for a gateway.
+  const kept = closedLoop({
+    callers: KEPT.callers,
+    isOver: () => isOver,
+    async call(caller) {
+      const client = clients[caller]
+      if (client) await Promise.all([send(client, 'kept'), sleep(KEPT.everyMs)])
     },
   })
+  const fresh = startLoop({ rateAt: () => NEW_PER_SECOND, send: () => send(once, 'new') })
   try {
     for (let n = 0; n < RESTARTS; n++) {
       const oldest = system.gateways.find(({ exit }) => exit === undefined)
@@ -65,8 +69,9 @@ async function restart(system: System): Promise<Findings> {
       findings.expect(exit?.code === 0, `a gateway ended with ${exit?.code}`)
     }
   } finally {
-    await loop.stop()
-    for (const client of Object.values(clients)) client.close()
+    isOver = true
+    await Promise.all([kept, fresh.stop()])
+    for (const client of [...clients, once]) client.close()
     await balancer.close()
   }
   findings.failed = findings.requests - findings.succeeded - findings.refused

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { moveTo } from '@spillway/infra/processes/processor-time'
 import { type Member, startProcess, until } from '@spillway/infra/rig'
 import { ask, readMetric } from '@spillway/infra/rig/api-client'
+import { quantile } from '@spillway/infra/rig/quantile'
 import { startProbe } from '../../measure/observe.ts'
 import { type Findings, type Scenario, underFault } from '../scenario.ts'
 import {
@@ -177,10 +178,10 @@ async function watchFallback(system: OwnSystem, { accounts }: Stage, findings: F
   })
   await sleep(AWAY_MS)
   void registrations.stop()
-  const [{ latency, failed }] = await Promise.all([healthz.stop(), activeJobs.stop()])
+  const [{ tookMs, failed }] = await Promise.all([healthz.stop(), activeJobs.stop()])
   const after = await read()
   const [answered, refused] = [after.answered - before.answered, after.refused - before.refused]
-  const health = `${latency.atMs(99).toFixed(1)} ms at p99`
+  const health = `${(quantile(tookMs, 0.99) ?? 0).toFixed(1)} ms at p99`
   findings.notes.push(
     `meanwhile ${answered} answered, ${refused} refused, at most ${mostActive} in hand, /healthz ${health}`,
   )

@@ -2,8 +2,9 @@
 import { constants } from 'node:fs'
 import { access, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { asksForHelp, help, parseOptions, UsageError } from './options.ts'
-import { renderReport } from './report/report.ts'
+import { report as print, UserError } from '@spillway/infra/processes/command-line'
+import { asksForHelp, help, parseOptions } from './options.ts'
+import { renderReport } from './report.ts'
 import { storm } from './storm.ts'
 import { missed } from './words/advice.ts'
 import { inWords } from './words/in-words.ts'
@@ -30,7 +31,7 @@ export async function stormCommand(args: readonly string[], name: string): Promi
       console.error('Interrupted: nothing was stormed.')
       return INTERRUPTED
     }
-    console.error(error instanceof UsageError ? error.message : error)
+    print(error)
     return NOT_STORMED
   } finally {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.off(signal, interrupt)
@@ -57,6 +58,6 @@ async function run(args: readonly string[], name: string, signal: AbortSignal): 
 /** Told before minutes of work, not after. */
 async function refuseUnwritable(file: string): Promise<void> {
   await access(dirname(file), constants.W_OK).catch((cause) => {
-    throw new UsageError(`${file} cannot be written: its folder is missing, or not yours.`, { cause })
+    throw new UserError(`${file} cannot be written: its folder is missing, or not yours.`, { cause })
   })
 }

@@ -1,8 +1,9 @@
-// The command line of a storm.
+// The command line of a storm. Its mistakes may quote names of options, methods and paths, never a body, a header or what stands alone on the
+// command line: those may hold a password.
 import { parseArgs } from 'node:util'
+import { UserError } from '@spillway/infra/processes/command-line'
 import { BODY_MAX_BYTES, type HttpRequest, parseHeaders, parseRequestLine, readRequest, withBody } from './request.ts'
-import type { StormOptions } from './storm.ts'
-import { RETRY_MS, TOLD_MAX_MS } from './users.ts'
+import { RETRY_MS, type StormOptions, TOLD_MAX_MS } from './storm.ts'
 
 // The numbers of a storm's command line, with their defaults and bounds, for help and for reading them.
 
@@ -35,12 +36,12 @@ export const numberHelp: string = Object.entries(numbers)
   .map(([name, { initial, most, says }]) => `  ${`--${name} n`.padEnd(23)}${says}, at most ${most} [${initial}]`)
   .join('\n')
 
-/** @throws {@link UsageError} for what is no whole number within the bounds of this option */
+/** @throws {@link UserError} for what is no whole number within the bounds of this option */
 export function bound(name: Name, text: string): number {
   return countOf(`--${name}`, text, numbers[name])
 }
 
-/** @throws {@link UsageError} for what is no whole number within bounds */
+/** @throws {@link UserError} for what is no whole number within bounds */
 export function countOf(
   option: string,
   text: string,
@@ -48,15 +49,7 @@ export function countOf(
 ): number {
   const value = Number(text)
   if (/^\d{1,9}$/.test(text) && value >= least && value <= most) return value
-  throw new UsageError(`${option} takes a whole number from ${least} to ${most}.`)
-}
-
-/**
- * Printed as one sentence, without a stack. It may quote names of options, methods and paths, never a body, a header or what stands
- * alone on the command line: those may hold a password.
- */
-export class UsageError extends Error {
-  override readonly name = 'UsageError'
+  throw new UserError(`${option} takes a whole number from ${least} to ${most}.`)
 }
 
 const options = {
@@ -93,11 +86,11 @@ interface StormCommand extends StormOptions {
   report: string | undefined
 }
 
-/** @throws {@link UsageError}, which names what is wrong */
+/** @throws {@link UserError}, which names what is wrong */
 export async function parseOptions(args: readonly string[], command: string): Promise<StormCommand> {
   const values = parse(args, command)
   const { target, json, report } = values
-  if (target === undefined) throw new UsageError(`--target is missing: see "${command} --help".`)
+  if (target === undefined) throw new UserError(`--target is missing: see "${command} --help".`)
   return {
     ...{ target, json, report },
     beyondLoopback: values['beyond-loopback'] === true,
@@ -123,7 +116,7 @@ function parse(args: readonly string[], command: string) {
     const option = /'(--?[a-z0-9-]+)\b/.exec(cause instanceof Error ? cause.message : '')?.[1]
     const what =
       option === undefined ? 'Something stands alone, without an option' : `${option} is unknown, or lacks its value`
-    throw new UsageError(`${what}: see "${command} --help".`)
+    throw new UserError(`${what}: see "${command} --help".`)
   }
 }
 
@@ -132,13 +125,13 @@ async function loginOf({ login, body, header = [], request }: Values, command: s
     const line = parseRequestLine('--login', login, 'POST')
     return withBody({ ...line, headers: parseHeaders('--header', header) }, body)
   }
-  if (request === undefined) throw new UsageError(`--login or --request is missing: see "${command} --help".`)
+  if (request === undefined) throw new UserError(`--login or --request is missing: see "${command} --help".`)
   if (login === undefined && body === undefined && header.length === 0) return await readRequest(request)
-  throw new UsageError('--request takes the place of --login, --body and --header.')
+  throw new UserError('--request takes the place of --login, --body and --header.')
 }
 
 function probesOf({ probe = [], 'probe-header': header = [] }: Values): HttpRequest[] {
-  if (probe.length > PROBES_MAX) throw new UsageError(`--probe is taken at most ${PROBES_MAX} times.`)
+  if (probe.length > PROBES_MAX) throw new UserError(`--probe is taken at most ${PROBES_MAX} times.`)
   const headers = parseHeaders('--probe-header', header)
   return probe.map((line) => ({ ...parseRequestLine('--probe', line, 'GET'), headers }))
 }

@@ -1,8 +1,8 @@
 // A probe asks another endpoint of the application at a constant rate, however slow the answers are (an open loop).
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { ApiAnswer } from '@spillway/infra/rig/api-client'
 import { startLoop } from '@spillway/infra/rig/open-loop'
 import { quantile } from '@spillway/infra/rig/quantile'
-import { type Connections, pause } from './ask.ts'
-import { type HttpRequest, nameOf } from './request.ts'
 
 export interface Asked {
   /** When it should have been asked, by `performance.now()`. */
@@ -15,58 +15,63 @@ export interface Asked {
   isLost: boolean
 }
 
-export interface Probe {
-  name: string
-  asked: readonly Asked[]
-  /** When those are due that have no answer yet, the oldest first. */
-  open: ReadonlySet<number>
-  /** By how much requests left later than they were due, in the order of `dueMs`: the doing of this program, not of the application. */
-  late: readonly { dueMs: number; lateMs: number }[]
-  /** Asks no more until it is resumed; resolves when the last is answered, or at once when it was interrupted. */
-  stop(): Promise<void>
-  /** Asks from now on. What would have been due since it was stopped is left out. */
-  resume(): void
-}
-
 interface ProbeOptions {
+  name: string
   perSecond: number
+  /** What has no good answer counts as so long. */
   timeoutMs: number
-  connections: Connections
-  /** What is open is left out. */
+  ask(): Promise<ApiAnswer>
+  /** What is open then is left out. */
   interrupted: AbortSignal
 }
 
 /** A probe works with any status of these: others would be an error page that is quicker than the endpoint. */
-export const isWorking = (status: number | undefined): boolean => status !== undefined && status >= 200 && status < 400
+export const isWorking = (status: number): boolean => status >= 200 && status < 400
 
-export function startProbe(request: HttpRequest, options: ProbeOptions): Probe {
-  const { perSecond, timeoutMs, connections, interrupted } = options
-  const asked: Asked[] = []
-  const late: { dueMs: number; lateMs: number }[] = []
-  const open = new Set<number>()
+export class Probe {
+  readonly asked: Asked[] = []
+  /** When those are due that have no answer yet, the oldest first. */
+  readonly open = new Set<number>()
+  /** By how much requests left later than they were due: the doing of this program, not of the application. */
+  readonly late: { dueMs: number; lateMs: number }[] = []
+  readonly #options: ProbeOptions
+  #loop: { stop(): Promise<void> } | undefined
 
-  async function ask(dueMs: number): Promise<void> {
-    open.add(dueMs)
-    late.push({ dueMs, lateMs: performance.now() - dueMs })
-    const { status } = await connections.ask(request)
-    open.delete(dueMs)
+  constructor(options: ProbeOptions) {
+    this.#options = options
+  }
+
+  get name(): string {
+    return this.#options.name
+  }
+
+  /** Asks from now on, also after a stop. */
+  start(): void {
+    const { perSecond } = this.#options
+    this.#loop = startLoop({ rateAt: () => perSecond, send: (dueMs) => this.#ask(dueMs) })
+  }
+
+  /** Resolves when the last is answered, or at once when it was interrupted. */
+  async stop(): Promise<void> {
+    await this.#loop?.stop()
+  }
+
+  async #ask(dueMs: number): Promise<void> {
+    const { ask, timeoutMs, interrupted } = this.#options
+    this.open.add(dueMs)
+    this.late.push({ dueMs, lateMs: performance.now() - dueMs })
+    const { status } = await ask()
+    this.open.delete(dueMs)
     if (interrupted.aborted) return
     const isLost = !isWorking(status)
-    asked.push({ dueMs, tookMs: isLost ? timeoutMs : Math.min(performance.now() - dueMs, timeoutMs), isLost })
+    const tookMs = isLost ? timeoutMs : Math.min(performance.now() - dueMs, timeoutMs)
+    this.asked.push({ dueMs, tookMs, isLost })
   }
+}
 
-  const start = () => startLoop({ rateAt: () => perSecond, send: ask })
-  let loop = start()
-  return {
-    name: nameOf(request),
-    asked,
-    open,
-    late,
-    stop: () => loop.stop(),
-    resume() {
-      loop = start()
-    },
-  }
+/** Resolves after so long, or when the signal fires. */
+export async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  await sleep(ms, undefined, { signal }).catch(() => undefined)
 }
 
 // The end of a storm: when the probes are as quick as they were before it.

@@ -1,7 +1,7 @@
 // The requests of a storm, as flags or a file describe them.
 import { readFile } from 'node:fs/promises'
 import { validateHeaderName, validateHeaderValue } from 'node:http'
-import { UsageError } from './options.ts'
+import { UserError } from '@spillway/infra/processes/command-line'
 
 export interface HttpRequest {
   method: string
@@ -34,7 +34,7 @@ export function nameOf({ method, path }: HttpRequest): string {
 export function parseRequestLine(option: string, line: string, method: string): HttpRequest {
   const parts = /^(?:([A-Z]+) +)?(\/[\x21-\x7e]*)$/.exec(line)
   const [, given = method, path] = parts ?? []
-  if (path === undefined) throw new UsageError(`${option} takes a method and a path, such as "${method} /path".`)
+  if (path === undefined) throw new UserError(`${option} takes a method and a path, such as "${method} /path".`)
   return { method: given, path, headers: {}, body: undefined }
 }
 
@@ -45,7 +45,7 @@ export function parseHeaders(option: string, lines: readonly string[]): Record<s
     return [name.toLowerCase(), value]
   })
   if (headers.every(isHeader)) return Object.fromEntries(headers)
-  throw new UsageError(`${option} takes a name and a value, such as "x-api-key: abc".`)
+  throw new UserError(`${option} takes a name and a value, such as "x-api-key: abc".`)
 }
 
 function isHeader([name, value]: readonly [string, string]): boolean {
@@ -61,7 +61,7 @@ function isHeader([name, value]: readonly [string, string]): boolean {
 /** With the body, and with a content type unless one is given: JSON for what begins like JSON, otherwise a form. */
 export function withBody(request: HttpRequest, body: string | undefined): HttpRequest {
   if (body === undefined) return request
-  if (Buffer.byteLength(body) > BODY_MAX_BYTES) throw new UsageError(`A body has at most ${BODY_MAX_BYTES} bytes.`)
+  if (Buffer.byteLength(body) > BODY_MAX_BYTES) throw new UserError(`A body has at most ${BODY_MAX_BYTES} bytes.`)
   const type = /^\s*[{[]/.test(body) ? 'application/json' : 'application/x-www-form-urlencoded'
   return { ...request, body, headers: { 'content-type': type, ...request.headers } }
 }
@@ -73,21 +73,21 @@ const fields = ['method', 'path', 'headers', 'body']
 /**
  * Reads JSON: `{"method": "POST", "path": "/login", "headers": {…}, "body": {…} or "…"}`.
  *
- * @throws {@link UsageError}, which quotes nothing of the file but names of fields
+ * @throws {@link UserError}, which quotes nothing of the file but names of fields
  */
 export async function readRequest(file: string): Promise<HttpRequest> {
   const text = await readFile(file, 'utf8').catch((cause) => {
-    throw new UsageError(`${file} cannot be read.`, { cause })
+    throw new UserError(`${file} cannot be read.`, { cause })
   })
   const described = parse(text)
-  if (described === undefined) throw new UsageError(`${file} holds no JSON object.`)
+  if (described === undefined) throw new UserError(`${file} holds no JSON object.`)
   const unknown = Object.keys(described).find((name) => !fields.includes(name))
   if (unknown !== undefined)
-    throw new UsageError(`${file} has a field "${unknown}": a request has ${fields.join(', ')}.`)
+    throw new UserError(`${file} has a field "${unknown}": a request has ${fields.join(', ')}.`)
   const { method = 'POST', path, headers = {}, body } = described
   const isComplete = typeof path === 'string' && typeof method === 'string'
   if (!isComplete || !isRecord(headers) || body === null) {
-    throw new UsageError(
+    throw new UserError(
       `${file} needs a path such as "/login"; method is text, headers an object, body an object or text.`,
     )
   }
@@ -109,4 +109,63 @@ function parse(text: string): Record<string, unknown> | undefined {
 
 function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+// The beginning of an answer, to be shown: nothing of the request that it answers is in it, since that holds a password.
+
+const SHOWN_CHARACTERS = 200
+const HIDDEN = '[…]'
+
+/**
+ * One line. What the answer repeats of the request's values is hidden, in every encoding that leaves letters and digits as they are (which
+ * base64 does not), and now and then a common word with it.
+ */
+export function beginningOf(answer: string, request: HttpRequest): string {
+  const secrets = [...new Set(valuesOf(request).flatMap((value) => [...spellings(value), ...words(value)]))]
+  const longestFirst = secrets
+    .sort((a, b) => b.length - a.length)
+    .map((secret) => secret.replace(/[^A-Za-z0-9 ]/g, '\\$&'))
+  const hidden = longestFirst.reduce((text, secret) => text.replace(new RegExp(secret, 'gi'), HIDDEN), answer)
+  const line = hidden
+    // Punctuation between hidden parts is hidden too: it may belong to a value in an unknown encoding.
+    .replace(/\[…\](?:[^A-Za-z0-9]*\[…\])+/g, HIDDEN)
+    // A terminal would interpret control characters.
+    .replace(/[\s\p{Cc}]+/gu, ' ')
+    .trim()
+  return line.length > SHOWN_CHARACTERS ? `${line.slice(0, SHOWN_CHARACTERS)}…` : line
+}
+
+/** All values in the query, the headers and the body. */
+function valuesOf({ path, headers, body = '' }: HttpRequest): string[] {
+  const query = new URLSearchParams(path.split('?')[1])
+  const inHeaders = Object.entries(headers).flatMap(([name, value]) =>
+    name === 'content-type' ? [] : [value, ...value.split(' ')],
+  )
+  return [...query.values(), ...inHeaders, ...inBody(body)].filter((value) => value !== '')
+}
+
+function inBody(body: string): string[] {
+  try {
+    const texts: string[] = []
+    JSON.parse(body, (_name, value) => {
+      if (typeof value === 'string' || typeof value === 'number') texts.push(String(value))
+      return value
+    })
+    return texts
+  } catch {
+    return [body, ...new URLSearchParams(body).values()]
+  }
+}
+
+/** As JSON, a URL, a form or HTML have it. */
+function spellings(value: string): string[] {
+  const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' }
+  const asHtml = value.replace(/[&<>"']/g, (character) => entities[character] ?? character)
+  const asForm = new URLSearchParams({ '': value }).toString().slice(1)
+  return [value, JSON.stringify(value).slice(1, -1), encodeURIComponent(value), asForm, asHtml]
+}
+
+/** Its runs of letters and digits of ASCII, which every encoding of text leaves as they are. */
+function words(value: string): string[] {
+  return value.match(/[A-Za-z0-9]{2,}/g) ?? []
 }

@@ -1,7 +1,7 @@
 // What a storm measured, as it is written to JSON: figures and names, nothing of requests.
 import { quantile } from '@spillway/infra/rig/quantile'
 import type { Asked, Probe, StormTimes } from './probes.ts'
-import type { Login, Outcome } from './users.ts'
+import type { Login, Outcome } from './storm.ts'
 
 export interface StormResult {
   format: 1

@@ -1,12 +1,12 @@
 // A storm: probes while it is calm, while users log in, and until it is calm again.
 import { setMaxListeners } from 'node:events'
-import { beginningOf, type Connections, openConnections, pause, type StormAnswer } from './ask.ts'
-import { UsageError } from './options.ts'
-import { isWorking, type StormTimes, startProbe, untilCalmAgain } from './probes.ts'
-import { forUser, type HttpRequest, nameOf } from './request.ts'
+import { UserError } from '@spillway/infra/processes/command-line'
+import { type ApiAnswer, type ApiClient, createApiClient } from '@spillway/infra/rig/api-client'
+import { closedLoop } from '@spillway/infra/rig/open-loop'
+import { isWorking, Probe, pause, type StormTimes, untilCalmAgain } from './probes.ts'
+import { beginningOf, forUser, type HttpRequest, nameOf } from './request.ts'
 import { generatorOf, loginFigures, probeResult, type StormResult } from './result.ts'
 import { openTarget } from './target.ts'
-import { isLoggedIn, type Login, logInRepeatedly, type Users } from './users.ts'
 
 export interface StormOptions {
   /** Such as `http://127.0.0.1:3000`. */
@@ -14,7 +14,7 @@ export interface StormOptions {
   /** Lets it be another machine than this one. */
   beyondLoopback: boolean
   login: HttpRequest
-  /** Statuses of a login that succeeded [any from 200 to 399]. */
+  /** Statuses of a login that succeeded [any from 200 to 399 but 202]. */
   expect: readonly number[] | undefined
   probes: readonly HttpRequest[]
   users: number
@@ -35,44 +35,54 @@ interface StormWatch {
   progress(line: string): void
 }
 
-/** Throws a UsageError before the storm: when the target cannot be reached or is not allowed, or a login or a probe does not work. */
+type Ask = (client: ApiClient, request: HttpRequest) => Promise<ApiAnswer>
+
+/** Throws a UserError before the storm: when the target cannot be reached or is not allowed, or a login or a probe does not work. */
 export async function storm(options: StormOptions, { signal, progress }: StormWatch): Promise<StormResult> {
   const { target: url, beyondLoopback, login, expect, probes: requests, users, ...settings } = options
   const { durationS, calmS, afterS, timeoutS, probesPerSecond: perSecond } = settings
   // One listener for each open request.
   setMaxListeners(0, signal)
   const timeoutMs = timeoutS * 1_000
-  const isExpected = (status: number) => expect?.includes(status) ?? isLoggedIn(status)
-  const target = await openTarget(url, beyondLoopback)
-  const opened: Connections[] = []
-  const connect = (more: { keepsText?: boolean; connections?: number } = {}) => {
-    const connections = openConnections(target, { timeoutMs, signal, ...more })
-    opened.push(connections)
-    return connections
+  const isExpected = (status: number) => expect?.includes(status) ?? (isWorking(status) && status !== ACCEPTED)
+  const { origin, dial } = await openTarget(url, beyondLoopback)
+  const clients: ApiClient[] = []
+  const connect = (maxSockets = Number.POSITIVE_INFINITY) => {
+    const client = createApiClient(origin, { timeoutMs, connections: { ...dial, keepAlive: true, maxSockets } })
+    clients.push(client)
+    return client
+  }
+  const ask: Ask = (client, { method, path, headers, body }) => {
+    const sent = { 'user-agent': 'spillway-storm', accept: '*/*', ...headers }
+    return client.sendText(method, path, body, { headers: sent, signal, retriesStale: true })
   }
   try {
     progress('trying the login and the probes')
-    const trial = connect({ keepsText: true })
-    await tryLogins(trial, login, { users, isExpected })
-    await tryProbes(trial, requests)
+    await tryAll((request) => ask(clients[0] ?? connect(), request), { login, users, isExpected, probes: requests })
 
     const startedAt = new Date().toISOString()
-    const probes = requests.map((request) =>
-      startProbe(request, { perSecond, timeoutMs, connections: connect(), interrupted: signal }),
-    )
+    const probes = requests.map((request) => {
+      const client = connect()
+      return new Probe({
+        ...{ name: nameOf(request), perSecond, timeoutMs, interrupted: signal },
+        ask: () => ask(client, request),
+      })
+    })
+    for (const probe of probes) probe.start()
     progress(`calm: probes alone, for ${calmS} s`)
     await pause(calmS * 1_000, signal)
     // One that is still open would wait for the logins, and count as slow before them.
     await Promise.all(probes.map((probe) => probe.stop()))
-    const each = { count: users, login, isExpected, connect: () => connect({ connections: 1 }), interrupted: signal }
-    const storming = letUsersLogIn(each, durationS * 1_000, progress)
-    for (const probe of probes) probe.resume()
+    const own = Array.from({ length: users }, () => connect(1))
+    const each = { login, isExpected, own, ask, interrupted: signal }
+    const storming = logInRepeatedly(each, durationS * 1_000, progress)
+    for (const probe of probes) probe.start()
     const { logins, times, stormS, used } = await storming
     progress(`after: until the probes are as quick as before, for at most ${afterS} s`)
     const again = await untilCalmAgain(probes, times, afterS * 1_000, signal)
     await Promise.all(probes.map((probe) => probe.stop()))
     return {
-      ...{ format: 1, startedAt, interrupted: signal.aborted, target: target.origin, login: nameOf(login) },
+      ...{ format: 1, startedAt, interrupted: signal.aborted, target: origin, login: nameOf(login) },
       settings: { users, ...settings },
       ...{ stormS, loginsS: (times.endMs - times.startMs) / 1_000 },
       logins: loginFigures(logins, { startMs: times.startMs, stormS, timeoutMs }),
@@ -80,72 +90,127 @@ export async function storm(options: StormOptions, { signal, progress }: StormWa
       generator: generatorOf(probes, times, used),
     }
   } finally {
-    for (const connections of opened) connections.close()
+    for (const client of clients) client.close()
   }
 }
 
-// The time in which users log in, and what this program itself used in it.
+// The users: each logs in again as soon as the last login was answered, on a connection of its own (a closed loop). A refused user comes back
+// when told, which autocannon's connections cannot do.
 
-const PROGRESS_MS = 500
+/**
+ * How a login ends: as expected; refused with a time to come back (202, 429 or 503 with Retry-After); lost, without an answer; or with
+ * another answer.
+ */
+export type Outcome = 'success' | 'refused' | 'lost' | 'other'
 
-interface LoginsOfStorm {
-  logins: Login[]
-  times: StormTimes
-  /** How long logins began. */
-  stormS: number
-  used: NodeJS.CpuUsage
+export interface Login {
+  /** By `performance.now()`. */
+  startMs: number
+  tookMs: number
+  outcome: Outcome
+  /** What ended it: a status, or the failure. */
+  why: string
 }
 
-/** Resolves when the last login has ended, some time after `durationMs` or an interruption. */
-async function letUsersLogIn(
-  users: Omit<Users, 'over' | 'onLogin'>,
+/** 202: the login was accepted for later, and nobody is logged in yet. */
+const ACCEPTED = 202
+const COME_BACK = [ACCEPTED, 429, 503]
+/** A refused user comes back when told, but within these bounds. */
+const TOLD_MIN_MS = 100
+export const TOLD_MAX_MS = 10_000
+/** A user whose login failed or was lost tries again after this. */
+export const RETRY_MS = 1_000
+const PROGRESS_MS = 500
+
+interface Users {
+  login: HttpRequest
+  isExpected(status: number): boolean
+  /** The connection of each. */
+  own: readonly ApiClient[]
+  ask: Ask
+  /** What is open is left out. */
+  interrupted: AbortSignal
+}
+
+/** Resolves when the last login has ended, some time after `durationMs` or an interruption; with what this program itself used. */
+async function logInRepeatedly(
+  { login, isExpected, own, ask, interrupted }: Users,
   durationMs: number,
   progress: (line: string) => void,
-): Promise<LoginsOfStorm> {
+) {
   const logins: Login[] = []
   const over = new AbortController()
   // One listener for each user that waits.
   setMaxListeners(0, over.signal)
   const processorTime = process.cpuUsage()
   const startMs = performance.now()
-  const overMs = pause(durationMs, users.interrupted).then(() => {
+  const overMs = pause(durationMs, interrupted).then(() => {
     over.abort()
     return performance.now()
   })
   const reporting = setInterval(() => progress(`storm: ${logins.length} logins have ended`), PROGRESS_MS)
-  await logInRepeatedly({ ...users, over: over.signal, onLogin: (login) => logins.push(login) })
+  await closedLoop({
+    callers: own.length,
+    isOver: () => over.signal.aborted,
+    async call(index) {
+      const client = own[index]
+      if (client === undefined) return
+      const beganMs = performance.now()
+      const answer = await ask(client, forUser(login, index + 1))
+      if (interrupted.aborted) return
+      const { status, reason } = answer
+      const toldMs = COME_BACK.includes(status) ? retryAfterMsOf(answer) : undefined
+      const otherwise = status === 0 ? 'lost' : toldMs === undefined ? 'other' : 'refused'
+      const outcome = isExpected(status) ? 'success' : otherwise
+      const tookMs = performance.now() - beganMs
+      logins.push({ startMs: beganMs, tookMs, outcome, why: status === 0 ? reason : String(status) })
+      if (outcome === 'refused') await pause(Math.min(Math.max(toldMs ?? 0, TOLD_MIN_MS), TOLD_MAX_MS), over.signal)
+      else if (outcome !== 'success') await pause(RETRY_MS, over.signal)
+    },
+  })
   clearInterval(reporting)
   const stormS = ((await overMs) - startMs) / 1_000
-  return { logins, times: { startMs, endMs: performance.now() }, stormS, used: process.cpuUsage(processorTime) }
+  const times: StormTimes = { startMs, endMs: performance.now() }
+  return { logins, times, stormS, used: process.cpuUsage(processorTime) }
 }
 
-/** Before a storm: a login that works and probes that work, so that a mistake is told in a sentence instead of thousands of errors. */
-interface LoginTrial {
+/** What Retry-After asks for, in milliseconds: seconds or a date (RFC 9110, 10.2.3); undefined without a readable one. */
+function retryAfterMsOf({ headers: { 'retry-after': text } }: ApiAnswer): number | undefined {
+  if (text === undefined) return undefined
+  const ms = /^\d+$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - Date.now()
+  return Number.isNaN(ms) ? undefined : Math.max(ms, 0)
+}
+
+interface Trial {
+  login: HttpRequest
   users: number
   isExpected(status: number): boolean
+  probes: readonly HttpRequest[]
 }
 
-/** Logs in the first user and the last, who is missing where there are fewer accounts than users. Throws a UsageError. */
-async function tryLogins(connections: Connections, login: HttpRequest, { users, isExpected }: LoginTrial) {
+/**
+ * Logs in the first user and the last, who is missing where there are fewer accounts than users, and asks each probe once. Throws a UserError,
+ * so that a mistake is told in a sentence instead of thousands of errors.
+ */
+async function tryAll(ask: (request: HttpRequest) => Promise<ApiAnswer>, { login, users, isExpected, probes }: Trial) {
   for (const user of new Set([1, users])) {
     const request = forUser(login, user)
-    const answer = await connections.ask(request)
-    if (answer.status !== undefined && isExpected(answer.status)) continue
-    throw new UsageError(`Nothing was stormed: user ${user} cannot log in. ${said(request, answer)}`)
+    const answer = await ask(request)
+    if (isExpected(answer.status)) continue
+    throw new UserError(`Nothing was stormed: user ${user} cannot log in. ${said(request, answer)}`)
   }
-}
-
-/** Asks each once. Throws a UsageError. */
-async function tryProbes(connections: Connections, probes: readonly HttpRequest[]): Promise<void> {
   for (const probe of probes) {
-    const answer = await connections.ask(probe)
-    if (!isWorking(answer.status))
-      throw new UsageError(`Nothing was stormed: a probe does not work. ${said(probe, answer)}`)
+    const answer = await ask(probe)
+    if (isWorking(answer.status)) continue
+    throw new UserError(`Nothing was stormed: a probe does not work. ${said(probe, answer)}`)
   }
 }
 
-function said(request: HttpRequest, { status, failure, text }: StormAnswer): string {
-  if (status === undefined) return `${nameOf(request)} was not answered (${failure}).`
-  const beginning = beginningOf(text, request)
+/** A longer answer is not searched for what it repeats. */
+const SAID_MAX = 256 * 1_024
+
+function said(request: HttpRequest, { status, reason, text }: ApiAnswer): string {
+  if (status === 0) return `${nameOf(request)} was not answered (${reason}).`
+  const beginning = text.length > SAID_MAX ? '' : beginningOf(text, request)
   return `${nameOf(request)} was answered with ${status}${beginning === '' ? '.' : `: ${beginning}`}`
 }

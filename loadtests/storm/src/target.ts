@@ -1,16 +1,15 @@
 // The application that is stormed: one address, found and judged before anything is sent.
 import type { LookupAddress } from 'node:dns'
 import { lookup } from 'node:dns/promises'
-import type { RequestOptions } from 'node:https'
+import type { AgentOptions } from 'node:https'
 import { BlockList, connect, isIP } from 'node:net'
-import { UsageError } from './options.ts'
+import { UserError } from '@spillway/infra/processes/command-line'
 
 export interface Target {
   /** As it was given: `http://localhost:3000`. */
   origin: string
-  isTls: boolean
-  /** How requests reach it. The name stays in the Host header and in TLS; the address is the judged one. */
-  dial: RequestOptions
+  /** How connections reach it. The name stays in the Host header and in TLS; the address is the judged one. */
+  dial: AgentOptions
 }
 
 const CONNECT_MS = 5_000
@@ -18,14 +17,14 @@ const CONNECT_MS = 5_000
 /**
  * Finds an address of the target on which something listens.
  *
- * @throws {@link UsageError} for what is no origin, not this machine without `beyondLoopback`, or where nothing listens
+ * @throws {@link UserError} for what is no origin, not this machine without `beyondLoopback`, or where nothing listens
  */
 export async function openTarget(text: string, beyondLoopback: boolean): Promise<Target> {
   const url = parseOrigin(text)
   const { addresses, elsewhere } = await judgeHost(url.hostname)
-  if (addresses.length === 0) throw new UsageError(`There is no host "${url.hostname}".`)
+  if (addresses.length === 0) throw new UserError(`There is no host "${url.hostname}".`)
   if (elsewhere !== undefined && !beyondLoopback) {
-    throw new UsageError(
+    throw new UserError(
       `${url.hostname} is not this machine (${elsewhere}): a storm goes to others only with --beyond-loopback, and only where you may ` +
         'send one.',
     )
@@ -33,16 +32,14 @@ export async function openTarget(text: string, beyondLoopback: boolean): Promise
   const isTls = url.protocol === 'https:'
   const port = Number(url.port || (isTls ? 443 : 80))
   const address = await firstThatListens(addresses, port)
-  if (address === undefined) throw new UsageError(`Nothing listens at ${url.origin}: start the application first.`)
-  const dial: RequestOptions = {
-    hostname: url.hostname.replace(/^\[|\]$/g, ''),
-    port,
+  if (address === undefined) throw new UserError(`Nothing listens at ${url.origin}: start the application first.`)
+  const dial: AgentOptions = {
     lookup: (_hostname, { all }, callback) =>
       all ? callback(null, [address]) : callback(null, address.address, address.family),
     // Certificates of applications under development are signed by themselves; beyond this machine they are verified.
     ...(isTls && { rejectUnauthorized: elsewhere !== undefined }),
   }
-  return { origin: url.origin, isTls, dial }
+  return { origin: url.origin, dial }
 }
 
 /** Does not quote what was given: it may hold a password. */
@@ -51,7 +48,7 @@ function parseOrigin(text: string): URL {
   const isOrigin =
     url !== undefined && ['http:', 'https:'].includes(url.protocol) && [url.origin, `${url.origin}/`].includes(url.href)
   if (isOrigin) return url
-  throw new UsageError('--target takes the address of an application, such as http://127.0.0.1:3000, and no path.')
+  throw new UserError('--target takes the address of an application, such as http://127.0.0.1:3000, and no path.')
 }
 
 /** A name such as localhost may have two addresses, of which an application listens on one. */

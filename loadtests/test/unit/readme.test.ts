@@ -4,7 +4,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { parseOptions as parseStart } from '@spillway/infra/start/options'
 import { describe, test } from 'vitest'
-import { renderMarkdown, renderPictures } from '../../report/report.ts'
+import { renderReport } from '../../report/report.ts'
 import { parseOptions } from '../../src/options.ts'
 import { readResults } from '../../src/results-file.ts'
 import { figure, summarize } from '../../src/summary.ts'
@@ -85,11 +85,10 @@ describe('the tables of results', () => {
   }
 })
 
-test('the committed report is what is drawn from its figures, and all of it is below 200 kB', () => {
+test('the committed report is what is drawn from its figures, and all of it is below 100 kB', () => {
   const reports = new URL('loadtests/reports/', repository)
   const results = readResults(fileURLToPath(new URL('report.json', reports)))
-  assert.equal(page('loadtests/reports/report.md'), renderMarkdown(results, 'report.html'))
-  assert.equal(page('loadtests/reports/report.html'), renderPictures(results))
+  assert.equal(page('loadtests/reports/report.html'), renderReport(results))
   const sizes = readdirSync(reports).map((name) => statSync(new URL(name, reports)).size)
-  assert.ok(sizes.reduce((sum, size) => sum + size, 0) < 200_000)
+  assert.ok(sizes.reduce((sum, size) => sum + size, 0) < 100_000)
 })

@@ -61,6 +61,21 @@ export function milliseconds(option: string, text: string): number {
   return positive(option, number) * (unit === 'ms' ? 1 : unit === 's' ? 1_000 : 60_000)
 }
 
+/**
+ * Picks by name, or by the beginning of a name; all without a name.
+ *
+ * @throws {@link UserError} for an unknown name
+ */
+export function pickNamed<T extends { name: string }>(kind: string, all: readonly T[], names: readonly string[]) {
+  if (names.length === 0) return all
+  return names.flatMap((name) => {
+    const exact = all.filter((one) => one.name === name)
+    const found = exact.length > 0 ? exact : all.filter((one) => one.name.startsWith(name))
+    if (name !== '' && found.length > 0) return found
+    throw new UserError(`There is no ${kind} "${name}": choose from ${all.map((one) => one.name).join(', ')}.`)
+  })
+}
+
 /** An expected failure. Its message names the problem and the way out. */
 export class UserError extends Error {
   override name = 'UserError'

@@ -1,7 +1,7 @@
-// The client of the public API for programs: tests, load, chaos and sizing. Keeps connections, opens as many as are needed, and
+// The client of the public API for programs: tests, load, chaos, storms and sizing. Keeps connections, opens as many as are needed, and
 // gives up on an answer after some time. It never rejects: what goes wrong is an answer without a status.
-import { Agent, type AgentOptions, type IncomingHttpHeaders, request } from 'node:http'
-import { text } from 'node:stream/consumers'
+import http, { type IncomingHttpHeaders } from 'node:http'
+import https, { type AgentOptions } from 'node:https'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /** An unanswered request is given up after this: the patience of common gateways in front of an API is no greater. */
@@ -24,6 +24,8 @@ export interface RequestOptions {
   signal?: AbortSignal
   /** [10 s] */
   timeoutMs?: number
+  /** Sends once more what a kept connection took just when its server closed it, as browsers do [no]. */
+  retriesStale?: boolean
 }
 
 export interface Credentials {
@@ -44,13 +46,15 @@ export function createApiClient(
     connections = { keepAlive: true },
   }: { timeoutMs?: number; connections?: AgentOptions } = {},
 ) {
-  const agent = new Agent(connections)
-  const get = (path: string, options?: RequestOptions) =>
-    send(agent, 'GET', url + path, undefined, { timeoutMs, ...options })
+  const agent = url.startsWith('https:') ? new https.Agent(connections) : new http.Agent(connections)
+  const sendText = (method: string, path: string, body: string | undefined, options?: RequestOptions) =>
+    send(agent, method, url + path, body, { timeoutMs, ...options })
+  const get = (path: string, options?: RequestOptions) => sendText('GET', path, undefined, options)
   const withBody = (method: string) => (path: string, body: unknown, options?: RequestOptions) =>
-    send(agent, method, url + path, JSON.stringify(body), { timeoutMs, ...options })
+    sendText(method, path, JSON.stringify(body), options)
   const post = withBody('POST')
   return {
+    sendText,
     get,
     post,
     put: withBody('PUT'),
@@ -63,7 +67,7 @@ export function createApiClient(
   }
 }
 
-const sharedAgent = new Agent({ keepAlive: true })
+const sharedAgent = new http.Agent({ keepAlive: true })
 
 /** A gateway is still in time after its own hold, and some seconds of a machine that is busy. */
 const ASKED_TIMEOUT_MS = 15_000
@@ -110,12 +114,13 @@ export async function redeemUntilAnswered(first: ApiAnswer, options: Redeeming):
 
 export type ApiAnswer = ReturnType<typeof answerOf>
 
-/** @param status 0 without an answer, for the reason that is the failure */
-function answerOf(status: number, isLate: boolean, headers: IncomingHttpHeaders, text: string, tookMs: number) {
-  const failure: 'timeout' | 'error' | undefined = status > 0 ? undefined : isLate ? 'timeout' : 'error'
+/** @param status 0 without an answer, for this reason: `timeout`, or the code of an error such as `ECONNRESET` */
+function answerOf(status: number, reason: string, headers: IncomingHttpHeaders, text: string, tookMs: number) {
+  const failure: 'timeout' | 'error' | undefined = status > 0 ? undefined : reason === 'timeout' ? 'timeout' : 'error'
   return {
     status,
     failure,
+    reason,
     headers,
     text,
     tookMs,
@@ -134,29 +139,53 @@ function answerOf(status: number, isLate: boolean, headers: IncomingHttpHeaders,
   }
 }
 
-function send(agent: Agent, method: string, url: string, body: string | undefined, options: RequestOptions) {
+/** An answer that is larger is no answer of an API. */
+const ANSWER_MAX_BYTES = 10 * 1_024 * 1_024
+
+async function send(agent: http.Agent, method: string, url: string, body: string | undefined, options: RequestOptions) {
+  const { isStale, answer } = await attempt(agent, method, url, body, options)
+  return isStale && options.retriesStale ? (await attempt(agent, method, url, body, options)).answer : answer
+}
+
+function attempt(agent: http.Agent, method: string, url: string, body: string | undefined, options: RequestOptions) {
   const { signal, timeoutMs = TIMEOUT_MS } = options
   const headers =
     body === undefined
       ? { ...options.headers }
       : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body), ...options.headers }
   const sentMs = performance.now()
-  return new Promise<ApiAnswer>((resolve) => {
-    let late = false
+  const sent = { agent, method, headers, ...(signal && { signal }) }
+  return new Promise<{ isStale: boolean; answer: ApiAnswer }>((resolve) => {
+    let reason = ''
+    const outgoing = url.startsWith('https:') ? https.request(url, sent) : http.request(url, sent)
     const settle = (status: number, text: string, headers: IncomingHttpHeaders) => {
       clearTimeout(timer)
-      resolve(answerOf(status, late, headers, text, performance.now() - sentMs))
+      const isStale = status === 0 && outgoing.reusedSocket && reason === 'ECONNRESET' && !signal?.aborted
+      resolve({ isStale, answer: answerOf(status, reason, headers, text, performance.now() - sentMs) })
     }
-    const outgoing = request(url, { agent, method, headers, ...(signal && { signal }) }, async (response) => {
-      const received = await text(response).catch(() => undefined)
-      if (received === undefined) settle(0, '', {})
-      else settle(response.statusCode ?? 0, received, response.headers)
-    })
-    const timer = setTimeout(() => {
-      late = true
+    const giveUp = (why: string) => {
+      reason ||= why
       outgoing.destroy()
-    }, timeoutMs)
-    outgoing.on('error', () => settle(0, '', {}))
+    }
+    const failed = (error: NodeJS.ErrnoException) => giveUp(error.code ?? error.name)
+    const timer = setTimeout(giveUp, timeoutMs, 'timeout')
+    outgoing.on('error', failed)
+    outgoing.on('response', (incoming) => {
+      let bytes = 0
+      const chunks: Buffer[] = []
+      incoming.on('error', failed)
+      incoming.on('data', (chunk: Buffer) => {
+        bytes += chunk.length
+        if (bytes > ANSWER_MAX_BYTES) giveUp('answer too large')
+        else chunks.push(chunk)
+      })
+      incoming.on('end', () => settle(incoming.statusCode ?? 0, Buffer.concat(chunks).toString(), incoming.headers))
+    })
+    // After the end of an answer this changes nothing.
+    outgoing.on('close', () => {
+      reason ||= 'closed'
+      settle(0, '', {})
+    })
     outgoing.end(body)
   })
 }

@@ -1,5 +1,6 @@
-// Open-loop load: requests leave when they are due, however slow the answers are. (A closed loop sends no more than it has callers
-// free, and so slows down together with the server.)
+// Load. In an open loop requests leave when they are due, however slow the answers are. A closed loop sends no more than it has callers free,
+// and so slows down together with the server.
+import { setTimeout as sleep } from 'node:timers/promises'
 
 interface OpenLoop {
   /** Requests per second at a moment of the run. */
@@ -66,4 +67,22 @@ export function startLoop(loop: Pick<OpenLoop, 'rateAt' | 'send'>): { stop(): Pr
       await over
     },
   }
+}
+
+interface ClosedLoop {
+  callers: number
+  /** They arrive one after the other over this time [at once]. */
+  arriveMs?: number
+  isOver(): boolean
+  /** One turn of a caller; must not reject. */
+  call(caller: number): Promise<unknown>
+}
+
+/** Callers that begin anew when they have their answer. Resolves when the last one has, after it is over. */
+export async function closedLoop({ callers, arriveMs = 0, isOver, call }: ClosedLoop): Promise<void> {
+  const turns = async (caller: number) => {
+    if (arriveMs > 0) await sleep((caller / callers) * arriveMs)
+    while (!isOver()) await call(caller)
+  }
+  await Promise.all(Array.from({ length: callers }, (_, caller) => turns(caller)))
 }

@@ -8,8 +8,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { listening, until } from '@spillway/infra/rig'
 import { canIssue, createAuthority, issue } from '@spillway/infra/rig/certificates'
 import { describe, test } from 'vitest'
-import { SLOW_MS, TRIALS } from '../cases.ts'
-import { BODY, PASSWORD, startApplication, startStorm, stormed } from '../storming.ts'
+import { SLOW_MS, TRIALS } from '../storm/cases.ts'
+import { BODY, PASSWORD, startApplication, startStorm, stormed } from '../storm/storming.ts'
 
 /** As short as a storm can be. */
 const SHORT = ['--calm', '1', '--duration', '1', '--after', '2']

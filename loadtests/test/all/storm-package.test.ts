@@ -22,6 +22,7 @@ test('npx runs the storm from an empty folder, and installs nothing else', async
   assert.deepEqual(packed.trim().split('\n').sort(), [
     'package/LICENSE',
     'package/README.md',
+    'package/dist/simple.min.css',
     'package/dist/spillway-storm.js',
     'package/package.json',
   ])

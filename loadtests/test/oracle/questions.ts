@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { type ApiAnswer, type ApiClient, createApiClient } from '@spillway/infra/rig/api-client'
 import { createAccounts, query } from '@spillway/infra/services/query'
 import { SMTPServer } from 'smtp-server'
-import { hash } from '../contenders/hashing.ts'
+import { hash } from '../../contenders/hashing.ts'
 
 /** The addresses of one kind. */
 export interface Kind {

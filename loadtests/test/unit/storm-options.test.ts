@@ -3,9 +3,10 @@ import assert from 'node:assert/strict'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { UserError } from '@spillway/infra/processes/command-line'
 import { afterAll, describe, test } from 'vitest'
-import { beginningOf } from '../../src/ask.ts'
-import { help, parseOptions, UsageError } from '../../src/options.ts'
+import { help, parseOptions } from '../../storm/src/options.ts'
+import { beginningOf } from '../../storm/src/request.ts'
 
 const dir = await mkdtemp(join(tmpdir(), 'spillway-storm-'))
 afterAll(() => rm(dir, { recursive: true, force: true }))
@@ -99,7 +100,7 @@ describe('a mistake is told in one sentence that repeats nothing secret:', () =>
   for (const [args, sentence] of wrong) {
     test(args.join(' ').slice(0, 100), async () => {
       await assert.rejects(parsed(...args), (error) => {
-        assert.ok(error instanceof UsageError)
+        assert.ok(error instanceof UserError)
         assert.match(error.message, sentence)
         assert.ok(!error.message.includes(secret) && !error.message.includes('\n'), error.message)
         return true
@@ -117,7 +118,7 @@ describe('a mistake is told in one sentence that repeats nothing secret:', () =>
   ] as const) {
     test(text, async () => {
       await assert.rejects(parsed(...TARGET, '--request', await fileWith(text)), (error) => {
-        assert.ok(error instanceof UsageError)
+        assert.ok(error instanceof UserError)
         assert.match(error.message, sentence)
         assert.ok(!error.message.includes(secret), error.message)
         return true

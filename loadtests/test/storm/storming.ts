@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startProcess } from '@spillway/infra/rig'
 import type { TestContext } from 'vitest'
-import type { StormResult } from '../src/result.ts'
+import type { StormResult } from '../../storm/src/result.ts'
 
 /** With characters that JSON, URLs and HTML write otherwise. */
 export const PASSWORD = 'correct "horse" & <battery> stäple'
@@ -12,7 +12,7 @@ export const BODY = JSON.stringify({ email: 'user{n}@example.test', password: PA
 
 export async function startApplication(t: TestContext, env: NodeJS.ProcessEnv = {}) {
   const application = startProcess({
-    entry: 'loadtests/storm/test/application.ts',
+    entry: 'loadtests/test/storm/application.ts',
     nodeArgs: ['--import', 'tsx'],
     env: { PASSWORD, ...env },
   })

@@ -1,8 +1,9 @@
-// `pnpm --filter @spillway/loadtests oracle`: its statistics by known values, and its questions to a real gateway.
+// Whether the times of a gateway's answers tell which addresses have an account, and of which kind: the statistics by known values, the
+// questions to a real gateway, and the comparison itself.
 import assert from 'node:assert/strict'
 import { createNamespace, openSpillway, until } from '@spillway/infra/rig'
 import { createApiClient, readMetric } from '@spillway/infra/rig/api-client'
-import { afterAll, describe, test } from 'vitest'
+import { describe, type TestContext, test } from 'vitest'
 import {
   askInTurn,
   broken,
@@ -12,7 +13,7 @@ import {
   kolmogorovTail,
   type Sample,
   table,
-} from '../../oracle/compare.ts'
+} from '../oracle/compare.ts'
 import {
   challengingSettings,
   type Kind,
@@ -20,7 +21,7 @@ import {
   type Question,
   settings,
   startMailSink,
-} from '../../oracle/questions.ts'
+} from '../oracle/questions.ts'
 
 /** Numbers from 0 to 1, the same each time (mulberry32). */
 function numbers(seed: number): () => number {
@@ -163,12 +164,17 @@ describe('asking', () => {
   })
 })
 
-test('every question is answered by a real gateway with its one status, after the work of the hash that is stored', async () => {
+/** Answers for each kind, about. SPILLWAY_SAMPLES=1000 sees differences that are smaller, in six minutes on an idle machine. */
+const SAMPLES = Number(process.env.SPILLWAY_SAMPLES ?? 100)
+/** So that hashes take a few milliseconds, which is much beside what is compared. */
+const CHEAP = { ARGON2_MEMORY_KIB: '1024', ARGON2_TIME: '1', WORKER_CONCURRENCY: '1' }
+
+/** Two gateways with mail, one of which asks for a challenge, and a worker. */
+async function openAsked(t: TestContext, accounts: number, workerEnv: NodeJS.ProcessEnv) {
   const namespace = await createNamespace()
   const mails = await startMailSink()
-  const cheap = { ARGON2_MEMORY_KIB: '1024', ARGON2_TIME: '1', WORKER_CONCURRENCY: '1' }
-  const spillway = openSpillway({ ...namespace, gatewayEnv: mails.env, workerEnv: cheap })
-  afterAll(async () => {
+  const spillway = openSpillway({ ...namespace, gatewayEnv: mails.env, workerEnv })
+  t.onTestFinished(async () => {
     await spillway.close()
     await mails.close()
     await namespace.close()
@@ -179,17 +185,26 @@ test('every question is answered by a real gateway with its one status, after th
     spillway.worker(),
   ])
   await spillway.knowsWorkers()
-  const asked = { databaseUrl: namespace.databaseUrl, url, challengingUrl: challenging.url, accounts: 2 }
-  const { questions, close } = await openQuestions(asked)
-  try {
-    for (const { name, status, kinds } of questions)
-      for (const kind of kinds)
-        for (const n of [0, 1]) assert.equal((await kind.ask(n)).status, status, `${name}, ${kind.name}`)
-  } finally {
-    close()
-  }
+  const asked = { databaseUrl: namespace.databaseUrl, url, challengingUrl: challenging.url, accounts }
+  return { worker, ...(await openQuestions(asked)) }
+}
+
+test('every question is answered by a real gateway with its one status, after the work of the hash that is stored', async (t) => {
+  const { questions, worker, close } = await openAsked(t, 2, CHEAP)
+  t.onTestFinished(close)
+  for (const { name, status, kinds } of questions)
+    for (const kind of kinds)
+      for (const n of [0, 1]) assert.equal((await kind.ask(n)).status, status, `${name}, ${kind.name}`)
   const ofBcrypt = () => readMetric(worker.opsUrl, 'spillway_service_seconds_count', 'algorithm="bcrypt"')
   await until(async () => (await ofBcrypt()) === 2)
   const unsupported = () => readMetric(worker.opsUrl, 'spillway_jobs_total', 'outcome="unsupported_hash"')
   await until(async () => (await unsupported()) >= 8, { what: 'stored hashes that nothing verifies' })
+})
+
+test('what SECURITY says to be alike cannot be told apart by time, where what is known to differ can', async (t) => {
+  const { questions, close } = await openAsked(t, SAMPLES, {})
+  t.onTestFinished(close)
+  const pairs = compareAll(await askInTurn(questions, { samples: SAMPLES, stop: () => t.signal.aborted }))
+  assert.deepEqual(broken(pairs), [], table(pairs))
+  assert.equal(isBlind(pairs), false, `this says nothing: is the machine busy?\n${table(pairs)}`)
 })

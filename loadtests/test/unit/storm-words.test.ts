@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict'
 import { quantile } from '@spillway/infra/rig/quantile'
 import { test } from 'vitest'
-import { renderReport } from '../../src/report/report.ts'
-import type { PhaseFigures, ProbeResult, StormResult } from '../../src/result.ts'
-import { advice } from '../../src/words/advice.ts'
-import { inWords, sentences } from '../../src/words/in-words.ts'
+import { renderReport } from '../../storm/src/report.ts'
+import type { PhaseFigures, ProbeResult, StormResult } from '../../storm/src/result.ts'
+import { advice } from '../../storm/src/words/advice.ts'
+import { inWords, sentences } from '../../storm/src/words/in-words.ts'
 
 const phase = (p99Ms: number | undefined, lost = 0): PhaseFigures => {
   return { asked: p99Ms === undefined ? 0 : 400, lost, p50Ms: p99Ms, p99Ms, maxMs: p99Ms }

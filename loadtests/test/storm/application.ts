@@ -14,7 +14,7 @@ const PASSWORD = process.env.PASSWORD ?? ''
 /** The users have numbers up to this. */
 const ACCOUNTS = Number(process.env.ACCOUNTS ?? 1_000)
 
-const stored = await hash(PASSWORD, COST)
+const stored = await hash(PASSWORD, { cost: COST })
 /** The requests by path, with when they came. */
 const seen: Record<string, { body: string; cookie: string | undefined; atMs: number }[]> = {}
 const times = (path: string) => seen[path]?.length ?? 0
