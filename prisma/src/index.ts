@@ -50,8 +50,7 @@ const drivers = new WeakMap<Database, Driver>()
 
 /**
  * Runs a statement past Prisma's client, on the same connections and with the same errors. For the queries of every login: the client
- * takes 0.05 to 0.15 ms of processor time more for each, a sixth of a login's cost at a gateway (`pnpm load idle`,
- * one gateway beside four). The rows are not checked against `Row`.
+ * takes 0.05 to 0.15 ms of processor time more for each, a sixth of a login's cost at a gateway. The rows are not checked against `Row`.
  */
 export async function rawQuery<Row extends Record<string, unknown>>(
   database: Database,
