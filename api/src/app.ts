@@ -13,6 +13,7 @@ import type { DocsOptions } from './http/docs.js'
 import { createAccountNames } from './limits/account-name.js'
 import { limitsPlugin } from './limits/limits.js'
 import type { CountingRedis } from './limits/shared-counts.js'
+import type { DeviceOf } from './load-shedding/preference.js'
 import type { Deps } from './operations/deps.js'
 import { createHashUpgrades } from './operations/hash-upgrades.js'
 import { operations } from './operations/list.js'
@@ -33,7 +34,7 @@ import { inBodies, inCookies, ownPagesPlugin } from './sessions/token-carrier.js
 import type { Admission } from './waiting/admission.js'
 import { createHold } from './waiting/hold.js'
 import { createLineDocument, createLineNames } from './waiting/line-document.js'
-import { createTickets, createUsedTickets } from './waiting/tickets.js'
+import { createTickets, UsedTickets } from './waiting/tickets.js'
 
 /** The largest valid body changes a password: two passwords of 1,024 bytes, escaped. */
 const BODY_LIMIT_BYTES = 16 * 1_024
@@ -84,11 +85,8 @@ export async function buildApp(config: GatewayConfig, deps: AppDeps): Promise<Fa
   } = deps
   const nowMs = () => passwords.now()
   const devices = createDeviceTokens(keyring, { ttlS: config.DEVICE_TTL_S, nowMs })
-  const app = await buildServer(config, deps, {
-    bodyLimitBytes: BODY_LIMIT_BYTES,
-    docs,
-    deviceOf: (headers) => devices.recognize(deviceTokenOf(headers)),
-  })
+  const deviceOf: DeviceOf = (headers) => devices.recognize(deviceTokenOf(headers))
+  const app = await buildServer(config, deps, { bodyLimitBytes: BODY_LIMIT_BYTES, docs, deviceOf })
   const origins = listOf(config.CORS_ORIGINS)
   await app.register(crossOriginPlugin, { origins, credentials: config.SESSION_COOKIE, metrics })
   if (config.SESSION_COOKIE) await app.register(ownPagesPlugin, { origins, issuer: config.ISSUER })
@@ -148,12 +146,16 @@ export async function buildApp(config: GatewayConfig, deps: AppDeps): Promise<Fa
   }
   const tickets = createTickets(keyring)
   const lineNameOf = createLineNames(keyring)
+  const usedTickets = new UsedTickets(database, log)
+  app.addHook('onClose', async () => usedTickets.close())
   const hold = createHold({
     passwords,
     tickets,
     admission,
     metrics,
     lineNameOf,
+    deviceOf,
+    perSecond: deps.shedder.perSecond,
     waitLimitMs: config.LOGIN_WAIT_MS,
     ticketTtlMs: config.TICKET_TTL_MS,
   })
@@ -164,7 +166,7 @@ export async function buildApp(config: GatewayConfig, deps: AppDeps): Promise<Fa
   await app.register(ticketRoutes, {
     hold,
     tickets,
-    usedTickets: createUsedTickets(database, log),
+    usedTickets,
     resume: (operation) => resumeOperation(operations, all, operation),
     operations,
     limit: app.limitRedeemAddress,

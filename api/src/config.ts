@@ -78,7 +78,7 @@ export const GatewayConfig = {
     MAX_OUTSTANDING: integer(
       50_000,
       [1],
-      'Jobs waiting or active beyond which new ones are refused, however fast the workers are: 2 kB of Redis each, 4.6 with the longest passwords',
+      'Jobs waiting or active beyond which new ones are refused, however fast the workers are: 2 kB of Redis each, 4.6 with the longest passwords; half as many tickets may be absent beside them',
     ),
     LIMIT_PER_ADDRESS: integer(
       300,

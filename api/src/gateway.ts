@@ -34,6 +34,8 @@ import { createAdmission } from './waiting/admission.js'
 
 /** How long to wait for the first reading of the queue: without it the first requests would only get tickets. */
 const FIRST_READING_MS = 500
+/** Tickets that may be absent, for each job that may be outstanding. */
+const ABSENT_SHARE = 0.5
 /** The time limit of a shutdown step. */
 const STEP_TIMEOUT_MS = 2_500
 /** The fallback worker finishes its jobs within its own SHUTDOWN_GRACE_MS. It ends with this process at the latest. */
@@ -68,7 +70,13 @@ export async function startGateway(
   const keys = await parseSigningKeys(config.SPILLWAY_JWT_KEYS)
   const { BREACHED_PASSWORDS_FILE: listFile } = config
   const breached = listFile === '' ? undefined : readPasswordList(listFile)
-  const database = connectDatabase({ url: config.DATABASE_URL, poolSize: config.DATABASE_POOL_SIZE })
+  const database = connectDatabase({
+    url: config.DATABASE_URL,
+    poolSize: config.DATABASE_POOL_SIZE,
+    keepsOpen: true,
+  })
+  // Connections are open before the first spike; without PostgreSQL they open when it is back.
+  await database.$connect()
   const watch = watchRedis(log)
   // Connections in addition to the client's two (commands, replies). .github/CONTRIBUTING.md says why they are separate.
   const connect = (role: ConnectionRole, purpose: string) =>
@@ -89,6 +97,7 @@ export async function startGateway(
     jobLifeMs: config.TICKET_TTL_MS,
     log,
     watch,
+    maxAbsent: Math.ceil(config.MAX_OUTSTANDING * ABSENT_SHARE),
     ...(tracing ? { telemetry: tracing.telemetry } : {}),
     observer: {
       verdictReceived: (source) => metrics.verdicts.inc({ source }),

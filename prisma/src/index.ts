@@ -20,11 +20,16 @@ export interface DatabaseOptions {
   connectionTimeoutMs?: number
   /** The server's time limit for one statement [5000: every query here is by key]. */
   statementTimeoutMs?: number
+  /**
+   * Whether the whole pool is open from the first `$connect()` on, and opened again after an outage [false: connections are opened on
+   * demand, and idle ones end after ten seconds]. A connection that a spike opens may take longer than a query waits for it.
+   */
+  keepsOpen?: boolean
 }
 
 /** Opens a client; the first query connects. The caller closes it with `$disconnect()`. */
 export function connectDatabase(options: DatabaseOptions): Database {
-  const { url, poolSize, connectionTimeoutMs = 2_000, statementTimeoutMs = 5_000 } = options
+  const { url, poolSize, connectionTimeoutMs = 2_000, statementTimeoutMs = 5_000, keepsOpen = false } = options
   const connection = connectionTo(url)
   const pooled = isPooled(url)
   const driver = new Driver(
@@ -32,6 +37,7 @@ export function connectDatabase(options: DatabaseOptions): Database {
       ...connection,
       application_name: 'spillway',
       max: poolSize,
+      ...(keepsOpen ? { min: poolSize } : {}),
       connectionTimeoutMillis: connectionTimeoutMs,
       statement_timeout: !pooled && statementTimeoutMs,
       // The client's limit, for a server that is frozen, unreachable or without a limit. Longer, so that the server's error comes first.
@@ -90,6 +96,42 @@ function statementNames(): (query: { sql: string }) => string {
   }
 }
 
+/** Pause before connections that have ended are opened again, in milliseconds. */
+const REOPEN_AFTER_MS = 250
+
+/** Opens connections until a pool has its `min`: now, and whenever one has ended. */
+class Opening {
+  readonly #pool: Pool
+  readonly #min: number
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(pool: Pool) {
+    this.#pool = pool
+    this.#min = pool.options.min ?? 0
+    if (this.#min === 0) return
+    pool.on('remove', () => this.#fillAfter(REOPEN_AFTER_MS))
+    this.#fillAfter(0)
+  }
+
+  close(): void {
+    clearTimeout(this.#timer)
+  }
+
+  #fillAfter(ms: number): void {
+    clearTimeout(this.#timer)
+    const again = () => this.#fillAfter(REOPEN_AFTER_MS)
+    if (!this.#pool.ending) this.#timer = setTimeout(() => this.#fill().catch(again), ms).unref()
+  }
+
+  /** The pool gives idle connections before it opens new ones. The first goes alone: while the database is away, one attempt is enough. */
+  async #fill(): Promise<void> {
+    const { totalCount, idleCount } = this.#pool
+    const queries = totalCount === 0 ? 1 : idleCount + this.#min - totalCount
+    await Promise.all(Array.from({ length: queries }, () => this.#pool.query('SELECT 1')))
+    if (this.#pool.totalCount < this.#min) this.#fillAfter(0)
+  }
+}
+
 // Prisma's driver adapter, extended: its pool can be observed, and SQL can run on it directly, past Prisma's client.
 
 export interface PoolUse {
@@ -101,6 +143,7 @@ export interface PoolUse {
 }
 
 type Adapter = Awaited<ReturnType<PrismaPg['connect']>>
+type Pool = ReturnType<Adapter['underlyingDriver']>
 
 /** The type of every argument: the driver converts by the value, and PostgreSQL infers the type from the statement. */
 const ofAnyType = { scalarType: 'unknown', arity: 'scalar' } as const
@@ -116,8 +159,10 @@ export class Driver extends PrismaPg {
     adapter.underlyingDriver().on('release', (_error, client) => {
       if (client.getTransactionStatus() !== 'I') void client.end()
     })
+    const opening = new Opening(adapter.underlyingDriver())
     const dispose = adapter.dispose.bind(adapter)
     adapter.dispose = () => {
+      opening.close()
       if (this.#open === adapter) this.#open = undefined
       return dispose()
     }

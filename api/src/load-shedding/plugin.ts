@@ -14,6 +14,7 @@ import { ApiError } from '../problems/errors.js'
 import { answerHeaders, problemOf, problemType } from '../problems/plugin.js'
 import { createRouteTable } from '../route-table.js'
 import type { ErrorCode } from '../schemas/problem-codes.js'
+import { ConnectionPace } from './connection-pace.js'
 import type { LoadShedder, Priority, Work } from './load-shedder.js'
 import { createPreference, type DeviceOf } from './preference.js'
 
@@ -75,10 +76,13 @@ export const loadSheddingPlugin = fp(
     const refusalIsDue = createRefusalPace(pace)
     // By itself: a client whose token has just expired need not wait for those that are refused in a spike.
     const rejectionIsDue = createRefusalPace(pace)
+    const documentPace = new ConnectionPace()
     app.decorate('whenRejectionIsDue', (answer) => (isClosing() ? answer() : rejectionIsDue(answer)))
 
     /** How an answer is held that comes back at once where it is answered at once; undefined for any other. A challenge may be solved at once. */
-    function paceOf({ errorCode, jobId, isInVain }: FastifyRequest, status: number) {
+    function paceOf({ errorCode, jobId, isInVain, routeOptions, raw }: FastifyRequest, status: number) {
+      if (errorCode === undefined && routeOptions.config.priority === 'always')
+        return (answer: () => void) => documentPace.whenDue(raw.socket, answer)
       if (isInVain) return rejectionIsDue
       if (errorCode === undefined || errorCode === 'challenge_required') return undefined
       if (REFUSALS.has(errorCode)) return refusalIsDue

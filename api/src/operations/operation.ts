@@ -6,6 +6,7 @@
  */
 import { StacklessError } from '@spillway/client/errors'
 import type { JobRef, Verdict } from '@spillway/client/queue-client'
+import { isDatabaseUnavailable } from '@spillway/prisma'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { LimitRequest } from '../limits/limit.js'
 import { ApiError } from '../problems/errors.js'
@@ -132,11 +133,12 @@ export function buildOperation<Deps, Caller, Body, Contents extends object, Answ
       place.settle()
     }
     const verdict = await hold.verdictOf(kind, held, request, reply)
-    if (verdict === undefined) return await hold.ticketFor({ ...contents, kind }, held, reply)
+    const ticket = () => hold.ticketFor({ ...contents, kind }, held, reply)
+    if (verdict === undefined) return await ticket()
     try {
       return await finish(deps, contents, { ...held.pending.job, verdict, client: sessionClientOf(request) })
     } catch (error) {
-      if (!(error instanceof StartAgain)) throw error
+      if (!(error instanceof StartAgain)) return await orTicket(error, request, ticket)
       if (isAgain) throw new ApiError('unavailable', { cause: error, retryAfterS: 1 })
       return await run(deps, hold, request, reply, true)
     }
@@ -207,6 +209,13 @@ export function buildOperation<Deps, Caller, Body, Contents extends object, Answ
   }
 }
 
+/** A verdict outlives a stutter of the database: its client gets a ticket, with which nothing is hashed again. Rethrows other errors. */
+async function orTicket(error: unknown, { log }: FastifyRequest, ticket: () => Promise<Ticketed>): Promise<Ticketed> {
+  if (!isDatabaseUnavailable(error)) throw error
+  log.error({ err: error }, 'the database cannot be used: a verdict is kept for its ticket')
+  return await ticket()
+}
+
 /**
  * How to end the operation of a ticket. Throws `invalid_ticket` for an operation that is not in the list: of another version, or of
  * another API.
@@ -249,14 +258,16 @@ export async function redeem(
     const held = await hold.resume(ticket, request, reply, await resumed.mayBeHashed())
     const verdict = await hold.verdictOf(operation.kind, held, request, reply)
     if (held.isSetAside) resumed.setAside()
-    if (verdict === undefined) return await hold.ticketFor(operation, held, reply)
-    if (!(await usedTickets.use(job.id))) throw new ApiError('ticket_used')
-    return await resumed.finish({ ...job, verdict, client: sessionClientOf(request) }).catch(async (error: unknown) => {
-      if (error instanceof StartAgain) throw new ApiError('ticket_lost', { cause: error })
-      // A 4xx answer uses the ticket up. After an internal failure it is good again.
-      if (!(error instanceof ApiError) || error.status >= 500) await usedTickets.giveBack(job.id)
-      throw error
+    const ticketAgain = () => hold.ticketFor(operation, held, reply)
+    if (verdict === undefined) return await ticketAgain()
+    const finished = usedTickets.useFor(ticket, async () => {
+      try {
+        return await resumed.finish({ ...job, verdict, client: sessionClientOf(request) })
+      } catch (error) {
+        throw error instanceof StartAgain ? new ApiError('ticket_lost', { cause: error }) : error
+      }
     })
+    return await finished.catch((error: unknown) => orTicket(error, request, ticketAgain))
   } catch (error) {
     // A ticket that was used has ended before: it must not count again.
     if (error instanceof ApiError && ['ticket_expired', 'ticket_lost', 'ticket_used'].includes(error.code))

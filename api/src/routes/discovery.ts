@@ -3,7 +3,7 @@
  * 8414, OpenID Connect Discovery 1.0).
  */
 import { createHash } from 'node:crypto'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import { type Document, documentRoute } from '../http/documents.js'
 import type { RoutePlugin } from '../operations/deps.js'
 import { claimsOf } from '../sessions/access-token.js'
 import { algorithms } from '../sessions/signing-keys.js'
@@ -56,29 +56,29 @@ const Metadata = {
   additionalProperties: false,
 } as const
 
-const config = { priority: 'always' } as const
 const notModified = { 304: { type: 'null', description: 'As the client has it' } } as const
 
 export const discoveryRoutes: RoutePlugin = async (app, { keys: { jwks }, issuer, tokenClaims, log }) => {
   const keySet = { tags: ['Sessions'], summary: 'Public keys', response: { 200: KeySet, ...notModified } }
-  const answerKeys = answerFromCache(jwks)
-  app.get('/.well-known/jwks.json', { config, schema: { operationId: 'getKeys', ...keySet } }, answerKeys)
+  const keysRoute = documentRoute(documentOf(jwks), MAX_AGE_S)
+  app.get('/.well-known/jwks.json', { ...keysRoute, schema: { operationId: 'getKeys', ...keySet } })
   if (!issuer.includes('://')) {
     log.info(`there is no discovery of ${issuer}: ISSUER is no URL`)
     return
   }
 
-  const answer = answerFromCache({
+  const metadata = documentOf({
     issuer,
     jwks_uri: `${issuer}/.well-known/jwks.json`,
     id_token_signing_alg_values_supported: [...new Set(jwks.keys.map(({ alg }) => alg))],
     claims_supported: claimsOf(tokenClaims),
   })
+  const metadataRoute = documentRoute(metadata, MAX_AGE_S)
   const response = { 200: Metadata, ...notModified }
   const documents = { 'openid-configuration': 'getOpenIdConfiguration', 'oauth-authorization-server': 'getMetadata' }
   for (const [name, operationId] of Object.entries(documents)) {
     const schema = { operationId, tags: ['Sessions'], summary: 'Discovery', response }
-    app.get(`/.well-known/${name}`, { config, schema }, answer)
+    app.get(`/.well-known/${name}`, { ...metadataRoute, schema })
   }
   // With an issuer that has a path, OpenID Connect appends to it and RFC 8414 inserts before it; a proxy may strip it, or not.
   const { pathname: path } = new URL(issuer)
@@ -86,18 +86,13 @@ export const discoveryRoutes: RoutePlugin = async (app, { keys: { jwks }, issuer
   const schema = { hide: true }
   for (const name of Object.keys(documents))
     for (const url of [`/.well-known/${name}${path}`, `${path}/.well-known/${name}`])
-      app.get(url, { config, schema }, answer)
-  app.get(`${path}/.well-known/jwks.json`, { config, schema }, answerKeys)
+      app.get(url, { ...metadataRoute, schema })
+  app.get(`${path}/.well-known/jwks.json`, { ...keysRoute, schema })
 }
 
-/** A handler that answers with a document that never changes, or 304 to who has it. */
-function answerFromCache(document: object) {
-  const body = JSON.stringify(document)
-  const etag = `"${createHash('sha256').update(body).digest('base64url')}"`
-  return async ({ headers }: FastifyRequest, reply: FastifyReply) => {
-    reply.headers({ 'cache-control': `public, max-age=${MAX_AGE_S}`, etag })
-    // A proxy that compresses makes the tag a weak one.
-    const known = (headers['if-none-match'] ?? '').split(',').map((tag) => tag.trim().replace(/^W\//, ''))
-    return known.includes(etag) ? reply.code(304).send() : reply.type('application/json').send(body)
-  }
+/** A document that never changes. */
+function documentOf(contents: object): () => Document {
+  const text = JSON.stringify(contents)
+  const document = { text, etag: `"${createHash('sha256').update(text).digest('base64url')}"` }
+  return () => document
 }

@@ -1,10 +1,17 @@
 /** POST /v1/tickets/redeem: answers as the call that issued the ticket would have. */
 import type { FastifyPluginAsyncJsonSchemaToTs } from '@fastify/type-provider-json-schema-to-ts'
 import type { FastifyPluginAsync, onRequestAsyncHookHandler } from 'fastify'
+import { documentRoute } from '../http/documents.js'
 import type { Access } from '../operations/access.js'
 import { type Operation, type Redemption, redeem } from '../operations/operation.js'
 import { LineBody } from '../schemas/bodies.js'
-import { bodyProblems, limitProblem, problemResponse, ticketResponse } from '../schemas/responses.js'
+import {
+  bodyProblems,
+  limitProblem,
+  problemResponse,
+  ticketResponse,
+  unauthorizedProblem,
+} from '../schemas/responses.js'
 import type { JsonObject } from '../schemas/schema.js'
 import { GOOD_FOR_S, type LineDocument } from '../waiting/line-document.js'
 import { TICKET_MAX_LENGTH } from '../waiting/tickets.js'
@@ -82,26 +89,28 @@ function eitherOf(bodies: JsonObject[]): JsonObject {
 
 // GET /v1/line: how far the line has come, from memory, the same for everybody.
 
-export const lineRoutes: FastifyPluginAsync<{ document: LineDocument }> = async (app, { document }) => {
-  app.get(
-    '/v1/line',
-    {
-      config: { priority: 'always' },
-      schema: {
-        operationId: 'getLine',
-        tags: ['Tickets'],
-        summary: 'How far the line has come',
-        description:
-          'One answer for everybody, good for two seconds. Clients whose turn is far away read this and do not redeem their tickets yet. ' +
-          'Near their turn they redeem. From its turn on a ticket waits for its client.',
-        response: { 200: LineBody, 304: { type: 'null', description: 'The line is where it was (RFC 9110)' } },
+export interface LineRouteOptions extends Pick<Access<unknown>, 'security'> {
+  document: LineDocument
+  /** Authenticates readers [everybody may read]. */
+  onRequest?: onRequestAsyncHookHandler
+}
+
+export const lineRoutes: FastifyPluginAsync<LineRouteOptions> = async (app, { document, onRequest, security }) => {
+  app.get('/v1/line', {
+    ...documentRoute(document.read, GOOD_FOR_S, onRequest === undefined ? [] : [onRequest]),
+    schema: {
+      operationId: 'getLine',
+      tags: ['Tickets'],
+      summary: 'How far the line has come',
+      description:
+        'One answer for everybody, good for two seconds. Clients whose turn is far away read this and do not redeem their tickets yet. ' +
+        'Near their turn they redeem. From its turn on a ticket waits for its client.',
+      response: {
+        200: LineBody,
+        304: { type: 'null', description: 'The line is where it was (RFC 9110)' },
+        ...(security === undefined ? {} : { 401: unauthorizedProblem }),
       },
+      ...(security === undefined ? {} : { security }),
     },
-    async (request, reply) => {
-      const { text, etag } = document.read()
-      reply.headers({ 'cache-control': `public, max-age=${GOOD_FOR_S}`, etag })
-      if (request.headers['if-none-match'] === etag) return reply.code(304).send()
-      return reply.type('application/json; charset=utf-8').send(text)
-    },
-  )
+  })
 }

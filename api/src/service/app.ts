@@ -15,7 +15,7 @@ import type { Sessions } from '../sessions/sessions.js'
 import type { Admission } from '../waiting/admission.js'
 import { createHold } from '../waiting/hold.js'
 import { createLineDocument, createLineNames } from '../waiting/line-document.js'
-import { createTickets, createUsedTickets } from '../waiting/tickets.js'
+import { createTickets, UsedTickets } from '../waiting/tickets.js'
 import { introspectionRoute } from './introspect.js'
 import { serviceKeysPlugin } from './keys.js'
 import { hash, verify } from './passwords.js'
@@ -67,12 +67,15 @@ export async function buildServiceApp(config: GatewayConfig, deps: ServiceAppDep
   app.decorate('limitService', limitOf('service'))
   const tickets = createTickets(keyring)
   const lineNameOf = createLineNames(keyring)
+  const usedTickets = new UsedTickets(database, log)
+  app.addHook('onClose', async () => usedTickets.close())
   const hold = createHold({
     passwords,
     tickets,
     admission,
     metrics,
     lineNameOf,
+    perSecond: deps.shedder.perSecond,
     waitLimitMs: config.LOGIN_WAIT_MS,
     ticketTtlMs: config.TICKET_TTL_MS,
   })
@@ -83,11 +86,12 @@ export async function buildServiceApp(config: GatewayConfig, deps: ServiceAppDep
     onRequest: [app.requireServiceKey, app.limitService],
   })
   for (const operation of serviceOperations) operation.mount(app, undefined, hold)
-  await app.register(lineRoutes, { document: createLineDocument(passwords, lineNameOf) })
+  const byKey = { onRequest: app.requireServiceKey, security: [{ serviceKey: [] }] }
+  await app.register(lineRoutes, { document: createLineDocument(passwords, lineNameOf), ...byKey })
   await app.register(ticketRoutes, {
     hold,
     tickets,
-    usedTickets: createUsedTickets(database, log),
+    usedTickets,
     resume(operation, { service }) {
       // A ticket is its service's own.
       if (service === undefined || operation.service !== service) throw new ApiError('invalid_ticket')
@@ -96,8 +100,7 @@ export async function buildServiceApp(config: GatewayConfig, deps: ServiceAppDep
     operations: serviceOperations,
     // Counted by themselves: new requests must not use up what their answers are fetched with.
     limit: limitOf('service-redeem'),
-    onRequest: app.requireServiceKey,
-    security: [{ serviceKey: [] }],
+    ...byKey,
   })
   return app
 }

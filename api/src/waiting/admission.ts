@@ -23,8 +23,8 @@ export interface Admitted {
 }
 
 export interface Admission {
-  /** Refuses a request of no known device that `admit` would refuse, from memory. Throws `busy` with Retry-After. */
-  refuseWhenFull(): void
+  /** `busy` with Retry-After for a request of no known device that `admit` would refuse, from memory. */
+  refusalWhenFull(): ApiError | undefined
   /** Admits a request, of a known device or not, that would be held for up to `waitMs`. Throws `busy` with Retry-After. */
   admit(waitMs: number, isKnown: boolean): Admitted
   /** A job of an admitted request counts from now on, until the returned function says that it is in the queue or will not be. */
@@ -79,19 +79,19 @@ export function createAdmission(
     return { lane, waitMs: predictedWaitMs(lane) <= waitMs ? waitMs : 0 }
   }
 
-  /** Throws `busy` where there is no room. A request that overtakes takes nothing of what the line may fill, but a place in Redis. */
-  function refuseWithoutRoom(isOvertaking: boolean): void {
-    const budgetMs = isOvertaking ? Number.MAX_VALUE : ticketTtlMs * LINE_SHARE
-    const refused = refusalOf(load(), budgetMs)
-    if (refused !== undefined) throw new ApiError('busy', refused)
+  /** Where there is no room. The line, and the tickets whose clients are absent, keep no request out that overtakes. */
+  function refusal(isOvertaking: boolean): ApiError | undefined {
+    const refused = isOvertaking ? refusalOf(load()) : refusalOf(load(), ticketTtlMs * LINE_SHARE)
+    return refused && new ApiError('busy', refused)
   }
 
   return {
-    refuseWhenFull: () => refuseWithoutRoom(beginsSoon()),
+    refusalWhenFull: () => refusal(beginsSoon()),
     admit(waitMs, isKnown) {
       if (isKnown && hasRoomForKnown()) return admitTo('known', waitMs)
       const lane = laneFor(waitMs)
-      refuseWithoutRoom(lane === 'held')
+      const refused = refusal(lane === 'held')
+      if (refused !== undefined) throw refused
       return admitTo(lane, waitMs)
     },
     underway(lane) {

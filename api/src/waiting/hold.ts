@@ -13,13 +13,13 @@ import {
 } from '@spillway/client/queue-client'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FromSchema } from 'json-schema-to-ts'
-import { deviceTokenOf } from '../guessing/device-token.js'
 import type { GatewayMetrics, WaitOutcome } from '../http/metrics.js'
+import type { DeviceOf } from '../load-shedding/preference.js'
 import { ApiError } from '../problems/errors.js'
 import type { TicketBody } from '../schemas/bodies.js'
 import type { Admission, Admitted } from './admission.js'
 import type { TicketContents, Tickets } from './tickets.js'
-import { parsePrefer, preferredWaitMs, remainingWaitMs, ticketRetryAfterS } from './wait-times.js'
+import { createTicketPace, parsePrefer, preferredWaitMs, remainingWaitMs, ticketRetryAfterS } from './wait-times.js'
 
 /** What a worker is asked. */
 export interface JobRequest<Name extends JobName = JobName> {
@@ -45,12 +45,12 @@ export interface Held {
   expiresAt: number
   /** Whether the job was added by this request; otherwise by the request that got the ticket. */
   isFirst: boolean
-  /** Whether the wait ends with the job. */
-  isLast: boolean
   /** No verdict could be had, and the job was set aside: its client asks again later. */
   isSetAside?: true
 }
 
+/** The clock is an estimate: after a wait until the deadline it may be some milliseconds before it. */
+const CLOCK_ERROR_MS = 100
 /** When the next question about a password without a verdict is worth its while. Less than a ticket's client may stay away. */
 const UNAVAILABLE_RETRY_S = 5
 const RETRY_MAX_S = 60
@@ -67,10 +67,16 @@ export function createHold(deps: {
   metrics: GatewayMetrics
   /** Names the line that a Redis server keeps. */
   lineNameOf(id: string): string
+  /** The known device that a request shows a token of [no device is known]. */
+  deviceOf?: DeviceOf | undefined
+  /** Requests that this gateway answers in a second. */
+  perSecond(): number
   waitLimitMs: number
   ticketTtlMs: number
 }) {
   const { passwords, tickets, admission, metrics, lineNameOf, waitLimitMs, ticketTtlMs } = deps
+  const { deviceOf = () => undefined, perSecond } = deps
+  const ticketPaceMs = createTicketPace({ perSecond, waitLimitMs })
 
   /** How long to hold a request, in milliseconds: as its client prefers, up to the limit. */
   function negotiateWaitMs(request: FastifyRequest, reply: FastifyReply): number {
@@ -112,11 +118,12 @@ export function createHold(deps: {
 
   return {
     /**
-     * `onRequest` hook that refuses before anything is counted, read or asked, where the line is full. A request with a device token
-     * continues, because a known device has room of its own.
+     * `onRequest` hook that refuses before anything is counted, read or asked, where the line is full. A request with a device token of
+     * ours continues, because a known device has room of its own.
      */
-    async refuseWhenFull(request: FastifyRequest): Promise<void> {
-      if (deviceTokenOf(request.headers) === '') admission.refuseWhenFull()
+    async refuseWhenFull({ headers }: FastifyRequest): Promise<void> {
+      const refused = admission.refusalWhenFull()
+      if (refused !== undefined && deviceOf(headers) === undefined) throw refused
     },
 
     /** Lets a request in by the predicted wait; its place is to be settled. Throws `busy` before any work is done. */
@@ -136,14 +143,15 @@ export function createHold(deps: {
       const isBehind = request.login?.isBehind === true
       // A device may have turned out to be unknown meanwhile.
       const own = lane === 'known' && !isOfKnownDevice(request) ? 'held' : lane
-      const [added, heldMs] = isBehind ? (['behind', 0] as const) : ([own, waitMs] as const)
+      const added = isBehind ? 'behind' : own
+      const heldMs = isBehind || waitMs === 0 ? ticketPaceMs() : waitMs
       metrics.jobsAdded.inc({ lane: added })
       const submit = () => passwords.submit(name, contents, added, ticketTtlMs, heldMs)
       const pending = await (request.inTrace?.(submit) ?? submit())
       request.jobId = pending.job.id
       const expiresAt = Date.now() + ticketTtlMs
       const leftMs = remainingWaitMs(heldMs, reply.elapsedTime)
-      return { pending, waitMs: leftMs, preferredMs, expiresAt, isFirst: true, isLast: false }
+      return { pending, waitMs: leftMs, preferredMs, expiresAt, isFirst: true }
     },
 
     /**
@@ -166,7 +174,7 @@ export function createHold(deps: {
         await pending.answer({ waitMs: 0 })
         throw new ApiError('ticket_lost')
       }
-      return { pending, waitMs, preferredMs, expiresAt, isFirst: false, isLast: leftMs < preferredMs }
+      return { pending, waitMs, preferredMs, expiresAt, isFirst: false }
     },
 
     /**
@@ -208,10 +216,10 @@ export function createHold(deps: {
 
     /** The ticket of a request whose wait ran out. Throws `busy` or `ticket_expired` where the time of the job did, too. */
     async ticketFor(operation: TicketContents['operation'], held: Held, reply: FastifyReply): Promise<Ticketed> {
-      const { pending, preferredMs, expiresAt, isLast, isFirst, isSetAside } = held
+      const { pending, preferredMs, expiresAt, isFirst, isSetAside } = held
       const { job } = pending
-      // The clock is an estimate: after a wait until the deadline it may be some milliseconds before it.
-      if (isLast || passwords.now(job) >= job.deadline) throw isFirst ? tooLate() : new ApiError('ticket_expired')
+      if (passwords.now(job) >= job.deadline - CLOCK_ERROR_MS)
+        throw isFirst ? tooLate() : new ApiError('ticket_expired')
       const { ahead: position, waitMs: predictedMs, number } = await pending.expectation()
       const ticketLeftMs = job.deadline - passwords.now(job)
       const next = ticketRetryAfterS({ predictedMs, holdMs: preferredMs, ticketLeftMs })

@@ -1,4 +1,5 @@
 /** How long a request is held, and the Retry-After of tickets. */
+import { createRefusalTimes, REFUSED_AT_ONCE_MS } from '@spillway/client/passwords/refusal-pace'
 import { AWAY_MS } from '@spillway/client/queue/ticket'
 
 /**
@@ -21,6 +22,25 @@ export function preferredWaitMs(preferredMs: number | undefined, limitMs: number
  */
 export function remainingWaitMs(waitMs: number, elapsedMs: number): number {
   return waitMs === 0 ? 0 : Math.max(1, waitMs - elapsedMs)
+}
+
+/** The longest time that a ticket is paced, where requests are not held for longer, in milliseconds. */
+const PACED_MS = 3_000
+
+/**
+ * Returns how long the next request is held that would get its ticket at once, in milliseconds. Tickets are paced as refusals are: a ticket
+ * that is given at once invites clients that throw it away and log in anew. A held connection costs nothing, and its client may be answered.
+ */
+export function createTicketPace(
+  { perSecond, waitLimitMs }: { perSecond(): number; waitLimitMs: number },
+  now: () => number = () => performance.now(),
+): () => number {
+  const longestDelayMs = Math.max(waitLimitMs, PACED_MS)
+  const dueAt = createRefusalTimes({ perSecond, leastDelayMs: 0, burstMs: REFUSED_AT_ONCE_MS, longestDelayMs })
+  return () => {
+    const nowMs = now()
+    return Math.max(0, Math.ceil(dueAt(nowMs) - nowMs))
+  }
 }
 
 /** In milliseconds. */

@@ -47,9 +47,12 @@ test('without any worker a request gets its ticket at once, and its answer when 
   await system.database.$transaction(async (locked) => {
     await locked.$executeRaw`LOCK TABLE users IN ACCESS EXCLUSIVE MODE`
     for (const start of [register, login]) {
-      const answer = await start(full.url, newCredentials(), { headers: { 'x-forwarded-for': '198.51.100.77' } })
-      assertProblem(answer, 503, 'busy')
-      assert.equal(answer.headers.get('retry-after'), '60')
+      for (const device of [{}, { 'spillway-device': 'x' }]) {
+        const headers = { 'x-forwarded-for': '198.51.100.77', ...device }
+        const answer = await start(full.url, newCredentials(), { headers })
+        assertProblem(answer, 503, 'busy')
+        assert.equal(answer.headers.get('retry-after'), '60')
+      }
     }
   })
   assert.equal((await queue.added()).length, added)
@@ -60,6 +63,22 @@ test('without any worker a request gets its ticket at once, and its answer when 
   await queue.settled(0, 0)
   await until(async () => (await readiness(url)).workers === 1)
   expect(200, await login(url, credentials))
+})
+
+test('beyond a hundred at once, requests that would get their tickets at once are held: throwing tickets away gains nothing', async () => {
+  const idle = await openSystem()
+  try {
+    const gateway = await idle.gateway({ LIMIT_PER_ADDRESS: '0' })
+    const ask = async () => expect(202, await login(gateway.url, newCredentials(), respondAsync))
+    const all = Array.from({ length: 300 }, ask)
+    // A client that is not held is present for as long as it is told to stay away, and a grace: ten seconds.
+    const isHeld = async (key: string) => (await idle.redis.pttl(key)) > 10_000
+    const present = () => idle.redis.keys(`${idle.namespace.queuePrefix}:present:*`)
+    await until(async () => (await Promise.all((await present()).map(isHeld))).includes(true))
+    await Promise.all(all)
+  } finally {
+    await idle.close()
+  }
 })
 
 test('when the last worker is killed, requests get their ticket at once within moments', async () => {

@@ -121,6 +121,25 @@ test('of any number of guesses at once as many are hashed as may fail, wherever 
   assert.equal((await hashedOf(tickets.filter((given) => !hashed.includes(given)))).length, MAX)
 })
 
+test('a ticket that is behind is good until its deadline, however long its client would wait', async () => {
+  const lives = { LOGIN_WAIT_MS: '6000', TICKET_TTL_MS: '9000' }
+  const brief = await system.gateway({ ...limits, ...lives })
+  const address = newAddress()
+  await whileFrozen(worker, async () => {
+    const beginsMs = Date.now()
+    const tickets = await times(MAX + 1, () => login(brief.url, newCredentials(), from(address)))
+    const statuses = () => times(tickets.length, (n) => redeem(brief.url, tickets[n]?.body.ticket ?? '', from(address)))
+    await until(async () => (await countsOf(address)).join() === [0, MAX, 1].join())
+    await until(() => Date.now() - beginsMs > 3_500)
+    assert.deepEqual(statusesOf(await statuses()), repeated(202, MAX + 1))
+    const patient = { headers: { prefer: 'wait=6' } }
+    const isBehind = async ({ body }: Answer) =>
+      (await redis.hget(`${namespace.queuePrefix}:passwords:${body.ticket.slice(0, 36)}`, 'priority')) === '2'
+    for (const each of tickets)
+      if (await isBehind(each)) expect(202, await redeem(brief.url, each.body.ticket, patient))
+  })
+})
+
 test('right passwords buy no guesses', async () => {
   const address = newAddress()
   const user = await newUser()

@@ -61,3 +61,27 @@ test('whatever is malformed is held once many have come, and other requests go b
   clock.mockRestore()
   await until(() => answered.length === Object.keys(kinds).length)
 })
+
+/** Asks again and again on one connection, and returns how many answers came before one did not within a moment. */
+async function answersInARow(path: string): Promise<number> {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1')
+  sockets.push(socket)
+  let answers = 0
+  socket.on('data', (bytes) => {
+    if (!String(bytes).startsWith('HTTP/1.1 200')) return
+    answers += 1
+    socket.write(head(`GET ${path}`, 'Host: x'))
+  })
+  socket.write(head(`GET ${path}`, 'Host: x'))
+  for (let before = -1; before !== answers; await sleep(300)) before = answers
+  return answers
+}
+
+for (const [n, path] of ['/v1/line', '/.well-known/jwks.json', '/healthz'].entries())
+  test(`beyond a hundred at once each connection gets one answer a second of ${path}, and a new connection its first`, async () => {
+    const clock = vi.spyOn(performance, 'now').mockReturnValue(performance.now() + 60_000 * (n + 1))
+    assert.equal(await answersInARow(path), 100)
+    assert.equal(await answersInARow(path), 1)
+    expect(200, await call(url, 'GET', path))
+    clock.mockRestore()
+  })

@@ -142,7 +142,7 @@ async function entriesOf(key: string): Promise<number> {
  * tickets of applications.
  */
 const RARE =
-  /^last-known$|^absent$|^line$|^passwords:(failed|stalled|delayed)$|^mail:(failed|delayed|stalled|pc|prioritized)$|^probe:|^used:|:noticed$|:behind$|\.upgrade$/
+  /^last-known$|^absent$|^returned$|^line$|^passwords:(failed|stalled|delayed)$|^mail:(failed|delayed|stalled|pc|prioritized)$|^probe:|^used:|:noticed$|:behind$|\.upgrade$/
 
 /** An empty collection of any size takes less, in bytes. */
 const COLLECTION_BYTES = 500

@@ -101,6 +101,7 @@ test('only a key of the list is accepted, each of a service that has two', async
       await post('/v1/passwords/verify', body, { token }),
       await post('/v1/passwords/hash', { password: 'x' }, { token }),
       await redeem(url, 'anything', { token }),
+      await call(url, 'GET', '/v1/line', { token }),
     ]
     for (const answer of answers) {
       assertProblem(answer, 401, 'invalid_service_key')
@@ -108,6 +109,14 @@ test('only a key of the list is accepted, each of a service that has two', async
     }
   }
   assertProblem(await call(url, 'POST', '/v1/passwords/hash', { body: { password: 'x' } }), 401, 'invalid_service_key')
+})
+
+test('how far the line has come is told to services alone', async () => {
+  assertProblem(await call(url, 'GET', '/v1/line'), 401, 'invalid_service_key')
+  const told = await call(url, 'GET', '/v1/line', { token: shop })
+  assert.ok(Object.values(expect(200, told).serving).length > 0)
+  const headers = { 'if-none-match': told.headers.get('etag') ?? '' }
+  assertProblem(await call(url, 'GET', '/v1/line', { headers }), 401, 'invalid_service_key')
 })
 
 test('a ticket answers once, to any key of its service and to nobody else', async () => {

@@ -19,6 +19,7 @@ const WORKERS: Load = {
   deferred: 0,
   active: 0,
   absent: 0,
+  returned: 0,
   aheadOfKnown: 1,
 }
 /** The last ones did five jobs a second. */
@@ -63,7 +64,8 @@ function scene({
     },
     refuseWhenFull(queue: Partial<Load>) {
       load = { ...WORKERS, ...queue }
-      admission.refuseWhenFull()
+      const refused = admission.refusalWhenFull()
+      if (refused !== undefined) throw refused
     },
     underway: admission.underway,
     pass(ms: number) {
@@ -91,17 +93,32 @@ test('slow workers are given as many jobs as they have slots all the same', () =
 })
 
 test('the cap is one that no worker lifts, and not one job goes beyond it', () => {
-  const { admit, refused } = scene({ maxOutstanding: 5 })
+  const { admit, refused } = scene({ ...LONG, maxOutstanding: 5 })
   for (const queue of [{}, { linePerSecond: 1_000_000 }, { slots: 100 }, NO_WORKERS]) {
     assert.ok(admit(8_000, { ...queue, waiting: 2, deferred: 1, active: 1 }))
     assert.equal(refused({ ...queue, waiting: 2, deferred: 1, active: 2 })[0], 'too_many_waiting')
   }
 })
 
-test('jobs of absent clients keep their places in Redis', () => {
-  const { admit, refused } = scene({ maxOutstanding: 5 })
-  assert.ok(admit(8_000, { absent: 3, waiting: 1 }))
-  assert.equal(refused({ absent: 4, waiting: 1 })[0], 'too_many_waiting')
+test('no hoard of absent tickets keeps a request out that begins at once', () => {
+  const hoard = { absent: 1_000_000, returned: CAP, deferred: CAP }
+  assert.deepEqual(scene().admit(8_000, hoard), { lane: 'held', waitMs: 8_000 })
+  assert.doesNotThrow(() => scene().refuseWhenFull(hoard))
+})
+
+test('tickets whose clients may come back count in the line once for each one in it, and close no line', () => {
+  const { admit, refused } = scene(LONG)
+  for (const away of [{ absent: 1_000_000 }, { absent: 200 }]) {
+    assert.ok(admit(8_000, { deferred: ROOM / 2 - 1, ...away }))
+    assert.equal(refused({ deferred: ROOM / 2, ...away })[0], 'predicted_wait')
+  }
+  // As many as have come back wait among the deferred ones.
+  for (const returned of [200, 5_000]) {
+    assert.ok(admit(8_000, { deferred: ROOM / 2 - 1 + returned, returned }))
+    assert.equal(refused({ deferred: ROOM / 2 + returned, returned })[0], 'predicted_wait')
+  }
+  assert.ok(admit(8_000, { deferred: ROOM - 11, absent: 10 }))
+  assert.equal(refused({ deferred: ROOM - 10, absent: 10 })[0], 'predicted_wait')
 })
 
 test('without a worker tickets are given as far as the last ones would answer them, and refused clients retry after a minute', () => {
@@ -121,13 +138,14 @@ test('a newcomer overtakes those who wait while it would begin within a second, 
   assert.equal(overtakes(7_000), 'deferred')
 })
 
-test('a full line keeps nobody out who overtakes it, and the cap does', () => {
+test('a full line keeps nobody out who overtakes it, and the cap of those before it does', () => {
   const full = { deferred: ROOM }
   const overtaking = scene({ predicted: { held: 1_200, deferred: 36_000 } })
   assert.deepEqual(overtaking.admit(8_000, full), { lane: 'held', waitMs: 8_000 })
   // It would not be held.
   assert.throws(() => overtaking.admit(1_000, full), { code: 'busy' })
-  assert.equal(overtaking.refused({ deferred: CAP })[0], 'too_many_waiting')
+  assert.deepEqual(overtaking.admit(8_000, { deferred: CAP }), { lane: 'held', waitMs: 8_000 })
+  assert.equal(overtaking.refused({ waiting: CAP })[0], 'too_many_waiting')
   assert.equal(scene({ predicted: { held: 1_201 } }).refused(full)[0], 'predicted_wait')
 })
 

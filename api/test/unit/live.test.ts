@@ -40,6 +40,7 @@ test('the history begins with the jobs of both lanes, and is unknown where Redis
     deferred: 20,
     active: 2,
     absent: 0,
+    returned: 0,
     aheadOfKnown: 1,
   }
   for (const known of [true, false]) {

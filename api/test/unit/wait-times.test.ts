@@ -1,7 +1,13 @@
 // How long a request is held at most, and when the holder of a ticket is told to come back.
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
-import { parsePrefer, preferredWaitMs, remainingWaitMs, ticketRetryAfterS } from '../../src/waiting/wait-times.ts'
+import {
+  createTicketPace,
+  parsePrefer,
+  preferredWaitMs,
+  remainingWaitMs,
+  ticketRetryAfterS,
+} from '../../src/waiting/wait-times.ts'
 
 test('a request is held as long as its client prefers, and never longer than the limit', () => {
   assert.equal(preferredWaitMs(undefined, 8_000), 8_000)
@@ -78,3 +84,19 @@ const preferences: [header: string | string[] | undefined, preference: ReturnTyp
 for (const [header, preference] of preferences) {
   test(`${JSON.stringify(header)} is understood`, () => assert.deepEqual(parsePrefer(header), preference))
 }
+
+test('a hundred tickets are given at once; then half as many as requests are answered, each held no longer than any request', () => {
+  let nowMs = 0
+  const paceOf = (perSecond: number, waitLimitMs: number) =>
+    createTicketPace({ perSecond: () => perSecond, waitLimitMs }, () => nowMs)
+  const pace = paceOf(400, 8_000)
+  const held = Array.from({ length: 2_000 }, pace)
+  assert.equal(held.filter((ms) => ms === 0).length, 201)
+  assert.deepEqual([held[201], held[401], held[1_999]], [5, 1_005, 8_000])
+  nowMs += 60_000
+  assert.equal(pace(), 0)
+  const idle = paceOf(0, 8_000)
+  assert.deepEqual(Array.from({ length: 103 }, idle).slice(-4), [0, 0, 10, 20])
+  const never = Array.from({ length: 1_000 }, paceOf(0, 0))
+  assert.equal(never.at(-1), 3_000, 'also where nobody is held')
+})

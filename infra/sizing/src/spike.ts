@@ -108,7 +108,14 @@ export function spikeCost(demand: SpikeDemand): SpikeCost {
     const jobsPerSecond = capacity.jobsPerSecond / crowd
     due += ((nowS < spikeS ? demand.spikePerSecond : demand.perSecond) * STEP_S) / crowd
     const waiting = held.length - next.held
-    const queue = { waiting, deferred: deferred.length - next.deferred, active: 0, absent: 0, aheadOfKnown: waiting }
+    const queue = {
+      waiting,
+      deferred: deferred.length - next.deferred,
+      active: 0,
+      absent: 0,
+      returned: 0,
+      aheadOfKnown: waiting,
+    }
     load.reading().succeeded(queue, { ...capacity, jobsPerSecond, linePerSecond: jobsPerSecond })
     while (due >= 1 && arrive()) due -= 1
     const refused = Math.floor(due)

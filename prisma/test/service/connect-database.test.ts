@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
+import { until } from '@spillway/infra/rig'
 import { test } from 'vitest'
 import { connectForScripts } from '../../src/connection.ts'
-import { connectDatabase, Prisma, rawQuery } from '../../src/index.ts'
+import { connectDatabase, Prisma, poolUse, rawQuery } from '../../src/index.ts'
 import { migrate } from '../../src/migrate.ts'
 import { openDatabases, pooled } from '../databases.ts'
 import { opened } from '../opened.ts'
@@ -24,6 +25,20 @@ test('the pool holds no more than its size, and closing waits for queries in han
   await new Promise(setImmediate)
   await database.$disconnect()
   assert.deepEqual(await inHand, [{ said: 'done' }])
+  assert.deepEqual(await rows(migratedUrl, connections), [[0]])
+})
+
+test('a pool that keeps open is whole before the first query, and again after its connections have ended', async () => {
+  const database = connectDatabase({ url: migratedUrl, poolSize: 3, keepsOpen: true })
+  await database.$connect()
+  await until(() => poolUse(database).idle === 3)
+  const ended = `SELECT count(pg_terminate_backend(pid))::int FROM pg_stat_activity
+    WHERE datname = current_database() AND pid <> pg_backend_pid() AND application_name = 'spillway'`
+  assert.deepEqual(await rows(migratedUrl, ended), [[3]])
+  await until(() => poolUse(database).idle < 3)
+  await until(() => poolUse(database).idle === 3)
+  assert.deepEqual(await rows(migratedUrl, connections), [[3]])
+  await database.$disconnect()
   assert.deepEqual(await rows(migratedUrl, connections), [[0]])
 })
 

@@ -3,7 +3,7 @@ import { createLoadState } from '../src/passwords/load-state.ts'
 
 /** Two slots of 200 ms each. */
 export const workers = { workers: 1, slots: 2, jobsPerSecond: 10, linePerSecond: 10, serviceMs: 200, latencyMs: 200 }
-export const depth = { waiting: 3, deferred: 20, active: 2, absent: 0, aheadOfKnown: 1 }
+export const depth = { waiting: 3, deferred: 20, active: 2, absent: 0, returned: 0, aheadOfKnown: 1 }
 
 export function scene() {
   let nowMs = 0

@@ -1,7 +1,7 @@
 // Tickets whose clients are not there at their turn: nothing is hashed for nobody, and nobody loses a place.
 import assert from 'node:assert/strict'
 import { presentKey } from '@spillway/client/protocol/reply'
-import { absentKey, lineKey, lockKey, queueKey } from '@spillway/client/queue/keys'
+import { absentKey, lineKey, lockKey, queueKey, returnedKey } from '@spillway/client/queue/keys'
 import { promoteOldestDeferred } from '@spillway/client/queue/lanes'
 import { passOver } from '@spillway/client/queue/ticket'
 import type { PasswordClient, PendingJob } from '@spillway/client/queue-client'
@@ -49,13 +49,69 @@ test.concurrent('an absent ticket is passed over unhashed and waits for no worke
     await deferred(space),
     [gone, ...others.map(({ job }) => job)].map(({ id }) => id),
   )
-  assert.equal(await space.redis.zscore(queueKey(space.prefix, 'prioritized'), gone.id), '1', 'its number')
   assert.deepEqual(await absent(space), [])
   assert.deepEqual(await back.expectation().then(({ ahead, number }) => ({ ahead, number })), { ahead: 0, number: 1 })
   await until(() => client.load().deferred === 3)
   assert.ok(client.line(gone).serving >= 2, 'the number that is served does not run backwards')
   await startedWorker(space)
   for (const pending of [back, ...others]) assert.deepEqual(await answerOf(pending), match)
+})
+
+test.concurrent('clients who come back together take turns with the line, and count until a worker has taken them', async (t) => {
+  const space = spaceFor(t)
+  const client = await readyClient(space)
+  const gone = []
+  while (gone.length < 5) gone.push(await leftBehind(space, client))
+  const worker = await startedWorker(space)
+  await until(async () => (await absent(space)).length === gone.length)
+  await worker.close()
+  const line: PendingJob[] = []
+  const join = async () => void line.push(await client.submit('verify', request, 'deferred'))
+  while (line.length < 2) await join()
+  const back = []
+  for (const job of gone) back.push(await client.resume(job))
+  const inTurn = [gone[0], line[0]?.job, gone[1], line[1]?.job, gone[2]].map((job) => job?.id)
+  assert.deepEqual((await deferred(space)).slice(0, 5), inTurn)
+  // Who joins now has no more of them ahead than there are in line.
+  await join()
+  await join()
+  const order = await deferred(space)
+  assert.ok(order.indexOf(line[2]?.job.id ?? '') <= 6 && order.indexOf(line[3]?.job.id ?? '') <= 8)
+  await until(() => {
+    const { deferred, returned } = client.load()
+    return deferred === 9 && returned === 5
+  })
+  assert.equal(client.line(gone[0] ?? assert.fail()).serving, 6, 'the line is where its first is')
+  await startedWorker(space)
+  for (const pending of [...back, ...line]) assert.deepEqual(await answerOf(pending), match)
+  assert.equal(await space.redis.zcard(returnedKey(space.prefix)), 0)
+})
+
+test.concurrent('beyond their cap absent tickets are dropped: those that are behind first, then the oldest', async (t) => {
+  const space = spaceFor(t)
+  const client = await readyClient(space)
+  const oldest = await leftBehind(space, client)
+  const behind = await client.submit('verify', request, 'behind', undefined, 0)
+  await answerOf(behind, 0)
+  const later = await leftBehind(space, client)
+  const capped = (maxAbsent: number) => readyClient(space, { maxAbsent })
+  await startedWorker(space)
+  await until(async () => (await absent(space)).length === 3)
+  assert.deepEqual(
+    await absent(space),
+    [behind.job, oldest, later].map(({ id }) => id),
+  )
+  await capped(2)
+  await until(async () => (await absent(space)).length === 2)
+  assert.deepEqual(
+    await absent(space),
+    [oldest, later].map(({ id }) => id),
+  )
+  assert.equal(await space.redis.exists(jobKey(space, behind.job.id)), 0)
+  await capped(1)
+  await until(async () => (await absent(space)).join() === later.id)
+  assert.equal(await space.redis.hget(lineKey(space.prefix), 'abandoned'), '2')
+  assert.deepEqual(await answerOf(await client.resume(later)), match)
 })
 
 test.concurrent('a client that comes back wakes a worker that has nothing else to do', async (t) => {

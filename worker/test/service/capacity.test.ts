@@ -1,7 +1,7 @@
 // Published capacity: its content, its sum at clients, and its expiry.
 import assert from 'node:assert/strict'
 import { capacityKey } from '@spillway/client/protocol/capacity'
-import { absentKey, lineKey, queueKey } from '@spillway/client/queue/keys'
+import { absentKey, lineKey, queueKey, returnedKey } from '@spillway/client/queue/keys'
 import { createRedisClock } from '@spillway/client/redis/clock'
 import { redisTime, until } from '@spillway/infra/rig'
 import { test } from 'vitest'
@@ -49,7 +49,8 @@ test.concurrent('keys of another type say nothing, and hide from no gateway that
   const space = spaceFor(t)
   const { redis, prefix } = space
   const lists = (['wait', 'active', 'prioritized'] as const).map((part) => queueKey(prefix, part))
-  for (const key of [capacityKey(prefix), absentKey(prefix), lineKey(prefix), ...lists]) await redis.set(key, 'x')
+  for (const key of [capacityKey(prefix), absentKey(prefix), returnedKey(prefix), lineKey(prefix), ...lists])
+    await redis.set(key, 'x')
   const client = await readyClient(space)
   await until(() => client.load().known, { what: 'a reading' })
   assert.deepEqual({ workers: client.load().workers, absent: client.load().absent }, { workers: 0, absent: 0 })

@@ -16,7 +16,7 @@ export const OVERTAKING_MS = 1_000
 /** Waiting jobs that each job of a known device adds to those ahead of the next one: itself, and one other (see lanes.ts). */
 const AHEAD_BY_EACH = 2
 
-export type Depth = Pick<Load, 'paused' | 'waiting' | 'deferred' | 'active' | 'absent' | 'aheadOfKnown'>
+export type Depth = Pick<Load, 'paused' | 'waiting' | 'deferred' | 'active' | 'absent' | 'returned' | 'aheadOfKnown'>
 /** As workers tell it: `linePerSecond` is 0 without workers, as the others are. */
 const NO_CAPACITY: TotalCapacity = {
   workers: 0,
@@ -58,7 +58,11 @@ export interface Reading {
 }
 
 export function createLoadState(now: () => number = () => performance.now()): LoadState {
-  let load: Load = { known: false, waiting: 0, deferred: 0, active: 0, absent: 0, aheadOfKnown: 1, ...NO_CAPACITY }
+  let load: Load = {
+    known: false,
+    ...{ waiting: 0, deferred: 0, active: 0, absent: 0, returned: 0, aheadOfKnown: 1 },
+    ...NO_CAPACITY,
+  }
   let addedSince = { known: 0, held: 0, deferred: 0 }
   const deferredShare = createDeferredShare(now)
   const lineCapacity = createLineCapacity(now)
@@ -122,7 +126,7 @@ export function createLoadState(now: () => number = () => performance.now()): Lo
           lineCapacity.observe(lastCapacity.linePerSecond)
           if (progress !== undefined) {
             const { first, isBehind, last, finished } = progress
-            progressOfLine.observe({ first, last, deferred: depth.deferred })
+            progressOfLine.observe({ first, last, inLine: depth.deferred - depth.returned })
             const { waiting, deferred, active, absent } = depth
             const outstanding = waiting + deferred + active + absent
             const measured = isBehind ? undefined : first
@@ -212,7 +216,8 @@ interface LineReading {
   last: number
   /** The number of the first deferred job; undefined without one, and for a moment after it was added. */
   first: number | undefined
-  deferred: number
+  /** Deferred jobs that were never passed over. */
+  inLine: number
 }
 
 /** Numbers that no gateway is ahead of another by. */
@@ -233,7 +238,7 @@ function createLineProgress(): LineProgress {
       if (reading.last > 0 && reading.last < last - RESET_BY) [serving, last] = [0, 0]
       last = Math.max(last, reading.last)
       // With nobody in line it is everybody's turn. The number of a job is in Redis, too.
-      serving = Math.max(serving, Math.min(last, reading.deferred === 0 ? reading.last : (reading.first ?? 0)))
+      serving = Math.max(serving, Math.min(last, reading.inLine <= 0 ? reading.last : (reading.first ?? 0)))
     },
     numbered(number) {
       last = Math.max(last, number)

@@ -43,8 +43,10 @@ export function readLoad(options: {
   keyring: Keyring
   clock: RedisClock
   log: Logger
+  /** The cap of passed-over jobs [no cap]. */
+  maxAbsent?: number | undefined
 }): LoadReader {
-  const { redis, prefix, clock, log } = options
+  const { redis, prefix, clock, log, maxAbsent } = options
   const ownCanary = canaryOf(options.keyring, prefix)
   const otherKeys = throttledWarning(log, 'workers cannot open what is sealed here')
   let hasOtherKeys = false
@@ -65,7 +67,7 @@ export function readLoad(options: {
     const reading = beginReading()
     try {
       const { at, capacity, canary, first, isBehind, last, ...depth } = await clock.synchronize(
-        () => readRawLoad(redis, prefix, readings),
+        () => readRawLoad(redis, prefix, readings, maxAbsent),
         (answer) => answer.at,
       )
       const workers = liveWorkers(capacity, at)

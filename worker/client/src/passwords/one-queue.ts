@@ -59,7 +59,7 @@ export function createQueueClient({ id, url, address }: RedisServer, options: Qu
     telemetry: options.telemetry,
     traceparent: options.traceparent,
   })
-  const load = readLoad({ redis, prefix, keyring, clock, log })
+  const load = readLoad({ redis, prefix, keyring, clock, log, maxAbsent: options.maxAbsent })
   const expectations = createExpectations({ redis, prefix, load, verdicts })
   const cancellation = createCancellation({ redis, prefix, clock })
 

@@ -12,9 +12,9 @@ export interface Refused {
 
 /**
  * Returns the reason to refuse one more job that shall be answered within `budgetMs`, or undefined to let it in. As many jobs as there are
- * slots are always let in.
+ * slots are always let in. Without a budget it is a job that begins at once: nothing in line counts, but jobs that wait or are in hand.
  */
-export type OutstandingLimit = (load: Load, budgetMs: number) => Refused | undefined
+export type OutstandingLimit = (load: Load, budgetMs?: number) => Refused | undefined
 
 export function createOutstandingLimit(
   maxOutstanding: number,
@@ -27,16 +27,26 @@ export function createOutstandingLimit(
   }
 
   return (load, budgetMs) => {
-    const outstanding = load.waiting + load.deferred + load.active
-    const limit = limitOf(load, budgetMs)
-    // Those that were passed over take no time of workers, and yet their place in Redis.
-    const isFull = outstanding + load.absent >= maxOutstanding
-    if (outstanding < limit && !isFull) return undefined
+    const { waiting, active, deferred } = load
+    const outstanding = waiting + active + (budgetMs === undefined ? 0 : deferred)
+    const isFull = outstanding >= maxOutstanding
+    const ahead = budgetMs === undefined ? outstanding : waiting + active + aheadInLine(load)
+    const limit = limitOf(load, budgetMs ?? Number.MAX_VALUE)
+    if (ahead < limit && !isFull) return undefined
     return {
       reason: isFull ? 'too_many_waiting' : 'predicted_wait',
-      retryAfterS: retryAfterS(load.jobsPerSecond, Math.max(1, outstanding + 1 - limit)),
+      retryAfterS: retryAfterS(load.jobsPerSecond, Math.max(1, Math.max(ahead, outstanding) + 1 - limit)),
     }
   }
+}
+
+/**
+ * Deferred jobs that may be done before one that joins the line. Clients who come back take turns with the line, so however many do, no
+ * more go first than are in line: a hoard of tickets can take half of the line's room, and expires no ticket that was given.
+ */
+function aheadInLine({ deferred, returned, absent }: Load): number {
+  const inLine = Math.max(0, deferred - returned)
+  return inLine + Math.min(returned + absent, inLine)
 }
 
 /** Retry-After of refused requests: spreads the retries over the time in which the capacity for them becomes free. */

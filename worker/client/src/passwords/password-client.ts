@@ -27,6 +27,11 @@ export interface QueueClientOptions {
   /** The time from submitting a job to its deadline, in milliseconds: how long it may wait and its verdict can be read. */
   jobLifeMs: number
   log: Logger
+  /**
+   * How many tickets may be absent, or have come back and wait for their turn, before the oldest absent ones are dropped, those that are
+   * behind first [any number]. Of several clients of a queue the least number holds.
+   */
+  maxAbsent?: number
   /** Whether this client's connections keep the process alive only while a call waits [false: they always do]. */
   background?: boolean
   /** Logs the failures of this client's connections [a watch of its own]. */

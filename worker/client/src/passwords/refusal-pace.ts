@@ -25,6 +25,8 @@ export interface RefusalPaceOptions {
   leastDelayMs: number
   /** What may be answered without a wait after a pause, in milliseconds of the pace. */
   burstMs: number
+  /** [3000] */
+  longestDelayMs?: number
 }
 
 /** @returns the time at which a request refused at `nowMs` is answered, in milliseconds: never before an earlier refusal */
@@ -32,11 +34,12 @@ export function createRefusalTimes({
   perSecond,
   leastDelayMs,
   burstMs,
+  longestDelayMs = LONGEST_DELAY_MS,
 }: RefusalPaceOptions): (nowMs: number) => number {
   let nextMs = Number.NEGATIVE_INFINITY
   return (nowMs) => {
     const intervalMs = 1_000 / Math.max(LEAST_PER_SECOND, perSecond() * SHARE)
-    const turnMs = Math.min(nowMs + LONGEST_DELAY_MS, Math.max(nowMs + leastDelayMs - burstMs, nextMs))
+    const turnMs = Math.min(nowMs + longestDelayMs, Math.max(nowMs + leastDelayMs - burstMs, nextMs))
     nextMs = turnMs + intervalMs
     return Math.max(nowMs + leastDelayMs, turnMs)
   }

@@ -85,6 +85,8 @@ export interface Load {
   active: number
   /** Jobs of tickets whose clients were absent at their turn: they wait for these, and not for workers. */
   absent: number
+  /** Jobs of such clients that have come back: they wait among the deferred ones, and take turns with them. */
+  returned: number
   /** Where the next job of a known device will be: behind so many waiting jobs, if there are as many. */
   aheadOfKnown: number
 }

@@ -3,7 +3,7 @@ import { CAPACITY_KEY_TTL_S, canaryKey, capacityKey, type WorkerCapacity } from 
 import type { RedisConnection } from '../redis/connect.js'
 import { defineScript } from '../redis/script.js'
 import { toCount, toList, UnexpectedReply } from '../redis/unexpected-reply.js'
-import { absentKey, jobKey, lastKnownKey, lineKey, queueKey, toEntries } from './keys.js'
+import { absentKey, BEHIND_BY, jobKey, lastKnownKey, lineKey, queueKey, returnedKey, toEntries } from './keys.js'
 import { SEARCH_LENGTH } from './lanes.js'
 import { LUA_SOUND } from './sound.js'
 import { FIRST_SCORE, FIRST_SCORE_BEHIND } from './ticket.js'
@@ -11,44 +11,56 @@ import { FIRST_SCORE, FIRST_SCORE_BEHIND } from './ticket.js'
 /** Abandoned tickets that one publication drops. */
 const DROPPED_AT_ONCE = 1_000
 
+/** Lua: counts tickets that were dropped, in the hash of the line. */
+const LUA_ABANDONED = `
+local function count_abandoned(line, count)
+  keep_only('hash', line)
+  redis.call('HSET', line, 'abandoned', to_count(redis.call('HGET', line, 'abandoned')) + count)
+end`
+
 /**
  * Lua: writes one worker's entry with Redis's time and its canary, renews the hash, and drops passed-over jobs whose deadline is over.
- * KEYS: capacity hash, waiting list, deferred set, active list, meta hash, canary, absent set, line. ARGV: worker id, the entry as JSON
- * without its time, TTL of both in seconds, the canary, prefix of job keys, how many to drop. Returns the time in epoch milliseconds, the
+ * KEYS: capacity hash, waiting list, deferred set, active list, meta hash, canary, absent set, line, returned set. ARGV: worker id, the
+ * entry as JSON without its time, TTL of both in seconds, the canary, prefix of job keys, how many to drop, by how much less the score of
+ * an absent job that is behind is. Returns the time in epoch milliseconds, the
  * number of jobs that can be taken (0 while the queue is paused, limited in its rate, or at its limit of active jobs), how many were
  * dropped, and how many are in hand.
  */
-const publishCapacity = defineScript(`${LUA_SOUND}
+const publishCapacity = defineScript(`${LUA_SOUND}${LUA_ABANDONED}
 local time = redis.call('TIME')
 local entry = cjson.decode(ARGV[2])
 -- A key of another type is nobody's, and would stop every publication and reading.
 keep_only('hash', KEYS[1])
 keep_only('zset', KEYS[7])
 keep_only('hash', KEYS[8])
+keep_only('zset', KEYS[9])
 entry.at = time[1] * 1000 + math.floor(time[2] / 1000)
 redis.call('HSET', KEYS[1], ARGV[1], cjson.encode(entry))
 redis.call('EXPIRE', KEYS[1], ARGV[3])
 redis.call('SET', KEYS[6], ARGV[4], 'EX', ARGV[3])
-local abandoned = redis.call('ZRANGEBYSCORE', KEYS[7], '-inf', entry.at, 'LIMIT', 0, ARGV[6])
-for _, id in ipairs(abandoned) do redis.call('DEL', ARGV[5] .. id) end
-if #abandoned > 0 then
-  redis.call('ZREM', KEYS[7], unpack(abandoned))
-  redis.call('HSET', KEYS[8], 'abandoned', to_count(redis.call('HGET', KEYS[8], 'abandoned')) + #abandoned)
+local dropped = 0
+for from, to in pairs({['-inf'] = entry.at - ARGV[7], ['0'] = entry.at}) do
+  local abandoned = redis.call('ZRANGEBYSCORE', KEYS[7], from, to, 'LIMIT', 0, ARGV[6])
+  for _, id in ipairs(abandoned) do redis.call('DEL', ARGV[5] .. id) end
+  if #abandoned > 0 then redis.call('ZREM', KEYS[7], unpack(abandoned)) end
+  dropped = dropped + #abandoned
 end
+if dropped > 0 then count_abandoned(KEYS[8], dropped) end
+redis.call('ZREMRANGEBYSCORE', KEYS[9], '-inf', entry.at)
 local paused, rate, limit = unpack(redis.call('HMGET', KEYS[5], 'paused', 'max', 'concurrency'))
 local held = paused or rate or (limit and redis.call('LLEN', KEYS[4]) >= tonumber(limit))
-return {entry.at, held and 0 or redis.call('LLEN', KEYS[2]) + redis.call('ZCARD', KEYS[3]), #abandoned, redis.call('LLEN', KEYS[4])}`)
+return {entry.at, held and 0 or redis.call('LLEN', KEYS[2]) + redis.call('ZCARD', KEYS[3]), dropped, redis.call('LLEN', KEYS[4])}`)
 
 /**
- * Lua: reads the load, all that admission needs.
- * KEYS: capacity hash, waiting list, deferred set, active list, the key of the last job of a known device, canary, absent set, line, meta
- * hash. ARGV: entries to search for that, the number of the reading, prefix of job keys, first score, first score of jobs that are behind. Returns the
- * number of the reading, the time in epoch milliseconds, the four lengths, the hash's pairs, behind how many jobs lanes.ts would put the next
- * one, the numbers of the first deferred job and of the last one that was given out (0 without one), the canary, whether the first
- * deferred job is behind, and whether the queue is paused. A deferred job whose client came back is not
- * the first: its turn was before.
+ * Lua: reads the load, all that admission needs, and drops passed-over jobs beyond their cap: the oldest that are behind, then the oldest.
+ * KEYS: capacity hash, waiting list, deferred set, active list, the key of the last job of a known device, canary, absent set, line,
+ * returned set, meta hash. ARGV: entries to search for that, the number of the reading, prefix of job keys, first score, first score of
+ * jobs that are behind, the cap of passed-over jobs and those whose clients came back (-1: no cap), how many to drop. Returns the number of
+ * the reading, the time in epoch milliseconds, the five lengths, the hash's pairs, behind how many jobs lanes.ts would put the next one, the
+ * numbers of the first deferred job and of the last one that was given out (0 without one), the canary, whether the first deferred job is
+ * behind, and whether the queue is paused. A deferred job whose client came back is not the first: its turn was before.
  */
-const askLoad = defineScript(`${LUA_SOUND}
+const askLoad = defineScript(`${LUA_SOUND}${LUA_ABANDONED}
 local time = redis.call('TIME')
 -- A key of another type is removed where workers write: until then it says nothing.
 local function ask(command, ...)
@@ -63,13 +75,26 @@ local waiting = length('LLEN', KEYS[2])
 local last = redis.pcall('GET', KEYS[5])
 local canary = redis.pcall('GET', KEYS[6])
 local index = type(last) == 'string' and waiting > 0 and redis.call('LPOS', KEYS[2], last, 'RANK', -1, 'MAXLEN', ARGV[1])
-local first, score = unpack(ask('ZRANGEBYSCORE', KEYS[3], ARGV[4], '+inf', 'WITHSCORES', 'LIMIT', 0, 1))
+local first, score
+local entries = ask('ZRANGEBYSCORE', KEYS[3], ARGV[4], '+inf', 'WITHSCORES', 'LIMIT', 0, 8)
+for i = 1, #entries, 2 do
+  if not first and entries[i + 1] % 1 == 0 then first, score = entries[i], entries[i + 1] end
+end
+local absent, returned = length('ZCARD', KEYS[7]), length('ZCARD', KEYS[9])
+local cap = tonumber(ARGV[6])
+local excess = cap < 0 and 0 or math.min(absent, absent + returned - cap, tonumber(ARGV[7]))
+if excess > 0 then
+  for _, id in ipairs(redis.call('ZRANGE', KEYS[7], 0, excess - 1)) do redis.call('DEL', ARGV[3] .. id) end
+  redis.call('ZREMRANGEBYRANK', KEYS[7], 0, excess - 1)
+  count_abandoned(KEYS[8], excess)
+  absent = absent - excess
+end
 return {tonumber(ARGV[2]), time[1] * 1000 + math.floor(time[2] / 1000), waiting, length('ZCARD', KEYS[3]),
-  length('LLEN', KEYS[4]), length('ZCARD', KEYS[7]), ask('HGETALL', KEYS[1]),
+  length('LLEN', KEYS[4]), absent, returned, ask('HGETALL', KEYS[1]),
   index and waiting - index + 1 or 1, to_count(first and redis.pcall('HGET', ARGV[3] .. first, 'number')),
   to_count(redis.pcall('HGET', KEYS[8], 'number')), type(canary) == 'string' and canary or '',
   score and tonumber(score) >= tonumber(ARGV[5]) and 1 or 0,
-  redis.pcall('HEXISTS', KEYS[9], 'paused') == 1 and 1 or 0}`)
+  redis.pcall('HEXISTS', KEYS[10], 'paused') == 1 and 1 or 0}`)
 
 /**
  * Lua: deletes the entries of workers that ended without deleting theirs, and entries without a time. Other fields are not checked:
@@ -107,9 +132,9 @@ export async function writeCapacity(
   { canary, ...entry }: Omit<WorkerCapacity, 'at'> & { canary: string },
 ): Promise<Publication> {
   const parts = ['wait', 'prioritized', 'active', 'meta'] as const
-  const own = [canaryKey(prefix), absentKey(prefix), lineKey(prefix)]
+  const own = [canaryKey(prefix), absentKey(prefix), lineKey(prefix), returnedKey(prefix)]
   const keys = [capacityKey(prefix), ...parts.map((part) => queueKey(prefix, part)), ...own]
-  const args = [workerId, JSON.stringify(entry), CAPACITY_KEY_TTL_S, canary, jobKey(prefix), DROPPED_AT_ONCE]
+  const args = [workerId, JSON.stringify(entry), CAPACITY_KEY_TTL_S, canary, jobKey(prefix), DROPPED_AT_ONCE, BEHIND_BY]
   const answer = await publishCapacity(redis, keys, ...args)
   const [at, waiting, abandoned, active] = toList(answer)
   return { at: toCount(at), waiting: toCount(waiting), abandoned: toCount(abandoned), active: toCount(active) }
@@ -122,8 +147,9 @@ export interface RawLoad {
   waiting: number
   deferred: number
   active: number
-  /** Jobs that were passed over. */
+  /** Jobs that were passed over, and those of them whose clients have come back. */
   absent: number
+  returned: number
   /** The number of the first deferred job; undefined without one, and until it has one. */
   first: number | undefined
   /** Whether that is behind: the line is done except for those. */
@@ -144,14 +170,23 @@ export interface RawLoad {
  * Reads the load. Throws {@link UnexpectedReply} when the reply belongs to another reading.
  *
  * @param reading its number, which no other reading on this connection has had
+ * @param maxAbsent passed-over jobs beyond this number are dropped, those counted whose clients have come back [no job is]
  */
-export async function readRawLoad(redis: RedisConnection, prefix: string, reading: number): Promise<RawLoad> {
+export async function readRawLoad(
+  redis: RedisConnection,
+  prefix: string,
+  reading: number,
+  maxAbsent = -1,
+): Promise<RawLoad> {
   const parts = ['wait', 'prioritized', 'active'] as const
-  const own = [lastKnownKey(prefix), canaryKey(prefix), absentKey(prefix), lineKey(prefix), queueKey(prefix, 'meta')]
-  const keys = [capacityKey(prefix), ...parts.map((part) => queueKey(prefix, part)), ...own]
-  const args = [SEARCH_LENGTH, reading, jobKey(prefix), FIRST_SCORE, FIRST_SCORE_BEHIND]
+  const own = [lastKnownKey(prefix), canaryKey(prefix), absentKey(prefix), lineKey(prefix), returnedKey(prefix)]
+  const keys = [capacityKey(prefix), ...parts.map((part) => queueKey(prefix, part)), ...own, queueKey(prefix, 'meta')]
+  const bounds = [FIRST_SCORE, FIRST_SCORE_BEHIND, maxAbsent, DROPPED_AT_ONCE]
+  const args = [SEARCH_LENGTH, reading, jobKey(prefix), ...bounds]
   const answer = toList(await askLoad(redis, keys, ...args))
-  const [of, at, waiting, deferred, active, absent, pairs, aheadOfKnown, first, last, canary, isBehind, paused] = answer
+  const [of, at, ...lengths] = answer.slice(0, 7)
+  const [waiting, deferred, active, absent, returned] = lengths
+  const [pairs, aheadOfKnown, first, last, canary, isBehind, paused] = answer.slice(7)
   if (of !== reading) throw new UnexpectedReply('Redis gave another reading of the load')
   return {
     at: toCount(at),
@@ -159,6 +194,7 @@ export async function readRawLoad(redis: RedisConnection, prefix: string, readin
     deferred: toCount(deferred),
     active: toCount(active),
     absent: toCount(absent),
+    returned: toCount(returned),
     first: toCount(first) || undefined,
     isBehind: isBehind === 1,
     paused: paused === 1,

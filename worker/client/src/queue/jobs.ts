@@ -2,7 +2,7 @@
 import { presentKey, verdictKey } from '../protocol/reply.js'
 import type { RedisConnection } from '../redis/connect.js'
 import { toList } from '../redis/unexpected-reply.js'
-import { absentKey, jobKey, lastKnownKey, lockKey, queueKey, toEntries } from './keys.js'
+import { absentKey, jobKey, lastKnownKey, lockKey, queueKey, returnedKey, toEntries } from './keys.js'
 
 /**
  * Lua: finds the verdicts of jobs, and the jobs that have neither a verdict nor a hash. One script, because a job that ends between
@@ -41,7 +41,7 @@ export async function findJobs(redis: RedisConnection, prefix: string, jobIds: r
  * Lua: removes a job only while it waits, or waits for its client; its hash and its client's key are then its only keys. BullMQ's own remove also deletes finished jobs, and does not
  * tell whether the job existed. Where it is the last job of a known device, the one before it, two places ahead, is that again (see
  * lanes.ts): whoever adds jobs and goes away must not bring later ones before those that wait.
- * KEYS: waiting list, deferred set, the job's hash, the key of the last job of a known device, absent set, present. ARGV: job id. Returns 1 when the job
+ * KEYS: waiting list, deferred set, the job's hash, the key of the last job of a known device, absent set, present, returned set. ARGV: job id. Returns 1 when the job
  * waited, else 0.
  */
 const REMOVE_WAITING_JOB = `
@@ -50,13 +50,15 @@ local before = index and redis.call('LINDEX', KEYS[1], index + 2)
 local removed = redis.call('LREM', KEYS[1], 1, ARGV[1]) + redis.call('ZREM', KEYS[2], ARGV[1]) + redis.call('ZREM', KEYS[5], ARGV[1])
 if removed == 0 then return 0 end
 redis.call('DEL', KEYS[3], KEYS[6])
+redis.pcall('ZREM', KEYS[7], ARGV[1])
 if before then redis.call('SET', KEYS[4], before, 'KEEPTTL') end
 return 1`
 
 /** True when the job was waiting and has been removed. Active, finished and unknown jobs are left alone. */
 export async function removeWaitingJob(redis: RedisConnection, prefix: string, jobId: string): Promise<boolean> {
   const waiting = [queueKey(prefix, 'wait'), queueKey(prefix, 'prioritized')]
-  const keys = [...waiting, jobKey(prefix, jobId), lastKnownKey(prefix), absentKey(prefix), presentKey(prefix, jobId)]
+  const ofJob = [jobKey(prefix, jobId), lastKnownKey(prefix), absentKey(prefix), presentKey(prefix, jobId)]
+  const keys = [...waiting, ...ofJob, returnedKey(prefix)]
   return (await redis.eval(REMOVE_WAITING_JOB, keys.length, ...keys, jobId)) === 1
 }
 

@@ -27,14 +27,25 @@ export function lockKey(prefix: string, jobId: string, queue: string = QUEUE_NAM
   return `${jobKey(prefix, jobId, queue)}:lock`
 }
 
-/** The hash with the last number that was given out, and how many tickets were abandoned. */
+/** The hash with the last number that was given out, how many tickets were abandoned, and the job whose client came back last. */
 export function lineKey(prefix: string): string {
   return `${prefix}:line`
 }
 
-/** The set of jobs that were passed over, by their deadlines. */
+/**
+ * The set of jobs that were passed over, by their deadlines. The score of a job that is behind is less by {@link BEHIND_BY}: the first
+ * of the set is the oldest one that is behind, or else the oldest.
+ */
 export function absentKey(prefix: string): string {
   return `${prefix}:absent`
+}
+
+/** More than any deadline, in milliseconds. */
+export const BEHIND_BY = 2 ** 43
+
+/** The set of jobs that were passed over, whose clients have come back, by their deadlines; until workers take them. */
+export function returnedKey(prefix: string): string {
+  return `${prefix}:returned`
 }
 
 /** The key that names the job of a known device which was brought forward last. */

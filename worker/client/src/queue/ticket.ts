@@ -1,14 +1,15 @@
 /**
  * The line: everyone who holds a ticket for a deferred job, in the order of their numbers. A ticket is present while a request of its
  * client is held, and for as long as its client was told to stay away, with a grace. At its turn an absent ticket is passed over, unhashed,
- * and kept apart. When its client comes it is next; at its deadline it is dropped.
+ * and kept apart. When its client comes it is next; at its deadline it is dropped. Clients who come back together take turns with the
+ * line: one of them, one of the line.
  */
 import { BEHIND_PRIORITY, DEFERRED_PRIORITY } from '../protocol/job.js'
 import { type JobRef, presentKey, replyChannel, verdictKey } from '../protocol/reply.js'
 import type { RedisConnection } from '../redis/connect.js'
 import { defineScript } from '../redis/script.js'
 import { toCount, toList } from '../redis/unexpected-reply.js'
-import { absentKey, jobKey, lineKey, lockKey, queueKey } from './keys.js'
+import { absentKey, BEHIND_BY, jobKey, lineKey, lockKey, queueKey, returnedKey } from './keys.js'
 import { LUA_SOUND } from './sound.js'
 
 /** The longest time that a client is told to stay away from its ticket, in milliseconds. */
@@ -21,7 +22,7 @@ export function presentMs(holdMs: number, lifeMs: number): number {
   return Math.max(1, Math.ceil(Math.min(holdMs + AWAY_MS + GRACE_MS, lifeMs)))
 }
 
-/** BullMQ's scores of deferred jobs begin here. One whose client came back has its number as its score, and so is next. */
+/** BullMQ's scores of deferred jobs begin here, and are whole numbers. One whose client came back has the half between two. */
 export const FIRST_SCORE = DEFERRED_PRIORITY * 2 ** 32
 /** Where the scores of jobs that are behind begin. */
 export const FIRST_SCORE_BEHIND = BEHIND_PRIORITY * 2 ** 32
@@ -43,8 +44,10 @@ return number`)
  * Lua: reads what is known of a ticket, and with a reply address marks its client as present: an absent one is then the next to be taken. A
  * job that was held until now, or has no number, is from now on passed over as deferred ones are: it has their priority, which workers
  * read, and keeps its place. The turn of any other one is `firm` from now on: its client has shown that it follows its ticket.
- * KEYS: verdict, present, job, deferred set, waiting list, active list, absent set, marker, meta. ARGV: job id, entries of the waiting
- * list to search, first score, reply address or nothing, milliseconds, the priority of deferred jobs. Returns the verdict or 0 (1: a key of another type), whether the job
+ * An absent job goes before the first of the line; if another one that came back still waits there, behind one of the line after that.
+ * KEYS: verdict, present, job, deferred set, waiting list, active list, absent set, marker, meta, line, returned set. ARGV: job id,
+ * entries of the waiting list to search, first score, reply address or nothing, milliseconds, the priority of deferred jobs, first score
+ * of jobs that are behind, deadline. Returns the verdict or 0 (1: a key of another type), whether the job
  * exists, its number or 0, and the jobs ahead: the deferred ones, and the others. A job that is in neither lane has nothing ahead, nor has
  * one that is done.
  *
@@ -73,8 +76,20 @@ if ARGV[4] ~= '' and exists == 1 then
     end
   end
 end
+keep_only('hash', KEYS[10])
+keep_only('zset', KEYS[11])
 if ARGV[4] ~= '' and redis.call('ZREM', KEYS[7], id) == 1 then
-  redis.call('ZADD', KEYS[4], math.min(number, ARGV[3] - 1), id)
+  local last = redis.pcall('HGET', KEYS[10], 'returned')
+  local after = type(last) == 'string' and tonumber(redis.call('ZSCORE', KEYS[4], last) or '')
+  local first = after and '(' .. after or ARGV[3]
+  local line = redis.call('ZRANGEBYSCORE', KEYS[4], first, '(' .. ARGV[7], 'WITHSCORES', 'LIMIT', 0, 2)
+  local score
+  if not after then score = (line[2] or ARGV[3] + 1) - 0.5
+  elseif line[4] then score = line[4] - 0.5
+  else score = line[2] and line[2] + 0.5 or after + 1 end
+  redis.call('ZADD', KEYS[4], score, id)
+  redis.call('ZADD', KEYS[11], ARGV[8], id)
+  redis.call('HSET', KEYS[10], 'returned', id)
   if redis.call('HEXISTS', KEYS[9], 'paused') == 0 then redis.call('ZADD', KEYS[8], 0, '0') end
 end
 local waiting = redis.call('LLEN', KEYS[5])
@@ -95,11 +110,13 @@ return redis.call('PEXPIRE', KEYS[1], ARGV[2], 'LT')`)
  * lets held clients go first, once, unless it has redeemed its ticket before (`firm`). Otherwise the tickets that a client drops would be
  * hashed in the grace of each. A job without a number is still being added by its client: workers may take it sooner, unless it is behind. The
  * job leaves the active list last. Where the script fails before that, another worker takes the job over, as if this one had died.
- * KEYS: present, lock, active list, the set of jobs that seem to be stalled, absent set, job, waiting list. ARGV: job id, token of the lock,
- * deadline, whether it is behind (1 or 0), the longest time away with the grace, in milliseconds. Returns 1 where the job was passed over;
+ * KEYS: present, lock, active list, the set of jobs that seem to be stalled, absent set, job, waiting list, returned set. ARGV: job id,
+ * token of the lock, deadline, whether it is behind (1 or 0), the longest time away with the grace, in milliseconds, by how much less the
+ * score of a job that is behind is. Returns 1 where the job was passed over;
  * 0 where it is to be done, or another worker has it by now.
  */
 const passOverJob = defineScript(`
+redis.pcall('ZREM', KEYS[8], ARGV[1])
 local leftMs = redis.call('PTTL', KEYS[1])
 if leftMs ~= -2 then
   local now = redis.call('TIME')
@@ -112,7 +129,7 @@ if ARGV[4] == '0' and redis.call('HEXISTS', KEYS[6], 'number') == 0 then return 
 if redis.call('GET', KEYS[2]) ~= ARGV[2] then return 0 end
 redis.call('DEL', KEYS[2])
 if leftMs ~= -2 and redis.call('EXISTS', KEYS[6]) == 1 then redis.call('HSET', KEYS[6], 'firm', 1) end
-redis.call('ZADD', KEYS[5], ARGV[3], ARGV[1])
+redis.call('ZADD', KEYS[5], ARGV[3] - ARGV[4] * ARGV[6], ARGV[1])
 redis.call('SREM', KEYS[4], ARGV[1])
 redis.call('LREM', KEYS[3], -1, ARGV[1])
 return 1`)
@@ -177,16 +194,17 @@ export async function enterLine(
 export async function readTicket(
   redis: RedisConnection,
   prefix: string,
-  { id }: { id: string },
+  { id, deadline }: Pick<JobRef, 'id' | 'deadline'>,
   presence?: Presence,
 ): Promise<TicketState> {
   const parts = ['prioritized', 'wait', 'active'] as const
   const keys = [
     ...[verdictKey(prefix, id), presentKey(prefix, id), jobKey(prefix, id)],
     ...parts.map((part) => queueKey(prefix, part)),
-    ...[absentKey(prefix), queueKey(prefix, 'marker'), queueKey(prefix, 'meta')],
+    ...[absentKey(prefix), queueKey(prefix, 'marker'), queueKey(prefix, 'meta'), lineKey(prefix), returnedKey(prefix)],
   ]
-  const args = [id, SEARCH_LENGTH, FIRST_SCORE, presence?.replyTo ?? '', presence?.forMs ?? 0, DEFERRED_PRIORITY]
+  const { replyTo = '', forMs = 0 } = presence ?? {}
+  const args = [id, SEARCH_LENGTH, FIRST_SCORE, replyTo, forMs, DEFERRED_PRIORITY, FIRST_SCORE_BEHIND, deadline]
   const [verdict, exists, number, deferred, held] = toList(await askOfTicket(redis, keys, ...args))
   return {
     verdict: typeof verdict === 'string' ? verdict : toCount(verdict) === 1 ? 'malformed' : undefined,
@@ -211,9 +229,10 @@ export async function passOver(
 ): Promise<boolean> {
   const keys = [
     ...[presentKey(prefix, id), lockKey(prefix, id), queueKey(prefix, 'active'), queueKey(prefix, 'stalled')],
-    ...[absentKey(prefix), jobKey(prefix, id), queueKey(prefix, 'wait')],
+    ...[absentKey(prefix), jobKey(prefix, id), queueKey(prefix, 'wait'), returnedKey(prefix)],
   ]
-  return (await passOverJob(redis, keys, id, token, deadline, isBehind ? 1 : 0, AWAY_MS + GRACE_MS)) === 1
+  const args = [id, token, deadline, isBehind ? 1 : 0, AWAY_MS + GRACE_MS, BEHIND_BY]
+  return (await passOverJob(redis, keys, ...args)) === 1
 }
 
 /** Sets an active job aside, without a verdict that stays, and announces the one that is given: see `unavailable`. */

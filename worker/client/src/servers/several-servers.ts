@@ -147,13 +147,14 @@ function createSharedLoad(servers: readonly ServerLoad[]): () => Load {
     const isSame = summed !== undefined && of.length === summed.of.length && of.every((map, n) => map === summed?.of[n])
     if (!isSame || summed === undefined) summed = { of, capacity: sumCapacity(new Map(of.flatMap((map) => [...map]))) }
     line.observe(summed.capacity.linePerSecond)
-    const sum = (part: 'waiting' | 'deferred' | 'active' | 'absent' | 'aheadOfKnown') =>
+    const sum = (part: 'waiting' | 'deferred' | 'active' | 'absent' | 'returned' | 'aheadOfKnown') =>
       known.reduce((total, { load }) => total + load[part], 0)
     return {
       known: known.length > 0,
       // New jobs go to a queue that is not paused.
       paused: known.length > 0 && known.every(({ load }) => load.paused),
       ...{ waiting: sum('waiting'), deferred: sum('deferred'), active: sum('active'), absent: sum('absent') },
+      returned: sum('returned'),
       aheadOfKnown: sum('aheadOfKnown'),
       ...summed.capacity,
       linePerSecond: line.current(),

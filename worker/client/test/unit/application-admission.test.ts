@@ -6,7 +6,7 @@ import type { Load } from '../../src/protocol/capacity.ts'
 
 const quick: Load = {
   ...{ known: true, workers: 1, slots: 2, jobsPerSecond: 47, linePerSecond: 47, serviceMs: 42, latencyMs: 43 },
-  ...{ waiting: 3, deferred: 0, active: 2, absent: 0, aheadOfKnown: 1 },
+  ...{ waiting: 3, deferred: 0, active: 2, absent: 0, returned: 0, aheadOfKnown: 1 },
 }
 const admissionAt = (load: Load, maxOutstanding = 10_000) =>
   createCallAdmission({ load: () => load }, maxOutstanding, () => 0)

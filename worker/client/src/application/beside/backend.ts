@@ -105,7 +105,10 @@ export function openBesideBackend({ program, settings, inProcess = false, log }:
     }
     const { slots, serviceMs, lineMs, latencyMs, unitCosts } = capacity
     state.reading().succeeded(
-      { waiting: calls.waiting, deferred: 0, active: calls.inHand, absent: 0, aheadOfKnown: calls.waiting },
+      {
+        ...{ waiting: calls.waiting, deferred: 0, active: calls.inHand, absent: 0, returned: 0 },
+        aheadOfKnown: calls.waiting,
+      },
       {
         ...{ workers: 1, slots, serviceMs, latencyMs, unitCosts },
         jobsPerSecond: (slots * 1_000) / serviceMs,
