@@ -1,4 +1,5 @@
 /** PUT /v1/me/password: one job verifies the current password and hashes the new one. */
+import { ACCOUNTS } from '@spillway/client/protocol/job'
 import { ApiError } from '../problems/errors.js'
 import { NewPasswordField, normalizePassword, PasswordField, passwordForms } from '../schemas/credentials.js'
 import { unauthorizedProblem } from '../schemas/responses.js'
@@ -34,6 +35,7 @@ export const changePassword = defineOperation({
     checkPassword({ field: 'newPassword', password: newPassword, email: user.email })
     const request = {
       ...passwordForms(currentPassword),
+      owner: ACCOUNTS,
       storedHash: user.passwordHash,
       nextPassword: normalizePassword(newPassword),
     }

@@ -2,7 +2,6 @@
  * Upgrades of stored hashes after a login: the verdict says that a new hash follows, the login is answered, and the new hash is stored
  * when it comes. One that is lost is made again at the next login.
  */
-import { hash } from 'node:crypto'
 import type { Requests } from '@spillway/client/protocol/job'
 import { upgradeOf } from '@spillway/client/protocol/reply'
 import type { RehashMode } from '@spillway/client/protocol/stored-hash'
@@ -16,7 +15,7 @@ const FOLLOWED_MAX = 1_000
 export interface HashUpgrades {
   /** What the verify request of a login asks for. */
   request: Pick<Requests['verify'], 'rehash' | 'upgrade'>
-  /** Stores the new hash of a job over the verified one, whose {@link storedHashDigest} is given. Not awaited by the login; never throws. */
+  /** Stores the new hash of a job over the verified one, whose storedHashDigest is given. Not awaited by the login; never throws. */
   follow(job: JobRef, over: { userId: string; verified: string }): void
   /** Stops waiting, and resolves when nothing is being stored any more. */
   close(): Promise<void>
@@ -62,9 +61,4 @@ export function createHashUpgrades(deps: {
       await Promise.all(followed)
     },
   }
-}
-
-/** The digest by which a stored hash is told from any other, as PostgreSQL computes it. */
-export function storedHashDigest(storedHash: string): string {
-  return hash('sha256', storedHash, 'base64')
 }

@@ -1,5 +1,7 @@
 /** POST /v1/login: loads the credential, verifies it (or a decoy), and opens a session. The hash is upgraded after the answer. */
-import { ASK_OLD_SYSTEM } from '@spillway/client/protocol/stored-hash'
+import { ACCOUNTS } from '@spillway/client/protocol/job'
+import { ASK_OLD_SYSTEM, storedHashDigest } from '@spillway/client/protocol/stored-hash'
+
 import { type Database, gather, Prisma, rawQuery, type User } from '@spillway/prisma'
 import { generationOf } from '../guessing/device-token.js'
 import { ApiError } from '../problems/errors.js'
@@ -9,8 +11,9 @@ import { guessingHeaders, unauthorizedProblem } from '../schemas/responses.js'
 import { schemaOf } from '../schemas/schema.js'
 import { hasTombstone } from '../sessions/deleted-addresses.js'
 import { guesser } from './access.js'
-import { storedHashDigest } from './hash-upgrades.js'
+
 import { StartAgain } from './operation.js'
+
 import { defineOperation } from './public-operation.js'
 
 /** The user of an unknown address. */
@@ -84,6 +87,7 @@ export const login = defineOperation({
     await login.confirm(user === null ? undefined : generationOf({ ...user, userId: user.id }))
     const request = {
       ...passwordForms(password),
+      owner: ACCOUNTS,
       // A decoy for an account that may not log in yet: a right password would take longer to be refused than a wrong one.
       storedHash: user?.mayLogIn ? user.passwordHash : null,
       ...(asksOldSystem ? { oldSystem: { email, ask } } : {}),

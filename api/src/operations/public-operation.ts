@@ -1,4 +1,5 @@
 /** Operations of the public API: those on accounts. */
+import { ACCOUNTS } from '@spillway/client/protocol/job'
 import type { Verdict } from '@spillway/client/queue-client'
 import type { AuditEvent, AuditEventName } from '../audit/events.js'
 import { ApiError } from '../problems/errors.js'
@@ -56,7 +57,7 @@ export async function verifyOwnPassword(
   { caller, password }: { caller: SignedIn; password: string },
 ): Promise<Started<OwnCredential>> {
   const user = await sessions.userOf(caller)
-  const request = { ...passwordForms(password), storedHash: user.passwordHash, rehash: false }
+  const request = { ...passwordForms(password), owner: ACCOUNTS, storedHash: user.passwordHash, rehash: false }
   const contents = { ...caller, credentialVersion: user.credentialVersion }
   return { job: { name: 'verify', request }, contents }
 }

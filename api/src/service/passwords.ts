@@ -1,11 +1,16 @@
-/** Passwords of the service API: POST /v1/passwords/verify and /v1/passwords/hash. */
-import { bcryptReadsWhole } from '@spillway/client/protocol/policy'
+/** Operations of the service API, on passwords and stored hashes of an application that keeps its own users. */
+import { completePolicy } from '@spillway/client/application/options'
+import { ownerOfService } from '@spillway/client/protocol/job'
+import { bcryptReadsWhole, type HashPolicy, HashPolicySchema } from '@spillway/client/protocol/policy'
+import { isOf, storedHashDigest } from '@spillway/client/protocol/stored-hash'
 import type { FromSchema } from 'json-schema-to-ts'
+import type { Access } from '../operations/access.js'
 import { tooLongForBcrypt } from '../operations/new-password.js'
+import { buildOperation } from '../operations/operation.js'
 import { ApiError } from '../problems/errors.js'
 import { AnyPasswordField } from '../schemas/credentials.js'
+import { problemResponse, unauthorizedProblem } from '../schemas/responses.js'
 import { schemaOf } from '../schemas/schema.js'
-import { defineServiceOperation } from './operation.js'
 
 const STORED_HASH_MAX_LENGTH = 1_024
 
@@ -18,7 +23,7 @@ const StoredHashField = {
   examples: ['$2b$12$KIXQ4aVRzAN1sVYq3xXbFe1uWbFmVWWlqk4fRr3rL5y8m3Ew2S1pK'],
 } as const
 
-export const PolicyField = {
+const PolicyField = {
   title: 'Policy',
   description: 'Algorithm and cost of new hashes [the policy of the workers]',
   type: 'object',
@@ -49,10 +54,43 @@ export const PolicyField = {
     },
   ],
 } as const
-export type PolicyField = FromSchema<{ oneOf: (typeof PolicyField)['oneOf'] }>
+type PolicyField = FromSchema<{ oneOf: (typeof PolicyField)['oneOf'] }>
+
+/** The policy of a request with its defaults filled in; undefined for the workers' policy. */
+function policyOf(field: PolicyField | undefined): HashPolicy | undefined {
+  try {
+    return field && completePolicy(field)
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error
+    throw new ApiError('invalid_request', { fields: [{ field: 'policy', message: error.message }] })
+  }
+}
+
+/** Services are authenticated and limited by their key. */
+const byKey: Access<string> = {
+  hooks: ({ requireServiceKey, limitService }) => ({ onRequest: [requireServiceKey, limitService], preHandler: [] }),
+  security: [{ serviceKey: [] }],
+  callerOf: ({ service = '' }) => service,
+}
+
+const common = {
+  method: 'POST',
+  tags: ['Passwords'],
+  access: byKey,
+  problems: { 401: unauthorizedProblem, 422: problemResponse },
+  unsupportedHash: () => new ApiError('unsupported_hash'),
+  /** What tickets hold: the service, whose keys alone redeem it, the policy of its request, and a digest of the stored hash. */
+  contents: schemaOf({
+    type: 'object',
+    properties: { service: { type: 'string' }, policy: HashPolicySchema, hashDigest: { type: 'string' } },
+    required: ['service'],
+    additionalProperties: false,
+  }),
+} as const
 
 /** POST /v1/passwords/verify: whether a password matches a stored hash. */
-export const verify = defineServiceOperation({
+export const verify = buildOperation({
+  ...common,
   kind: 'service_verify',
   url: '/v1/passwords/verify',
   operationId: 'verifyPassword',
@@ -76,31 +114,45 @@ export const verify = defineServiceOperation({
     required: ['password', 'storedHash'],
     additionalProperties: false,
   }),
-  answer: schemaOf({
-    title: 'Verification',
-    description: 'Whether the password matches',
-    type: 'object',
-    properties: {
-      match: { type: 'boolean' },
-      newHash: { type: 'string', description: 'Store it in place of the old one' },
-    },
-    required: ['match'],
-    additionalProperties: false,
-  }),
-
-  job({ password, storedHash, rehash = false }, policy) {
-    return { name: 'verify', request: { password, storedHash, rehash, ...(policy && { policy }) } }
+  answer: {
+    status: 200,
+    body: schemaOf({
+      title: 'Verification',
+      description: 'Whether the password matches',
+      type: 'object',
+      properties: {
+        match: { type: 'boolean' },
+        hashDigest: {
+          type: 'string',
+          description:
+            'With a match: SHA-256 of the stored hash, in base64. The password may have been changed meanwhile: open a session, and ' +
+            'store newHash, only where this is the digest of the hash that is stored now',
+        },
+        newHash: { type: 'string', description: 'Store it in place of the old one' },
+      },
+      required: ['match'],
+      additionalProperties: false,
+    }),
   },
 
-  finish(verdict, isAsAsked) {
+  start(_deps, { body: { password, storedHash, rehash = false, policy: field }, caller: service }) {
+    const policy = policyOf(field)
+    const request = { password, storedHash, owner: ownerOfService(service), rehash, ...(policy && { policy }) }
+    const hashDigest = storedHash === null ? {} : { hashDigest: storedHashDigest(storedHash) }
+    return { job: { name: 'verify', request }, contents: { service, ...(policy && { policy }), ...hashDigest } }
+  },
+
+  async finish(_deps, { policy, hashDigest = '' }, { verdict }) {
     if (verdict.kind !== 'match') return { match: false }
     const { hash } = verdict
-    return { match: true, ...(hash !== undefined && isAsAsked(hash) && { newHash: hash }) }
+    const isAsAsked = hash !== undefined && (policy === undefined || isOf(hash, policy))
+    return { match: true, hashDigest, ...(isAsAsked && { newHash: hash }) }
   },
 })
 
 /** POST /v1/passwords/hash: a new hash to store. */
-export const hash = defineServiceOperation({
+export const hash = buildOperation({
+  ...common,
   kind: 'service_hash',
   url: '/v1/passwords/hash',
   operationId: 'hashPassword',
@@ -112,22 +164,27 @@ export const hash = defineServiceOperation({
     required: ['password'],
     additionalProperties: false,
   }),
-  answer: schemaOf({
-    title: 'NewHash',
-    description: 'The hash to store',
-    type: 'object',
-    properties: { hash: { type: 'string' } },
-    required: ['hash'],
-    additionalProperties: false,
-  }),
-
-  job({ password }, policy) {
-    if (policy?.algorithm === 'bcrypt' && !bcryptReadsWhole(password)) throw tooLongForBcrypt('password')
-    return { name: 'hash', request: { password, ...(policy && { policy }) } }
+  answer: {
+    status: 200,
+    body: schemaOf({
+      title: 'NewHash',
+      description: 'The hash to store',
+      type: 'object',
+      properties: { hash: { type: 'string' } },
+      required: ['hash'],
+      additionalProperties: false,
+    }),
   },
 
-  finish(verdict, isAsAsked) {
-    if (verdict.kind === 'hashed' && isAsAsked(verdict.hash)) return { hash: verdict.hash }
+  start(_deps, { body: { password, policy: field }, caller: service }) {
+    const policy = policyOf(field)
+    if (policy?.algorithm === 'bcrypt' && !bcryptReadsWhole(password)) throw tooLongForBcrypt('password')
+    const contents = { service, ...(policy && { policy }) }
+    return { job: { name: 'hash', request: { password, ...(policy && { policy }) } }, contents }
+  },
+
+  async finish(_deps, { policy }, { verdict }) {
+    if (verdict.kind === 'hashed' && (policy === undefined || isOf(verdict.hash, policy))) return { hash: verdict.hash }
     const cause = new Error('a worker made another kind of hash than the policy of the request asks for')
     throw new ApiError('internal_error', { cause })
   },

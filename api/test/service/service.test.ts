@@ -1,6 +1,6 @@
 // The service API: verifying and hashing for applications that keep their own users.
 import assert from 'node:assert/strict'
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { type Member, until } from '@spillway/infra/rig'
 import { afterAll, beforeAll, test } from 'vitest'
 import type { Gateway } from '../../src/gateway.ts'
@@ -76,6 +76,13 @@ test('a match of a weaker hash comes with a new one of the policy, if that is as
   const stored = { password: 'old passphrase', storedHash: newHash, rehash: true, policy: cheap }
   assert.deepEqual(await verify(stored), { match: true })
   assert.deepEqual(await verify({ ...weaker, password: 'wrong', rehash: true }), { match: false })
+})
+
+test('a match tells which hash it is of, at once and by a ticket: the password may have been changed meanwhile', async () => {
+  const body = { password: 'old passphrase', storedHash: bcryptHash }
+  const expected = { match: true, hashDigest: createHash('sha256').update(bcryptHash).digest('base64') }
+  assert.deepEqual(expect(200, await redeemed(await post('/v1/passwords/verify', body))), expected)
+  assert.deepEqual(expect(200, await redeemed(await post('/v1/passwords/verify', body, respondAsync))), expected)
 })
 
 test('a password is hashed as the bytes that it is: nothing is normalized or trimmed', async () => {

@@ -99,7 +99,8 @@ export async function processJob(incoming: IncomingJob, options: ProcessOptions)
 
   const request = requestOf(job, data, options)
   const leftMs = job.deadline - startedAt
-  const foretoldMs = options.hasher.foretell(request)
+  const hasher = options.hasher.ofOwner('owner' in request ? request.owner : undefined)
+  const foretoldMs = hasher.foretell(request)
   if (options.isTooLate?.(leftMs, foretoldMs)) {
     // Where it is lost, the client waits until the deadline.
     deliver({ kind: 'refused', code: 'expired' }, job, data, options).catch(() => undefined)
@@ -116,7 +117,7 @@ export async function processJob(incoming: IncomingJob, options: ProcessOptions)
       besideMs += performance.now() - since
     }
   }
-  const work = () => untilDeadline(leftMs, (signal) => answer(job, request, signal, { ...options, beside }))
+  const work = () => untilDeadline(leftMs, (signal) => answer(job, request, signal, { ...options, hasher, beside }))
   const performed = await (options.tracing?.inSpan(job.name, {}, work) ?? work())
   if (performed === undefined) return expired()
   const { verdict, algorithm, upgrade } = performed

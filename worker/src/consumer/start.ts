@@ -6,7 +6,7 @@ import { parseRedisServers } from '@spillway/client/redis/servers'
 import type { Job } from 'bullmq'
 import type { WorkerConfig } from '../config.js'
 import { measureCapacity } from '../hashing/capacity-estimate.js'
-import { firebaseProject, peppersOf } from '../hashing/formats/settings.js'
+import { firebaseProject, keyedOwners, peppersOf } from '../hashing/formats/settings.js'
 import { createHasher, type Hasher } from '../hashing/index.js'
 import { hashingMemory, policyKib } from '../hashing/memory-limit.js'
 import { NATIVE_NAME } from '../hashing/native.js'
@@ -57,6 +57,7 @@ export async function startWorker(config: WorkerConfig, processors: number, log:
     native,
     firebase: firebaseProject(config),
     peppers: peppersOf(config.PASSWORD_PEPPERS),
+    keyedFor: keyedOwners(config.KEYED_HASHES_FOR),
     longPasswords: config.BCRYPT_LONG_PASSWORDS,
     slotKib,
     slots,

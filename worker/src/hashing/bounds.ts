@@ -1,18 +1,19 @@
 /**
- * What a stored hash may cost: one bad row must not exhaust a worker. Its bounds are memory, and processor time on this worker, not a
- * number of rounds. The time is measured once for each method, at the first cost above the usual.
+ * What a stored hash may cost with a password: neither a bad row nor a long password may exhaust a worker. The bounds are memory, and
+ * processor time on this worker for all attempts together, not a number of rounds. The time is measured once for each method, at the first
+ * cost above the usual.
  */
 import { pbkdf2Sync, scryptSync } from 'node:crypto'
 import type { HashPolicy } from '@spillway/client/protocol/policy'
 import type { Setting } from '@spillway/client/protocol/setting'
 import type { StoredHash } from '@spillway/client/protocol/stored-hash'
 import { type UnitCosts, workOf as unitsOf } from '@spillway/client/protocol/work'
-import { computeDigest, type DigestProgram, memoryKibOf, roundsOf } from './methods/digest-programs.js'
+import { computeDigest, type DigestProgram, memoryKibOf, readsPassword, roundsOf } from './methods/digest-programs.js'
 import { pbkdf2Digests, type Recipe } from './methods/recipe.js'
 import { memoryBytes } from './methods/scrypt.js'
 import type { Algorithms } from './policy.js'
 
-/** The processor time that one hash may take, in milliseconds. */
+/** The processor time that one verification may take, in milliseconds. */
 export const TIME_LIMIT_MS = 2_000
 /** The shortest of so many measurements is taken: what else the machine does lengthens them. */
 const MEASUREMENTS = 3
@@ -22,7 +23,12 @@ interface Work {
   kind: Kind
   units: number
   memoryKib: number
+  /** Bytes of the password that each unit reads; 0 where one reads it for all. */
+  bytes: number
 }
+
+/** Where each round reads the password, costs that are accepted without a measurement are for passwords of so many bytes. */
+const USUAL_BYTES = 64
 
 /**
  * The units that are accepted without a measurement: what makers write unless told otherwise must be verified however slow a worker is.
@@ -47,6 +53,7 @@ const USUAL = {
   'sha1-crypt': 500_000,
   'md5-crypt': 1_000,
   plain: 100_000,
+  'plain-input': 100_000,
   /** Rounds; WordPress has 2^13, Drupal 2^16. */
   'phpass-md5': 2 ** 18,
   'phpass-sha512': 2 ** 18,
@@ -55,9 +62,17 @@ const USUAL = {
 } as const
 type Kind = keyof typeof USUAL
 
+/** A text that the old system may have hashed, and a function that may have hashed it. */
+export interface Attempt {
+  text: string
+  recipe: Recipe
+}
+
 export interface Bounds {
   /** What a recipe would take here, in milliseconds, where that is too long; in MiB where that is too much; undefined if it is accepted. */
   excessOf(recipe: Recipe): Excess | undefined
+  /** The attempts at one stored hash that are accepted together, in their order. */
+  acceptedOf(attempts: readonly Attempt[]): Attempt[]
   /** Whether argon2 or bcrypt of this cost is accepted. */
   accepts(cost: HashPolicy | Setting): boolean
   /** What a unit of argon2 or bcrypt takes here, in milliseconds: by small hashes, which were measured. */
@@ -89,39 +104,66 @@ export async function measureBounds(
     bcryptMs: (await msOf(width('bcrypt'), () => bcrypt.verify('', bcrypt.decoy({ cost: 5 })))) / 2 ** 5,
   }
 
-  const measured = new Map<Kind, number>([
+  const measured = new Map<string, number>([
     ['argon2', unitCosts.argon2Ms],
     ['bcrypt', unitCosts.bcryptMs],
   ])
 
-  function msOfUnit(kind: Kind): number {
-    const known = measured.get(kind) ?? measure(kind)
-    measured.set(kind, known)
+  function msOfUnit(kind: Kind, bytes: number): number {
+    const name = bytes === USUAL_BYTES ? kind : `${kind} ${bytes}`
+    const known = measured.get(name) ?? measure(kind, bytes)
+    measured.set(name, known)
     return known
   }
 
-  function excessOfWork({ kind, units, memoryKib }: Work): Excess | undefined {
+  function timeOf({ kind, units, bytes }: Work): number {
+    const usualMs = msOfUnit(kind, USUAL_BYTES)
+    if (bytes <= USUAL_BYTES) return units * usualMs
+    const msOfByte = Math.max(0, msOfUnit(kind, LONG_BYTES) - usualMs) / (LONG_BYTES - USUAL_BYTES)
+    return units * (usualMs + (bytes - USUAL_BYTES) * msOfByte)
+  }
+
+  const isOwn = ({ kind, units }: Work) => kind === own.kind && units <= own.units
+  const usualShare = ({ kind, units, bytes }: Work) => (bytes > USUAL_BYTES ? 2 : units / USUAL[kind])
+
+  function excessOfWorks(works: readonly Work[]): Excess | undefined {
+    const memoryKib = Math.max(...works.map((work) => work.memoryKib))
     if (memoryKib > memoryLimitKib) return { memoryMib: Math.ceil(memoryKib / 1_024) }
-    if (units <= USUAL[kind] || (kind === own.kind && units <= own.units)) return undefined
-    const milliseconds = Math.ceil(units * msOfUnit(kind))
+    const counted = works.filter((work) => !isOwn(work))
+    if (sumOf(counted, usualShare) <= 1) return undefined
+    const milliseconds = Math.ceil(sumOf(counted, timeOf))
     return milliseconds > TIME_LIMIT_MS ? { milliseconds } : undefined
   }
 
   return {
-    excessOf: (recipe) => excessOfWork(workOf(recipe)),
-    accepts: (of) => excessOfWork(workOfCost(of)) === undefined,
+    excessOf: (recipe) => excessOfWorks([workOf(recipe)]),
+    acceptedOf(attempts) {
+      const works: Work[] = []
+      return attempts.filter(({ text, recipe }) => {
+        const work = workOf(recipe, Buffer.byteLength(text))
+        const isAccepted = excessOfWorks([...works, work]) === undefined
+        if (isAccepted) works.push(work)
+        return isAccepted
+      })
+    },
+    accepts: (of) => excessOfWorks([workOfCost(of)]) === undefined,
     unitCosts,
   }
+}
+
+function sumOf(works: readonly Work[], figureOf: (work: Work) => number): number {
+  return works.reduce((sum, work) => sum + figureOf(work), 0)
 }
 
 /** What bcrypt has in memory. */
 const BCRYPT_KIB = 4
 
 function workOfCost(of: HashPolicy | Setting | StoredHash): Work {
-  return { ...unitsOf(of), memoryKib: of.algorithm === 'bcrypt' ? BCRYPT_KIB : of.memoryKib }
+  return { ...unitsOf(of), memoryKib: of.algorithm === 'bcrypt' ? BCRYPT_KIB : of.memoryKib, bytes: 0 }
 }
 
-function workOf(recipe: Recipe): Work {
+/** @param bytes of the password [no more than usual] */
+function workOf(recipe: Recipe, bytes = USUAL_BYTES): Work {
   switch (recipe.method) {
     case 'argon2':
       return workOfCost(recipe.stored)
@@ -129,15 +171,15 @@ function workOf(recipe: Recipe): Work {
       return workOfCost({ algorithm: 'bcrypt', cost: recipe.cost })
     case 'pbkdf2': {
       const blocks = Math.ceil(recipe.key.length / pbkdf2Digests[recipe.digest])
-      return { kind: `pbkdf2-${recipe.digest}`, units: recipe.iterations * blocks, memoryKib: 0 }
+      return { kind: `pbkdf2-${recipe.digest}`, units: recipe.iterations * blocks, memoryKib: 0, bytes: 0 }
     }
     case 'scrypt':
     case 'firebase': {
       const units = (recipe.cost + pbkdf2Units(recipe)) * recipe.blockSize * recipe.parallelization
-      return { kind: 'scrypt', units, memoryKib: memoryBytes(recipe) / 1_024 }
+      return { kind: 'scrypt', units, memoryKib: memoryBytes(recipe) / 1_024, bytes: 0 }
     }
     case 'digest':
-      return digestWork(recipe.program)
+      return digestWork(recipe.program, bytes)
     case 'wrapped':
       return workOfCost(recipe.outer.stored)
   }
@@ -148,18 +190,18 @@ function pbkdf2Units({ salt }: { salt: Buffer }): number {
   return 16 + salt.length / 32
 }
 
-function digestWork(program: DigestProgram): Work {
-  const units = roundsOf(program)
+function digestWork(program: DigestProgram, bytes: number): Work {
+  const work = { units: roundsOf(program), memoryKib: memoryKibOf(program), bytes: readsPassword(program) ? bytes : 0 }
   const { kind } = program
-  if (kind === 'yescrypt') return { kind, units, memoryKib: memoryKibOf(program) }
-  if (kind === 'sha-crypt') return { kind: `${kind}-${program.digest}`, units, memoryKib: 0 }
-  if (kind === 'phpass') return { kind: `${kind}-${program.digest}`, units, memoryKib: 0 }
-  return { kind, units, memoryKib: 0 }
+  if (kind === 'sha-crypt') return { kind: `${kind}-${program.digest}`, ...work }
+  if (kind === 'phpass') return { kind: `${kind}-${program.digest}`, ...work }
+  if (kind === 'plain' && program.behind === 'input') return { kind: 'plain-input', ...work }
+  return { kind, ...work }
 }
 
 /** The time of one unit, in milliseconds, by functions that return at once: a sample takes some milliseconds. */
-function measure(kind: Kind): number {
-  const { work, units } = sampleOf(kind)
+function measure(kind: Kind, bytes: number): number {
+  const { work, units } = sampleOf(kind, bytes)
   let least = Number.POSITIVE_INFINITY
   for (let n = 0; n < MEASUREMENTS; n++) {
     const before = process.cpuUsage()
@@ -170,17 +212,19 @@ function measure(kind: Kind): number {
   return least / units
 }
 
-function sampleOf(kind: Kind): { work: () => unknown; units: number } {
+function sampleOf(kind: Kind, bytes: number): { work: () => unknown; units: number } {
   const [, digest] = /-(sha\d+|md5)$/.exec(kind) ?? []
   if (kind.startsWith('pbkdf2')) return { work: () => pbkdf2Sync('', SALT, 10_000, 20, digest ?? ''), units: 10_000 }
   if (kind === 'scrypt') return { work: () => scryptSync('', SALT, 32, { N: 1_024, r: 8, p: 1 }), units: 8_192 }
   const program = programOf(kind)
-  return { work: () => computeDigest({ program, password: PASSWORD }), units: roundsOf(program) }
+  const password = Buffer.alloc(bytes, 'correct horse')
+  return { work: () => computeDigest({ program, password }), units: roundsOf(program) }
 }
 
 const SALT = Buffer.from('saltsalt')
-const PASSWORD = Buffer.from('correct horse')
-const ROUNDS = 5_000
+const ROUNDS = 2_000
+/** Of the longer password that is measured: each byte beyond the usual ones takes the same time. */
+const LONG_BYTES = 576
 
 function programOf(kind: Kind): DigestProgram {
   const salt = SALT.toString()
@@ -195,6 +239,8 @@ function programOf(kind: Kind): DigestProgram {
       return { kind: 'phpass', digest: kind === 'phpass-md5' ? 'md5' : 'sha512', rounds: ROUNDS, salt }
     case 'sha1-crypt':
       return { kind, rounds: ROUNDS, salt }
+    case 'plain-input':
+      return { kind: 'plain', digest: 'sha512', salt: SALT, place: 'after', rounds: ROUNDS, behind: 'input' }
     default:
       return { kind: 'plain', digest: 'sha512', salt: SALT, place: 'before', rounds: ROUNDS }
   }

@@ -9,9 +9,9 @@ import type { AlgorithmName } from './algorithm.js'
 import type { LongPasswords } from './bcrypt.js'
 import { type Bounds, type Excess, measureBounds } from './bounds.js'
 import { createReader, type StoredReading } from './formats/list.js'
-import type { FirebaseProject, Pepper } from './formats/settings.js'
+import { type FirebaseProject, keyedOwners, type Pepper } from './formats/settings.js'
 import { MEMORY_LIMIT_KIB, policyKib } from './memory-limit.js'
-import { algorithmOf, createMethods, type Methods, verifyRecipe } from './methods/list.js'
+import { algorithmOf, createMethods, verifyRecipe } from './methods/list.js'
 import type { Method } from './methods/recipe.js'
 import { NATIVE_NAME, type NativeEngine, NoEngineError, startNativeEngine } from './native.js'
 import { loadAlgorithms, type Policy } from './policy.js'
@@ -19,6 +19,11 @@ import { testDoubles } from './testdoubles.js'
 import { createThreads, type ThreadTimes } from './threads.js'
 
 export interface Hasher {
+  /**
+   * The hasher for the stored hashes of an owner (see VerifyRequest). For an owner whom the operator did not name, a stored hash that needs
+   * a secret of an old system is of no format, whether there is such a secret or not.
+   */
+  ofOwner(owner: string | undefined): Hasher
   /** The algorithm of new hashes and of decoys, for requests without a policy. */
   readonly algorithm: AlgorithmName
   /** The implementation in use for each family of algorithms. */
@@ -40,7 +45,7 @@ export interface Hasher {
   hashExactly(exact: ExactHash, signal?: AbortSignal): Promise<string>
   /**
    * Whether one of these forms of a password matches, the first of them tried first: as a gateway normalizes it, and as it was typed. Throws
-   * {@link UnsupportedHashError} for a stored hash of no format, or one that costs too much. Signals cancel calls that have not begun.
+   * {@link UnsupportedHashError} for a stored hash of no format, or one that costs too much with this password. Signals cancel calls that have not begun.
    */
   verify(password: string | readonly string[], storedHash: string, signal?: AbortSignal): Promise<boolean>
   /** The work of {@link Hasher.verify} for one form at the cost of the policy, with a hash that no password matches. */
@@ -99,6 +104,8 @@ export interface HasherOptions {
   firebase?: FirebaseProject | undefined
   /** Secrets that old systems hashed with passwords [no secret]. */
   peppers?: readonly Pepper[] | undefined
+  /** The owners of stored hashes that are verified with these secrets [a gateway's accounts]. */
+  keyedFor?: ReadonlySet<string | undefined> | undefined
   /** Of stored bcrypt hashes whose passwords are longer than it reads [cut]. */
   longPasswords?: LongPasswords | undefined
 }
@@ -109,6 +116,7 @@ export interface HasherOptions {
  */
 export async function createHasher(policy: Policy, options: HasherOptions): Promise<Hasher> {
   const { slots = 1, slotKib: memoryLimitKib = MEMORY_LIMIT_KIB, firebase, peppers = [], longPasswords } = options
+  const { keyedFor = keyedOwners('') } = options
   const { native, whyNot } = options.native ? await tryNative(slots, policy, memoryLimitKib) : {}
   // Beside the engine's threads packages have one share of the memory, and without it all shares.
   const threads = createThreads(slots, (native === undefined ? slots : 1) * memoryLimitKib)
@@ -118,35 +126,8 @@ export async function createHasher(policy: Policy, options: HasherOptions): Prom
   const width = (algorithm: 'argon2' | 'bcrypt') => (algorithm === 'bcrypt' ? (native?.widthOf(ANY_BCRYPT) ?? 1) : 1)
   const bounds = await measureBounds(algorithms, { policy: policy.hashes, memoryLimitKib, width })
   native?.forgetCalls()
-  const read = createReader({ firebase, peppers })
   const doubles = options.testHashes ? testDoubles(threads) : []
   const doubleOf = (storedHash: string) => doubles.find(({ recognizes }) => recognizes(storedHash))
-
-  function examine(storedHash: string): Examined {
-    const reading = read(storedHash)
-    if (reading === undefined) return { kind: 'unknown' }
-    // Of several that it may have been made with, those that cost too much here are not tried.
-    const [first, ...others] = reading.recipes.filter((recipe) => bounds.excessOf(recipe) === undefined)
-    if (first !== undefined) return { kind: 'supported', reading: { ...reading, recipes: [first, ...others] } }
-    return { kind: 'too-costly', reading, excess: bounds.excessOf(reading.recipes[0]) ?? {} }
-  }
-
-  function readingOf(storedHash: string): StoredReading {
-    const examined = examine(storedHash)
-    if (examined.kind === 'supported') return examined.reading
-    throw new UnsupportedHashError('the stored hash is of no supported format or cost')
-  }
-
-  function workOfJob(request: HashRequest | VerifyRequest): Work | undefined {
-    if (!('storedHash' in request) || request.storedHash === null) return workOfRequest(request, policy.hashes)
-    if (doubleOf(request.storedHash) !== undefined) return undefined
-    const examined = examine(request.storedHash)
-    if (examined.kind !== 'supported') return workOfRequest({ ...request, storedHash: null }, policy.hashes)
-    const [recipe] = examined.reading.recipes
-    if (recipe.method === 'bcrypt') return workOf({ algorithm: 'bcrypt', cost: recipe.cost })
-    if (recipe.method === 'wrapped') return workOf(recipe.outer.stored)
-    return recipe.method === 'argon2' ? workOf(recipe.stored) : undefined
-  }
 
   const isAffordable = (by: HashPolicy): boolean =>
     (by.algorithm === 'bcrypt' ? bcrypt.isAffordable(by) : argon2.isAffordable(by)) && bounds.accepts(by)
@@ -155,78 +136,105 @@ export async function createHasher(policy: Policy, options: HasherOptions): Prom
       `a hash of the policy takes more memory than a slot has here: ${memoryLimitKib} KiB`,
     )
 
-  return {
-    algorithm: policy.algorithm,
-    engines: Object.fromEntries(Object.values(methods).map(({ family, engine }) => [family, engine])),
-    description: describe(native, [argon2, bcrypt], whyNot),
-    native,
-    unitCosts: bounds.unitCosts,
-    foretell(request) {
-      const work = workOfJob(request)
-      return work && foretell(work, bounds.unitCosts)
-    },
-    async hash(password, by = policy.hashes, signal) {
-      if (!readsWhole(password, by)) throw new UnsupportedPasswordError('bcrypt does not read this password whole')
-      if (!isAffordable(by)) throw new UnsupportedHashError('a hash of this policy takes more than a worker has')
-      if (by.algorithm === 'bcrypt') return await bcrypt.hash(password, by, signal)
-      return await argon2.hash(password, by, signal)
-    },
-    async hashExactly(exact, signal) {
-      const parsed = parseSetting(exact.setting)
-      const setting = parsed !== undefined && bounds.accepts(parsed) ? parsed : undefined
-      const isBcrypt = setting?.algorithm === 'bcrypt'
-      const hash = isBcrypt
-        ? await bcrypt.hashExactly(exact, setting, signal)
-        : setting && (await argon2.hashExactly(exact, setting, signal))
-      if (hash === undefined) throw new UnsupportedHashError('no implementation here makes a hash by that setting')
-      return hash
-    },
-    async verify(password, storedHash, signal) {
-      const forms = typeof password === 'string' ? [password] : password
-      const double = doubleOf(storedHash)
-      if (double !== undefined) return await double.verify(forms[0] ?? '', storedHash)
-      return await verifyReading(methods, forms, readingOf(storedHash), signal)
-    },
-    async decoy(password, wanted = policy.hashes, signal) {
-      const by = isAffordable(wanted) ? wanted : policy.hashes
-      const recipe = by.algorithm === 'bcrypt' ? bcrypt.decoy(by) : argon2.decoy(by)
-      await verifyRecipe(methods, password, recipe, signal)
-    },
-    readsWhole: (password, by = policy.hashes) => readsWhole(password, by),
-    isDue(storedHash, by, mode = by === undefined ? policy.rehash : 'weaker') {
-      const isDouble = doubleOf(storedHash) !== undefined
-      if (!isDouble) readingOf(storedHash)
-      const wanted = by ?? policy.hashes
-      return !isDouble && isAffordable(wanted) && isDue(storedHash, wanted, mode)
-    },
-    isAmbiguous: (password, storedHash) => read(storedHash)?.isAmbiguous?.(password) ?? false,
-    examine,
-    algorithmOf(storedHash) {
-      const examined = examine(storedHash)
-      return examined.kind === 'supported' ? algorithmOf(examined.reading.recipes[0]) : 'other'
-    },
-    batchWidth: () => native?.batchWidth() ?? 1,
-    times() {
-      const [packages, engine] = [threads.times(), native?.times() ?? { wallMs: 0, cpuMs: 0 }]
-      return { wallMs: packages.wallMs + engine.wallMs, cpuMs: packages.cpuMs + engine.cpuMs }
-    },
-  }
-}
+  const whole = hasherBy(createReader({ firebase, peppers }))
+  const keyless = hasherBy(createReader({ firebase: undefined, peppers: [] }))
+  return whole
 
-/** Tries each text that may have been hashed with each function that it may have been hashed with. */
-async function verifyReading(
-  methods: Methods,
-  forms: readonly string[],
-  { recipes, textsOf = (password) => [password] }: StoredReading,
-  signal: AbortSignal | undefined,
-): Promise<boolean> {
-  for (const text of new Set(forms.flatMap(textsOf))) {
-    for (const recipe of recipes) {
-      if (await verifyRecipe(methods, text, recipe, signal)) return true
-      signal?.throwIfAborted()
+  function hasherBy(read: (text: string) => StoredReading | undefined): Hasher {
+    function examine(storedHash: string): Examined {
+      const reading = read(storedHash)
+      if (reading === undefined) return { kind: 'unknown' }
+      // Of several that it may have been made with, those that cost too much here are not tried.
+      const [first, ...others] = reading.recipes.filter((recipe) => bounds.excessOf(recipe) === undefined)
+      if (first !== undefined) return { kind: 'supported', reading: { ...reading, recipes: [first, ...others] } }
+      return { kind: 'too-costly', reading, excess: bounds.excessOf(reading.recipes[0]) ?? {} }
+    }
+
+    function readingOf(storedHash: string): StoredReading {
+      const examined = examine(storedHash)
+      if (examined.kind === 'supported') return examined.reading
+      throw new UnsupportedHashError('the stored hash is of no supported format or cost')
+    }
+
+    function workOfJob(request: HashRequest | VerifyRequest): Work | undefined {
+      if (!('storedHash' in request) || request.storedHash === null) return workOfRequest(request, policy.hashes)
+      if (doubleOf(request.storedHash) !== undefined) return undefined
+      const examined = examine(request.storedHash)
+      if (examined.kind !== 'supported') return workOfRequest({ ...request, storedHash: null }, policy.hashes)
+      const [recipe] = examined.reading.recipes
+      if (recipe.method === 'bcrypt') return workOf({ algorithm: 'bcrypt', cost: recipe.cost })
+      if (recipe.method === 'wrapped') return workOf(recipe.outer.stored)
+      return recipe.method === 'argon2' ? workOf(recipe.stored) : undefined
+    }
+
+    return {
+      ofOwner: (owner) => (keyedFor.has(owner) ? whole : keyless),
+      algorithm: policy.algorithm,
+      engines: Object.fromEntries(Object.values(methods).map(({ family, engine }) => [family, engine])),
+      description: describe(native, [argon2, bcrypt], whyNot),
+      native,
+      unitCosts: bounds.unitCosts,
+      foretell(request) {
+        const work = workOfJob(request)
+        return work && foretell(work, bounds.unitCosts)
+      },
+      async hash(password, by = policy.hashes, signal) {
+        if (!readsWhole(password, by)) throw new UnsupportedPasswordError('bcrypt does not read this password whole')
+        if (!isAffordable(by)) throw new UnsupportedHashError('a hash of this policy takes more than a worker has')
+        if (by.algorithm === 'bcrypt') return await bcrypt.hash(password, by, signal)
+        return await argon2.hash(password, by, signal)
+      },
+      async hashExactly(exact, signal) {
+        const parsed = parseSetting(exact.setting)
+        const setting = parsed !== undefined && bounds.accepts(parsed) ? parsed : undefined
+        const isBcrypt = setting?.algorithm === 'bcrypt'
+        const hash = isBcrypt
+          ? await bcrypt.hashExactly(exact, setting, signal)
+          : setting && (await argon2.hashExactly(exact, setting, signal))
+        if (hash === undefined) throw new UnsupportedHashError('no implementation here makes a hash by that setting')
+        return hash
+      },
+      async verify(password, storedHash, signal) {
+        const forms = typeof password === 'string' ? [password] : password
+        const double = doubleOf(storedHash)
+        if (double !== undefined) return await double.verify(forms[0] ?? '', storedHash)
+        const { recipes, textsOf = (form) => [form] } = readingOf(storedHash)
+        // Each text that may have been hashed, with each function that it may have been hashed with.
+        const texts = [...new Set(forms.flatMap(textsOf))]
+        const attempts = texts.flatMap((text) => recipes.map((recipe) => ({ text, recipe })))
+        const accepted = bounds.acceptedOf(attempts)
+        for (const { text, recipe } of accepted) {
+          if (await verifyRecipe(methods, text, recipe, signal)) return true
+          signal?.throwIfAborted()
+        }
+        if (accepted.length === attempts.length) return false
+        throw new UnsupportedHashError('the stored hash costs too much with this password')
+      },
+      async decoy(password, wanted = policy.hashes, signal) {
+        const by = isAffordable(wanted) ? wanted : policy.hashes
+        const recipe = by.algorithm === 'bcrypt' ? bcrypt.decoy(by) : argon2.decoy(by)
+        await verifyRecipe(methods, password, recipe, signal)
+      },
+      readsWhole: (password, by = policy.hashes) => readsWhole(password, by),
+      isDue(storedHash, by, mode = by === undefined ? policy.rehash : 'weaker') {
+        const isDouble = doubleOf(storedHash) !== undefined
+        if (!isDouble) readingOf(storedHash)
+        const wanted = by ?? policy.hashes
+        return !isDouble && isAffordable(wanted) && isDue(storedHash, wanted, mode)
+      },
+      isAmbiguous: (password, storedHash) => read(storedHash)?.isAmbiguous?.(password) ?? false,
+      examine,
+      algorithmOf(storedHash) {
+        const examined = examine(storedHash)
+        return examined.kind === 'supported' ? algorithmOf(examined.reading.recipes[0]) : 'other'
+      },
+      batchWidth: () => native?.batchWidth() ?? 1,
+      times() {
+        const [packages, engine] = [threads.times(), native?.times() ?? { wallMs: 0, cpuMs: 0 }]
+        return { wallMs: packages.wallMs + engine.wallMs, cpuMs: packages.cpuMs + engine.cpuMs }
+      },
     }
   }
-  return false
 }
 
 /** Its cost decides how many are done at a time. */

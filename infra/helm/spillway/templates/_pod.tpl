@@ -84,6 +84,9 @@ priorityClassName: {{ . }}
 {{/* What accounts of other systems need, for what verifies them: workers, and gateways with a fallback. */}}
 {{- define "spillway.env.imported" -}}
 - { name: BCRYPT_LONG_PASSWORDS, value: {{ .Values.config.bcryptLongPasswords }} }
+{{- with .Values.config.keyedHashesFor }}
+- { name: KEYED_HASHES_FOR, value: {{ . | quote }} }
+{{- end }}
 {{- with .Values.keys.firebase }}
 {{- if .secret }}
 {{ include "spillway.env.secret" (list "FIREBASE_SIGNER_KEY" (dict "secret" .secret "key" .signerKey)) }}

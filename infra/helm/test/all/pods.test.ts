@@ -182,7 +182,12 @@ const withOldSystem = [
 test.skipIf(skip)(
   'what accounts of other systems need goes to what hashes, and its secrets come from Secrets',
   async () => {
-    const set = ['keys.peppers.secret=old-peppers', 'config.bcryptLongPasswords=refuse', ...withOldSystem]
+    const set = [
+      'keys.peppers.secret=old-peppers',
+      'config.bcryptLongPasswords=refuse',
+      'config.keyedHashesFor=shop',
+      ...withOldSystem,
+    ]
     const secret = (name: string, key: string) => ({ secretKeyRef: { name, key } })
     const given = (one: DeploymentSpec) =>
       [
@@ -192,12 +197,12 @@ test.skipIf(skip)(
         'LEGACY_VERIFY_TIMEOUT_MS',
         'LEGACY_VERIFY_CONCURRENCY',
       ]
-        .concat('BCRYPT_LONG_PASSWORDS')
+        .concat('BCRYPT_LONG_PASSWORDS', 'KEYED_HASHES_FOR')
         .map((name) => variable(one, name)?.valueFrom ?? variable(one, name)?.value)
     const all = [
       secret('old-peppers', 'peppers'),
       secret('spillway-keys', 'oldSystem'),
-      ...['https://old.example.com/verify', '1500', '8', 'refuse'],
+      ...['https://old.example.com/verify', '1500', '8', 'refuse', 'shop'],
     ]
     assert.deepEqual(given(await deployment('worker', set)), all)
     assert.deepEqual(given(await deployment('gateway', [...set, 'gateway.fallbackSlots=1'])), all)

@@ -5,7 +5,7 @@ import { bcryptReadsWhole } from '../protocol/policy.js'
 import type { JobRef } from '../protocol/reply.js'
 import { parseKeyring } from '../protocol/seal.js'
 import type { ExactHash } from '../protocol/setting.js'
-import { isBelow, isOf } from '../protocol/stored-hash.js'
+import { isBelow, isOf, storedHashDigest } from '../protocol/stored-hash.js'
 import { throttledWarning } from '../redis/throttled-warning.js'
 import { within } from '../within.js'
 import { createCallAdmission } from './admission.js'
@@ -15,7 +15,7 @@ import { completePolicy, refuseUnknown, wholeNumber } from './options.js'
 import { PasswordsError } from './passwords-error.js'
 import { ATTEMPT_MS, createPatience } from './patience.js'
 import { createServing } from './serving.js'
-import { digestOf, readTicket, sealTicket, waitingAnswer } from './tickets.js'
+import { readTicket, sealTicket, waitingAnswer } from './tickets.js'
 import type { CallOptions, Passwords, PasswordsOptions, VerifyOptions } from './types.js'
 
 /** In a process that serves; in any other a call takes as long as it takes. */
@@ -212,7 +212,8 @@ export function createPasswordsWith(program: URL, options: PasswordsOptions): Ex
         if (refused !== undefined) throw await whenDue(refused, WAIT_MS, call)
         const expiresAt = Date.now() + lifeMs
         const job = await backend.begin({ password, storedHash, policy, rehash: wantsNew }, lifeMs)
-        const hash = storedHash === null ? undefined : digestOf(storedHash)
+        // The length of a ticket must not tell whether there is a user.
+        const hash = storedHashDigest(storedHash ?? '')
         return sealTicket(keyring, { job, subject, expiresAt, hash })
       })
     },
@@ -239,7 +240,7 @@ export function createPasswordsWith(program: URL, options: PasswordsOptions): Ex
         if (!(await takes(job, expiresAt))) throw new PasswordsError('ticket_used', 'the ticket has been redeemed')
         const answer = await answered(verdict).catch(orUnsupported)
         if (answer?.kind !== 'match') return { outcome: 'mismatch', subject }
-        if (typeof storedHash !== 'string' || digestOf(storedHash) !== hash)
+        if (typeof storedHash !== 'string' || storedHashDigest(storedHash) !== hash)
           throw new PasswordsError('hash_replaced', 'the stored hash was replaced; the first request may be sent again')
         const newHash = answer.hash !== undefined && isOf(answer.hash, policy) ? answer.hash : undefined
         return { outcome: 'match', subject, storedHash, newHash }

@@ -1,5 +1,4 @@
 /** Tickets of an application: sealed promises to answer later. Every process with the seal keys can read them; nobody else can make one. */
-import { createHash } from 'node:crypto'
 import type { FromSchema } from 'json-schema-to-ts'
 import type { JobRef } from '../protocol/reply.js'
 import { checkFor } from '../protocol/schema.js'
@@ -19,7 +18,7 @@ const Contents = {
     /** A digest of the stored hash. */
     hash: { type: 'string' },
   },
-  required: ['deadline', 'expiresAt'],
+  required: ['deadline', 'expiresAt', 'hash'],
   additionalProperties: false,
 } as const
 const isContents = /* @__PURE__ */ checkFor<FromSchema<typeof Contents>>(Contents)
@@ -28,8 +27,8 @@ export interface ReadTicket {
   job: JobRef
   subject: string | undefined
   expiresAt: number
-  /** By {@link digestOf}; undefined for an unknown user. */
-  hash: string | undefined
+  /** By storedHashDigest; for an unknown user of an empty text. */
+  hash: string
 }
 
 export function sealTicket(
@@ -37,11 +36,6 @@ export function sealTicket(
   { job: { id, deadline, server }, subject, expiresAt, hash }: ReadTicket,
 ): string {
   return `${id}.${keyring.seal({ purpose: 'application-ticket', id }, { deadline, expiresAt, server, subject, hash })}`
-}
-
-/** Identifies a stored hash without revealing it: SHA-256 in base64url. */
-export function digestOf(storedHash: string): string {
-  return createHash('sha256').update(storedHash).digest('base64url')
 }
 
 /** Throws `invalid_ticket` for what no such process has given, and `ticket_expired`. */

@@ -85,7 +85,8 @@ export const isHashRequest = /* @__PURE__ */ checkFor<HashRequest>(HashRequest)
  * so that an unknown user takes as long as a known one. `typed` is the password as it was typed, where a normal form made another text of
  * it: old systems hashed that, so it is tried where the password does not match. `oldSystem` has the old system asked, beside the decoy, if
  * `ask` is true: a yes is a match with a new hash. `nextPassword` is hashed when the password matches. `policy` is as in
- * {@link HashRequest}.
+ * {@link HashRequest}. `owner` says whose stored hash it is: `accounts` of a gateway, `service:` with the name of a service, or nobody, which
+ * is an application's own. Workers use secrets of their operator (peppers, Firebase's key) for owners alone whom the operator named.
  *
  * Without a next password a match may be hashed anew. With `upgrade` that delays nothing: the verdict says whether a new hash follows,
  * and it does so in a reply of its own (upgradeOf in reply.ts). Else the new hash comes with the verdict, unless `rehash` is false: of
@@ -98,6 +99,7 @@ const VerifyRequest = {
     password: { type: 'string' },
     typed: { type: 'string' },
     storedHash: { type: ['string', 'null'] },
+    owner: { type: 'string' },
     oldSystem: {
       type: 'object',
       properties: { email: { type: 'string' }, ask: { type: 'boolean' } },
@@ -116,6 +118,7 @@ export interface VerifyRequest {
   password: string
   typed?: string
   storedHash: string | null
+  owner?: string
   oldSystem?: { email: string; ask: boolean }
   nextPassword?: string
   policy?: HashPolicy
@@ -124,8 +127,14 @@ export interface VerifyRequest {
 }
 export const isVerifyRequest = /* @__PURE__ */ checkFor<VerifyRequest>(VerifyRequest)
 
+/** The owner of the stored hashes of a gateway's own accounts. */
+export const ACCOUNTS = 'accounts'
+
+/** The owner of the stored hashes of a service, by its name. */
+export const ownerOfService = (name: string): string => `service:${name}`
+
 /**
- * The size of a verify request without its passwords, in bytes of JSON. Hashes of up to 212 characters fit; the longest of the PHC
+ * The size of a verify request without its passwords, in bytes of JSON. Hashes of up to 193 characters fit; the longest of the PHC
  * string format, with salts of 48 bytes and digests of 64, do. Longer ones take a multiple.
  */
 const BESIDES_PASSWORDS_BYTES = 256

@@ -1,4 +1,5 @@
 /** Stored hashes as text: what algorithm and cost one was made with, and how that compares with a policy. Hashes nothing. */
+import { createHash } from 'node:crypto'
 import type { Argon2Cost, HashPolicy } from './policy.js'
 import type { Argon2Setting } from './setting.js'
 
@@ -89,6 +90,11 @@ export function isOf(hash: string, policy: HashPolicy): boolean {
   if (made.algorithm === 'bcrypt' || made.associatedData !== undefined) return false
   const { memoryKib, time, parallelism } = policy
   return made.version === 19 && made.memoryKib === memoryKib && made.time === time && made.parallelism === parallelism
+}
+
+/** Identifies a stored hash without revealing it: SHA-256 in base64. */
+export function storedHashDigest(storedHash: string): string {
+  return createHash('sha256').update(storedHash).digest('base64')
 }
 
 /** Base64 as PHC strings have it. */

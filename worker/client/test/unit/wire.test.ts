@@ -5,7 +5,7 @@ import { createCipheriv, createDecipheriv } from 'node:crypto'
 import { QueueKeys } from 'bullmq'
 import { test } from 'vitest'
 import { capacityKey } from '../../src/protocol/capacity.ts'
-import { DEFAULT_QUEUE_PREFIX, DEFERRED_PRIORITY, padRequest, QUEUE_NAME } from '../../src/protocol/job.ts'
+import { ACCOUNTS, DEFAULT_QUEUE_PREFIX, DEFERRED_PRIORITY, padRequest, QUEUE_NAME } from '../../src/protocol/job.ts'
 import {
   decodeReply,
   presentKey,
@@ -106,14 +106,14 @@ test('a verify is padded to blocks of 256 bytes besides its passwords, whatever 
   assert.deepEqual(padRequest(hash), hash)
   for (const [storedHash, bytes] of [
     [null, 256],
-    ['x'.repeat(212), 256],
-    ['x'.repeat(213), 512],
+    ['x'.repeat(193), 256],
+    ['x'.repeat(194), 512],
   ] as const) {
-    const padded = padRequest({ password: '', storedHash })
+    const padded = padRequest({ password: '', storedHash, owner: ACCOUNTS })
     assert.match(JSON.stringify(padded), /,"padding":" *"}$/)
     assert.deepEqual(
       [JSON.stringify(padded).length, { ...padded, padding: '' }],
-      [bytes, { password: '', storedHash, padding: '' }],
+      [bytes, { password: '', storedHash, owner: ACCOUNTS, padding: '' }],
     )
   }
   const padded = JSON.stringify(padRequest({ password: '', storedHash: null, nextPassword: 'x' }))

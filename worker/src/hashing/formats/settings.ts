@@ -1,4 +1,5 @@
 /** Settings for stored hashes of other systems: peppers, long bcrypt passwords, Firebase's project. Loads no hashing code. */
+import { ACCOUNTS, ownerOfService } from '@spillway/client/protocol/job'
 import { choice, text } from '../../process/settings.js'
 
 export interface Pepper {
@@ -8,12 +9,20 @@ export interface Pepper {
 
 const ENTRY = '[\\w-]{1,32}:[A-Za-z0-9+/]+={0,2}'
 
+/** In the list of {@link oldSystemSettings.KEYED_HASHES_FOR}: applications that put jobs into the queue themselves. */
+const APPLICATIONS = '@spillway/client'
+
 /** Peppers and bcrypt's long passwords, as a part of the configuration's JSON Schema. */
 export const oldSystemSettings = {
   PASSWORD_PEPPERS: text(
     '',
     'Secrets that old systems hashed with passwords: `name:base64`, comma-separated; imports name them with `--made-of`',
     { pattern: `^(${ENTRY}(,${ENTRY})*)?$` },
+  ),
+  KEYED_HASHES_FOR: text(
+    '',
+    "Whose stored hashes are verified with PASSWORD_PEPPERS and FIREBASE_SIGNER_KEY, beside those of Spillway's own accounts: names of SERVICE_KEYS, comma-separated, and `@spillway/client` for applications on the queue; each of them can find out these secrets",
+    { pattern: '^((@spillway/client|[\\w-]{1,32})(,(@spillway/client|[\\w-]{1,32}))*)?$' },
   ),
   BCRYPT_LONG_PASSWORDS: choice(
     'cut',
@@ -31,6 +40,12 @@ export function peppersOf(list: string): Pepper[] {
       const [name = '', secret = ''] = entry.split(':')
       return { name, secret: Buffer.from(secret, 'base64') }
     })
+}
+
+/** The owners of stored hashes that are verified with these secrets; undefined for an application. */
+export function keyedOwners(list: string): ReadonlySet<string | undefined> {
+  const named = list.split(',').filter(Boolean)
+  return new Set([ACCOUNTS, ...named.map((name) => (name === APPLICATIONS ? undefined : ownerOfService(name)))])
 }
 
 /** The hash parameters of a project, as Firebase's console shows them. The signer key is a secret. */

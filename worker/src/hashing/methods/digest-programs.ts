@@ -60,6 +60,11 @@ export function roundsOf(program: DigestProgram): number {
   return program.kind === 'yescrypt' ? program.cost * program.blockSize : program.rounds
 }
 
+/** Whether each round reads the whole password, so that its time grows with that. */
+export function readsPassword(program: DigestProgram): boolean {
+  return program.kind === 'plain' ? program.behind === 'input' : program.kind !== 'yescrypt'
+}
+
 /** What a program takes, where it takes much. */
 export function memoryKibOf(program: DigestProgram): number {
   return program.kind === 'yescrypt' ? (program.cost * program.blockSize) / 8 : 0
