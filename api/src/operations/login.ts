@@ -1,7 +1,6 @@
 /** POST /v1/login: loads the credential, verifies it (or a decoy), and opens a session. The hash is upgraded after the answer. */
 import { ACCOUNTS } from '@spillway/client/protocol/job'
 import { ASK_OLD_SYSTEM, storedHashDigest } from '@spillway/client/protocol/stored-hash'
-
 import { type Database, gather, Prisma, rawQuery, type User } from '@spillway/prisma'
 import { generationOf } from '../guessing/device-token.js'
 import { ApiError } from '../problems/errors.js'
@@ -11,9 +10,7 @@ import { guessingHeaders, unauthorizedProblem } from '../schemas/responses.js'
 import { schemaOf } from '../schemas/schema.js'
 import { hasTombstone } from '../sessions/deleted-addresses.js'
 import { guesser } from './access.js'
-
 import { StartAgain } from './operation.js'
-
 import { defineOperation } from './public-operation.js'
 
 /** The user of an unknown address. */
