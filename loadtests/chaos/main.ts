@@ -3,7 +3,7 @@ import { runCommand, runWithKeeper } from '@spillway/infra/processes/command'
 import { parseCommandLine, pickNamed, UserError, whole } from '@spillway/infra/processes/command-line'
 import type { Keeper } from '@spillway/infra/processes/keeper'
 import { buildEngine } from '@spillway/infra/start/build'
-import { keepFindings, type Row, table } from './record.ts'
+import { commitToRecord, keepFindings, type Row, table } from './record.ts'
 import { Findings, type Scenario } from './scenario.ts'
 import { soak } from './scenarios/soak.ts'
 import { scenarios as all } from './scenarios.ts'
@@ -62,6 +62,7 @@ async function runOne(scenario: Scenario, stage: Stage): Promise<Findings> {
 
 /** Runs all until the keeper is closed. The exit code is 1 when a promise was broken. */
 async function chaos(keeper: Keeper, { scenarios, record }: ChaosOptions): Promise<void> {
+  const commit = record ? commitToRecord() : ''
   // Scenarios with real hashes measure the native engine where cargo can build it.
   await buildEngine(keeper, console.log)
   console.log('Starting PostgreSQL ...')
@@ -116,7 +117,7 @@ async function chaos(keeper: Keeper, { scenarios, record }: ChaosOptions): Promi
     if (rows.length > 0) console.log(table(inOrder))
     await Promise.all(stages.map((stage) => stage.close()))
   }
-  if (record) await keepFindings(rows)
+  if (record) await keepFindings(rows, commit)
   if (rows.some(({ findings }) => findings.broken.length > 0)) process.exitCode = 1
 }
 

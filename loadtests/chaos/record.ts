@@ -1,13 +1,15 @@
-// The last findings of each scenario, kept beside the page of promises, whose last two columns are made from them.
+// The last findings of each scenario, kept beside the page of promises, whose last two columns are made from them. A record is of the commit that
+// it names, or of none: it goes when its scenario or the stage changes.
 import { execFileSync } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'
+import { UserError } from '@spillway/infra/processes/command-line'
 import { repositoryDir } from '@spillway/infra/processes/repository'
 import { markdownTable } from 'markdown-table'
 import type { Findings } from './scenario.ts'
+import { scenariosOfFiles } from './scenarios.ts'
 
 /** What is kept of a scenario's findings. */
 export interface Measured {
-  /** As `git describe` names it: `-dirty` where the measured files differ from it. */
   commit: string
   requests: number
   failed: number
@@ -28,10 +30,38 @@ export async function readRecord(): Promise<MeasuredScenarios> {
   return JSON.parse(await readFile(recordFile, 'utf8'))
 }
 
-/** Keeps the findings of these scenarios in place of earlier ones, and brings the page up to date. */
-export async function keepFindings(rows: readonly Row[]): Promise<void> {
-  const describe = ['describe', '--always', '--dirty', '--exclude', '*']
-  const commit = execFileSync('git', describe, { cwd: repositoryDir, encoding: 'utf8' }).trim()
+function git(...args: readonly string[]): string {
+  return execFileSync('git', args, { cwd: repositoryDir, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }).trim()
+}
+
+/** What a scenario's findings depend on beside the product. */
+function filesOf(name: string): string[] {
+  const [file = name] = Object.entries(scenariosOfFiles).find(([, all]) => all.some((one) => one.name === name)) ?? []
+  return [`scenarios/${file}.ts`, 'scenario.ts', 'stage'].map((path) => `loadtests/chaos/${path}`)
+}
+
+/** The rows whose commit is not here, or whose scenario or stage changed since. */
+export function outdated(record: MeasuredScenarios): string[] {
+  const isOutdated = ([name, { commit }]: [string, Measured]) => {
+    try {
+      return git('diff', '--name-only', commit, 'HEAD', '--', ...filesOf(name)) !== ''
+    } catch {
+      return true
+    }
+  }
+  return Object.entries(record)
+    .filter(isOutdated)
+    .map(([name]) => name)
+}
+
+/** @throws {@link UserError} where the checkout differs from its commit */
+export function commitToRecord(): string {
+  if (git('status', '--porcelain', '--untracked-files=no') === '') return git('rev-parse', '--short=8', 'HEAD')
+  throw new UserError('--record is of a commit: commit what differs first.')
+}
+
+/** Keeps the findings of these scenarios in place of earlier ones, drops what is outdated, and brings the page up to date. */
+export async function keepFindings(rows: readonly Row[], commit: string): Promise<void> {
   const measured = rows.map(({ name, findings }): [string, Measured] => {
     const { requests, failed, worstExtraMs, recoveryMs, notes, broken } = findings
     const times = {
@@ -41,7 +71,9 @@ export async function keepFindings(rows: readonly Row[]): Promise<void> {
     return [name, { commit, requests, failed, ...times, notes, broken }]
   })
   const all = { ...(await readRecord()), ...Object.fromEntries(measured) }
-  const sorted = Object.fromEntries(Object.entries(all).sort(([a], [b]) => (a < b ? -1 : 1)))
+  const gone = outdated(all)
+  const kept = Object.entries(all).filter(([name]) => !gone.includes(name))
+  const sorted = Object.fromEntries(kept.sort(([a], [b]) => (a < b ? -1 : 1)))
   await writeFile(recordFile, `${JSON.stringify(sorted, null, 2)}\n`)
   await writeFile(pageFile, withFigures(await readFile(pageFile, 'utf8'), sorted))
 }
@@ -53,7 +85,7 @@ const ROW = /^(\|[^|]*\|[^|]*\| `([a-z-]+)(…?)` \|).*$/gm
 export function withFigures(page: string, record: MeasuredScenarios): string {
   return page.replaceAll(ROW, (_, start: string, name: string, several: string) => {
     const found = Object.entries(record).filter(([scenario]) => isOfRow(scenario, name, several))
-    if (found.length === 0) return `${start} not measured since figures are kept | |`
+    if (found.length === 0) return `${start} not measured since it changed | |`
     const commits = new Set(found.map(([, { commit }]) => `\`${commit}\``))
     return `${start} ${figures(found.map(([, measured]) => measured))} | ${[...commits].join(', ')} |`
   })

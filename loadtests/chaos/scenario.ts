@@ -39,20 +39,19 @@ export class Findings {
 
   /** Counts visits, and notes how the failed ones ended. */
   count(visits: readonly Visit[]): this {
-    const kinds = new Map<string, number>()
+    const kinds: string[] = []
     let lost = 0
     for (const { end, ticketed, ticketsLost, detail } of visits) {
       lost += ticketsLost
-      const kind = `${end}: ${detail}`
       this.requests++
       if (ticketed) this.ticketed++
       if (end === 'verdict') this.succeeded++
       else if (end === 'refused') this.refused++
-      else kinds.set(kind, (kinds.get(kind) ?? 0) + 1)
+      else kinds.push(`${end}: ${detail}`)
     }
     this.failed = this.requests - this.succeeded - this.refused
     if (lost > 0) this.notes.push(`${lost} tickets came to nothing before a login anew`)
-    this.notes.push(...[...kinds].map(([kind, times]) => `${times} × ${kind}`))
+    if (kinds.length > 0) this.notes.push(countBy(kinds))
     return this
   }
 
@@ -64,6 +63,13 @@ export class Findings {
   expectAllSucceeded(): void {
     this.expect(this.succeeded === this.requests, 'a login was refused or failed')
   }
+}
+
+/** How often each came: `30 × 200, 2 × 503`. */
+export function countBy(values: readonly (string | number)[]): string {
+  const times = new Map<string | number, number>()
+  for (const value of values) times.set(value, (times.get(value) ?? 0) + 1)
+  return [...times].map(([value, count]) => `${count} × ${value}`).join(', ')
 }
 
 // The frame of the scenarios in which something breaks: steady visits before, during and after it, and what they noticed.

@@ -17,26 +17,24 @@ import { stuffing } from './scenarios/stuffing.ts'
 import { noWorkerScenarios, workerScenarios } from './scenarios/workers.ts'
 import { workersJoining } from './scenarios/workers-joining.ts'
 
-export const scenarios: readonly Scenario[] = [
-  gatewayOverload,
-  gatewayFlood,
-  ...lineScenarios,
-  ...lineLoopsScenarios,
-  workersJoining,
-  ...severalRedisScenarios,
-  ...redisScenarios,
-  crowdScenario,
-  ...overloadScenarios,
-  severalRolling,
-  ...rollingScenarios,
-  stuffing,
-  gatewayRestarts,
-  keyRotation,
-  oldSystem,
-  ...workerScenarios,
-  ...noWorkerScenarios,
-  ...fairnessScenarios,
-  gatewayKilled,
-  ...postgresScenarios,
-  clock,
-]
+/** By the file of `scenarios/` that they are in. */
+export const scenariosOfFiles: Readonly<Record<string, readonly Scenario[]>> = {
+  'gateway-overload': [gatewayOverload, gatewayFlood],
+  line: lineScenarios,
+  'line-loops': lineLoopsScenarios,
+  'workers-joining': [workersJoining],
+  'several-redis': [...severalRedisScenarios, severalRolling],
+  redis: redisScenarios,
+  crowd: [crowdScenario],
+  overload: overloadScenarios,
+  rolling: rollingScenarios,
+  stuffing: [stuffing],
+  gateways: [gatewayRestarts, gatewayKilled, clock],
+  'key-rotation': [keyRotation],
+  'old-system': [oldSystem],
+  workers: [...workerScenarios, ...noWorkerScenarios],
+  fairness: fairnessScenarios,
+  postgres: postgresScenarios,
+}
+
+export const scenarios: readonly Scenario[] = Object.values(scenariosOfFiles).flat()

@@ -5,7 +5,7 @@ import { until } from '@spillway/infra/processes/until'
 import { clockOff } from '@spillway/infra/rig'
 import { type ApiClient, ask, createApiClient, readMetric, respondAsync } from '@spillway/infra/rig/api-client'
 import { closedLoop, startLoop } from '@spillway/infra/rig/open-loop'
-import { Findings, type Scenario, underFault } from '../scenario.ts'
+import { countBy, Findings, type Scenario, underFault } from '../scenario.ts'
 import { startBalancer } from '../stage/balancer.ts'
 import { drained, expectNoLeftovers, onOwnRedis, type System } from '../stage/stage.ts'
 
@@ -34,7 +34,7 @@ async function restart(system: System): Promise<Findings> {
   const balancer = await startBalancer(system)
   // Without a gateway that it knows the balancer would close every connection.
   await balancer.knows(...system.gateways)
-  const failures = new Map<string, number>()
+  const failures: string[] = []
   const clients = Array.from({ length: KEPT.callers }, () => createApiClient(balancer.url))
   const once = createApiClient(balancer.url, { connections: { keepAlive: false } })
   let [number, isOver] = [0, false]
@@ -48,7 +48,7 @@ async function restart(system: System): Promise<Findings> {
     // A login may be answered with a ticket. A machine that is busy otherwise may refuse some: that is an answer.
     if (answer.status === 200 || answer.status === 202) findings.succeeded++
     else if (answer.status === 503) findings.refused++
-    else failures.set(what, (failures.get(what) ?? 0) + 1)
+    else failures.push(what)
   }
 
   // Each caller waits for its own connection: requests that wait for one would be given up for the generator, not for a gateway.
@@ -75,7 +75,7 @@ async function restart(system: System): Promise<Findings> {
     await balancer.close()
   }
   findings.failed = findings.requests - findings.succeeded - findings.refused
-  findings.notes.push(...[...failures].map(([failure, times]) => `${times} × ${failure}`))
+  if (failures.length > 0) findings.notes.push(countBy(failures))
   findings.expect(findings.failed === 0, `${findings.failed} requests had no answer`)
   return findings
 }

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { newSigningKey } from '@spillway/infra/rig'
 import { ask } from '@spillway/infra/rig/api-client'
 import { startLoop } from '@spillway/infra/rig/open-loop'
-import { Findings, type Scenario } from '../scenario.ts'
+import { countBy, Findings, type Scenario } from '../scenario.ts'
 import { startBalancer } from '../stage/balancer.ts'
 import { onOwnRedis, type System } from '../stage/stage.ts'
 
@@ -34,9 +34,9 @@ async function rotate(system: System): Promise<Findings> {
   await balancer.knows(...system.gateways)
   const service = createService(balancer.url)
   const tokens: { token: string; untilMs: number }[] = []
-  const failures = new Map<string, number>()
-  const algorithms = new Map<string, number>()
-  const fail = (what: string): void => void failures.set(what, (failures.get(what) ?? 0) + 1)
+  const failures: string[] = []
+  const algorithms: string[] = []
+  const fail = (what: string): void => void failures.push(what)
 
   async function logIn(nth: number): Promise<void> {
     const { status, body } = await ask(balancer.url, '/v1/login', { body: system.login(nth) })
@@ -47,7 +47,7 @@ async function rotate(system: System): Promise<Findings> {
     }
     const token = String(body.accessToken)
     const { alg = '' } = partOf(token, 0)
-    algorithms.set(alg, (algorithms.get(alg) ?? 0) + 1)
+    algorithms.push(alg)
     tokens.push({ token, untilMs: Date.now() + (TOKEN_TTL_S - 2) * 1_000 })
     findings.succeeded++
   }
@@ -104,12 +104,12 @@ async function rotate(system: System): Promise<Findings> {
     await balancer.close()
   }
   findings.failed = findings.requests - findings.succeeded - findings.refused
-  const signed = [...algorithms].map(([alg, times]) => `${times} by ${alg}`).join(', ')
-  findings.notes.push(`tokens signed: ${signed}`)
+  findings.notes.push(`tokens signed: ${countBy(algorithms)}`)
   if (late > 0) findings.notes.push(`${late} tokens were answered after their end, ${TOKEN_TTL_S} s`)
-  findings.notes.push(...[...failures].map(([what, times]) => `${times} × ${what}`))
+  if (failures.length > 0) findings.notes.push(countBy(failures))
   findings.expect(findings.failed === 0, `${findings.failed} requests were refused or had no answer`)
-  findings.expect(algorithms.size === 3, `only ${[...algorithms.keys()]} signed, so no rotation was tried`)
+  const kinds = new Set(algorithms)
+  findings.expect(kinds.size === 3, `only ${[...kinds]} signed, so no rotation was tried`)
   return findings
 }
 

@@ -1,23 +1,26 @@
 // Closed loops that retry at once, as the tools that everybody takes: a thousand of them are no more than a hundred to the line, through a
 // gateway and beside an application. Their clients follow no ticket and heed no Retry-After.
+import { quantile } from '@spillway/infra/rig/quantile'
 import { startRival } from '../../contenders/contender.ts'
+import { createVisitor } from '../../load/visit.ts'
 import { allCores, contenderCores, generatorCores } from '../../measure/cores.ts'
 import { answersOf, isOk, rush, watchNeighbours } from '../one-gateway.ts'
 import type { RushOptions } from '../rush.ts'
 import { Findings, type Scenario } from '../scenario.ts'
-import type { Stage } from '../stage/stage.ts'
+import { onOwnRedis, type Stage } from '../stage/stage.ts'
 import { AS_QUICK, credential, loginsOf, onDearLine } from './line.ts'
 
-const LOOPS = [100, 400, 1_000]
+const LOOPS = [100, 400]
+const BESIDE_LOOPS = [100, 400, 1_000]
 const POLITE_SHARE = 0.9
 const BESIDE_SHARE = 0.9
 const HANDLER_SHARE = 0.8
 
 /** The first of a loop's are held for LOGIN_WAIT_MS, 8 s. */
-const LOOP = { durationS: 22, settlingS: 10 }
-const POLITE = { callers: 50, settlingMs: 5_000, countedMs: 8_000 }
+const LOOP = { durationS: 17, settlingS: 9 }
+const POLITE = { callers: 50, settlingMs: 3_000, countedMs: 7_000 }
 
-const BESIDE_LOOP = { durationS: 11, settlingS: 5 }
+const BESIDE_LOOP = { durationS: 8, settlingS: 4 }
 /** Few enough that nobody is refused. */
 const BESIDE_POLITE = { connections: 8, durationS: 7, settlingS: 2 }
 const WARM_UP = { ...BESIDE_POLITE, durationS: 4 }
@@ -87,7 +90,7 @@ const lineLoops: Scenario = {
 
 const lineLoopsBeside: Scenario = {
   name: 'line-loops-beside',
-  promise: `An application on one core that hashes beside itself lets in ${HANDLER_SHARE} as many of ${LOOPS.join(', ')} clients that retry at once as with bcrypt in its handler, and ${BESIDE_SHARE} as many as of polite ones.`,
+  promise: `An application on one core that hashes beside itself lets in ${HANDLER_SHARE} as many of ${BESIDE_LOOPS.join(', ')} clients that retry at once as with bcrypt in its handler, and ${BESIDE_SHARE} as many as of polite ones.`,
   alone: true,
   async run(stage) {
     const findings = new Findings()
@@ -118,7 +121,7 @@ const lineLoopsBeside: Scenario = {
     const polite = await withApplication('beside', async (rate) => {
       await rate(WARM_UP)
       const before = (await rate(BESIDE_POLITE)).perSecond
-      for (const loops of LOOPS) {
+      for (const loops of BESIDE_LOOPS) {
         const measured = await rate({ ...BESIDE_LOOP, connections: loops })
         rates.push({ loops, ...measured })
         findings.notes.push(`${loops} loops: ${measured.told}`)
@@ -133,6 +136,44 @@ const lineLoopsBeside: Scenario = {
   },
 }
 
+/** Clients of the usual hash: they get their tickets in the moment in which they ask, and would ask anew at once. */
+const THROWN = {
+  clients: 1_000,
+  rounds: 3,
+  span: { durationS: 10, settlingS: 3 },
+  politeSpan: { settlingMs: 3_000, countedMs: 7_000 },
+}
+const usualHash = { credential: 'argon2id', gateways: 1, workers: 1, workerEnv: { WORKER_CONCURRENCY: '2' } } as const
+
+const lineThrown: Scenario = {
+  name: 'line-thrown',
+  promise: `Of ${THROWN.clients.toLocaleString('en')} clients that throw their tickets away a gateway lets in ${POLITE_SHARE} as many as of polite ones (median of ${THROWN.rounds}).`,
+  alone: true,
+  run: onOwnRedis(usualHash, async (system, stage) => {
+    const findings = new Findings()
+    const url = system.gateways[0]?.url ?? ''
+    const { clients, rounds, span, politeSpan } = THROWN
+    const polite = () => {
+      const people = createVisitor({ ...system.visitor(), tries: Number.POSITIVE_INFINITY, timeoutMs: 30_000 })
+      return loginsOf(people, clients, politeSpan)
+    }
+    const ratios: number[] = []
+    for (let round = 0; round < rounds; round++) {
+      const before = await polite()
+      const sends = { credential: usualHash.credential }
+      const { perSecond, told } = await loop(stage, { url, sends, connections: clients, ...span }, findings)
+      ratios.push(perSecond / before)
+      findings.notes.push(`${told}, polite clients ${before.toFixed(1)}`)
+    }
+    const median = `${(quantile(ratios, 0.5) ?? 0).toFixed(2)} of polite clients`
+    findings.notes.push(median)
+    findings.expect((quantile(ratios, 0.5) ?? 0) >= POLITE_SHARE, median)
+    findings.expect(findings.ticketed > 0, 'no ticket was given, so nothing was tried')
+    findings.expect(findings.failed === 0, `${findings.failed} requests got no verdict, ticket or refusal`)
+    return findings
+  }),
+}
+
 type Load = Omit<RushOptions, 'url' | 'sends'>
 
-export const lineLoopsScenarios: readonly Scenario[] = [lineLoops, lineLoopsBeside]
+export const lineLoopsScenarios: readonly Scenario[] = [lineThrown, lineLoops, lineLoopsBeside]

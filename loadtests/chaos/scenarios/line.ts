@@ -2,6 +2,7 @@
 // hashed for those who left.
 import { setMaxListeners } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { processorMs, processorTime } from '@spillway/infra/processes/processor-time'
 import { ask, readMetric } from '@spillway/infra/rig/api-client'
 import { openLoop } from '@spillway/infra/rig/open-loop'
 import { quantile } from '@spillway/infra/rig/quantile'
@@ -120,21 +121,51 @@ interface Spike {
 }
 
 const SPIKES: readonly Spike[] = [
-  { times: 5, seconds: 10 },
-  { times: 10, seconds: 5 },
+  { times: 5, seconds: 6 },
+  { times: 10, seconds: 3 },
 ]
 /** Of the work, divided by the capacity. */
 const LAST_SHARE = 1.25
 
-const LEFT = { times: 20, seconds: 10 }
-const LEAVE_AFTER_S = 20
+const LEFT = { times: 20, seconds: 5 }
+const LEAVE_AFTER_S = 10
 const GOODPUT_SHARE = 0.8
 const FOR_NOBODY_SHARE = 0.05
 
-/** People come; resolves when the last of them is in or gone. The generator's own processor time tells whether it measured itself. */
-async function come(perSecond: number, seconds: number, visit: (n: number, dueMs: number) => Promise<Visit>) {
+/** Of processors' time, by who used it: where the capacity goes that is not hashed with. */
+function timesOf({ system: { gateways, workers, redis }, stage: { postgres } }: DearLine) {
+  const pids = (members: readonly { pid: number }[]) => members.map(({ pid }) => pid)
+  const groups: [name: string, pids: number[]][] = [
+    ['worker', pids(workers)],
+    ['gateway', pids(gateways)],
+    ['PostgreSQL', [postgres.pid()]],
+    ['Redis', [redis.pid()].flatMap((pid) => pid ?? [])],
+    ['generator', [process.pid]],
+  ]
+  const read = () => groups.map(([, pids]) => pids.reduce((sum, pid) => sum + ownMs(pid), 0))
+  const before = read()
+  const beganMs = performance.now()
+  /** As per cents of a core since then. */
+  return () => {
+    const [now, tookMs] = [read(), performance.now() - beganMs]
+    return groups.map(([name], n) => `${name} ${percent(((now[n] ?? 0) - (before[n] ?? 0)) / tookMs)}`).join(', ')
+  }
+}
+
+/** Of a process and its living children; of this one without those that it started. */
+function ownMs(pid: number): number {
+  return (pid === process.pid ? processorTime(pid)?.totalMs : processorMs([pid])) ?? 0
+}
+
+/** People come; resolves when the last of them is in or gone. */
+async function come(
+  line: DearLine,
+  perSecond: number,
+  seconds: number,
+  visit: (n: number, dueMs: number) => Promise<Visit>,
+) {
   const visits: Visit[] = []
-  const before = process.cpuUsage()
+  const times = timesOf(line)
   const beganMs = performance.now()
   let number = 0
   await openLoop({
@@ -144,16 +175,14 @@ async function come(perSecond: number, seconds: number, visit: (n: number, dueMs
       visits.push(await visit(number++, dueMs))
     },
   })
-  const { user, system } = process.cpuUsage(before)
-  const tookS = (performance.now() - beganMs) / 1_000
-  return { visits, tookS, generator: (user + system) / 1e6 / tookS }
+  return { visits, tookS: (performance.now() - beganMs) / 1_000, used: `of a core: ${times()}` }
 }
 
 /** Resolves with the capacity after it: machines change their speed, so that what counts is the mean of both ends. */
 async function spike(line: DearLine, findings: Findings, before: number, { times, seconds }: Spike): Promise<number> {
   const name = `${times} times capacity for ${seconds} s`
   const people = line.people()
-  const { visits, tookS, generator } = await come(before * times, seconds, people.visit)
+  const { visits, tookS, used } = await come(line, before * times, seconds, people.visit)
   people.close()
   await line.expectCalm(findings, name)
   const after = await line.capacity()
@@ -166,7 +195,7 @@ async function spike(line: DearLine, findings: Findings, before: number, { times
   const quartiles = [0.25, 0.5, 0.75].map((part) => ((quantile(tookMs, part) ?? 0) / 1_000).toFixed(1))
   findings.notes.push(
     `${name}: ${visits.length} people at ${capacity.toFixed(1)} logins/s, ${sentAway} sent away, ${last}; quartiles ` +
-      `${quartiles.join(', ')} s; the generator took ${percent(generator)} of a core`,
+      `${quartiles.join(', ')} s; ${used}`,
   )
   const lost = visits.reduce((sum, visit) => sum + visit.ticketsLost, 0)
   findings.expect(sentAway === 0, `${name}: ${sentAway} people were sent away`)
@@ -197,7 +226,9 @@ const lineLeft: Scenario = {
   alone: true,
   run: onDearLine(async (line) => {
     const watched = await watchNeighbours(line.stage, { '/healthz': () => isOk(line.url, '/healthz') })
+    const times = timesOf(line)
     const before = await line.capacity()
+    const usedBefore = times()
     const hashedBefore = await line.hashed()
     const leave = new AbortController()
     // One for each of them.
@@ -206,7 +237,7 @@ const lineLeft: Scenario = {
     const timer = setTimeout(() => leave.abort(), LEAVE_AFTER_S * 1_000)
     const stayed: Visit[] = []
     const left: Visit[] = []
-    const { visits, tookS, generator } = await come(before * LEFT.times, LEFT.seconds, async (n, dueMs) => {
+    const { visits, tookS, used } = await come(line, before * LEFT.times, LEFT.seconds, async (n, dueMs) => {
       const visit = await (n % 2 === 0 ? staying : leaving).visit(n, dueMs)
       ;(n % 2 === 0 ? stayed : left).push(visit)
       return visit
@@ -227,8 +258,9 @@ const lineLeft: Scenario = {
     const nobody = `of ${hashes} hashes ${(forNobody * 100).toFixed(1)} % were for nobody`
     findings.notes.push(
       `${stayed.length} stayed, ${left.length} left after ${LEAVE_AFTER_S} s, of whom ${served - findings.succeeded} were in; ${rate} ` +
-        `until the last was in after ${tookS.toFixed(1)} s; ${nobody}; ${sentAway} sent away; the generator took ${percent(generator)} of a core`,
+        `until the last was in after ${tookS.toFixed(1)} s; ${nobody}; ${sentAway} sent away; ${used}`,
     )
+    findings.notes.push(`before, of a core: ${usedBefore}`)
     neighbours.report(findings)
     findings.expectAllSucceeded()
     findings.expect(goodput >= GOODPUT_SHARE, `goodput was ${rate}`)

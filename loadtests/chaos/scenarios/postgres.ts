@@ -1,9 +1,12 @@
 // PostgreSQL fails: refused meanwhile, normal again, and no connection is held for a job.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startProxy, type TcpProxy } from '@spillway/infra/rig'
+import { readMetric } from '@spillway/infra/rig/api-client'
+import { openLoop } from '@spillway/infra/rig/open-loop'
 import { query } from '@spillway/infra/services/query'
+import { createVisitor, type Visit } from '../../load/visit.ts'
 import { startProbe } from '../../measure/observe.ts'
-import { type Scenario, underFault } from '../scenario.ts'
+import { Findings, type Scenario, underFault } from '../scenario.ts'
 import { onRedis, onSharedRedis, type Stage } from '../stage/stage.ts'
 
 const AWAY_MS = 3_000
@@ -86,4 +89,45 @@ const notHeld: Scenario = {
   }),
 }
 
-export const postgresScenarios: readonly Scenario[] = [killed, exhausted, slow, notHeld]
+/** A worker does forty a second; all of them come within four seconds, so that the line is ten seconds long. */
+const PEOPLE = { perSecond: 100, seconds: 4 }
+const GOES_AFTER_MS = 3_000
+const fullLine = {
+  ...size(10),
+  credential: 'wait-100',
+  gateways: 1,
+  workerEnv: { WORKER_CONCURRENCY: '4' },
+} as const
+
+const inFullLine: Scenario = {
+  name: 'postgres-line',
+  promise: 'PostgreSQL is away for 3 s in a full line: all get in, and no hash is made twice.',
+  run: onRedis(startBehindProxy, fullLine, async (system, _redis, { postgres }) => {
+    const { opsUrl = '' } = system.workers[0] ?? {}
+    const hashed = () => readMetric(opsUrl, 'spillway_jobs_total', 'outcome="hashed"')
+    const before = await hashed()
+    const people = createVisitor({ ...system.visitor(), everyNthWrong: 0, tries: Number.POSITIVE_INFINITY })
+    const visits: Visit[] = []
+    const coming = openLoop({
+      rateAt: () => PEOPLE.perSecond,
+      durationMs: PEOPLE.seconds * 1_000,
+      send: async (dueMs) => void visits.push(await people.visit(visits.length, dueMs)),
+    })
+    await sleep(GOES_AFTER_MS)
+    await postgres.kill()
+    await sleep(AWAY_MS)
+    await postgres.start()
+    await coming
+    people.close()
+    const findings = new Findings().count(visits)
+    const twice = (await hashed()) - before - findings.succeeded
+    const sentAway = visits.filter((visit) => visit.sentAway.length > 0).length
+    findings.notes.push(`${visits.length} people, ${sentAway} sent away meanwhile, ${twice} hashes made twice`)
+    findings.expect(sentAway > 0, 'nobody noticed that PostgreSQL was away, so nothing was tried')
+    findings.expect(twice === 0, `${twice} hashes were made twice`)
+    findings.expectAllSucceeded()
+    return findings
+  }),
+}
+
+export const postgresScenarios: readonly Scenario[] = [inFullLine, killed, exhausted, slow, notHeld]
