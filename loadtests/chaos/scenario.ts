@@ -83,7 +83,7 @@ interface UnderFault {
   fault?(findings: Findings): Promise<unknown>
   /** Changes to the visitor of all gateways. */
   visitor?: Partial<VisitorOptions>
-  /** How long the calm before lasts, and how long visits go on after the fault, in milliseconds [2,000, 7,000]. */
+  /** How long the calm before lasts, and how long visits go on after the fault, in milliseconds [2,000, 5,000]. */
   calmMs?: number
   afterMs?: number
 }
@@ -97,7 +97,7 @@ const EXAMPLES = 8
 
 /** Checks what holds for every fault: each visit has a defined answer, and everything recovers. */
 export async function underFault(system: System, options: UnderFault): Promise<Findings> {
-  const { perSecond, calmMs = 2_000, afterMs = 7_000 } = options
+  const { perSecond, calmMs = 2_000, afterMs = 5_000 } = options
   const findings = new Findings()
   const traffic = startTraffic({ ...system.visitor(), ...options.visitor }, perSecond)
   let [brokenAtMs, mendedAtMs] = [0, 0]

@@ -10,13 +10,13 @@ import type { Stage, System } from '../stage/stage.ts'
 const BUSY = { perSecond: 2_000, connections: 2_000 }
 /** Offered in every round. */
 const OFFERED = [BUSY, { perSecond: 4_000, connections: 3_000 }]
-const STEP = { durationS: 7, settlingS: 3 }
+const STEP = { durationS: 6, settlingS: 3 }
 const ROUNDS = 2
 /**
  * The most that the gateway can do: connections that log in again as soon as they have their answer, few enough that nobody is refused.
  * Measured before and after each step, because machines change their speed by a fifth within a minute.
  */
-const PEAK = { connections: 200, durationS: 4, settlingS: 1 }
+const PEAK = { connections: 200, durationS: 3, settlingS: 1 }
 /**
  * Of the peak beside it, or of what is offered where that is less: the median of all steps, and of the steps of one rate. On two machines
  * the median was 1.0; single steps gave 0.74 to 1.19.

@@ -3,29 +3,30 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { until } from '@spillway/infra/processes/until'
 import { clockOff } from '@spillway/infra/rig'
-import { type ApiClient, ask, createApiClient, readMetric, respondAsync } from '@spillway/infra/rig/api-client'
-import { closedLoop, startLoop } from '@spillway/infra/rig/open-loop'
+import { ask, createApiClient, readMetric, respondAsync } from '@spillway/infra/rig/api-client'
+import { closedLoop } from '@spillway/infra/rig/open-loop'
 import { countBy, Findings, type Scenario, underFault } from '../scenario.ts'
 import { startBalancer } from '../stage/balancer.ts'
 import { drained, expectNoLeftovers, onOwnRedis, type System } from '../stage/stage.ts'
 
 const RESTARTS = 10
 /**
- * On connections that are kept, and on one for each request. A kept one has a request many times within DRAIN_MS: one that has none in that time is
- * ended at its end, when its client may just be sending.
+ * So many callers of each kind, each on its connection: one that is kept, or a new one for each request. Callers wait for their answers, because a small
+ * machine would otherwise have more requests than it can answer. A kept connection has a request many times within DRAIN_MS: one that has none in
+ * that time is ended at its end, when its client may just be sending.
  */
-const KEPT = { callers: 10, everyMs: 100 }
-const NEW_PER_SECOND = 100
+const CALLERS = 10
+const EVERY_MS = 100
 /** One of so many is a login, the others ask for the public keys: on a small machine 200 logins a second would be an overload. */
 const EVERY_NTH_LOGIN = 8
-/** Longer than the balancer takes to hear that a gateway is no longer ready. */
-const DRAIN_MS = '1500'
+/** Longer than the balancer takes to hear that a gateway is no longer ready, on a busy machine too. */
+const DRAIN_MS = '3000'
 const size = { credential: 'token', gateways: 2, workers: 1, gatewayEnv: { DRAIN_MS } } as const
 
 export const gatewayRestarts: Scenario = {
   name: 'gateway-restarts',
   promise:
-    'Ten gateways are replaced by SIGTERM under 200 requests a second, on kept and on new connections, behind a proxy that follows readiness: no request fails.',
+    'Ten gateways are replaced by SIGTERM under up to 200 requests a second, on kept and on new connections, behind a proxy that follows readiness: no request fails.',
   run: onOwnRedis(size, restart),
 }
 
@@ -35,32 +36,28 @@ async function restart(system: System): Promise<Findings> {
   // Without a gateway that it knows the balancer would close every connection.
   await balancer.knows(...system.gateways)
   const failures: string[] = []
-  const clients = Array.from({ length: KEPT.callers }, () => createApiClient(balancer.url))
-  const once = createApiClient(balancer.url, { connections: { keepAlive: false } })
+  const clients = Array.from({ length: 2 * CALLERS }, (_, caller) => {
+    const connection = caller % 2 === 0 ? 'kept' : 'new'
+    return { connection, ...createApiClient(balancer.url, { connections: { keepAlive: connection === 'kept' } }) }
+  })
   let [number, isOver] = [0, false]
 
-  async function send(client: ApiClient, connection: string): Promise<void> {
+  async function send({ connection, login, get }: (typeof clients)[number]): Promise<void> {
     const nth = number++
     const isLogin = nth % EVERY_NTH_LOGIN === 0
-    const answer = await (isLogin ? client.login(system.login(nth)) : client.get('/.well-known/jwks.json'))
-    const what = `${connection}: ${answer.failure ?? `status ${answer.status}`}`
+    const answer = await (isLogin ? login(system.login(nth)) : get('/.well-known/jwks.json'))
     findings.requests++
     // A login may be answered with a ticket. A machine that is busy otherwise may refuse some: that is an answer.
     if (answer.status === 200 || answer.status === 202) findings.succeeded++
     else if (answer.status === 503) findings.refused++
-    else failures.push(what)
+    else failures.push(`${connection}: ${answer.failure === undefined ? `status ${answer.status}` : answer.reason}`)
   }
 
-  // Each caller waits for its own connection: requests that wait for one would be given up for the generator, not for a gateway.
-  const kept = closedLoop({
-    callers: KEPT.callers,
+  const loop = closedLoop({
+    callers: clients.length,
     isOver: () => isOver,
-    async call(caller) {
-      const client = clients[caller]
-      if (client) await Promise.all([send(client, 'kept'), sleep(KEPT.everyMs)])
-    },
+    call: (caller) => Promise.all([clients.slice(caller, caller + 1).map(send), sleep(EVERY_MS)].flat()),
   })
-  const fresh = startLoop({ rateAt: () => NEW_PER_SECOND, send: () => send(once, 'new') })
   try {
     for (let n = 0; n < RESTARTS; n++) {
       const oldest = system.gateways.find(({ exit }) => exit === undefined)
@@ -70,8 +67,8 @@ async function restart(system: System): Promise<Findings> {
     }
   } finally {
     isOver = true
-    await Promise.all([kept, fresh.stop()])
-    for (const client of [...clients, once]) client.close()
+    await loop
+    for (const client of clients) client.close()
     await balancer.close()
   }
   findings.failed = findings.requests - findings.succeeded - findings.refused

@@ -120,7 +120,6 @@ const BURST = 400
 const retryAfter: Scenario = {
   name: 'retry-after',
   promise: 'A refused client that retries after its Retry-After is admitted.',
-  alone: true,
   run: onOwnRedis(size, async (system) => {
     const { url = '' } = system.gateways[0] ?? {}
     await warmUp(system)

@@ -29,7 +29,6 @@ const WATCHED_PER_SECOND = 2
 export const workersJoining: Scenario = {
   name: 'workers-joining',
   promise: 'Workers join in a spike: all that wait are answered, and from then on tickets say when.',
-  alone: true,
   run: onOwnRedis(size, async (system) => {
     const traffic = startTraffic(system.visitor(), PER_SECOND)
     const told: ToldEta[] = []
