@@ -8,6 +8,7 @@ import {
   commonSettings,
   httpUrl,
   integer,
+  isLoopback,
   listOf,
   notEmpty,
   ports,
@@ -311,7 +312,7 @@ function isIssuer(text: string): boolean {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url === undefined || !/^https?:\/\/[^/@]+(\/[\w.~-]+)*$/.test(text) || url.href.replace(/\/$/, '') !== text)
     return false
-  return url.protocol === 'https:' || isLoopback(url.hostname.replace(/^\[|\]$/g, ''))
+  return url.protocol === 'https:' || isLoopback(url.hostname)
 }
 
 function isAddressRange(text: string): boolean {
@@ -319,8 +320,4 @@ function isAddressRange(text: string): boolean {
   const bits = isIP(address) === 6 ? 128 : 32
   const fits = prefix === undefined || (/^[1-9]\d{0,2}$/.test(prefix) && Number(prefix) <= bits)
   return isIP(address) !== 0 && fits && rest.length === 0
-}
-
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host)
 }

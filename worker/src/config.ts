@@ -5,7 +5,17 @@ import { envSchema } from 'env-schema'
 import type { FromSchema } from 'json-schema-to-ts'
 import { firebaseSettings, oldSystemSettings } from './hashing/formats/settings.js'
 import { policySettings } from './hashing/policy.js'
-import { boolean, choice, commonSettings, integer, optionalInteger, ports, text } from './process/settings.js'
+import {
+  boolean,
+  choice,
+  commonSettings,
+  httpUrl,
+  integer,
+  isLoopback,
+  optionalInteger,
+  ports,
+  text,
+} from './process/settings.js'
 
 export const WorkerConfig = {
   type: 'object',
@@ -17,7 +27,7 @@ export const WorkerConfig = {
     LEGACY_VERIFY_URL: text(
       '',
       'Where the old system is asked about accounts that are not here yet or were imported without a hash; `https://`, or `http://` on the loopback interface; gateways need `LEGACY_VERIFY=true`',
-      { pattern: '^(https://.+|http://(localhost|127\\.0\\.0\\.1|\\[::1\\])[:/].*)?$' },
+      httpUrl,
     ),
     LEGACY_VERIFY_KEY: text('', 'The secret key that signs these questions, at least 32 bytes in base64', {
       pattern: '^([A-Za-z0-9+/]{43,}={0,2})?$',
@@ -83,8 +93,19 @@ export function readWorkerConfig(env: NodeJS.ProcessEnv): WorkerConfig {
   attempt(() => env.REDIS_URL !== undefined && parseRedisServers(env.REDIS_URL))
   if (env.SPILLWAY_TEST_HASHES === 'true' && env.NODE_ENV === 'production')
     problems.push('SPILLWAY_TEST_HASHES is for load tests and must not be set with NODE_ENV=production')
+  if (config !== undefined && config.LEGACY_VERIFY_URL !== '' && !isPrivateUrl(config.LEGACY_VERIFY_URL))
+    problems.push(
+      'LEGACY_VERIFY_URL must be an https URL, or http to localhost, 127.0.0.1 or [::1], without a user or password: passwords are sent to it',
+    )
   if (config !== undefined && config.LEGACY_VERIFY_URL !== '' && config.LEGACY_VERIFY_KEY === '')
     problems.push('LEGACY_VERIFY_URL needs LEGACY_VERIFY_KEY: make one by "openssl rand -base64 32"')
   if (config === undefined || problems.length > 0) throw new Error(problems.join('; '))
   return config
+}
+
+/** Whether nobody between here and there reads what is sent. */
+function isPrivateUrl(text: string): boolean {
+  if (!URL.canParse(text)) return false
+  const { protocol, hostname, username, password } = new URL(text)
+  return username === '' && password === '' && (protocol === 'https:' || isLoopback(hostname))
 }

@@ -1,4 +1,5 @@
 /** Mails over SMTP, by nodemailer: plain text, one recipient each. */
+import { isLoopback } from '@spillway/worker/settings'
 import { createTransport } from 'nodemailer'
 
 export interface Message {
@@ -37,12 +38,11 @@ export function createSmtp({ url, from }: SmtpOptions): { send: SendMessage; clo
   const { protocol, hostname, port, username, password, searchParams } = new URL(url)
   const secure = protocol === 'smtps:'
   const host = hostname.replace(/^\[|\]$/g, '')
-  const isLoopback = host === 'localhost' || host === '::1' || host.startsWith('127.')
   const transport = createTransport({
     host,
     port: port === '' ? (secure ? 465 : 587) : Number(port),
     secure,
-    requireTLS: !secure && !isLoopback && searchParams.get('starttls') !== 'optional',
+    requireTLS: !secure && !isLoopback(host) && searchParams.get('starttls') !== 'optional',
     ...(username === '' ? {} : { auth: { user: decodeURIComponent(username), pass: decodeURIComponent(password) } }),
     pool: true,
     maxConnections: 2,

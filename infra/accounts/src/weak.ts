@@ -62,7 +62,7 @@ const FORMS: { pattern: RegExp; setting: (numbers: number[], bytes: number) => s
 /** Throws a UserError for an unknown form. */
 export function composeHash(form: string | undefined): ComposeHash | undefined {
   if (form === undefined) return undefined
-  if (form === 'symfony') return (digest, salt) => symfonyHash(salt.toString(), digest)
+  if (form === 'symfony') return (digest, salt) => symfonyHash(salt, digest)
   for (const { pattern, setting } of FORMS) {
     const match = pattern.exec(form)
     if (match === null) continue

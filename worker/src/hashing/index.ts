@@ -14,7 +14,7 @@ import { MEMORY_LIMIT_KIB, policyKib } from './memory-limit.js'
 import { algorithmOf, createMethods, verifyRecipe } from './methods/list.js'
 import type { Method } from './methods/recipe.js'
 import { NATIVE_NAME, type NativeEngine, NoEngineError, startNativeEngine } from './native.js'
-import { loadAlgorithms, type Policy } from './policy.js'
+import { LEAST_ARGON2ID, loadAlgorithms, type Policy } from './policy.js'
 import { testDoubles } from './testdoubles.js'
 import { createThreads, type ThreadTimes } from './threads.js'
 
@@ -26,6 +26,8 @@ export interface Hasher {
   ofOwner(owner: string | undefined): Hasher
   /** The algorithm of new hashes and of decoys, for requests without a policy. */
   readonly algorithm: AlgorithmName
+  /** Which matching hashes are replaced, for requests without a policy. */
+  readonly rehash: RehashMode
   /** The implementation in use for each family of algorithms. */
   readonly engines: Readonly<Record<string, string>>
   /** One sentence for operators: the engine in use, and why not the native one. */
@@ -50,8 +52,13 @@ export interface Hasher {
   verify(password: string | readonly string[], storedHash: string, signal?: AbortSignal): Promise<boolean>
   /** The work of {@link Hasher.verify} for one form at the cost of the policy, with a hash that no password matches. */
   decoy(password: string, policy?: HashPolicy, signal?: AbortSignal): Promise<void>
+  /**
+   * By what a right password is hashed anew: a policy [the worker's]. Where that of the worker is bcrypt, and would truncate the password,
+   * it is argon2id.
+   */
+  policyFor(password: string, policy?: HashPolicy): HashPolicy
   /** Whether the policy reads all of a password. */
-  readsWhole(password: string, policy?: HashPolicy): boolean
+  readsWhole(password: string, policy: HashPolicy): boolean
   /**
    * Whether a stored hash must be replaced after a match [policy and mode of the worker; with a policy: `weaker`]. Throws
    * {@link UnsupportedHashError}.
@@ -136,6 +143,7 @@ export async function createHasher(policy: Policy, options: HasherOptions): Prom
       `a hash of the policy takes more memory than a slot has here: ${memoryLimitKib} KiB`,
     )
 
+  const ofLongPasswords = isAffordable(policy.longPasswords) ? policy.longPasswords : LEAST_ARGON2ID
   const whole = hasherBy(createReader({ firebase, peppers }))
   const keyless = hasherBy(createReader({ firebase: undefined, peppers: [] }))
   return whole
@@ -170,6 +178,7 @@ export async function createHasher(policy: Policy, options: HasherOptions): Prom
     return {
       ofOwner: (owner) => (keyedFor.has(owner) ? whole : keyless),
       algorithm: policy.algorithm,
+      rehash: policy.rehash,
       engines: Object.fromEntries(Object.values(methods).map(({ family, engine }) => [family, engine])),
       description: describe(native, [argon2, bcrypt], whyNot),
       native,
@@ -215,7 +224,8 @@ export async function createHasher(policy: Policy, options: HasherOptions): Prom
         const recipe = by.algorithm === 'bcrypt' ? bcrypt.decoy(by) : argon2.decoy(by)
         await verifyRecipe(methods, password, recipe, signal)
       },
-      readsWhole: (password, by = policy.hashes) => readsWhole(password, by),
+      policyFor: (password, by) => by ?? (readsWhole(password, policy.hashes) ? policy.hashes : ofLongPasswords),
+      readsWhole,
       isDue(storedHash, by, mode = by === undefined ? policy.rehash : 'weaker') {
         const isDouble = doubleOf(storedHash) !== undefined
         if (!isDouble) readingOf(storedHash)

@@ -59,7 +59,7 @@ async function newHashOf(
   from: AlgorithmName,
   { hasher, rehashed, signal }: PerformOptions,
 ): Promise<Extract<Verdict, { kind: 'hashed' }>> {
-  const hash = await hasher.hash(password, policy, signal)
+  const hash = await hasher.hash(password, hasher.policyFor(password, policy), signal)
   rehashed?.(from)
   return { kind: 'hashed', hash }
 }
@@ -103,8 +103,10 @@ async function verify(request: VerifyRequest, algorithm: AlgorithmName, options:
   if (nextPassword !== undefined) return { kind: 'match', hash: await hasher.hash(nextPassword, policy, signal) }
   if (!rehash && upgrade === undefined) return { kind: 'match' }
   if (hasher.isAmbiguous(password, storedHash)) return { kind: 'match' }
-  // Another format may have read a password whole of which bcrypt reads a part.
-  if (!hasher.isDue(storedHash, policy, upgrade) || !hasher.readsWhole(password, policy)) return { kind: 'match' }
+  const wanted = hasher.policyFor(password, policy)
+  const mode = upgrade ?? (policy === undefined ? hasher.rehash : undefined)
+  // A sender's own policy may be bcrypt, and the stored hash of a format that read the password whole.
+  if (!hasher.isDue(storedHash, wanted, mode) || !hasher.readsWhole(password, wanted)) return { kind: 'match' }
   if (upgrade !== undefined) return { kind: 'match', hashFollows: true }
   return { ...(await newHashOf(request, algorithm, options)), kind: 'match' }
 }
@@ -122,8 +124,8 @@ async function verifyByOldSystem(request: VerifyRequest, email: string, options:
   const isRight = await beside(asked)
   signal?.throwIfAborted()
   if (isRight === undefined) return UNAVAILABLE
-  if (!isRight || !hasher.readsWhole(password, policy)) return { kind: 'mismatch' }
-  return { kind: 'match', hash: await hasher.hash(password, policy, signal) }
+  if (!isRight) return { kind: 'mismatch' }
+  return { kind: 'match', hash: await hasher.hash(password, hasher.policyFor(password, policy), signal) }
 }
 
 const UNAVAILABLE: Verdict = { kind: 'refused', code: 'unavailable' }

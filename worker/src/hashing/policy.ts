@@ -18,7 +18,7 @@ export const policySettings = {
   HASH_ALGORITHM: choice(
     'argon2id',
     ['argon2id', 'bcrypt'],
-    'Algorithm of new hashes; bcrypt reads 72 bytes, so longer new passwords are then refused',
+    'Algorithm of new hashes; bcrypt reads 72 bytes, so longer new passwords are then refused, and those of existing accounts are hashed with argon2id',
   ),
   ARGON2_MEMORY_KIB: integer(
     19_456,
@@ -41,6 +41,8 @@ export interface Policy {
   hashes: HashPolicy
   /** Which matching hashes are replaced. */
   rehash: RehashMode
+  /** By which a password is hashed anew that is right and that bcrypt would truncate. */
+  longPasswords: Extract<HashPolicy, { algorithm: 'argon2id' }>
   /** The algorithm of new hashes. */
   algorithm: AlgorithmName
   /** The cost of new hashes, as metrics labels. */
@@ -49,20 +51,28 @@ export interface Policy {
 
 export function policyOf(settings: PolicySettings): Policy {
   const { HASH_ALGORITHM, REHASH, BCRYPT_COST: cost } = settings
-  if (HASH_ALGORITHM === 'bcrypt') return asPolicy({ algorithm: 'bcrypt', cost }, REHASH)
   const { ARGON2_MEMORY_KIB: memoryKib, ARGON2_TIME: time, ARGON2_PARALLELISM: parallelism } = settings
-  return asPolicy({ algorithm: 'argon2id', memoryKib, time, parallelism }, REHASH)
+  const argon2id = { algorithm: 'argon2id', memoryKib, time, parallelism } as const
+  return asPolicy(HASH_ALGORITHM === 'bcrypt' ? { algorithm: 'bcrypt', cost } : argon2id, REHASH, argon2id)
 }
 
 export function argon2idPolicy(cost: Argon2Cost): Policy {
   return asPolicy({ algorithm: 'argon2id', ...cost })
 }
 
-export function asPolicy(hashes: HashPolicy, rehash: RehashMode = 'weaker'): Policy {
+/** OWASP's minimum, for which every worker has the memory. */
+export const LEAST_ARGON2ID = { algorithm: 'argon2id', memoryKib: 19_456, time: 2, parallelism: 1 } as const
+
+export function asPolicy(
+  hashes: HashPolicy,
+  rehash: RehashMode = 'weaker',
+  longPasswords: Policy['longPasswords'] = LEAST_ARGON2ID,
+): Policy {
   const { algorithm } = hashes
-  if (hashes.algorithm === 'bcrypt') return { hashes, rehash, algorithm, cost: { cost: hashes.cost } }
+  const all = { hashes, rehash, longPasswords, algorithm }
+  if (hashes.algorithm === 'bcrypt') return { ...all, cost: { cost: hashes.cost } }
   const { memoryKib, time, parallelism } = hashes
-  return { hashes, rehash, algorithm, cost: { memory_kib: memoryKib, time, parallelism } }
+  return { ...all, cost: { memory_kib: memoryKib, time, parallelism } }
 }
 
 export interface Algorithms {

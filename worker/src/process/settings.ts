@@ -44,6 +44,12 @@ export const httpUrl = { pattern: '^(https?://.+)?$' } as const
 /** The bounds of a port. */
 export const ports = [0, 65_535] as const
 
+/** Whether a host of a URL or of a listener is this machine and no other. */
+export function isLoopback(host: string): boolean {
+  const name = host.replace(/^\[|\]$/g, '')
+  return name === 'localhost' || name === '::1' || /^127(\.\d{1,3}){3}$/.test(name)
+}
+
 /** The settings that gateways and workers have in common. */
 export const commonSettings = {
   REDIS_URL: text(

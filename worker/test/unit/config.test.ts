@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'vitest'
 import { readWorkerConfig } from '../../src/config.ts'
+import { isLoopback } from '../../src/process/settings.ts'
 
 const sealKeys = `k1:${randomBytes(32).toString('base64')}`
 
@@ -104,4 +105,34 @@ test('test hashes are refused in production', () => {
   const env = { SPILLWAY_SEAL_KEYS: sealKeys, SPILLWAY_TEST_HASHES: 'true' }
   assert.throws(() => readWorkerConfig({ ...env, NODE_ENV: 'production' }), /SPILLWAY_TEST_HASHES.*production/)
   assert.equal(readWorkerConfig({ ...env, NODE_ENV: 'test' }).SPILLWAY_TEST_HASHES, true)
+})
+
+test('a host is this machine by its name or its address, not by the beginning of one', () => {
+  for (const host of ['localhost', '127.0.0.1', '127.1.2.3', '::1', '[::1]']) assert.equal(isLoopback(host), true, host)
+  const others = ['127.mail.example.com', 'localhost.example.com', '10.127.0.1', '127.0.0.1.example.com', '::', '']
+  for (const host of others) assert.equal(isLoopback(host), false, host)
+})
+
+test('passwords are sent to the old system by https alone, or on this machine', () => {
+  const read = (url: string) => () =>
+    readWorkerConfig({
+      SPILLWAY_SEAL_KEYS: sealKeys,
+      LEGACY_VERIFY_URL: url,
+      LEGACY_VERIFY_KEY: randomBytes(32).toString('base64'),
+    })
+  const good = ['', 'https://old.example.com/verify', 'http://localhost/', 'http://127.0.0.1:8080/x', 'http://[::1]/x']
+  for (const url of good) assert.equal(read(url)().LEGACY_VERIFY_URL, url)
+  const wrong = [
+    'http://localhost:x@10.255.255.1/',
+    'http://127.0.0.1:80@10.255.255.1/',
+    'http://[::1]@10.255.255.1/',
+    'http://localhost.example.com/',
+    'http://localhost@example.com/',
+    'http://127.0.0.1.example.com/',
+    'http://10.255.255.1/',
+    'https://user:secret@old.example.com/',
+    'https://',
+    'ftp://localhost/',
+  ]
+  for (const url of wrong) assert.throws(read(url), /LEGACY_VERIFY_URL/, url)
 })

@@ -1,10 +1,11 @@
 /** bcrypt of a digest of the password, so that passwords longer than 72 bytes count whole. */
 import { createHash, createHmac } from 'node:crypto'
+import type { Password } from '../methods/recipe.js'
 import { bcryptRecipe } from './bcrypt.js'
 import type { Format, Reading } from './format.js'
 import { slashed, trimmed } from './made-of.js'
 
-function ofDigest(storedHash: string | undefined, textsOf: (password: string) => string[]): Reading | undefined {
+function ofDigest(storedHash: string | undefined, textsOf: NonNullable<Reading['textsOf']>): Reading | undefined {
   const recipe = storedHash === undefined ? undefined : bcryptRecipe(storedHash)
   return recipe && { recipes: [recipe], textsOf }
 }
@@ -52,10 +53,10 @@ export const wordpressBcrypt: Format = {
   },
 }
 
-function sha256(password: string): Buffer {
+function sha256(password: Password): Buffer {
   return createHash('sha256').update(password).digest()
 }
 
-function hmac(digest: string, key: string, password: string): string {
+function hmac(digest: string, key: string, password: Password): string {
   return createHmac(digest, key).update(password).digest('base64')
 }

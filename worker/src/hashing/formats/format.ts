@@ -1,5 +1,5 @@
 /** A format of stored hashes: a row of the table in list.ts. */
-import type { Recipe } from '../methods/recipe.js'
+import type { Password, Recipe } from '../methods/recipe.js'
 import type { FirebaseProject, Pepper } from './settings.js'
 
 export interface Format {
@@ -17,7 +17,7 @@ export interface Reading {
   /** What the text may have been made with, in the order in which it is tried: makers differ, and the text does not always tell. */
   recipes: [Recipe, ...Recipe[]]
   /** What the old system may have hashed for a password as it was typed, in the order in which it is tried [the password]. */
-  textsOf?(password: string): string[]
+  textsOf?(password: Password): Password[]
   /** Whether the old system took this password for another, of which a new hash would not be. */
   isAmbiguous?(password: string): boolean
   /** As the format says, where it is in an envelope. */

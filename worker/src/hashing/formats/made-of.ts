@@ -2,18 +2,39 @@
  * Hashes of what the old system made of a password, where their text does not tell: peppered or digested first, escaped or trimmed. An
  * import writes the steps before the stored hash, `$of$<step>,<step>$<stored hash>`, and the next login replaces the whole.
  */
+import { isUtf8 } from 'node:buffer'
 import { createHash, createHmac } from 'node:crypto'
+import type { Password } from '../methods/recipe.js'
 import { type Format, nested } from './format.js'
 import type { Pepper } from './settings.js'
 
-type Step = (password: string) => string
+/** Text is hashed as UTF-8. A pepper that is no UTF-8 makes bytes of it, as most languages concatenate them. */
+type Step = (password: Password) => Password
 
-const plain: Record<string, Step> = {
+const ofText: Record<string, Step> = {
   html: escapedHtml,
   slashes: slashed,
   trim: trimmed,
-  nfc: (password) => password.normalize('NFC'),
-  lower: (password) => password.toLowerCase(),
+  nfc: (password) => changed(password, (text) => text.normalize('NFC')),
+  lower: (password) =>
+    typeof password === 'string'
+      ? password.toLowerCase()
+      : changed(password, (text) => text.replace(/[A-Z]/g, lowerCase)),
+}
+
+const lowerCase = (letters: string) => letters.toLowerCase()
+
+/** Bytes that are no UTF-8 are changed as PHP changes them: a character is a byte. */
+function changed(password: Password, change: (text: string) => string): Password {
+  if (typeof password === 'string') return change(password)
+  return Buffer.from(change(Buffer.from(password).toString('latin1')), 'latin1')
+}
+
+/** A text as long as that is one. */
+function followedBy(password: Password, pepper: Buffer): Password {
+  return typeof password === 'string' && isUtf8(pepper)
+    ? password + pepper.toString()
+    : Buffer.concat([Buffer.from(password), pepper])
 }
 
 const DIGEST = /^(md5|sha1|sha256|sha384|sha512)(-base64)?$/
@@ -28,7 +49,7 @@ export const madeOf: Format = {
     const steps = stepsOf(names, context.peppers)
     const reading = steps && nested(context, inner, ['bcrypt', 'argon2', 'pbkdf2', 'scrypt', 'digest'])
     if (steps === undefined || reading === undefined) return undefined
-    const made = (password: string) => steps.reduce((text, step) => step(text), password)
+    const made = (password: Password) => steps.reduce<Password>((text, step) => step(text), password)
     return {
       recipes: reading.recipes,
       textsOf: (password) => reading.textsOf?.(made(password)) ?? [made(password)],
@@ -51,10 +72,10 @@ function stepOf(name: string, peppers: readonly Pepper[]): Step | undefined {
         .update(password)
         .digest(base64 ? 'base64' : 'hex')
   const [, kind, hmac = '', hmacBase64, pepperName] = KEYED.exec(name) ?? []
-  if (kind === undefined) return Object.hasOwn(plain, name) ? plain[name] : undefined
+  if (kind === undefined) return Object.hasOwn(ofText, name) ? ofText[name] : undefined
   const pepper = peppers.find((known) => known.name === pepperName)?.secret
   if (pepper === undefined) return undefined
-  if (kind === 'pepper') return (password) => password + pepper.toString()
+  if (kind === 'pepper') return (password) => followedBy(password, pepper)
   return (password) =>
     createHmac(hmac, pepper)
       .update(password)
@@ -62,18 +83,18 @@ function stepOf(name: string, peppers: readonly Pepper[]): Step | undefined {
 }
 
 /** PHP's addslashes(), which WordPress applies to all that a form sends. */
-export function slashed(password: string): string {
-  return password.replace(/['"\\]/g, '\\$&').replaceAll('\0', '\\0')
+export function slashed(password: Password): Password {
+  return changed(password, (text) => text.replace(/['"\\]/g, '\\$&').replaceAll('\0', '\\0'))
 }
 
 /** PHP's trim(). */
-export function trimmed(password: string): string {
-  return password.replace(/^[ \t\n\r\0\v]+|[ \t\n\r\0\v]+$/g, '')
+export function trimmed(password: Password): Password {
+  return changed(password, (text) => text.replace(/^[ \t\n\r\0\v]+|[ \t\n\r\0\v]+$/g, ''))
 }
 
 const ENTITIES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' }
 
 /** PHP's htmlspecialchars() as phpBB and MyBB call it: single quotes stay. */
-export function escapedHtml(password: string): string {
-  return password.replace(/[&<>"]/g, (character) => ENTITIES[character] ?? character)
+export function escapedHtml(password: Password): Password {
+  return changed(password, (text) => text.replace(/[&<>"]/g, (character) => ENTITIES[character] ?? character))
 }

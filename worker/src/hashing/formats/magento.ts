@@ -3,6 +3,7 @@
  * or one that the text gives.
  */
 import { createHash } from 'node:crypto'
+import type { Password } from '../methods/recipe.js'
 import type { Format, Reading } from './format.js'
 import { plainReading } from './plain.js'
 import { hexBytes } from './texts.js'
@@ -29,12 +30,13 @@ export const magento: Format = {
   },
 }
 
-function inner(versions: string, salt: string, password: string): string {
+function inner(versions: string, salt: string, password: Password): Password {
   const steps = versions.split(':').filter(Boolean)
-  return steps.reduce(
+  return steps.reduce<Password>(
     (text, version) =>
       createHash(version === '0' ? 'md5' : 'sha256')
-        .update(salt + text)
+        .update(salt)
+        .update(text)
         .digest('hex'),
     password,
   )

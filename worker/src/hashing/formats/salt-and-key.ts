@@ -2,7 +2,7 @@
  * scrypt of node:crypto, only salt and key in hexadecimal. The texts do not say whether the salt was used as text or decoded, nor the cost.
  * Whatever a maker may have meant is tried, so that a wrong password takes it all.
  */
-import type { ScryptRecipe } from '../methods/recipe.js'
+import type { Password, ScryptRecipe } from '../methods/recipe.js'
 import { scryptRecipe } from './derived.js'
 import type { Format, Reading } from './format.js'
 import { hexBytes, utf8Bytes } from './texts.js'
@@ -31,7 +31,7 @@ export const saltAndKey: Format = {
       ...(keyBytes?.length === 64 ? [scryptRecipe({ ...LARGER, salt: asText, key: keyBytes })] : []),
       scryptRecipe({ ...NODE, salt: decoded, key: keyBytes }),
     ]
-    return readingOf(recipes, (password) => unique([password, password.normalize('NFKC')]))
+    return readingOf(recipes, (password) => unique([password, normalized(password)]))
   },
 }
 
@@ -47,7 +47,7 @@ export const lucia: Format = {
     const recipe = scryptRecipe({ ...cost, salt: utf8Bytes(salt), key: hexBytes(key), keyBytes: 64 })
     // A salt whose characters are digits of hexadecimal is one of node:crypto, too.
     if (version === undefined && saltAndKey.read(text, NO_CONTEXT) !== undefined) return undefined
-    return readingOf([recipe], (password) => unique([password.normalize('NFKC'), password]))
+    return readingOf([recipe], (password) => unique([normalized(password), password]))
   },
 }
 
@@ -58,6 +58,10 @@ function readingOf(given: (ScryptRecipe | undefined)[], textsOf: NonNullable<Rea
   return first && { recipes: [first, ...others], textsOf }
 }
 
-function unique(texts: string[]): string[] {
+function normalized(password: Password): Password {
+  return typeof password === 'string' ? password.normalize('NFKC') : password
+}
+
+function unique(texts: Password[]): Password[] {
   return [...new Set(texts)]
 }

@@ -12,14 +12,14 @@ export const symfony: Format = {
   makers: 'Symfony 2 to 5, FOSUserBundle, Clerk (sha512_symfony)',
   read(text) {
     const [, encoded = '', digest = ''] = PATTERN.exec(text) ?? []
-    const salt = Buffer.from(encoded, 'base64url').toString()
+    const salt = Buffer.from(encoded, 'base64url')
     // Symfony adds the salt in braces, where there is one.
-    const braced = Buffer.from(salt === '' ? '' : `{${salt}}`)
+    const braced = salt.length === 0 ? salt : Buffer.concat([Buffer.from('{'), salt, Buffer.from('}')])
     const program = { digest: 'sha512', salt: braced, place: 'after', rounds: 5_000, behind: 'input' } as const
     return plainReading(program, digest, 'base64')
   },
 }
 
-export function symfonyHash(salt: string, digest: string): string {
-  return `$symfony$${Buffer.from(salt).toString('base64url')}$${digest}`
+export function symfonyHash(salt: Buffer, digest: string): string {
+  return `$symfony$${salt.toString('base64url')}$${digest}`
 }
