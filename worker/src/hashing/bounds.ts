@@ -9,7 +9,7 @@ import type { Setting } from '@spillway/client/protocol/setting'
 import type { StoredHash } from '@spillway/client/protocol/stored-hash'
 import { type UnitCosts, workOf as unitsOf } from '@spillway/client/protocol/work'
 import { computeDigest, type DigestProgram, memoryKibOf, readsPassword, roundsOf } from './methods/digest-programs.js'
-import { pbkdf2Digests, type Recipe } from './methods/recipe.js'
+import { type Password, pbkdf2Digests, type Recipe } from './methods/recipe.js'
 import { memoryBytes } from './methods/scrypt.js'
 import type { Algorithms } from './policy.js'
 
@@ -64,7 +64,7 @@ type Kind = keyof typeof USUAL
 
 /** A text that the old system may have hashed, and a function that may have hashed it. */
 export interface Attempt {
-  text: string
+  text: Password
   recipe: Recipe
 }
 
