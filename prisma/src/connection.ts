@@ -1,6 +1,5 @@
-// Settings of every connection to PostgreSQL, and the single connection for scripts.
+// Settings of every connection to PostgreSQL, and the connections for scripts.
 import { PrismaPg } from '@prisma/adapter-pg'
-import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
 
 export interface Connection {
   connectionString: string
@@ -49,20 +48,18 @@ export function isPooled(databaseUrl: string): boolean {
 
 const form = 'postgresql://user:password@host:5432/database'
 
+/** Prisma's adapter, whose errors all of this package classifies; `underlyingDriver()` is the pool, which takes scripts. */
+export type ScriptConnection = Awaited<ReturnType<PrismaPg['connect']>>
+
 /**
- * Opens one connection for scripts of several statements; the caller disposes of it.
+ * Opens connections for scripts of several statements; the caller disposes of them.
  *
  * @throws the driver's error when the database cannot be reached or does not exist
  */
-export async function connectForScripts(url: string): Promise<SqlDriverAdapter> {
-  // A pool of one, because an advisory lock belongs to its session.
-  const pool = { ...connectionTo(url), max: 1, connectionTimeoutMillis: 20_000 }
-  const adapter: SqlDriverAdapter = await new PrismaPg(pool).connect()
-  // The driver would split a script at every semicolon, in comments and function bodies too. Sent whole it is one transaction, so a
-  // failing script leaves nothing behind.
-  adapter.executeScript = async (sql) => void (await adapter.executeRaw({ sql, args: [], argTypes: [] }))
+export async function connectForScripts(url: string): Promise<ScriptConnection> {
+  const adapter = await new PrismaPg({ ...connectionTo(url), connectionTimeoutMillis: 20_000 }).connect()
   try {
-    await adapter.executeScript('SELECT 1')
+    await adapter.queryRaw({ sql: 'SELECT 1', args: [], argTypes: [] })
     return adapter
   } catch (error) {
     await adapter.dispose()

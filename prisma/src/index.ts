@@ -99,40 +99,25 @@ function statementNames(): (query: { sql: string }) => string {
 /** Pause before connections that have ended are opened again, in milliseconds. */
 const REOPEN_AFTER_MS = 250
 
-/** Opens connections until a pool has its `min`: now, and whenever one has ended. */
-class Opening {
-  readonly #pool: Pool
-  readonly #min: number
-  #timer: NodeJS.Timeout | undefined
-
-  constructor(pool: Pool) {
-    this.#pool = pool
-    this.#min = pool.options.min ?? 0
-    if (this.#min === 0) return
-    pool.on('remove', () => this.#fillAfter(REOPEN_AFTER_MS))
-    this.#fillAfter(0)
+/** Opens connections until a pool has its `min`: now, and whenever one has ended. Ends with the pool. */
+function keepOpen(pool: Pool): void {
+  const { min = 0 } = pool.options
+  if (min === 0) return
+  let timer: NodeJS.Timeout | undefined
+  function fillAfter(ms: number): void {
+    clearTimeout(timer)
+    const again = () => fillAfter(REOPEN_AFTER_MS)
+    if (!pool.ending) timer = setTimeout(() => fill().catch(again), ms).unref()
   }
-
-  close(): void {
-    clearTimeout(this.#timer)
-  }
-
-  #fillAfter(ms: number): void {
-    clearTimeout(this.#timer)
-    const again = () => this.#fillAfter(REOPEN_AFTER_MS)
-    if (!this.#pool.ending) this.#timer = setTimeout(() => this.#fill().catch(again), ms).unref()
-  }
-
   /** The pool gives idle connections before it opens new ones. The first goes alone: while the database is away, one attempt is enough. */
-  async #fill(): Promise<void> {
-    const { totalCount, idleCount } = this.#pool
-    const queries = totalCount === 0 ? 1 : idleCount + this.#min - totalCount
-    await Promise.all(Array.from({ length: queries }, () => this.#pool.query('SELECT 1')))
-    if (this.#pool.totalCount < this.#min) this.#fillAfter(0)
+  async function fill(): Promise<void> {
+    const queries = pool.totalCount === 0 ? 1 : pool.idleCount + min - pool.totalCount
+    await Promise.all(Array.from({ length: queries }, () => pool.query('SELECT 1')))
+    if (pool.totalCount < min) fillAfter(0)
   }
+  pool.on('remove', () => fillAfter(REOPEN_AFTER_MS))
+  fillAfter(0)
 }
-
-// Prisma's driver adapter, extended: its pool can be observed, and SQL can run on it directly, past Prisma's client.
 
 export interface PoolUse {
   /** Connections that run a query, and idle ones. */
@@ -148,9 +133,9 @@ type Pool = ReturnType<Adapter['underlyingDriver']>
 /** The type of every argument: the driver converts by the value, and PostgreSQL infers the type from the statement. */
 const ofAnyType = { scalarType: 'unknown', arity: 'scalar' } as const
 
-/** Prisma's adapter for PostgreSQL, with access to its pool. */
-export class Driver extends PrismaPg {
-  #open: Adapter | undefined
+/** Prisma's adapter for PostgreSQL. Its pool can be observed, and SQL can run on it directly, past Prisma's client. */
+class Driver extends PrismaPg {
+  #latest: Adapter | undefined
 
   override async connect(): Promise<Adapter> {
     const adapter = await super.connect()
@@ -159,15 +144,14 @@ export class Driver extends PrismaPg {
     adapter.underlyingDriver().on('release', (_error, client) => {
       if (client.getTransactionStatus() !== 'I') void client.end()
     })
-    const opening = new Opening(adapter.underlyingDriver())
-    const dispose = adapter.dispose.bind(adapter)
-    adapter.dispose = () => {
-      opening.close()
-      if (this.#open === adapter) this.#open = undefined
-      return dispose()
-    }
-    this.#open = adapter
+    keepOpen(adapter.underlyingDriver())
+    this.#latest = adapter
     return adapter
+  }
+
+  /** Undefined before the first query, and after `$disconnect()` until the next one. */
+  get #open(): Adapter | undefined {
+    return this.#latest?.underlyingDriver().ending === false ? this.#latest : undefined
   }
 
   /** The rows of a statement, by column name; undefined when the adapter is not connected. */
@@ -177,8 +161,7 @@ export class Driver extends PrismaPg {
   }
 
   use(): PoolUse {
-    if (this.#open === undefined) return { busy: 0, idle: 0, waiting: 0 }
-    const { totalCount, idleCount, waitingCount } = this.#open.underlyingDriver()
+    const { totalCount = 0, idleCount = 0, waitingCount = 0 } = this.#open?.underlyingDriver() ?? {}
     return { busy: totalCount - idleCount, idle: idleCount, waiting: waitingCount }
   }
 }

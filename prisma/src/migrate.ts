@@ -1,106 +1,94 @@
-// Migrates a database to the newest schema, as `prisma migrate deploy` does, from any working directory.
+// Migrates a database to the newest schema, with the record that `prisma migrate deploy` keeps, from any working directory.
 // As a program: `DATABASE_URL=... node prisma/dist/migrate.js`.
+import { createHash, randomUUID } from 'node:crypto'
 import { realpathSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
-import type { MigrationList } from '@prisma/schema-engine-wasm'
-import { connectForScripts, isPooled } from './connection.js'
+import { connectForScripts, type ScriptConnection } from './connection.js'
 import { databaseProblem, driverCause, isDatabaseUnavailable } from './errors.js'
-import { startSchemaEngine } from './schema-engine.js'
 
 export interface MigrateResult {
   /** Names of the applied migrations, in order; empty when the schema was current. */
   applied: string[]
 }
 
+const migrationsDir = fileURLToPath(new URL('../migrations', import.meta.url))
+/** The number of Prisma's lock, so that Prisma's command line would wait for this one. */
+const LOCK = 72_707_369
+const LOCK_TIMEOUT = '60s'
+
+/** As Prisma creates it. */
+const RECORD_TABLE = `CREATE TABLE _prisma_migrations (id VARCHAR(36) PRIMARY KEY NOT NULL, checksum VARCHAR(64) NOT NULL,
+  finished_at TIMESTAMPTZ, migration_name VARCHAR(255) NOT NULL, logs TEXT, rolled_back_at TIMESTAMPTZ,
+  started_at TIMESTAMPTZ NOT NULL DEFAULT now(), applied_steps_count INTEGER NOT NULL DEFAULT 0)`
+
 /**
- * Applies pending migrations; creates the database if it does not exist. Safe for concurrent callers: the engine takes an advisory lock
- * (waiting for at most 10 s), and later callers find nothing pending.
+ * Applies pending migrations; creates the database if it does not exist. Concurrent callers wait for each other by an advisory lock, and
+ * later callers find nothing pending. A migration and its record are one transaction: a failed migration leaves nothing behind.
  *
  * @param directory migrations in Prisma's layout [this package's own]
- * @throws one sentence when the database cannot be used; the engine's report when a migration fails
+ * @throws one sentence when the database cannot be used; the name of a migration that fails, and the reason
  */
 export async function migrate(url: string, directory = migrationsDir): Promise<MigrateResult> {
-  const migrationsList = await readMigrations(directory)
   const connection = await connectOrCreate(url)
-  let unlock: (() => Promise<void>) | undefined
+  const pool = connection.underlyingDriver()
+  const lock = await pool.connect()
   try {
-    if (isPooled(url)) unlock = await lockByTransaction(connection, url)
-    const engine = await startSchemaEngine(connection)
-    const filters = { externalTables: [], externalEnums: [] }
-    const { appliedMigrationNames } = await engine.applyMigrations({ migrationsList, filters })
-    return { applied: appliedMigrationNames }
-  } catch (error) {
-    throw explained(error)
+    // The lock of a transaction: behind a pooler, the lock of a session would outlive this process.
+    await lock.query(`BEGIN; SET LOCAL lock_timeout = '${LOCK_TIMEOUT}'; SELECT pg_advisory_xact_lock(${LOCK})`)
+    const done = await recorded(pool, url)
+    const entries = await readdir(directory, { withFileTypes: true })
+    const names = entries.filter((entry) => entry.isDirectory()).map(({ name }) => name)
+    const applied = names.sort().filter((name) => !done.has(name))
+    for (const name of applied) {
+      await apply(pool, name, await readFile(join(directory, name, 'migration.sql'), 'utf8'))
+    }
+    return { applied }
   } finally {
+    await lock.query('ROLLBACK').catch(() => undefined)
+    lock.release()
     await connection.dispose()
-    await unlock?.()
   }
 }
 
-const migrationsDir = fileURLToPath(new URL('../migrations', import.meta.url))
+type Pool = ReturnType<ScriptConnection['underlyingDriver']>
 
-async function readMigrations(baseDir: string): Promise<MigrationList> {
-  const entries = await readdir(baseDir, { withFileTypes: true })
-  const names = entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name)
-  const migrations = names.sort().map(async (path) => {
-    const value = await readFile(join(baseDir, path, 'migration.sql'), 'utf8')
-    return { path, migrationFile: { path: 'migration.sql', content: { tag: 'ok' as const, value } } }
-  })
-  const path = 'migration_lock.toml'
-  const lockfile = { path, content: await readFile(join(baseDir, path), 'utf8') }
-  return { baseDir, lockfile, shadowDbInitScript: '', migrationDirectories: await Promise.all(migrations) }
+/** The names of the migrations that were applied. Creates their table in an empty database. */
+async function recorded(pool: Pool, url: string): Promise<Set<string>> {
+  const { rows } = await pool.query(
+    `SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public' ORDER BY tablename = '_prisma_migrations' DESC, 1`,
+  )
+  const [first] = rows
+  if (first === undefined) await pool.query(RECORD_TABLE)
+  else if (first.name !== '_prisma_migrations') {
+    const { pathname } = new URL(url)
+    throw new Error(
+      `The database ${pathname.slice(1)} has tables of something else (${first.name}); give Spillway a database of its own.`,
+    )
+  }
+  const applied = await pool.query('SELECT migration_name FROM _prisma_migrations WHERE finished_at IS NOT NULL')
+  return new Set(applied.rows.map((row) => String(row.migration_name)))
 }
 
-/** The engine's messages end with a backtrace of its own source, which alone contains the name of the migration. */
-function explained(error: unknown): unknown {
-  if (!(error instanceof Error)) return error
-  const [report = '', trace = ''] = error.message.split(/\n\s+0: /)
-  const failed = /migration_name="([^"]+)"/.exec(trace)?.[1]
-  if (!failed) return new Error(report.trim(), { cause: error })
-  const retry = `UPDATE _prisma_migrations SET rolled_back_at = now() WHERE migration_name = '${failed}'`
-  const reason = report.replace('external connector error\n', '')
-  return new Error(`The migration ${failed} failed. ${reason}\nCorrect it, then let it be tried again: ${retry};`, {
-    cause: error,
-  })
-}
-
-if (process.argv[1] && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {
-  const url = process.env.DATABASE_URL
+async function apply(pool: Pool, name: string, script: string): Promise<void> {
+  const checksum = createHash('sha256').update(script).digest('hex')
+  const values = [randomUUID(), checksum, name].map((value) => `'${value.replaceAll("'", "''")}'`)
+  const record = `INSERT INTO _prisma_migrations (id, checksum, migration_name, finished_at, applied_steps_count)
+    VALUES (${values.join()}, now(), 1)`
+  // Statements without values go to the server as one text, which it runs as one transaction. An index that is built beside writers
+  // takes no transaction: its migration has no other statement.
+  const steps = /\bCONCURRENTLY\b/i.test(script) ? [script, record] : [`${script}\n;\n${record}`]
   try {
-    if (!url) throw new Error('DATABASE_URL is not set; give it as postgresql://user:password@host:5432/database.')
-    const { applied } = await migrate(url)
-    console.log(applied.length ? `Applied ${applied.join(', ')}.` : 'The database is up to date.')
+    for (const step of steps) await pool.query(step)
   } catch (error) {
-    console.error(error instanceof Error ? error.message : error)
-    process.exitCode = 1
-  }
-}
-
-// The migration lock behind a connection pooler: one migrator at a time.
-
-const LOCK_OF_SESSION = 'SELECT pg_advisory_lock(72707369)'
-const LOCK_OF_TRANSACTION = 'SELECT pg_advisory_xact_lock(72707369)'
-
-/**
- * Replaces the schema engine's session lock by a transaction's lock. The engine never unlocks: behind a pooler the server session
- * outlives the migrator, and the next one, in another session, would wait for it. Returns a function that releases the lock.
- */
-async function lockByTransaction(connection: SqlDriverAdapter, url: string): Promise<() => Promise<void>> {
-  const holder = await connectForScripts(url)
-  const transaction = await holder.startTransaction().catch(async (error: unknown) => {
-    await holder.dispose()
-    throw error
-  })
-  const executeRaw = connection.executeRaw.bind(connection)
-  connection.executeRaw = (query) =>
-    query.sql === LOCK_OF_SESSION ? transaction.executeRaw({ ...query, sql: LOCK_OF_TRANSACTION }) : executeRaw(query)
-  return async () => {
-    // Closing the connection ends the transaction, even while it waits for the lock.
-    await transaction.rollback()
-    await holder.dispose()
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new Error(
+      `The migration ${name} failed. ${reason}\nNothing of it was applied: correct it, and migrate again.`,
+      {
+        cause: error,
+      },
+    )
   }
 }
 
@@ -109,7 +97,7 @@ async function lockByTransaction(connection: SqlDriverAdapter, url: string): Pro
  *
  * @throws one sentence, without the password, when the database can neither be used nor created
  */
-export async function connectOrCreate(url: string): Promise<SqlDriverAdapter> {
+export async function connectOrCreate(url: string): Promise<ScriptConnection> {
   try {
     return await connectForScripts(url)
   } catch (error) {
@@ -129,7 +117,7 @@ async function createDatabase(url: string): Promise<void> {
   maintenance.pathname = '/postgres'
   const connection = await connectForScripts(maintenance.href)
   try {
-    await connection.executeScript(`CREATE DATABASE "${name.replaceAll('"', '""')}"`)
+    await connection.queryRaw({ sql: `CREATE DATABASE "${name.replaceAll('"', '""')}"`, args: [], argTypes: [] })
   } catch (error) {
     // Another process created it: PostgreSQL reports that by the name, or as a conflict in its catalogue.
     const kind = driverCause(error)?.kind
@@ -145,4 +133,16 @@ function unusable(url: string, error: unknown): unknown {
   return new Error(`The database ${pathname.slice(1)} at ${host} cannot be used: ${databaseProblem(error)}.`, {
     cause: error,
   })
+}
+
+if (process.argv[1] && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {
+  const url = process.env.DATABASE_URL
+  try {
+    if (!url) throw new Error('DATABASE_URL is not set; give it as postgresql://user:password@host:5432/database.')
+    const { applied } = await migrate(url)
+    console.log(applied.length ? `Applied ${applied.join(', ')}.` : 'The database is up to date.')
+  } catch (error) {
+    console.error(error instanceof Error ? error.message : error)
+    process.exitCode = 1
+  }
 }

@@ -11,46 +11,35 @@ export function seedEmail(n: number): string {
   return `user-${n}@example.test`
 }
 
-export interface SeedOptions {
-  /** The number of accounts, named from `user-1@example.test`. */
-  users: number
-  /** The hash of all accounts; a hash for each would take minutes. */
-  passwordHash: string
-}
+/** Rows for each statement, few enough for the statement timeout. */
+const BATCH = 10_000
 
-export interface SeedResult {
-  created: number
-  /** Accounts that existed before; they get the password too. */
-  existing: number
-}
-
-/** Inserts the accounts and updates the hash of existing ones. Idempotent. */
-export async function seedUsers(database: Database, { users, passwordHash }: SeedOptions): Promise<SeedResult> {
+/**
+ * Inserts accounts from `user-1@example.test` on, and updates the hash of existing ones. All have one hash, because a hash for each would
+ * take minutes. Idempotent.
+ */
+export async function seedUsers(
+  database: Database,
+  { users, passwordHash }: { users: number; passwordHash: string },
+): Promise<{ created: number; existing: number }> {
   let created = 0
-  for (let first = 1; first <= users; first += batchSize) {
-    const last = Math.min(first + batchSize - 1, users)
-    created += await seedBatch(database, first, last, passwordHash)
+  for (let first = 1; first <= users; first += BATCH) {
+    const last = Math.min(first + BATCH - 1, users)
+    // PostgreSQL generates the rows, so only two numbers and a hash are sent. xmax is 0 in a newly inserted row.
+    const [counted] = await database.$queryRaw<{ created: number }[]>`
+      WITH seeded AS (
+        INSERT INTO users (id, email, password_hash, updated_at)
+        SELECT gen_random_uuid(), 'user-' || n || '@example.test', ${passwordHash}, now()
+        FROM generate_series(${first}::int, ${last}::int) AS n
+        ON CONFLICT (email) DO UPDATE SET
+          password_hash = excluded.password_hash,
+          credential_version = users.credential_version + 1,
+          updated_at = now()
+        WHERE users.password_hash <> excluded.password_hash
+        RETURNING xmax = 0 AS created
+      )
+      SELECT count(*) FILTER (WHERE created)::int AS created FROM seeded`
+    created += counted?.created ?? 0
   }
   return { created, existing: users - created }
-}
-
-/** Rows for each statement, few enough for the statement timeout. */
-const batchSize = 10_000
-
-async function seedBatch(database: Database, first: number, last: number, passwordHash: string): Promise<number> {
-  // PostgreSQL generates the rows, so only two numbers and a hash are sent. xmax is 0 in a newly inserted row.
-  const [counted] = await database.$queryRaw<{ created: number }[]>`
-    WITH seeded AS (
-      INSERT INTO users (id, email, password_hash, updated_at)
-      SELECT gen_random_uuid(), 'user-' || n || '@example.test', ${passwordHash}, now()
-      FROM generate_series(${first}::int, ${last}::int) AS n
-      ON CONFLICT (email) DO UPDATE SET
-        password_hash = excluded.password_hash,
-        credential_version = users.credential_version + 1,
-        updated_at = now()
-      WHERE users.password_hash <> excluded.password_hash
-      RETURNING xmax = 0 AS created
-    )
-    SELECT count(*) FILTER (WHERE created)::int AS created FROM seeded`
-  return counted?.created ?? 0
 }

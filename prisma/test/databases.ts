@@ -11,7 +11,7 @@ export async function openDatabases() {
 
   afterAll(async () => {
     const connection = await connectForScripts(namespace.databaseUrl)
-    for (const name of scratchNames) await connection.executeScript(`DROP DATABASE IF EXISTS "${name}"`)
+    for (const name of scratchNames) await connection.underlyingDriver().query(`DROP DATABASE IF EXISTS "${name}"`)
     await connection.dispose()
     await namespace.close()
   })

@@ -2,7 +2,7 @@
 // folder. The first build takes minutes and gigabytes; later runs use its result.
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { copyFile, mkdir, readdir, readFile } from 'node:fs/promises'
+import { copyFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { UserError } from '@spillway/infra/processes/command-line'
@@ -138,7 +138,12 @@ export async function writeSchemas(): Promise<void> {
   await makeOnce(await schemasDir(), async (dir) => {
     const kinds = join(pythonDir, 'kubernetes_validate/kubernetes-json-schema/v1.36.0-local-strict')
     await mkdir(join(dir, 'kubernetes'))
-    for (const name of await readdir(kinds)) await copyFile(join(kinds, name), join(dir, 'kubernetes', name))
+    for (const name of await readdir(kinds)) {
+      // References between files by their names, as kubeconform resolves them.
+      const { $id: _, ...schema } = JSON.parse(await readFile(join(kinds, name), 'utf8'))
+      const text = JSON.stringify(schema).replaceAll('"/api/_definitions.json', '"_definitions.json')
+      await writeFile(join(dir, 'kubernetes', name), text)
+    }
     const script = join(await moduleDir('github.com/yannh/kubeconform'), 'scripts/openapi2jsonschema.py')
     const folders = Object.values(await crdDirs())
     const files = await Promise.all(

@@ -3,9 +3,9 @@ import { readFile } from 'node:fs/promises'
 import { test } from 'vitest'
 import { connectForScripts } from '../../src/connection.ts'
 import { connectOrCreate, migrate } from '../../src/migrate.ts'
-import { startSchemaEngine } from '../../src/schema-engine.ts'
 import { openDatabases } from '../databases.ts'
 import { rows } from '../rows.ts'
+import { schemaDiff } from '../schema-engine.ts'
 
 const { absentDatabase } = await openDatabases()
 
@@ -30,7 +30,7 @@ test('a user takes sessions along when deleted', async () => {
   await migrate(url)
   const id = '00000000-0000-4000-8000-000000000000'
   const connection = await connectForScripts(url)
-  await connection.executeScript(`
+  await connection.underlyingDriver().query(`
     INSERT INTO users (id, email, password_hash, updated_at) VALUES ('${id}', 'a@example.test', 'x', now());
     INSERT INTO sessions (id, user_id, expires_at, idle_ends_at, family_hash, token_hash) VALUES ('${id}', '${id}', now(), now(), '', '');
     DELETE FROM users;`)
@@ -41,17 +41,8 @@ test('a user takes sessions along when deleted', async () => {
 /** Creates the tables as the schema file alone asks for them. */
 async function createFromSchema(url: string): Promise<void> {
   const connection = await connectOrCreate(url)
-  const engine = await startSchemaEngine(connection)
-  const path = 'schema.prisma'
-  const content = await readFile(`${import.meta.dirname}/../../${path}`, 'utf8')
-  const { stdout } = await engine.diff({
-    from: { tag: 'empty' },
-    to: { tag: 'schemaDatamodel', files: [{ path, content }] },
-    script: true,
-    exitCode: null,
-    filters: { externalTables: [], externalEnums: [] },
-  })
-  await connection.executeScript(stdout ?? '')
+  const content = await readFile(`${import.meta.dirname}/../../schema.prisma`, 'utf8')
+  await connection.underlyingDriver().query(await schemaDiff(connection, undefined, content))
   await connection.dispose()
 }
 
