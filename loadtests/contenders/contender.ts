@@ -22,15 +22,11 @@ export function coreCount(cores: StartOptions['cores']): number {
   return (cores ?? allCores).length
 }
 
-/** A process that belongs to a contender, for measuring its processor time. */
+/** A process that belongs to a contender, or serves it. */
 export interface Part {
   /** Its role in the architecture, such as `api` or `worker`. */
   role: string
   pid: number
-  /** Its children count as well; otherwise they are parts of their own. */
-  withChildren?: boolean
-  /** From its start until it was ready, in milliseconds, where it was started here. */
-  readyMs?: number
 }
 
 export interface Running {
@@ -71,7 +67,6 @@ export function compiled(program: string): string {
 
 /** Starts a program of this package. Rejects with its log tail when it ends or stays silent instead of becoming ready. */
 export async function startProgram(program: string, options: Pick<ProcessToTest, 'cores' | 'env'>) {
-  const startMs = performance.now()
   const started = startProcess({ entry: compiled(program), ...options })
   const { pid } = started
   /** Kills it with all that it started: it keeps nothing, and would hash on for callers that are long gone. */
@@ -81,14 +76,11 @@ export async function startProgram(program: string, options: Pick<ProcessToTest,
   }
   try {
     const ready = await started.waitForLog(({ url }) => typeof url === 'string', READY_WITHIN_MS)
-    const readyMs = performance.now() - startMs
     started.keepOnly('nothing')
     return {
       pid,
       /** The line that it printed when it was ready: JSON with `url`. */
       ready,
-      /** From the start of the process until then, in milliseconds. */
-      readyMs,
       close,
     }
   } catch (error) {
@@ -112,12 +104,12 @@ export async function startRival(
   env: Record<string, string> = {},
 ): Promise<Running> {
   const settings = { DATABASE_URL: services.databaseUrl, ALGORITHM: algorithm, ...env }
-  const { pid, ready, readyMs, close } = await startProgram(`contenders/rivals/${name}`, { cores, env: settings })
+  const { pid, ready, close } = await startProgram(`contenders/rivals/${name}`, { cores, env: settings })
   const others: Part[] = Array.isArray(ready.parts) ? ready.parts : []
   return {
     url: String(ready.url),
     neighbourPath: '/neighbour',
-    parts: [{ role: 'api', pid, readyMs }, ...others.map(({ role, pid }) => ({ role, pid }))],
+    parts: [{ role: 'api', pid }, ...others.map(({ role, pid }) => ({ role, pid }))],
     close,
   }
 }

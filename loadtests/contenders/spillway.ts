@@ -46,8 +46,8 @@ export async function startSpillway({
       // The file it serves itself: a stat and a read.
       neighbourPath: '/docs/static/logo.svg',
       parts: [
-        { role: 'api', pid: gateway.pid, readyMs: gateway.readyMs },
-        { role: 'worker', pid: worker.pid, readyMs: worker.readyMs },
+        { role: 'api', pid: gateway.pid },
+        { role: 'worker', pid: worker.pid },
       ],
       close,
     }

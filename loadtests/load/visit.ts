@@ -8,7 +8,7 @@ import {
   createApiClient,
   redeemUntilAnswered,
 } from '@spillway/infra/rig/api-client'
-import { startLoop } from '@spillway/infra/rig/open-loop'
+import { closedLoop, openLoop } from '@spillway/infra/rig/open-loop'
 import { outcomeOf } from '../measure/tally.ts'
 
 /**
@@ -27,6 +27,8 @@ export interface Visit {
   ticketed: boolean
   /** The statuses with which it was sent away before that, and came back. */
   sentAway: readonly number[]
+  /** How often something had failed before that (`unavailable`), and it came back. */
+  failures: number
   /** Tickets that expired or were lost, after which it logged in again. */
   ticketsLost: number
   /** Of the last answer; 0 without one. */
@@ -59,92 +61,106 @@ const WRONG_PASSWORD = 'wrong'
 const RUDE_PAUSE_MS = 20
 const PATIENCE_MS = 90_000
 
-export type Visitor = ReturnType<typeof createVisitor>
+export class Visitor {
+  readonly #options: VisitorOptions
+  readonly #clients: readonly ApiClient[]
 
-export function createVisitor(options: VisitorOptions) {
-  const { urls, login, everyNthWrong = 10, tries = 1, polite = true, patienceMs = PATIENCE_MS } = options
-  const clients = urls.map((url) => createApiClient(url, options))
-
-  function client(turn: number): ApiClient {
-    const chosen = clients[turn % clients.length]
-    if (chosen === undefined) throw new Error('a visitor needs the URL of a gateway')
-    return chosen
+  constructor(options: VisitorOptions) {
+    this.#options = options
+    this.#clients = options.urls.map((url) => createApiClient(url, options))
   }
 
-  return {
-    /** Never rejects. Each number is an account. */
-    async visit(number: number, dueMs = performance.now()): Promise<Visit> {
-      const headers = options.headers?.(number) ?? {}
-      const { signal: leaving } = options
-      const sent = { headers, ...(leaving && { signal: leaving }) }
-      const wrong = everyNthWrong > 0 && number % everyNthWrong === everyNthWrong - 1
-      const credentials = { ...login(number), ...(wrong && { password: WRONG_PASSWORD }) }
-      const patience = AbortSignal.timeout(patienceMs)
-      const signal = leaving ? AbortSignal.any([leaving, patience]) : patience
-      let turn = number
-      const sentAway: number[] = []
+  /** Never rejects. Each number is an account. */
+  async visit(number: number, dueMs = performance.now()): Promise<Visit> {
+    const { urls, login, everyNthWrong = 10, tries = 1, polite = true, patienceMs = PATIENCE_MS } = this.#options
+    const headers = this.#options.headers?.(number) ?? {}
+    const { signal: leaving } = this.#options
+    const sent = { headers, ...(leaving && { signal: leaving }) }
+    const wrong = everyNthWrong > 0 && number % everyNthWrong === everyNthWrong - 1
+    const credentials = { ...login(number), ...(wrong && { password: WRONG_PASSWORD }) }
+    const patience = AbortSignal.timeout(patienceMs)
+    const signal = leaving ? AbortSignal.any([leaving, patience]) : patience
+    let turn = number
+    const sentAway: number[] = []
+    let failures = 0
 
-      async function atNextIfBroken(request: (client: ApiClient) => Promise<ApiAnswer>): Promise<ApiAnswer> {
-        const answer = await request(client(turn))
-        if (answer.status === 0) turn++
-        return answer
+    const atNextIfBroken = async (request: (client: ApiClient) => Promise<ApiAnswer>): Promise<ApiAnswer> => {
+      const client = this.#clients[turn % this.#clients.length]
+      if (client === undefined) throw new Error('a visitor needs the URL of a gateway')
+      const answer = await request(client)
+      if (answer.status === 0) turn++
+      return answer
+    }
+
+    const back = async (answer: ApiAnswer, failures?: number) =>
+      await comeBack(answer, { url: urls[turn % urls.length] ?? '', headers, signal }, failures)
+
+    async function begin(): Promise<ApiAnswer> {
+      for (let nth = 1; ; nth++) {
+        const answer = await atNextIfBroken((at) => at.login(credentials, sent))
+        const isBusy = outcomeOf(answer) === 'busy'
+        if (nth === tries || (!isBusy && answer.status !== 0)) return answer
+        if (answer.body.code === 'unavailable') failures++
+        else if (isBusy) sentAway.push(answer.status)
+        const isAnother = answer.status === 0 && nth <= urls.length
+        const pause = polite && !isAnother ? back(answer, nth - 1) : sleep(RUDE_PAUSE_MS)
+        await pause.catch(() => undefined)
+        if (signal.aborted) return answer
       }
+    }
 
-      const back = async (answer: ApiAnswer, failures?: number) =>
-        await comeBack(answer, { url: urls[turn % urls.length] ?? '', headers, signal }, failures)
+    let ticketed = false
+    let ticketsLost = 0
 
-      async function begin(): Promise<ApiAnswer> {
-        for (let nth = 1; ; nth++) {
-          const answer = await atNextIfBroken((at) => at.login(credentials, sent))
-          const isBusy = outcomeOf(answer) === 'busy'
-          if (nth === tries || (!isBusy && answer.status !== 0)) return answer
-          if (isBusy) sentAway.push(answer.status)
-          const isAnother = answer.status === 0 && nth <= urls.length
-          const pause = polite && !isAnother ? back(answer, nth - 1) : sleep(RUDE_PAUSE_MS)
-          await pause.catch(() => undefined)
-          if (signal.aborted) return answer
-        }
-      }
+    async function toTheEnd(): Promise<ApiAnswer> {
+      const first = await begin()
+      ticketed ||= first.status === 202
+      // Refusals and broken connections cost a ticket nothing.
+      return await redeemUntilAnswered(first, {
+        redeem: (ticket) => atNextIfBroken((at) => at.redeem(ticket, sent)),
+        goesOnAfter: [202, 429, 503, 0],
+        comeBack: (answer) => (answer.status === 0 ? sleep(RUDE_PAUSE_MS) : back(answer)),
+        signal,
+      })
+    }
 
-      let ticketed = false
-      let ticketsLost = 0
+    let answer = await toTheEnd()
+    // A page still has the password, and logs in again.
+    while (ticketsLost < tries - 1 && isLost(answer.body.code) && !signal.aborted) {
+      ticketsLost++
+      await back(answer, 0).catch(() => undefined)
+      answer = await toTheEnd()
+    }
+    const { code } = answer.body
+    const { status } = answer
+    const detail = answer.failure ?? `${status}${code === undefined ? '' : ` ${code}`}`
+    const end = status === 0 && leaving?.aborted ? 'lost' : endOf(answer, code, wrong, ticketed)
+    return { dueMs, tookMs: performance.now() - dueMs, end, ticketed, sentAway, failures, ticketsLost, status, detail }
+  }
 
-      async function toTheEnd(): Promise<ApiAnswer> {
-        const first = await begin()
-        ticketed ||= first.status === 202
-        // Refusals and broken connections cost a ticket nothing.
-        return await redeemUntilAnswered(first, {
-          redeem: (ticket) => atNextIfBroken((at) => at.redeem(ticket, sent)),
-          goesOnAfter: [202, 429, 503, 0],
-          comeBack: (answer) => (answer.status === 0 ? sleep(RUDE_PAUSE_MS) : back(answer)),
-          signal,
-        })
-      }
+  /** Verdicts a second of callers that come again as soon as they are in. Closes the visitor. */
+  async perSecond(
+    callers: number,
+    { settlingMs, countedMs }: { settlingMs: number; countedMs: number },
+  ): Promise<number> {
+    const fromMs = performance.now() + settlingMs
+    const untilMs = fromMs + countedMs
+    let [number, counted] = [0, 0]
+    await closedLoop({
+      callers,
+      isOver: () => performance.now() >= untilMs,
+      call: async () => {
+        const { end } = await this.visit(number++)
+        const nowMs = performance.now()
+        if (end === 'verdict' && nowMs >= fromMs && nowMs < untilMs) counted++
+      },
+    })
+    this.close()
+    return (counted * 1_000) / countedMs
+  }
 
-      let answer = await toTheEnd()
-      // A page still has the password, and logs in again.
-      while (ticketsLost < tries - 1 && isLost(answer.body.code) && !signal.aborted) {
-        ticketsLost++
-        await back(answer, 0).catch(() => undefined)
-        answer = await toTheEnd()
-      }
-      const tookMs = performance.now() - dueMs
-      const { code } = answer.body
-      const detail = answer.failure ?? `${answer.status}${code === undefined ? '' : ` ${code}`}`
-      return {
-        dueMs,
-        tookMs,
-        end: answer.status === 0 && leaving?.aborted ? 'lost' : endOf(answer, code, wrong, ticketed),
-        ticketed,
-        sentAway,
-        ticketsLost,
-        status: answer.status,
-        detail,
-      }
-    },
-    close(): void {
-      for (const one of clients) one.close()
-    },
+  close(): void {
+    for (const one of this.#clients) one.close()
   }
 }
 
@@ -157,21 +173,37 @@ function endOf({ status, text }: ApiAnswer, code: string | undefined, wrong: boo
   return 'failed'
 }
 
-/** Visits that begin at a steady rate from now on, however the others go. */
-export function startTraffic(options: VisitorOptions, perSecond: number) {
-  const visitor = createVisitor(options)
+interface Arrivals {
+  perSecond: number
+  seconds: number
+  /** Ends the arrivals early. */
+  signal?: AbortSignal
+  visit(number: number, dueMs: number): Promise<Visit>
+}
+
+/** People come at a steady rate, however the others go; resolves when the last of them is in or gone, with all in the order of their ends. */
+export async function arrivals({ perSecond, seconds, signal, visit }: Arrivals): Promise<Visit[]> {
   const visits: Visit[] = []
   let number = 0
-  const loop = startLoop({
+  await openLoop({
     rateAt: () => perSecond,
-    send: async (dueMs) => {
-      visits.push(await visitor.visit(number++, dueMs))
-    },
+    durationMs: seconds * 1_000,
+    ...(signal && { signal }),
+    send: async (dueMs) => void visits.push(await visit(number++, dueMs)),
   })
+  return visits
+}
+
+/** The same from now on, until it is stopped. */
+export function startTraffic(options: VisitorOptions, perSecond: number) {
+  const stopping = new AbortController()
+  const visitor = new Visitor(options)
+  const visit: Arrivals['visit'] = (number, dueMs) => visitor.visit(number, dueMs)
+  const over = arrivals({ perSecond, seconds: Number.POSITIVE_INFINITY, signal: stopping.signal, visit })
   return {
-    /** No more begin; resolves with all, in the order in which they ended. */
-    async stop() {
-      await loop.stop()
+    async stop(): Promise<Visit[]> {
+      stopping.abort()
+      const visits = await over
       visitor.close()
       return visits
     },

@@ -20,14 +20,12 @@ export type Placement = 'apart' | 'together'
 /** The contender's cores; undefined where nothing can be pinned or there is only one. */
 export const contenderCores = canPin && allCores.length > 1 ? allCores.slice(1) : undefined
 
-// The processes of PostgreSQL and Redis, where they run on this machine: their time belongs to what a login costs.
-
-/** Finds embedded servers by their ports; of PostgreSQL, the process that starts all others. */
+/** Embedded servers, which have their cores too, by their ports; of PostgreSQL, the process that starts all others. */
 export function serverProcesses({ databaseUrl, redisUrl }: Services): Part[] {
   const [postgres] = findPids('postgres', `-p ${new URL(databaseUrl).port}`)
   const [redis] = findPids('-server', `:${new URL(redisUrl).port}`)
   return [
-    ...(postgres === undefined ? [] : [{ role: 'postgres', pid: postgres, withChildren: true }]),
+    ...(postgres === undefined ? [] : [{ role: 'postgres', pid: postgres }]),
     ...(redis === undefined ? [] : [{ role: 'redis', pid: redis }]),
   ]
 }

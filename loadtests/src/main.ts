@@ -16,7 +16,7 @@ import { help, type LoadOptions, parseOptions } from './options.ts'
 import { describeCommit, describeMachine, type Results } from './results.ts'
 import { defaultResultsFile, readResults, writeReport, writeResults } from './results-file.ts'
 import { runScenarios } from './run.ts'
-import { compare, shares } from './summary.ts'
+import { shares } from './summary.ts'
 
 const BARE_MS = 1_000
 /** After so many logins a gateway's processor time for each falls no more: its first ones cost it five times as much. */
@@ -115,14 +115,11 @@ await runCommand(async () => {
   const options = parseOptions(args)
   if (options.help) return console.log(help)
   if (options.target) return await spike(options.target)
-  // Read first: a wrong name is told before minutes of work, not after.
-  const old = options.compare === undefined ? undefined : readResults(options.compare)
   const file = resolve(options.from ?? options.json ?? defaultResultsFile())
   mkdirSync(dirname(file), { recursive: true })
   const results = options.from === undefined ? await load(options, file) : readResults(options.from)
   console.log(`${options.from === undefined ? `Results  ${file}\n` : ''}Report   ${writeReport(file, results)}`)
   for (const share of shares(results)) console.log(share)
-  if (old !== undefined) console.log(compare(old, results))
   // The measurement that was broken off would keep this process until it is over.
   if (results.interrupted && options.from === undefined) process.exit(130)
 })

@@ -9,7 +9,7 @@ import { scenarios } from './run.ts'
 const TARGET_DURATION_S = 10
 
 export const help = `pnpm load [scenario ...] [--contender name[,name]] [--duration s] [--users n] [--rate n]
-          [--repeat n] [--json file] [--compare old.json] [--from file]
+          [--repeat n] [--json file] [--from file]
 pnpm load spike --target url [--rate n] [--duration s] [--users n] [--password p] [--beyond-loopback]
 pnpm load storm --target url ...
 
@@ -23,8 +23,7 @@ The storm is on any other application that runs already: "pnpm load storm --help
   --rate n          requests per second (ramp: of the first step; spike: of the spike); the others run as fast as they are answered
   --repeat n        measures everything n times, in turn; the report shows medians and how far apart they are [1]
   --json file       where results go; the report goes beside it as .html [.spillway/load/<time>.json]
-  --compare file    prints what changed since the results in this file
-  --from file       runs nothing; reads these results, writes their report, and compares them if asked to
+  --from file       runs nothing; reads these results, and writes their report
   --help            prints this
 
 With --target
@@ -51,7 +50,6 @@ const options = {
   rate: { type: 'string' },
   repeat: { type: 'string' },
   json: { type: 'string' },
-  compare: { type: 'string' },
   from: { type: 'string' },
   target: { type: 'string' },
   password: { type: 'string' },
@@ -72,7 +70,6 @@ export function parseOptions(args: string[]) {
     rate: values.rate === undefined ? undefined : positive('--rate', values.rate),
     repeat: whole('--repeat', values.repeat ?? '1'),
     json: values.json,
-    compare: values.compare,
     from: values.from,
     target: targetOf(values, positionals),
     help: values.help === true,
@@ -86,12 +83,12 @@ function parse(args: string[]) {
 /** Throws a UserError for options that do not go with a target, or need one. */
 function targetOf(values: ReturnType<typeof parse>['values'], positionals: readonly string[]) {
   const { target: url, password, 'beyond-loopback': beyondLoopback } = values
-  const { contender, repeat, json, compare, from } = values
+  const { contender, repeat, json, from } = values
   if (url === undefined) {
     if (password === undefined && beyondLoopback === undefined) return undefined
     throw new UserError('--password and --beyond-loopback need a --target: see "pnpm load --help".')
   }
-  const others = [contender, repeat, json, compare, from].some((value) => value !== undefined)
+  const others = [contender, repeat, json, from].some((value) => value !== undefined)
   if (others || positionals.length !== 1 || positionals[0] !== 'spike') {
     throw new UserError(
       '--target is for "pnpm load spike" alone, without contenders and results: see "pnpm load --help".',

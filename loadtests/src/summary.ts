@@ -57,23 +57,16 @@ export function shares(results: Results): string[] {
   })
 }
 
-// The figures that scenarios produce: the end of a name tells the unit and which way is better.
+// The figures that scenarios produce: the end of a name tells the unit.
 
-const kinds: readonly { ends: RegExp; unit: string; better: 'higher' | 'lower' }[] = [
-  { ends: /persecond$/i, unit: '/s', better: 'higher' },
-  { ends: /^(in|answered)Percent$/, unit: '%', better: 'higher' },
-  { ends: /Percent$/, unit: '%', better: 'lower' },
-  { ends: /Ms(Per[A-Z][a-z]+)?$/, unit: 'ms', better: 'lower' },
-  { ends: /Mb$/, unit: 'MB', better: 'lower' },
+const units: readonly [ends: RegExp, unit: string][] = [
+  [/persecond$/i, '/s'],
+  [/Percent$/, '%'],
+  [/Ms$/, 'ms'],
 ]
 
-/** The kind of a figure by the name in a JSON file; undefined for one this version does not know. */
-function figureKind(name: string) {
-  return kinds.find(({ ends }) => ends.test(name))
-}
-
 export function unitOf(name: string): string {
-  return figureKind(name)?.unit ?? ''
+  return units.find(([ends]) => ends.test(name))?.[1] ?? ''
 }
 
 /** A value as people read it: three digits, with a blank between thousands left to the locale. */
@@ -111,46 +104,4 @@ export function quantity(value: number | undefined, unit: string): string {
 /** A number from a row, which may hold text as well. */
 export function number(value: number | string | undefined): number {
   return typeof value === 'number' ? value : 0
-}
-
-/** A change smaller than this is not worth a line, in per cent. */
-const WORTH_PERCENT = 2
-
-/** One line for each figure that both have and that changed. */
-export function compare(old: Results, now: Results): string {
-  const lines = now.scenarios.flatMap((scenario) => {
-    const before = old.scenarios.find(({ name }) => name === scenario.name)
-    if (before === undefined) return []
-    const olds = new Map(
-      summarize(before).map((summary) => [`${summary.contender}, ${summary.variant}`, summary.figures]),
-    )
-    return summarize(scenario).flatMap(({ contender, variant, figures }) =>
-      Object.entries(figures).flatMap(([name, value]) => {
-        const oldValue = olds.get(`${contender}, ${variant}`)?.[name]
-        const line = oldValue && change(name, oldValue, value)
-        return line ? [`  ${scenario.name}: ${contender}, ${variant}: ${line}`] : []
-      }),
-    )
-  })
-  const head = `Against ${old.commit} of ${old.startedAt.slice(0, 16).replace('T', ' ')} (changes under ${WORTH_PERCENT} % are left out):`
-  return [head, ...(lines.length === 0 ? ['  nothing changed'] : lines)].join('\n')
-}
-
-function change(name: string, old: Middle, now: Middle): string | undefined {
-  const kind = figureKind(name)
-  if (kind === undefined || old.median === 0) return undefined
-  const percent = (100 * (now.median - old.median)) / old.median
-  if (Math.abs(percent) < WORTH_PERCENT) return undefined
-  const better = percent > 0 === (kind.better === 'higher')
-  const sign = percent > 0 ? '+' : ''
-  return `${name} ${show(old.median)} → ${show(now.median)} ${kind.unit}, ${sign}${show(percent)} %, ${better ? 'better' : 'worse'} (${doubt(old, now)})`
-}
-
-/** The noise is how far repeats lay from their middle; one run alone knows nothing of it. */
-function doubt(old: Middle, now: Middle): string {
-  if (old.plusMinus === undefined || now.plusMinus === undefined) return 'noise unknown: measure both with --repeat 3'
-  const noise = old.plusMinus + now.plusMinus
-  const noisePercent = (100 * noise) / Math.abs(old.median)
-  const within = Math.abs(now.median - old.median) <= noise
-  return `${within ? 'within' : 'beyond'} the noise of ±${show(noisePercent)} %`
 }

@@ -2,9 +2,9 @@
 import { setMaxListeners } from 'node:events'
 import { UserError } from '@spillway/infra/processes/command-line'
 import { ask } from '@spillway/infra/rig/api-client'
-import { openLoop } from '@spillway/infra/rig/open-loop'
+import { closedLoop } from '@spillway/infra/rig/open-loop'
 import { seedEmail } from '@spillway/prisma/seed'
-import { createVisitor, type Visit, type Visitor, type VisitorOptions } from '../load/visit.ts'
+import { arrivals, type Visit, Visitor, type VisitorOptions } from '../load/visit.ts'
 
 interface TargetSpike {
   url: string
@@ -32,7 +32,7 @@ export interface SpikeResult {
   seconds: number
   people: number
   /** How it ended for each person, how long they waited, and when it ended: in milliseconds from when they, or the first one, were due. */
-  visits: { end: End; tookMs: number; endedMs: number; wasSentAway: boolean }[]
+  visits: { end: End; tookMs: number; endedMs: number; wasSentAway: boolean; metFailure: boolean }[]
 }
 
 export const letInEnds = ['atOnce', 'byTicket', 'afterRefusal'] as const satisfies End[]
@@ -70,8 +70,8 @@ export async function spikeTarget(options: TargetSpike): Promise<SpikeResult> {
     signal: over.signal,
   } satisfies VisitorOptions
   const [once, patient] = [
-    createVisitor(people),
-    createVisitor({ ...people, tries: Number.POSITIVE_INFINITY, patienceMs: PATIENCE_MS }),
+    new Visitor(people),
+    new Visitor({ ...people, tries: Number.POSITIVE_INFINITY, patienceMs: PATIENCE_MS }),
   ]
   try {
     await tryAccounts(once, options)
@@ -85,32 +85,23 @@ export async function spikeTarget(options: TargetSpike): Promise<SpikeResult> {
 }
 
 async function run(people: Visitor, rate: number, { durationS, signal, report }: TargetSpike): Promise<SpikeResult> {
-  const durationMs = durationS * 1_000
   const result: SpikeResult = { rate, seconds: durationS, people: 0, visits: [] }
   const startMs = performance.now()
   const reporting = setInterval(() => report(standing(result, performance.now() - startMs)), REPORT_MS)
-  try {
-    await openLoop({
-      rateAt: () => rate,
-      durationMs,
-      signal,
-      send: async (dueMs) => {
-        const visit = await people.visit(result.people++, dueMs)
-        const { tookMs, sentAway } = visit
-        result.visits.push({
-          ...{ end: endOf(visit), tookMs, endedMs: dueMs + tookMs - startMs },
-          wasSentAway: sentAway.length > 0,
-        })
-      },
-    })
-  } finally {
-    clearInterval(reporting)
+  const visit = async (person: number, dueMs: number) => {
+    result.people++
+    const ended = await people.visit(person, dueMs)
+    const { tookMs, sentAway, failures } = ended
+    const met = { wasSentAway: sentAway.length > 0, metFailure: failures > 0 }
+    result.visits.push({ end: endOf(ended), tookMs, endedMs: dueMs + tookMs - startMs, ...met })
+    return ended
   }
+  await arrivals({ perSecond: rate, seconds: durationS, signal, visit }).finally(() => clearInterval(reporting))
   return { ...result, seconds: Math.min(durationS, (performance.now() - startMs) / 1_000) }
 }
 
-function endOf({ end, ticketed, sentAway, status }: Visit): End {
-  if (end === 'verdict' && sentAway.length > 0) return 'afterRefusal'
+function endOf({ end, ticketed, sentAway, failures, status }: Visit): End {
+  if (end === 'verdict' && sentAway.length + failures > 0) return 'afterRefusal'
   if (end === 'verdict') return ticketed ? 'byTicket' : 'atOnce'
   if (end === 'lost') return status === 410 || status === 409 ? 'expired' : 'gaveUp'
   if (status === 503) return 'gaveUp'
@@ -153,12 +144,13 @@ async function findRate(people: Visitor, { users, signal, report }: TargetSpike)
   const startMs = performance.now()
   let begun = 0
   let letIn = 0
-  const caller = async () => {
-    while (begun < users && performance.now() - startMs < MEASURE_MS && !signal.aborted) {
+  await closedLoop({
+    callers: MEASURE_CALLERS,
+    isOver: () => begun >= users || performance.now() - startMs >= MEASURE_MS || signal.aborted,
+    call: async () => {
       if (endOf(await people.visit(begun++)) === 'atOnce') letIn++
-    }
-  }
-  await Promise.all(Array.from({ length: MEASURE_CALLERS }, caller))
+    },
+  })
   const perSecond = (letIn * 1_000) / (performance.now() - startMs)
   return Math.round(Math.min(Math.max(TIMES_CAPACITY * perSecond, RATE_MIN), RATE_MAX))
 }

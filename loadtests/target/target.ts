@@ -40,7 +40,7 @@ const seconds = (ms: number): string => (ms / 1_000).toFixed(1)
 const lines: [words: string, ...ends: End[]][] = [
   ['logged in at once', 'atOnce'],
   ['logged in with a ticket', 'byTicket'],
-  ['logged in after a refusal', 'afterRefusal'],
+  ['logged in after coming back', 'afterRefusal'],
   ['gave up', 'gaveUp'],
   ['stopped by a limit (429)', 'limited'],
   ['left with a ticket (expired)', 'expired'],
@@ -53,6 +53,7 @@ export function inWords(result: SpikeResult): string {
   const letIn = ended(result, ...letInEnds)
   const lastMs = letIn.reduce((most, { endedMs }) => Math.max(most, endedMs), 0)
   const sentAway = visits.filter(({ wasSentAway }) => wasSentAway).length
+  const met = visits.filter(({ metFailure }) => metFailure).length
   const rows = lines.map(([words, ...ends]) => {
     const tookMs = ended(result, ...ends).map(({ tookMs }) => tookMs)
     const quartiles = [0.25, 0.5, 0.75, 1].map((part) => seconds(quantile(tookMs, part) ?? 0)).join(' · ')
@@ -62,7 +63,7 @@ export function inWords(result: SpikeResult): string {
   return [
     `${count(people)} people came in ${result.seconds.toFixed(0)} s, ${count(result.rate)} a second:`,
     `${((100 * letIn.length) / Math.max(people, 1)).toFixed(1)} % got in, the last one ${seconds(lastMs)} s after the first came; ` +
-      `${count(sentAway)} were sent away on the way.`,
+      `${count(sentAway)} were sent away on the way, ${count(met)} met a failure.`,
     '',
     ...rows,
     '',

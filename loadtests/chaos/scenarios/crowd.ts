@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ask, readMetric } from '@spillway/infra/rig/api-client'
 import { quantile } from '@spillway/infra/rig/quantile'
-import { createVisitor, startTraffic, type Visit } from '../../load/visit.ts'
+import { startTraffic, type Visit, Visitor } from '../../load/visit.ts'
 import { isOk, watchNeighbours } from '../one-gateway.ts'
 import { Findings, type Scenario } from '../scenario.ts'
 import { onOwnRedis, type System } from '../stage/stage.ts'
@@ -45,8 +45,9 @@ const size = {
 
 /** Everyone at once, each patient. The first of them mistype. */
 async function crowd(system: System): Promise<Visit[]> {
-  const [right, wrong] = [0, 1].map((everyNthWrong) =>
-    createVisitor({ ...system.visitor(), headers: () => SCHOOL, everyNthWrong, tries: 20, timeoutMs: 30_000 }),
+  const [right, wrong] = [0, 1].map(
+    (everyNthWrong) =>
+      new Visitor({ ...system.visitor(), headers: () => SCHOOL, everyNthWrong, tries: 20, timeoutMs: 30_000 }),
   )
   const visits = Array.from({ length: PEOPLE + MISTYPED }, async (_, n) => {
     await sleep((n / (PEOPLE + MISTYPED)) * ARRIVE_WITHIN_MS)

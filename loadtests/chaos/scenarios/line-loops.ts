@@ -7,7 +7,7 @@ import { answersOf, isOk, rush, watchNeighbours } from '../one-gateway.ts'
 import type { RushOptions } from '../rush.ts'
 import { Findings, type Scenario } from '../scenario.ts'
 import type { Stage } from '../stage/stage.ts'
-import { AS_QUICK, loginsOf, onLine } from './line.ts'
+import { AS_QUICK, onLine } from './line.ts'
 
 const LOOPS = [100, 400, 1_000]
 /** Of the most clients; their median counts. */
@@ -70,7 +70,7 @@ const lineLoops: Scenario = {
     const watched = await watchNeighbours(line.stage, { '/healthz': () => isOk(line.url, '/healthz') })
     /** Beside as many polite clients just before. */
     async function ratioOf(connections: number): Promise<number> {
-      const polite = await loginsOf(line.people(), connections, POLITE)
+      const polite = await line.people().perSecond(connections, POLITE)
       const sends = { credential } as const
       const { perSecond, told } = await loop(line.stage, { url: line.url, sends, connections, ...LOOP }, findings)
       findings.notes.push(`${connections} loops: ${told}, polite clients ${polite.toFixed(1)}`)

@@ -4,10 +4,9 @@ import { setMaxListeners } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { processorMs, processorTime } from '@spillway/infra/processes/processor-time'
 import { ask, readMetric } from '@spillway/infra/rig/api-client'
-import { openLoop } from '@spillway/infra/rig/open-loop'
 import { quantile } from '@spillway/infra/rig/quantile'
 import { DEAR_PASSES } from '../../contenders/hashing.ts'
-import { createVisitor, type Visit, type Visitor, type VisitorOptions } from '../../load/visit.ts'
+import { arrivals, type Visit, Visitor, type VisitorOptions } from '../../load/visit.ts'
 import { isOk, watchNeighbours } from '../one-gateway.ts'
 import { Findings, type Scenario } from '../scenario.ts'
 import { type OwnSystem, onOwnRedis, type Stage } from '../stage/stage.ts'
@@ -50,7 +49,7 @@ export function onLine(credential: 'dear' | 'argon2id', run: (line: Line) => Pro
   return onOwnRedis({ credential, gateways: 1, workers: 1, workerEnv }, async (system, stage) => {
     const url = system.gateways[0]?.url ?? ''
     const people: Line['people'] = (changes) =>
-      createVisitor({
+      new Visitor({
         ...system.visitor(),
         tries: Number.POSITIVE_INFINITY,
         patienceMs: PATIENCE_MS,
@@ -58,7 +57,7 @@ export function onLine(credential: 'dear' | 'argon2id', run: (line: Line) => Pro
         ...changes,
       })
     const usualMs = () => usualLogin(system, url)
-    const capacity = () => loginsOf(people(), CALLERS, { settlingMs: SETTLING_MS, countedMs: COUNTED_MS })
+    const capacity = () => people().perSecond(CALLERS, { settlingMs: SETTLING_MS, countedMs: COUNTED_MS })
     // Compiles what is on the way, and lets the worker see what its hashes cost.
     await capacity()
     const idleMs = await usualMs()
@@ -77,28 +76,6 @@ export function onLine(credential: 'dear' | 'argon2id', run: (line: Line) => Pro
     }
     return await run({ system, stage, url, capacity, people, hashed, expectCalm })
   })
-}
-
-/** Verdicts a second of callers that come again as soon as they are in. */
-export async function loginsOf(
-  people: Visitor,
-  callers: number,
-  { settlingMs, countedMs }: { settlingMs: number; countedMs: number },
-): Promise<number> {
-  const fromMs = performance.now() + settlingMs
-  const untilMs = fromMs + countedMs
-  let number = 0
-  let counted = 0
-  async function call(): Promise<void> {
-    while (performance.now() < untilMs) {
-      const { end } = await people.visit(number++)
-      const nowMs = performance.now()
-      if (end === 'verdict' && nowMs >= fromMs && nowMs < untilMs) counted++
-    }
-  }
-  await Promise.all(Array.from({ length: callers }, call))
-  people.close()
-  return (counted * 1_000) / countedMs
 }
 
 /** The median of some logins, one after the other; infinite when one of them gets no verdict. */
@@ -155,24 +132,10 @@ function ownMs(pid: number): number {
   return (pid === process.pid ? processorTime(pid)?.totalMs : processorMs([pid])) ?? 0
 }
 
-/** People come; resolves when the last of them is in or gone. */
-async function come(
-  line: Line,
-  perSecond: number,
-  seconds: number,
-  visit: (n: number, dueMs: number) => Promise<Visit>,
-) {
-  const visits: Visit[] = []
-  const times = timesOf(line)
-  const beganMs = performance.now()
-  let number = 0
-  await openLoop({
-    rateAt: () => perSecond,
-    durationMs: seconds * 1_000,
-    async send(dueMs) {
-      visits.push(await visit(number++, dueMs))
-    },
-  })
+/** People come; also tells how long it took, and who used the processors. */
+async function come(line: Line, perSecond: number, seconds: number, visit: Parameters<typeof arrivals>[0]['visit']) {
+  const [times, beganMs] = [timesOf(line), performance.now()]
+  const visits = await arrivals({ perSecond, seconds, visit })
   return { visits, tookS: (performance.now() - beganMs) / 1_000, used: `of a core: ${times()}` }
 }
 
@@ -180,7 +143,7 @@ async function come(
 async function spike(line: Line, findings: Findings, before: number, { times, seconds }: Spike): Promise<number> {
   const name = `${times} times capacity for ${seconds} s`
   const people = line.people()
-  const { visits, tookS, used } = await come(line, before * times, seconds, people.visit)
+  const { visits, tookS, used } = await come(line, before * times, seconds, (n, dueMs) => people.visit(n, dueMs))
   people.close()
   await line.expectCalm(findings, name)
   const after = await line.capacity()

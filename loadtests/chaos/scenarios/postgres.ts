@@ -2,9 +2,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startProxy, type TcpProxy } from '@spillway/infra/rig'
 import { readMetric } from '@spillway/infra/rig/api-client'
-import { openLoop } from '@spillway/infra/rig/open-loop'
 import { query } from '@spillway/infra/services/query'
-import { createVisitor, type Visit } from '../../load/visit.ts'
+import { arrivals, Visitor } from '../../load/visit.ts'
 import { startProbe } from '../../measure/observe.ts'
 import { Findings, type Scenario, underFault } from '../scenario.ts'
 import { onRedis, onSharedRedis, type Stage } from '../stage/stage.ts'
@@ -106,24 +105,19 @@ const inFullLine: Scenario = {
     const { opsUrl = '' } = system.workers[0] ?? {}
     const hashed = () => readMetric(opsUrl, 'spillway_jobs_total', 'outcome="hashed"')
     const before = await hashed()
-    const people = createVisitor({ ...system.visitor(), everyNthWrong: 0, tries: Number.POSITIVE_INFINITY })
-    const visits: Visit[] = []
-    const coming = openLoop({
-      rateAt: () => PEOPLE.perSecond,
-      durationMs: PEOPLE.seconds * 1_000,
-      send: async (dueMs) => void visits.push(await people.visit(visits.length, dueMs)),
-    })
+    const people = new Visitor({ ...system.visitor(), everyNthWrong: 0, tries: Number.POSITIVE_INFINITY })
+    const coming = arrivals({ ...PEOPLE, visit: (n, dueMs) => people.visit(n, dueMs) })
     await sleep(GOES_AFTER_MS)
     await postgres.kill()
     await sleep(AWAY_MS)
     await postgres.start()
-    await coming
+    const visits = await coming
     people.close()
     const findings = new Findings().count(visits)
     const twice = (await hashed()) - before - findings.succeeded
-    const sentAway = visits.filter((visit) => visit.sentAway.length > 0).length
-    findings.notes.push(`${visits.length} people, ${sentAway} sent away meanwhile, ${twice} hashes made twice`)
-    findings.expect(sentAway > 0, 'nobody noticed that PostgreSQL was away, so nothing was tried')
+    const met = visits.filter(({ failures }) => failures > 0).length
+    findings.notes.push(`${visits.length} people, ${met} met a failure meanwhile, ${twice} hashes made twice`)
+    findings.expect(met > 0, 'nobody noticed that PostgreSQL was away, so nothing was tried')
     findings.expect(twice === 0, `${twice} hashes were made twice`)
     findings.expectAllSucceeded()
     return findings

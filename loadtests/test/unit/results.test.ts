@@ -7,7 +7,7 @@ import type { Scenario, Setting } from '../../scenarios/scenario.ts'
 import { parseOptions } from '../../src/options.ts'
 import type { Results, Run, ScenarioResult } from '../../src/results.ts'
 import { runScenarios } from '../../src/run.ts'
-import { compare, middle, shares } from '../../src/summary.ts'
+import { middle, shares } from '../../src/summary.ts'
 import { resultsOf } from '../results-of.ts'
 
 describe('figures', () => {
@@ -59,25 +59,6 @@ describe.concurrent('a run', () => {
       kept[0]?.runs.map(({ contender }) => contender),
       ['first'],
     )
-  })
-})
-
-describe('--compare', () => {
-  const runs = (...perSecond: number[]): Run[] => perSecond.map((value, index) => run({ perSecond: value }, index + 1))
-
-  test('says by how much a figure changed, and whether that is more than the noise', () => {
-    const beyond = compare(results(runs(100, 102, 98)), results(runs(120, 121, 119)))
-    assert.match(beyond, /100 → 120 \/s, \+20 %, better \(beyond the noise of ±3 %\)/)
-    const within = compare(results(runs(90, 100, 110)), results(runs(95, 105, 115)))
-    assert.match(within, /\+5 %, better \(within the noise of ±20 %\)/)
-  })
-
-  test('says that one run alone knows no noise', () => {
-    assert.match(compare(results(runs(100)), results(runs(80))), /-20 %, worse \(noise unknown/)
-  })
-
-  test('leaves out what hardly changed', () => {
-    assert.match(compare(results(runs(100)), results(runs(101))), /nothing changed/)
   })
 })
 
