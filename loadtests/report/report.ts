@@ -19,7 +19,6 @@ export function renderReport(results: Results): string {
     body: [
       warnings(results).map((warning) => html`<p class="notice">${warning}</p>`),
       list(headlines(results)),
-      contenderTable(results),
       sections(results),
       method(results),
     ],
@@ -95,33 +94,6 @@ function headlines(results: Results): Html[] {
         html`<b>${Math.round((100 * ours) / best)} %</b> of the logins a second of the best contender on the same core: ${show(ours)} of ${show(best)}`,
     ),
   ]
-}
-
-const columns: readonly [title: string, scenario: string, variant: string, figure: string, hasRatio?: true][] = [
-  ['Neighbour p99', 'login-100', 'argon2id', 'neighbourP99Ms', true],
-  ['/healthz p99', 'login-100', 'argon2id', 'healthzP99Ms', true],
-  ['Logins a second', 'login-100', 'argon2id', 'perSecond', true],
-  ['Neighbour p99, bcrypt', 'login-100', 'bcrypt', 'neighbourP99Ms', true],
-  ['Logins a second, bcrypt', 'login-100', 'bcrypt', 'perSecond', true],
-  ['Lost at 5,000 users', 'stress-5000', 'argon2id', 'failedPercent'],
-  ['Idle, over the hash', 'idle', 'argon2id', 'overheadMs'],
-]
-
-/** A line for each contender, with ratios to the first. */
-function contenderTable(results: Results): Html {
-  const find = finder(results)
-  const rows = contenders.map(({ name, title }): [Html | string, ...string[]] => {
-    const cells = columns.map(([, scenario, variant, figureName, hasRatio]) => {
-      const [summary, first] = [name, contenders[0]?.name ?? ''].map((each) => find(scenario, each, variant))
-      const [found, base] = [summary?.figures[figureName], figure(first, figureName)]
-      if (found === undefined) return summary?.failure === undefined ? '–' : 'not run'
-      const spread = found.plusMinus === undefined ? '' : ` ± ${show(found.plusMinus)}`
-      const ratio = hasRatio && base && summary !== first ? ` (${show(found.median / base)} ×)` : ''
-      return `${show(found.median)}${spread} ${unitOf(figureName)}${ratio}`
-    })
-    return [name === 'spillway' ? html`<b>${title}</b>` : title, ...cells]
-  })
-  return html`${table(['', ...columns.map(([title]) => title)], rows)}<p><small>In brackets: the ratio to hashing in the handler.</small></p>`
 }
 
 interface Look {

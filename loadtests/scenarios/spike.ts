@@ -85,8 +85,13 @@ async function overrun(running: Running, setting: Setting): Promise<Measured> {
       ...percentiles(tally.waitedMs),
     },
     series: {
-      bySecond: tally.bySecond.map((counts, second) => ({ second, ...counts })),
+      bySecond: tally.bySecond.map((counts, second) => ({ second, ...withoutZeros(counts) })),
       depth,
     },
   }
+}
+
+/** They are most of the figures of a spike, and mean as much when they are missing. */
+function withoutZeros(counts: Record<string, number>): Row {
+  return Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0))
 }

@@ -1,5 +1,5 @@
 // `pnpm load`: runs the load tests that were asked for, and writes their results and a report.
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { runCommand } from '@spillway/infra/processes/command'
 import { openKeeper } from '@spillway/infra/processes/keeper'
@@ -9,12 +9,19 @@ import { buildEngine, hasEngine } from '@spillway/infra/start/build'
 import { createAccounts, type WarmUp } from '../load/accounts.ts'
 import { bareHash } from '../measure/bare-hash.ts'
 import { contenderCores, generatorCores, serverProcesses } from '../measure/cores.ts'
+import { renderReport } from '../report/report.ts'
 import { stormCommand } from '../storm/src/command.ts'
 import { ended, spikeTarget } from '../target/spike.ts'
 import { inWords, resolveTarget } from '../target/target.ts'
 import { help, type LoadOptions, parseOptions } from './options.ts'
-import { describeCommit, describeMachine, type Results } from './results.ts'
-import { defaultResultsFile, readResults, writeReport, writeResults } from './results-file.ts'
+import {
+  defaultResultsFile,
+  describeCommit,
+  describeMachine,
+  type Results,
+  readResults,
+  writeResults,
+} from './results.ts'
 import { runScenarios } from './run.ts'
 import { shares } from './summary.ts'
 
@@ -118,7 +125,9 @@ await runCommand(async () => {
   const file = resolve(options.from ?? options.json ?? defaultResultsFile())
   mkdirSync(dirname(file), { recursive: true })
   const results = options.from === undefined ? await load(options, file) : readResults(options.from)
-  console.log(`${options.from === undefined ? `Results  ${file}\n` : ''}Report   ${writeReport(file, results)}`)
+  const report = `${file.replace(/\.json$/, '')}.html`
+  writeFileSync(report, renderReport(results))
+  console.log(`${options.from === undefined ? `Results  ${file}\n` : ''}Report   ${report}`)
   for (const share of shares(results)) console.log(share)
   // The measurement that was broken off would keep this process until it is over.
   if (results.interrupted && options.from === undefined) process.exit(130)

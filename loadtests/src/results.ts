@@ -1,6 +1,10 @@
-// The results of a run: the JSON file from which reports and comparisons are made.
+// The results of a run, and the JSON file of them from which the report is made.
 import { execFileSync } from 'node:child_process'
+import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { cpus, release, totalmem } from 'node:os'
+import { join } from 'node:path'
+import { UserError } from '@spillway/infra/processes/command-line'
+import { defaultStateDir } from '@spillway/infra/processes/repository'
 import { allCores, contenderCores } from '../measure/cores.ts'
 
 /** A row of a plot, with the scenario's own columns. */
@@ -72,4 +76,36 @@ export function describeCommit(): string {
   } catch {
     return 'unknown'
   }
+}
+
+// The file.
+
+/** Named for the moment, in the ignored folder that keeps what runs leave behind. */
+export function defaultResultsFile(): string {
+  return join(defaultStateDir, 'load', `${new Date().toISOString().slice(0, 19).replaceAll(':', '-')}.json`)
+}
+
+/** @throws {@link UserError} for a file that is not there or not of this format */
+export function readResults(file: string): Results {
+  let found: unknown
+  try {
+    found = JSON.parse(readFileSync(file, 'utf8'))
+  } catch (error) {
+    throw new UserError(`${file} cannot be read as results: ${error instanceof Error ? error.message : error}.`)
+  }
+  if (isResults(found)) return found
+  throw new UserError(
+    `${file} holds no results of this version's format: measure again with "pnpm load --json ${file}".`,
+  )
+}
+
+function isResults(value: unknown): value is Results {
+  return typeof value === 'object' && value !== null && 'format' in value && value.format === 2 && 'scenarios' in value
+}
+
+/** Four digits of a number, since more are noise. Whole or not at all: an interruption leaves the last complete state. */
+export function writeResults(file: string, results: Results): void {
+  const short = (_name: string, value: unknown) => (typeof value === 'number' ? Number(value.toPrecision(4)) : value)
+  writeFileSync(`${file}.new`, `${JSON.stringify(results, short)}\n`)
+  renameSync(`${file}.new`, file)
 }

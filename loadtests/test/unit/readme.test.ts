@@ -6,7 +6,7 @@ import { parseOptions as parseStart } from '@spillway/infra/start/options'
 import { describe, test } from 'vitest'
 import { renderReport } from '../../report/report.ts'
 import { parseOptions } from '../../src/options.ts'
-import { readResults } from '../../src/results-file.ts'
+import { readResults } from '../../src/results.ts'
 import { figure, summarize } from '../../src/summary.ts'
 import { parseOptions as parseStorm } from '../../storm/src/options.ts'
 
