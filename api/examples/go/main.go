@@ -53,7 +53,8 @@ func main() {
 	http.HandleFunc("POST /login", func(response http.ResponseWriter, request *http.Request) {
 		ctx, cancel := context.WithTimeout(request.Context(), timeout)
 		defer cancel()
-		match, err := spillway.Verify(ctx, request.FormValue("password"), known.hashOf(request.FormValue("username")))
+		hashOf := func() *string { return known.hashOf(request.FormValue("username")) }
+		match, err := spillway.Verify(ctx, request.FormValue("password"), hashOf)
 		switch {
 		case err != nil:
 			answerError(response, err)

@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -26,14 +28,29 @@ type Problem struct {
 
 func (problem *Problem) Error() string { return fmt.Sprintf("spillway: %s: %s", problem.Code, problem.Detail) }
 
-// Verify tells whether a password matches. A nil hash is for an unknown user: it takes as long, and never matches.
-func (spillway *Spillway) Verify(ctx context.Context, password string, storedHash *string) (bool, error) {
-	var answer struct {
-		Match bool `json:"match"`
+// Verify tells whether a password matches the hash that hashOf reads from the database: nil for an unknown user, which takes as long and
+// never matches. The hash is read again after a match, and verified where it is another one: an old password opens no session, although it
+// was sent before its change.
+func (spillway *Spillway) Verify(ctx context.Context, password string, hashOf func() *string) (bool, error) {
+	storedHash := hashOf()
+	for {
+		var answer struct {
+			Match      bool   `json:"match"`
+			HashDigest string `json:"hashDigest"`
+		}
+		request := map[string]any{"password": password, "storedHash": storedHash}
+		if err := spillway.call(ctx, "/v1/passwords/verify", request, &answer); err != nil || !answer.Match {
+			return false, err
+		}
+		storedHash = hashOf()
+		if storedHash == nil {
+			return false, nil
+		}
+		digest := sha256.Sum256([]byte(*storedHash))
+		if answer.HashDigest == base64.StdEncoding.EncodeToString(digest[:]) {
+			return true, nil
+		}
 	}
-	request := map[string]any{"password": password, "storedHash": storedHash}
-	err := spillway.call(ctx, "/v1/passwords/verify", request, &answer)
-	return answer.Match, err
 }
 
 // Hash makes a new hash by the policy of the workers.

@@ -14,6 +14,7 @@ settings.configure(
     INSTALLED_APPS=["django.contrib.auth", "django.contrib.contenttypes"],
     DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": os.environ["DATABASE_FILE"]}},
     MIDDLEWARE=["django_hashers.BusyMiddleware"],
+    AUTHENTICATION_BACKENDS=["django_hashers.CurrentPassword"],
     PASSWORD_HASHERS=[
         "django_hashers.Argon2",
         "django_hashers.PBKDF2",

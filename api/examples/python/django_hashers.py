@@ -8,6 +8,7 @@ Django's PASSWORD_HASHERS over Spillway: hashing leaves the processes of Django.
         "django_hashers.Scrypt",
     ]
     MIDDLEWARE = [..., "django_hashers.BusyMiddleware"]
+    AUTHENTICATION_BACKENDS = ["django_hashers.CurrentPassword"]
     SPILLWAY_URL = "http://spillway-service-api"
     SPILLWAY_KEY = os.environ["SPILLWAY_KEY"]
 
@@ -18,7 +19,16 @@ are of another algorithm log in as before, and have argon2id from then on.
 from functools import cache
 
 from django.conf import settings
-from django.contrib.auth.hashers import BasePasswordHasher, mask_hash
+from django.contrib.auth import get_user_model
+from django.contrib.auth.backends import ModelBackend
+from django.contrib.auth.hashers import (
+    BasePasswordHasher,
+    check_password,
+    get_hasher,
+    identify_hasher,
+    is_password_usable,
+    mask_hash,
+)
 from django.http import JsonResponse
 
 from spillway import Spillway, SpillwayError
@@ -42,7 +52,7 @@ class Argon2(BasePasswordHasher):
         return self.algorithm + spillway().hash(password, **POLICY)
 
     def verify(self, password, encoded):
-        return spillway().verify(password, encoded)
+        return spillway().verify(password, lambda: encoded)
 
     def must_update(self, encoded):
         cost = "m={memoryKib},t={time},p={parallelism}".format(**POLICY)
@@ -73,6 +83,37 @@ class BCryptSHA256(_Verified):
 
 class Scrypt(_Verified):
     algorithm = "scrypt"
+
+
+class CurrentPassword(ModelBackend):
+    """Logs nobody in by a password that was changed while it was verified, and lets its new hash replace no newer one."""
+
+    def authenticate(self, request, username=None, password=None, **credentials):
+        users = get_user_model()._default_manager
+        name = username if username is not None else credentials.get(get_user_model().USERNAME_FIELD)
+        user = users.filter(**{get_user_model().USERNAME_FIELD: name}).first()
+        # Without a user None is verified: that takes as long, and never matches.
+        encoded = None if user is None else user.password
+        while password is not None and self._matches(password, encoded):
+            current = users.filter(pk=user.pk).values_list("password", flat=True).first()
+            if current == encoded:
+                user.password = self._upgraded(users, user, password)
+                return user if self.user_can_authenticate(user) else None
+            encoded = current
+        return None
+
+    def _matches(self, password, encoded):
+        if encoded is None or not is_password_usable(encoded):
+            return spillway().verify(password, lambda: None)
+        return check_password(password, encoded)
+
+    def _upgraded(self, users, user, password):
+        hasher = get_hasher()
+        if identify_hasher(user.password).algorithm == hasher.algorithm and not hasher.must_update(user.password):
+            return user.password
+        encoded = hasher.encode(password, hasher.salt())
+        replaced = users.filter(pk=user.pk, password=user.password).update(password=encoded)
+        return encoded if replaced else user.password
 
 
 class BusyMiddleware:

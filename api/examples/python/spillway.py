@@ -4,6 +4,8 @@ import http.client
 import json
 import threading
 import time
+from base64 import b64encode
+from hashlib import sha256
 from urllib.parse import urlsplit
 
 
@@ -27,9 +29,23 @@ class Spillway:
         self._timeout = timeout
         self._local = threading.local()
 
-    def verify(self, password, stored_hash):
-        """Whether a password matches. `stored_hash` None is for an unknown user: as long a wait, and never true."""
-        return self._call("/v1/passwords/verify", {"password": password, "storedHash": stored_hash})["match"]
+    def verify(self, password, hash_of):
+        """
+        Whether a password matches the hash that `hash_of` reads from the database: None for an unknown user, as long a wait and never true.
+
+        The hash is read again after a match, and verified where it is another one: an old password opens no session, although it was
+        sent before its change.
+        """
+        stored_hash = hash_of()
+        while True:
+            answer = self._call("/v1/passwords/verify", {"password": password, "storedHash": stored_hash})
+            if not answer["match"]:
+                return False
+            stored_hash = hash_of()
+            if stored_hash is None:
+                return False
+            if answer["hashDigest"] == b64encode(sha256(stored_hash.encode()).digest()).decode():
+                return True
 
     def hash(self, password, **policy):
         """A new hash, for instance by `algorithm="argon2id", memoryKib=19456` [the policy of the workers]."""

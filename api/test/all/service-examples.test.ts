@@ -167,7 +167,26 @@ with sqlite3.connect(sys.argv[1]) as database:
     for (let n = 0; n < 2; n++) assert.equal((await post(`${url}/login`, name, 'old password')).status, 200, name)
     assert.match(await storedHash(name), /^argon2\$argon2id\$v=19\$m=19456,t=2,p=1\$/)
   }
+  await assertRefusesFormerPassword(url)
 })
+
+/** A password that is changed while a login with the old one waits opens no session, and the new one does. */
+async function assertRefusesFormerPassword(url: string): Promise<void> {
+  for (const name of ['eve', 'bob']) assert.equal((await post(`${url}/register`, name, `of ${name}`)).status, 201)
+  const [former] = await whileFrozen(worker, async () => {
+    const before = await ticketsPending()
+    const former = post(`${url}/login`, 'eve', 'of eve')
+    await until(async () => (await ticketsPending()) > before, { what: 'a login that waits' })
+    const program = `
+import sqlite3, sys
+with sqlite3.connect(sys.argv[1]) as database:
+    database.execute("UPDATE auth_user SET password = (SELECT password FROM auth_user WHERE username = 'bob') WHERE username = 'eve'")`
+    await run(python ?? '', ['-c', program, env.DATABASE_FILE ?? ''], { env })
+    return [former]
+  })
+  assert.equal((await former).status, 401)
+  assert.equal((await post(`${url}/login`, 'eve', 'of bob')).status, 200)
+}
 
 /** What Django keeps of a user. */
 async function storedHash(name: string): Promise<string> {
