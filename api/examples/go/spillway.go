@@ -26,7 +26,9 @@ type Problem struct {
 	RetryAfter string `json:"-"`
 }
 
-func (problem *Problem) Error() string { return fmt.Sprintf("spillway: %s: %s", problem.Code, problem.Detail) }
+func (problem *Problem) Error() string {
+	return fmt.Sprintf("spillway: %s: %s", problem.Code, problem.Detail)
+}
 
 // Verify tells whether a password matches the hash that hashOf reads from the database: nil for an unknown user, which takes as long and
 // never matches. The hash is read again after a match, and verified where it is another one: an old password opens no session, although it

@@ -1,12 +1,12 @@
 // Starts a recipe and talks to it as a browser would.
 import { freePort, type ProcessToTest, startProcess, until } from '@spillway/infra/rig'
 import { createApiClient } from '@spillway/infra/rig/api-client'
-import { neighbourPath, type Recipe } from './recipes.ts'
+import type { Recipe } from './install.ts'
 
 /** Before the change, logins wait for as long as it takes. */
 const TIMEOUT_MS = 60_000
 
-export interface StartOptions extends Pick<ProcessToTest, 'cores' | 'env' | 'keeper'> {
+export interface StartOptions extends Pick<ProcessToTest, 'env'> {
   /** Of the version: see install.ts. */
   folder: string
 }
@@ -19,7 +19,7 @@ export interface User {
 export type StartedRecipe = Awaited<ReturnType<typeof startRecipe>>
 
 /** Resolves when it answers. It is killed by close(). */
-export async function startRecipe({ start, paths }: Recipe, { folder, cores, env, keeper }: StartOptions) {
+export async function startRecipe({ start, paths }: Recipe, { folder, env }: StartOptions) {
   const port = await freePort()
   const url = `http://127.0.0.1:${port}`
   const settings = { NODE_ENV: 'production', NEXT_TELEMETRY_DISABLED: '1', PORT: String(port) }
@@ -29,8 +29,6 @@ export async function startRecipe({ start, paths }: Recipe, { folder, cores, env
     entry,
     args,
     cwd: folder,
-    cores,
-    keeper,
     env: { ...settings, ...ofBetterAuth, ...env },
   })
   const client = createApiClient(url, { timeoutMs: TIMEOUT_MS })
@@ -39,7 +37,7 @@ export async function startRecipe({ start, paths }: Recipe, { folder, cores, env
     await started.close()
   }
   try {
-    const answers = async () => (await client.get(neighbourPath('time'))).status === 200
+    const answers = async () => (await client.get('/time')).status === 200
     await until(() => started.exit !== undefined || answers(), { what: `an answer of ${entry} in ${folder}` })
     if (started.exit !== undefined) throw new Error(`${entry} ended in ${folder}:\n${started.output()}`)
   } catch (error) {
