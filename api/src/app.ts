@@ -14,12 +14,12 @@ import { createAccountNames } from './limits/account-name.js'
 import { limitsPlugin } from './limits/limits.js'
 import type { CountingRedis } from './limits/shared-counts.js'
 import type { DeviceOf } from './load-shedding/preference.js'
+import { Conductor } from './operations/conductor.js'
 import type { Deps } from './operations/deps.js'
 import { createHashUpgrades } from './operations/hash-upgrades.js'
 import { operations } from './operations/list.js'
 import { createFindCredential } from './operations/login.js'
 import { createPasswordCheck } from './operations/new-password.js'
-import { resumeOperation } from './operations/operation.js'
 import { discoveryRoutes } from './routes/discovery.js'
 import { healthRoutes } from './routes/health.js'
 import { mailRoutes } from './routes/mail.js'
@@ -32,9 +32,7 @@ import { rememberDeletedAddresses } from './sessions/deleted-addresses.js'
 import { sessionNameOf } from './sessions/refresh-tokens.js'
 import { inBodies, inCookies, ownPagesPlugin } from './sessions/token-carrier.js'
 import type { Admission } from './waiting/admission.js'
-import { createHold } from './waiting/hold.js'
-import { createLineDocument, createLineNames } from './waiting/line-document.js'
-import { createTickets, UsedTickets } from './waiting/tickets.js'
+import { LineDocument } from './waiting/line-document.js'
 
 /** The largest valid body changes a password: two passwords of 1,024 bytes, escaped. */
 const BODY_LIMIT_BYTES = 16 * 1_024
@@ -144,33 +142,17 @@ export async function buildApp(config: GatewayConfig, deps: AppDeps): Promise<Fa
     const remembering = rememberDeletedAddresses(database, log)
     app.addHook('onClose', remembering.close)
   }
-  const tickets = createTickets(keyring)
-  const lineNameOf = createLineNames(keyring)
-  const usedTickets = new UsedTickets(database, log)
-  app.addHook('onClose', async () => usedTickets.close())
-  const hold = createHold({
-    passwords,
-    tickets,
-    admission,
-    metrics,
-    lineNameOf,
-    deviceOf,
-    perSecond: deps.shedder.perSecond,
-    waitLimitMs: config.LOGIN_WAIT_MS,
-    ticketTtlMs: config.TICKET_TTL_MS,
+  const line = new LineDocument(passwords, keyring)
+  const conductor = new Conductor({
+    ...{ deps: all, operations, passwords, database, keyring, admission, metrics, log, config },
+    ...{ line, deviceOf, perSecond: deps.shedder.perSecond },
+    limitRedemption: app.limitRedeemAddress,
   })
 
   await app.register(healthRoutes, all)
-  for (const operation of operations) operation.mount(app, all, hold)
-  await app.register(lineRoutes, { document: createLineDocument(passwords, lineNameOf) })
-  await app.register(ticketRoutes, {
-    hold,
-    tickets,
-    usedTickets,
-    resume: (operation) => resumeOperation(operations, all, operation),
-    operations,
-    limit: app.limitRedeemAddress,
-  })
+  conductor.mount(app)
+  await app.register(lineRoutes, { line })
+  await app.register(ticketRoutes, { conductor })
   await app.register(tokenRoutes, all)
   await app.register(meRoutes, all)
   await app.register(sessionRoutes, all)

@@ -108,7 +108,7 @@ declare module 'fastify' {
     letLoginIn(request: FastifyRequest, reply: FastifyReply): Promise<void>
     /**
      * `onSend` hook of the same: unlike `onResponse`, it is also called for clients that are gone. An attempt whose job was cancelled in
-     * time is taken back where that is done, in waiting/hold.ts.
+     * time is taken back where that is done, in operations/conductor.ts.
      */
     settleLogin(request: FastifyRequest, reply: FastifyReply): Promise<void>
   }

@@ -7,13 +7,7 @@ import { passwordForms } from '../schemas/credentials.js'
 import type { Sessions, SessionUser } from '../sessions/sessions.js'
 import type { SignedIn } from './access.js'
 import type { Deps } from './deps.js'
-import {
-  type AnsweredJob,
-  buildOperation,
-  type Operation,
-  type OperationDefinition,
-  type Started,
-} from './operation.js'
+import { type AnsweredJob, Operation, type OperationDefinition, type Started } from './operation.js'
 
 type Definition<Caller, Body, Contents extends object, Answer> = Omit<
   OperationDefinition<Deps, Caller, Body, Contents, Answer>,
@@ -34,7 +28,7 @@ export function defineOperation<Caller, Body, Contents extends object, Answer>(
   definition: Definition<Caller, Body, Contents, Answer>,
 ): Operation<Deps> {
   const unsupportedHash = () => new ApiError('invalid_credentials', { reason: 'unsupported_hash' })
-  return buildOperation({
+  return new Operation({
     ...definition,
     unsupportedHash,
     ended(deps, contents, job, refused) {

@@ -3,7 +3,8 @@ import type { FastifyPluginAsyncJsonSchemaToTs } from '@fastify/type-provider-js
 import type { FastifyPluginAsync, onRequestAsyncHookHandler } from 'fastify'
 import { documentRoute } from '../http/documents.js'
 import type { Access } from '../operations/access.js'
-import { type Operation, type Redemption, redeem } from '../operations/operation.js'
+import { type Conductor, send } from '../operations/conductor.js'
+import type { Operation } from '../operations/operation.js'
 import { LineBody } from '../schemas/bodies.js'
 import {
   bodyProblems,
@@ -17,21 +18,19 @@ import { GOOD_FOR_S, type LineDocument } from '../waiting/line-document.js'
 import { TICKET_MAX_LENGTH } from '../waiting/tickets.js'
 import { PreferHeader } from '../waiting/wait-times.js'
 
-type Responses = Pick<Operation<never>, 'answer' | 'problems'>
-
-export interface TicketRoutesOptions extends Redemption, Pick<Access<unknown>, 'security'> {
-  /** The operations of the API: a ticket answers as one of them. */
-  operations: readonly Responses[]
+export interface TicketRoutesOptions extends Pick<Access<unknown>, 'security'> {
+  /** A ticket answers as one of its operations. */
+  conductor: Pick<Conductor<never>, 'operations' | 'redeem'>
   /** Authenticates redemptions [everybody may redeem]. */
   onRequest?: onRequestAsyncHookHandler
 }
 
 export const ticketRoutes: FastifyPluginAsyncJsonSchemaToTs<{ Options: TicketRoutesOptions }> = async (
   app,
-  { operations, onRequest, security, ...redemption },
+  { conductor, onRequest, security },
 ) => {
   const response: Record<number, object> = {
-    ...responsesOf(operations),
+    ...responsesOf(conductor.operations),
     202: ticketResponse,
     409: problemResponse,
     410: problemResponse,
@@ -62,21 +61,19 @@ export const ticketRoutes: FastifyPluginAsyncJsonSchemaToTs<{ Options: TicketRou
       },
       ...(onRequest === undefined ? {} : { onRequest }),
     },
-    async (request, reply) => {
-      const { status, headers, body } = await redeem(redemption, request.body.ticket, request, reply)
-      return reply.code(status).headers(headers).send(body)
-    },
+    async (request, reply) => send(reply, await conductor.redeem(request.body.ticket, request, reply)),
   )
 }
 
 /** The responses of all operations, because redeeming a ticket can end in any of them. */
-function responsesOf(operations: readonly Responses[]): Record<number, object> {
-  const statuses = new Set(operations.map(({ answer }) => answer.status))
-  const answers = [...statuses].map((status) => {
-    const bodies = operations.filter(({ answer }) => answer.status === status).map(({ answer }) => answer.body)
+function responsesOf(operations: readonly Operation<never>[]): Record<number, object> {
+  const answers = operations.map(({ definition: { answer } }) => answer)
+  const statuses = [...new Set(answers.map(({ status }) => status))].map((status) => {
+    const bodies = answers.filter((answer) => answer.status === status).map(({ body }) => body.json)
     return [status, eitherOf(bodies)]
   })
-  return Object.assign(Object.fromEntries(answers), ...operations.map(({ problems }) => problems))
+  const problems = operations.map(({ definition }) => definition.problems)
+  return Object.assign(Object.fromEntries(statuses), ...problems)
 }
 
 function eitherOf(bodies: JsonObject[]): JsonObject {
@@ -90,14 +87,14 @@ function eitherOf(bodies: JsonObject[]): JsonObject {
 // GET /v1/line: how far the line has come, from memory, the same for everybody.
 
 export interface LineRouteOptions extends Pick<Access<unknown>, 'security'> {
-  document: LineDocument
+  line: LineDocument
   /** Authenticates readers [everybody may read]. */
   onRequest?: onRequestAsyncHookHandler
 }
 
-export const lineRoutes: FastifyPluginAsync<LineRouteOptions> = async (app, { document, onRequest, security }) => {
+export const lineRoutes: FastifyPluginAsync<LineRouteOptions> = async (app, { line, onRequest, security }) => {
   app.get('/v1/line', {
-    ...documentRoute(document.read, GOOD_FOR_S, onRequest === undefined ? [] : [onRequest]),
+    ...documentRoute(() => line.read(), GOOD_FOR_S, onRequest === undefined ? [] : [onRequest]),
     schema: {
       operationId: 'getLine',
       tags: ['Tickets'],

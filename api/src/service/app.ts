@@ -6,16 +6,14 @@ import type { GatewayConfig } from '../config.js'
 import type { DocsOptions } from '../http/docs.js'
 import { createLimits, type LimitRequest } from '../limits/limit.js'
 import type { CountingRedis } from '../limits/shared-counts.js'
-import { type Operation, resumeOperation } from '../operations/operation.js'
-import { ApiError } from '../problems/errors.js'
+import { Conductor } from '../operations/conductor.js'
+import type { Operation } from '../operations/operation.js'
 import { lineRoutes, ticketRoutes } from '../routes/tickets.js'
 import { buildServer, type ServerDeps } from '../server.js'
 import { type AccessTokenOptions, accessTokenPlugin } from '../sessions/access-token.js'
 import type { Sessions } from '../sessions/sessions.js'
 import type { Admission } from '../waiting/admission.js'
-import { createHold } from '../waiting/hold.js'
-import { createLineDocument, createLineNames } from '../waiting/line-document.js'
-import { createTickets, UsedTickets } from '../waiting/tickets.js'
+import { LineDocument } from '../waiting/line-document.js'
 import { introspectionRoute } from './introspect.js'
 import { serviceKeysPlugin } from './keys.js'
 import { hash, verify } from './passwords.js'
@@ -65,43 +63,35 @@ export async function buildServiceApp(config: GatewayConfig, deps: ServiceAppDep
       headers: 'always',
     })
   app.decorate('limitService', limitOf('service'))
-  const tickets = createTickets(keyring)
-  const lineNameOf = createLineNames(keyring)
-  const usedTickets = new UsedTickets(database, log)
-  app.addHook('onClose', async () => usedTickets.close())
-  const hold = createHold({
-    passwords,
-    tickets,
-    admission,
-    metrics,
-    lineNameOf,
-    perSecond: deps.shedder.perSecond,
-    waitLimitMs: config.LOGIN_WAIT_MS,
-    ticketTtlMs: config.TICKET_TTL_MS,
-  })
   await app.register(accessTokenPlugin, deps.accessTokens)
   await app.register(introspectionRoute, {
     verify: app.verifyAccessToken,
     sessions: deps.sessions,
     onRequest: [app.requireServiceKey, app.limitService],
   })
-  for (const operation of serviceOperations) operation.mount(app, undefined, hold)
-  const byKey = { onRequest: app.requireServiceKey, security: [{ serviceKey: [] }] }
-  await app.register(lineRoutes, { document: createLineDocument(passwords, lineNameOf), ...byKey })
-  await app.register(ticketRoutes, {
-    hold,
-    tickets,
-    usedTickets,
-    resume(operation, { service }) {
-      // A ticket is its service's own.
-      if (service === undefined || operation.service !== service) throw new ApiError('invalid_ticket')
-      return resumeOperation(serviceOperations, undefined, operation)
+  const line = new LineDocument(passwords, keyring)
+  const conductor = new Conductor({
+    ...{
+      deps: undefined,
+      operations: serviceOperations,
+      passwords,
+      database,
+      keyring,
+      admission,
+      metrics,
+      log,
+      config,
     },
-    operations: serviceOperations,
+    ...{ line, perSecond: deps.shedder.perSecond },
     // Counted by themselves: new requests must not use up what their answers are fetched with.
-    limit: limitOf('service-redeem'),
-    ...byKey,
+    limitRedemption: limitOf('service-redeem'),
+    // A ticket is its service's own.
+    isOwn: (contents, { service }) => service !== undefined && 'service' in contents && contents.service === service,
   })
+  conductor.mount(app)
+  const byKey = { onRequest: app.requireServiceKey, security: [{ serviceKey: [] }] }
+  await app.register(lineRoutes, { line, ...byKey })
+  await app.register(ticketRoutes, { conductor, ...byKey })
   return app
 }
 

@@ -6,7 +6,7 @@ import { isOf, storedHashDigest } from '@spillway/client/protocol/stored-hash'
 import type { FromSchema } from 'json-schema-to-ts'
 import type { Access } from '../operations/access.js'
 import { tooLongForBcrypt } from '../operations/new-password.js'
-import { buildOperation } from '../operations/operation.js'
+import { Operation } from '../operations/operation.js'
 import { ApiError } from '../problems/errors.js'
 import { AnyPasswordField } from '../schemas/credentials.js'
 import { problemResponse, unauthorizedProblem } from '../schemas/responses.js'
@@ -89,7 +89,7 @@ const common = {
 } as const
 
 /** POST /v1/passwords/verify: whether a password matches a stored hash. */
-export const verify = buildOperation({
+export const verify = new Operation({
   ...common,
   kind: 'service_verify',
   url: '/v1/passwords/verify',
@@ -151,7 +151,7 @@ export const verify = buildOperation({
 })
 
 /** POST /v1/passwords/hash: a new hash to store. */
-export const hash = buildOperation({
+export const hash = new Operation({
   ...common,
   kind: 'service_hash',
   url: '/v1/passwords/hash',

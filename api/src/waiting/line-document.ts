@@ -12,49 +12,46 @@ export const GOOD_FOR_S = 2
 const MADE_EVERY_MS = 1_000
 const NAME_BYTES = 6
 
-export interface LineDocument {
-  /** As JSON, with its entity tag. */
-  read(): { text: string; etag: string }
-}
+export class LineDocument {
+  readonly #passwords: Pick<PasswordClient, 'redis'>
+  readonly #keyring: Keyring
+  readonly #now: () => number
+  readonly #names = new Map<string, string>()
+  #made: { text: string; etag: string; atMs: number } | undefined
 
-/** Names the line that a Redis server keeps. A seal key makes the name, so that nobody can guess the server's address from it. */
-export function createLineNames(keyring: Keyring): (id: string) => string {
-  const names = new Map<string, string>()
-  return (id) => {
-    const name = names.get(id) ?? keyring.macs({ purpose: 'line', id })[0].subarray(0, NAME_BYTES).toString('base64url')
-    names.set(id, name)
+  constructor(passwords: Pick<PasswordClient, 'redis'>, keyring: Keyring, now = () => performance.now()) {
+    this.#passwords = passwords
+    this.#keyring = keyring
+    this.#now = now
+  }
+
+  /** Names the line that a Redis server keeps. A seal key makes the name, so that nobody can guess the server's address from it. */
+  nameOf(id: string): string {
+    const mac = () => this.#keyring.macs({ purpose: 'line', id })[0].subarray(0, NAME_BYTES).toString('base64url')
+    const name = this.#names.get(id) ?? mac()
+    this.#names.set(id, name)
     return name
   }
-}
 
-export function createLineDocument(
-  passwords: Pick<PasswordClient, 'redis'>,
-  nameOf: (id: string) => string,
-  now: () => number = () => performance.now(),
-): LineDocument {
-  let made: { text: string; etag: string; atMs: number } | undefined
-
-  function make(atMs: number) {
-    const lines = passwords.redis.map(({ id, line }) => ({ name: nameOf(id), ...line() }))
-    const progress = {
-      serving: Object.fromEntries(lines.map(({ name, serving }) => [name, serving])),
-      rate: Object.fromEntries(lines.map(({ name, perSecond }) => [name, Math.round(perSecond * 10) / 10])),
-    }
-    const paused = lines.flatMap((line) => (line.paused ? [line.name] : []))
-    const until = new Date(Date.now() + GOOD_FOR_S * 1_000).toISOString()
-    const body: FromSchema<typeof LineBody> = { ...progress, ...(paused.length > 0 ? { paused } : {}), until }
-    // Weak: of two answers that differ only in how long they are good.
-    const stateOf = ({ serving, perSecond, paused }: (typeof lines)[number]) =>
-      `${serving}-${paused ? 'paused' : Math.round(perSecond * 10)}`
-    const etag = `W/"${lines.map(stateOf).join('.')}"`
-    return { text: JSON.stringify(body), etag, atMs }
+  /** As JSON, with its entity tag. */
+  read(): { text: string; etag: string } {
+    const atMs = this.#now()
+    if (this.#made === undefined || atMs - this.#made.atMs >= MADE_EVERY_MS) this.#made = { ...this.#make(), atMs }
+    return this.#made
   }
 
-  return {
-    read() {
-      const atMs = now()
-      if (made === undefined || atMs - made.atMs >= MADE_EVERY_MS) made = make(atMs)
-      return made
-    },
+  #make(): { text: string; etag: string } {
+    const lines = this.#passwords.redis.map(({ id, line }) => ({ name: this.nameOf(id), ...line() }))
+    const paused = lines.flatMap((line) => (line.paused ? [line.name] : []))
+    const body: FromSchema<typeof LineBody> = {
+      serving: Object.fromEntries(lines.map(({ name, serving }) => [name, serving])),
+      rate: Object.fromEntries(lines.map(({ name, perSecond }) => [name, Math.round(perSecond * 10) / 10])),
+      ...(paused.length > 0 ? { paused } : {}),
+      until: new Date(Date.now() + GOOD_FOR_S * 1_000).toISOString(),
+    }
+    const stateOf = ({ serving, perSecond, paused }: (typeof lines)[number]) =>
+      `${serving}-${paused ? 'paused' : Math.round(perSecond * 10)}`
+    // Weak: of two answers that differ only in how long they are good.
+    return { text: JSON.stringify(body), etag: `W/"${lines.map(stateOf).join('.')}"` }
   }
 }

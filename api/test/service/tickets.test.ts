@@ -8,7 +8,7 @@ import { jobKey, queueKey } from '@spillway/client/queue/keys'
 import { parseKeyring } from '@spillway/client/queue-client'
 import { newSealKey, redisTime, until } from '@spillway/infra/rig'
 import { afterAll, test } from 'vitest'
-import { createTickets, TICKET_MAX_LENGTH } from '../../src/waiting/tickets.ts'
+import { TICKET_MAX_LENGTH, Tickets } from '../../src/waiting/tickets.ts'
 import { slowAccount } from '../account.ts'
 import {
   assertProblem,
@@ -148,7 +148,7 @@ test('the longest ticket that is given can be redeemed', async () => {
   // The longest name that a seal key may have, and an address with quotes, which JSON writes in two bytes each.
   const kid = 'k'.repeat(32)
   const email = `"${'.'.repeat(62)}"@${'x.'.repeat(94)}x`
-  const issued = createTickets(parseKeyring(newSealKey(kid))).issue({
+  const issued = new Tickets(parseKeyring(newSealKey(kid))).issue({
     operation: { kind: 'register', email },
     job: { id: randomUUID(), name: 'verify', deadline: Number.MAX_SAFE_INTEGER },
     expiresAt: Number.MAX_SAFE_INTEGER,

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'
 import { parseKeyring } from '@spillway/client/queue-client'
 import { test } from 'vitest'
-import { createTickets, type TicketContents } from '../../src/waiting/tickets.ts'
+import { type TicketContents, Tickets } from '../../src/waiting/tickets.ts'
 
-const tickets = createTickets(parseKeyring(`k1:${randomBytes(32).toString('base64')}`))
+const tickets = new Tickets(parseKeyring(`k1:${randomBytes(32).toString('base64')}`))
 
 /** A ticket whose deadline, by Redis's clock, and whose expiry, by a gateway's, are so far away. */
 function ticketOf(deadlineInS: number, expiresInS: number): TicketContents {
