@@ -11,6 +11,7 @@ import { afterAll, test } from 'vitest'
 import { TICKET_MAX_LENGTH, Tickets } from '../../src/waiting/tickets.ts'
 import { slowAccount } from '../account.ts'
 import {
+  type Answer,
   assertProblem,
   changePassword,
   expect,
@@ -116,6 +117,29 @@ test('a first login whose job ends without a verdict is told when to come again,
       await system.redis.del(queueKey(queuePrefix, 'wait'))
     }
   })
+})
+
+test('a job that fails, because no worker can open it, is told as unavailable, counts for nothing, and loses its ticket', async () => {
+  const { url: strict } = await system.gateway({ LIMIT_PER_ADDRESS: '1' })
+  const { queuePrefix } = system.namespace
+  const damage = async (id: string) => {
+    const data = JSON.parse((await system.redis.hget(jobKey(queuePrefix, id), 'data')) ?? '')
+    await system.redis.hset(jobKey(queuePrefix, id), 'data', JSON.stringify({ ...data, sealed: `${data.sealed}x` }))
+  }
+  for (let n = 0; n < 2; n++) {
+    const answers: Promise<Answer>[] = []
+    await whileFrozen(worker, async () => {
+      answers.push(login(strict, newCredentials(), { headers: { prefer: 'wait=8' }, keepTicket: true }))
+      await damage(await until(() => system.redis.lindex(queueKey(queuePrefix, 'wait'), 0)))
+    })
+    for (const answer of answers) assertProblem(await answer, 503, 'unavailable')
+  }
+  const { ticket } = await whileFrozen(worker, async () => {
+    const given = expect(202, await register(url, newCredentials(), respondAsync))
+    await damage(given.ticket.split('.')[0] ?? '')
+    return given
+  })
+  await until(async () => (await redeem(url, ticket)).body.code === 'ticket_lost', { what: 'the end of the ticket' })
 })
 
 test('a string that is no ticket of this service is refused', async () => {

@@ -50,6 +50,8 @@ export interface Answers {
   announced(reply: { jobId: string; sealed: string }): void
   /** A verdict was found in Redis although it had not been announced. */
   found(reply: { jobId: string; sealed: string }): void
+  /** A job has failed: there will be no verdict. */
+  failed(jobId: string): void
   /** A verdict was stored before its ticket was redeemed. */
   stored(reply: { jobId: string; sealed: string }): void
   pendingSubmitted(waiter: Waiter, source: Source): PendingJob
@@ -109,6 +111,9 @@ export function createAnswers(verdicts: Verdicts, received: (source: VerdictSour
     found(reply) {
       offer(submitted, reply, 'asked')
       offer(redeeming, reply, 'asked')
+    },
+    failed(jobId) {
+      for (const waiters of [submitted, redeeming]) waiters.settle(jobId, { kind: 'refused', code: 'unavailable' })
     },
     stored: (reply) => offer(redeeming, reply, 'message'),
     pendingSubmitted: (waiter, source) => pending(submitted, waiter, source),

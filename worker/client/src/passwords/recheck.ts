@@ -19,7 +19,7 @@ export function createRecheck(options: {
   prefix: string
   clock: RedisClock
   log: Logger
-  answers: Pick<Answers, 'submitted' | 'redeeming' | 'found'>
+  answers: Pick<Answers, 'submitted' | 'redeeming' | 'found' | 'failed'>
   producer: Producer
   cancellation: Cancellation
   /** Called for each job that was lost and has been added again. */
@@ -33,8 +33,9 @@ export function createRecheck(options: {
   async function recheck(): Promise<void> {
     const jobIds = [...submitted.jobIds(), ...redeeming.jobIds()]
     if (jobIds.length === 0 || redis.status !== 'ready') return
-    const { verdicts, lost } = await findJobs(redis, prefix, jobIds)
+    const { verdicts, lost, failed } = await findJobs(redis, prefix, jobIds)
     for (const [jobId, sealed] of Object.entries(verdicts)) answers.found({ jobId, sealed })
+    for (const jobId of failed) answers.failed(jobId)
     await addAgain(lost.flatMap((jobId) => submitted.get(jobId) ?? []))
   }
 

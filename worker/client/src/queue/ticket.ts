@@ -9,7 +9,7 @@ import { type JobRef, presentKey, replyChannel, verdictKey } from '../protocol/r
 import type { RedisConnection } from '../redis/connect.js'
 import { defineScript } from '../redis/script.js'
 import { toCount, toList } from '../redis/unexpected-reply.js'
-import { absentKey, BEHIND_BY, jobKey, lineKey, lockKey, queueKey, returnedKey } from './keys.js'
+import { absentKey, BEHIND_BY, isFailed, jobKey, lineKey, lockKey, queueKey, returnedKey } from './keys.js'
 import { LUA_SOUND } from './sound.js'
 
 /** The longest time that a client is told to stay away from its ticket, in milliseconds. */
@@ -64,7 +64,7 @@ if type(verdict) == 'string' then return {verdict, 1, 0, 0, 0} end
 local state = verdict and 1 or 0
 keep_only('hash', KEYS[3])
 local number = to_count(redis.call('HGET', KEYS[3], 'number'))
-local exists = redis.call('EXISTS', KEYS[3])
+local exists = ${isFailed('KEYS[3]')} and 0 or redis.call('EXISTS', KEYS[3])
 if ARGV[4] ~= '' and exists == 1 then
   if redis.call('HSETNX', KEYS[3], 'number', 0) == 0 then
     redis.call('HSET', KEYS[3], 'firm', 1)
@@ -165,7 +165,7 @@ export interface Place {
 export interface TicketState {
   /** Sealed. `malformed` where the key is of another type, which workers do not write. */
   verdict: string | 'malformed' | undefined
-  /** Whether the job is still there. */
+  /** Whether the job is still there, and has not failed. */
   exists: boolean
   /** Undefined for a job that was never deferred. */
   number: number | undefined
