@@ -32,7 +32,7 @@ test('a job that is cancelled in the moment in which it is added again does not 
   let added = 0
   const recheck = createRecheck({
     ...{ redis, prefix, clock, log, cancellation, addedAgain: () => void added++ },
-    answers: { submitted, redeeming, found() {} },
+    answers: { submitted, redeeming, found() {}, failed() {} },
     producer: {
       ...producer,
       async add(...addition) {
