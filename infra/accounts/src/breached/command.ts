@@ -43,16 +43,16 @@ export async function breached(args: readonly string[], say: (text: string) => v
     (top === undefined) === (minCount === undefined)
   )
     throw new UserError('Say build FILE, --top or --min-count, and --out: see "pnpm accounts breached --help".')
-  const riceBits = Math.ceil(Math.log2(whole('--one-in', values['one-in'] ?? '1000000', { least: 2, most: 2 ** 30 })))
+  const oneInBits = Math.ceil(Math.log2(whole('--one-in', values['one-in'] ?? '1000000', { least: 2, most: 2 ** 30 })))
   const choice = top === undefined ? { minCount: whole('--min-count', minCount ?? '') } : { top: whole('--top', top) }
   await stat(file).catch((cause) => {
     throw new UserError(`${file} cannot be read.`, { cause })
   })
   const threshold = await findThreshold(file, choice)
-  await writeList(out, chosenHashes(file, threshold), { entries: threshold.entries, riceBits })
+  await writeList(out, chosenHashes(file, threshold), { entries: threshold.entries, oneInBits })
   const { size } = await stat(out)
   say(
     `Wrote ${threshold.entries} passwords, each found ${threshold.minCount} times or more, to ${out}: ${(size / 2 ** 20).toFixed(1)} MiB, ` +
-      `which each gateway keeps in memory. Of other passwords one in ${2 ** riceBits} is refused, at the most.`,
+      `which each gateway keeps in memory. Of other passwords one in ${2 ** oneInBits} is refused, at the most.`,
   )
 }

@@ -3,49 +3,41 @@ import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { open, rename, rm } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
-import {
-  BLOCK_BYTES,
-  createBlockWriter,
-  type Header,
-  headerBlock,
-  prefixOf,
-  VALUE_BITS_MAX,
-} from '@spillway/api/breached/list'
+import { HEADER_BYTES, headerLine } from '@spillway/api/breached/list'
 import { fold } from '@spillway/api/credentials'
 import { UserError } from '@spillway/infra/processes/command-line'
 import { dictionary } from '@zxcvbn-ts/language-common'
 
-/**
- * @param entries how many there are
- * @param riceBits one in 2^riceBits other passwords is taken for a listed one, at the most
- */
+interface ListSize {
+  /** How many hashes there are. */
+  entries: number
+  /** One in 2^oneInBits other passwords is taken for a listed one, at the most. */
+  oneInBits: number
+}
+
+/** Writes a list of hashes in order, in hexadecimal. */
 export async function writeList(
   out: string,
   hashes: Iterable<readonly string[]> | AsyncIterable<readonly string[]>,
-  { entries, riceBits }: Pick<Header, 'entries' | 'riceBits'>,
+  { entries, oneInBits }: ListSize,
 ): Promise<void> {
-  const valueBits = Math.ceil(Math.log2(entries)) + riceBits
   if (entries === 0) throw new UserError('No password is left for the list.')
-  if (valueBits > VALUE_BITS_MAX) throw new UserError('--one-in is too much for so many passwords.')
+  const prefixBytes = Math.ceil((Math.log2(entries) + oneInBits) / 8)
   const unfinished = `${out}.unfinished`
   const file = await open(unfinished, 'w')
   try {
     const checksum = createHash('sha256')
-    const blocks = createBlockWriter(riceBits)
-    await file.write(Buffer.alloc(BLOCK_BYTES))
-    const flush = async (isEnd: boolean) => {
-      const content = Buffer.concat(blocks.take({ isEnd }))
+    await file.write(Buffer.alloc(HEADER_BYTES))
+    let last = ''
+    for await (const batch of hashes) {
+      const prefixes = batch.map((hash) => hash.slice(0, 2 * prefixBytes))
+      const content = Buffer.from(prefixes.filter((prefix, n) => prefix !== (prefixes[n - 1] ?? last)).join(''), 'hex')
+      last = prefixes.at(-1) ?? last
       checksum.update(content)
       await file.writeFile(content)
     }
-    for await (const batch of hashes) {
-      for (const hash of batch) blocks.add(prefixOf(hash, valueBits))
-      await flush(false)
-    }
-    await flush(true)
     const sha256 = checksum.digest('hex')
-    const header = headerBlock({ format: 'spillway-passwords-1', entries, valueBits, riceBits, sha256 })
-    await file.write(header, 0, header.length, 0)
+    await file.write(headerLine({ format: 'spillway-prefixes-1', entries, prefixBytes, sha256 }), 0, HEADER_BYTES, 0)
     await file.close()
     await rename(unfinished, out)
   } catch (error) {
@@ -59,13 +51,13 @@ export async function writeList(
 
 export const commonListFile = fileURLToPath(new URL('../../../../api/src/breached/common.list', import.meta.url))
 /** One in a million. */
-const RICE_BITS = 20
+const ONE_IN_BITS = 20
 
 export const commonPasswords: readonly string[] = dictionary['passwords-common'] ?? []
 
 export async function writeCommonList(out = commonListFile): Promise<void> {
   const hashes = new Set(commonPasswords.map((password) => createHash('sha1').update(fold(password)).digest('hex')))
-  await writeList(out, [[...hashes].sort()], { entries: hashes.size, riceBits: RICE_BITS })
+  await writeList(out, [[...hashes].sort()], { entries: hashes.size, oneInBits: ONE_IN_BITS })
 }
 
 // The public list of breached passwords (Have I Been Pwned): lines of `SHA1:count`, ordered by hash, of which the most frequent ones are taken.
