@@ -2,11 +2,12 @@
 // crowd, by clients that come again at once: as many are hashed within a minute as may fail, and known devices behind the address get in.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ask, readMetric } from '@spillway/infra/rig/api-client'
+import { closedLoop } from '@spillway/infra/rig/open-loop'
 import { quantile } from '@spillway/infra/rig/quantile'
 import { startTraffic, type Visit, Visitor } from '../../load/visit.ts'
 import { isOk, watchNeighbours } from '../one-gateway.ts'
-import { Findings, type Scenario } from '../scenario.ts'
-import { onOwnRedis, type System } from '../stage/stage.ts'
+import { countBy, Findings, type Scenario } from '../scenario.ts'
+import { deviceTokens, onOwnRedis, type System } from '../stage/stage.ts'
 
 /** Each hash waits so long in one of so many slots, and needs no processor time: sixty a second. */
 const SERVICE_MS = 200
@@ -24,6 +25,7 @@ const LAST_SHARE = 1.25
 const GUESSES = 1_500
 const WINDOW_MS = 60_000
 const OWNERS = 20
+const FIRST_OWNER = 4_000
 const OWNERS_PER_SECOND = 5
 const SUCCEEDED_SHARE = 0.99
 
@@ -60,37 +62,26 @@ async function crowd(system: System): Promise<Visit[]> {
   return done
 }
 
-/** Guesses that come again at once, for as long as a failure counts. Gives how many were answered so. */
-async function guess({ gateways, login }: System, untilMs: number): Promise<Map<number, number>> {
-  const statuses = new Map<number, number>()
-  async function tryOne(n: number): Promise<void> {
-    let ticket: string | undefined
-    while (performance.now() < untilMs) {
+/** Guesses that come again at once, for as long as a failure counts. Gives the statuses of their answers. */
+async function guess({ gateways, login }: System, untilMs: number): Promise<number[]> {
+  const statuses: number[] = []
+  const tickets: (string | undefined)[] = []
+  await closedLoop({
+    callers: GUESSES,
+    isOver: () => performance.now() >= untilMs,
+    async call(n) {
       const url = gateways[n % gateways.length]?.url ?? ''
+      const ticket = tickets[n]
       const { status, body } = await (ticket === undefined
         ? ask(url, '/v1/login', { body: { ...login(n), password: 'wrong' }, headers: SCHOOL })
         : ask(url, '/v1/tickets/redeem', { body: { ticket }, headers: { 'x-forwarded-for': `198.51.100.${n % 250}` } }))
-      statuses.set(status, (statuses.get(status) ?? 0) + 1)
-      ticket = status === 202 ? (body.ticket ?? ticket) : status === 401 ? undefined : ticket
+      statuses.push(status)
+      if (status === 202 || status === 401) tickets[n] = status === 202 ? (body.ticket ?? ticket) : undefined
       // A processor is shared with what is tried: a hundredth of what they could ask is more than enough.
       await sleep(1_000)
-    }
-  }
-  await Promise.all(Array.from({ length: GUESSES }, (_, n) => tryOne(n)))
+    },
+  })
   return statuses
-}
-
-/** The device tokens of some people there, who logged in from home before. */
-async function tokensOf(system: System): Promise<string[]> {
-  const tokens: string[] = []
-  for (let owner = 0; owner < OWNERS; owner++) {
-    const headers = { 'x-forwarded-for': `192.0.2.${owner + 1}` }
-    const body = system.login(4_000 + owner)
-    const answer = await ask(system.gateways[owner % 2]?.url ?? '', '/v1/login', { body, headers })
-    if (answer.body.deviceToken === undefined) throw new Error(`a first login was answered ${answer.status}`)
-    tokens.push(answer.body.deviceToken)
-  }
-  return tokens
 }
 
 export const crowdScenario: Scenario = {
@@ -100,7 +91,8 @@ export const crowdScenario: Scenario = {
   run: onOwnRedis(size, async (system, stage) => {
     const { url = '' } = system.gateways[0] ?? {}
     const watched = await watchNeighbours(stage, { '/healthz': () => isOk(url, '/healthz') })
-    const tokens = await tokensOf(system)
+    // From home, before.
+    const tokens = await deviceTokens(system, OWNERS, { firstAccount: FIRST_OWNER })
     const { opsUrl = '' } = system.workers[0] ?? {}
     const hashed = () => readMetric(opsUrl, 'spillway_jobs_total', 'outcome="hashed"')
 
@@ -123,7 +115,7 @@ export const crowdScenario: Scenario = {
     const owners = startTraffic(
       {
         ...system.visitor(),
-        login: (number) => system.login(4_000 + (number % OWNERS)),
+        login: (number) => system.login(FIRST_OWNER + (number % OWNERS)),
         headers: (number) => ({ 'spillway-device': tokens[number % OWNERS] ?? '', ...SCHOOL }),
         everyNthWrong: 0,
       },
@@ -132,16 +124,16 @@ export const crowdScenario: Scenario = {
     const statuses = await guess(system, performance.now() + WINDOW_MS)
     const known = await owners.stop()
     const hashes = (await hashed()) - hashedBefore - known.length
-    const of = (status: number) => statuses.get(status) ?? 0
-    findings.notes.push(`guesses in a minute: ${hashes} hashed, ${of(202)} × 202, ${of(401)} × 401, ${of(429)} × 429`)
+    const answered = statuses.filter((status) => status === 401).length
+    findings.notes.push(`guesses in a minute: ${hashes} hashed, ${countBy(statuses)}`)
     findings.count(known)
     const through = known.filter(({ end }) => end === 'verdict').length
     findings.notes.push(`known devices behind the address: ${through} of ${known.length} got in`)
     const neighbours = await watched()
     neighbours.report(findings)
     findings.expect(hashes <= MAY_FAIL, `${hashes} guesses were hashed in a minute`)
-    findings.expect(of(401) <= MAY_FAIL, `${of(401)} guesses were answered in a minute`)
-    findings.expect(of(401) >= MAY_FAIL * 0.9, `only ${of(401)} guesses were answered, so nothing was tried`)
+    findings.expect(answered <= MAY_FAIL, `${answered} guesses were answered in a minute`)
+    findings.expect(answered >= MAY_FAIL * 0.9, `only ${answered} guesses were answered, so nothing was tried`)
     findings.expect(
       through >= known.length * SUCCEEDED_SHARE,
       `of ${known.length} logins of known devices ${through} got in`,

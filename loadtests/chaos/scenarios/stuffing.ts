@@ -5,8 +5,8 @@ import { ask } from '@spillway/infra/rig/api-client'
 import { startLoop } from '@spillway/infra/rig/open-loop'
 import { quantile } from '@spillway/infra/rig/quantile'
 import { startTraffic } from '../../load/visit.ts'
-import { Findings, type Scenario } from '../scenario.ts'
-import { onOwnRedis, type System } from '../stage/stage.ts'
+import { countBy, Findings, type Scenario } from '../scenario.ts'
+import { deviceTokens, homeAddress, onOwnRedis, type System } from '../stage/stage.ts'
 
 /** Each hash waits so long in one of so many slots, and needs no processor time. */
 const SERVICE_MS = 200
@@ -39,25 +39,10 @@ const size = {
 } as const
 
 const strangersAddress = (n: number) => `10.0.${n >> 8}.${n & 255}`
-const ownersAddress = (owner: number) => `192.0.2.${owner + 1}`
 
-/** Logs each owner in once, and gives the tokens of their devices. The workers are warm after it. */
-async function tokensOfOwners({ gateways, login }: System): Promise<string[]> {
-  const tokens: string[] = []
-  async function logIn(owner: number): Promise<void> {
-    const headers = { 'x-forwarded-for': ownersAddress(owner) }
-    const answer = await ask(gateways[owner % gateways.length]?.url ?? '', '/v1/login', { body: login(owner), headers })
-    if (answer.body.deviceToken === undefined) throw new Error(`a first login was answered ${answer.status}`)
-    tokens[owner] = answer.body.deviceToken
-  }
-  for (let first = 0; first < OWNERS; first += SLOTS)
-    await Promise.all(Array.from({ length: SLOTS }, (_, n) => logIn(first + n)))
-  return tokens
-}
-
-/** Tries a wrong password on one account after the other. The returned function ends that, and says how the tries were answered. */
+/** Tries a wrong password on one account after the other. The returned function ends that, and gives the statuses of the answers. */
 function startStuffing({ gateways, login }: System) {
-  const statuses = new Map<number, number>()
+  const statuses: number[] = []
   let number = 0
   const loop = startLoop({
     rateAt: () => CAPACITY * TIMES,
@@ -67,12 +52,12 @@ function startStuffing({ gateways, login }: System) {
         body: { ...login(n), password: 'wrong' },
         headers: { 'x-forwarded-for': strangersAddress(n % ADDRESSES) },
       })
-      statuses.set(status, (statuses.get(status) ?? 0) + 1)
+      statuses.push(status)
     },
   })
   return async () => {
     await loop.stop()
-    return { count: number, of: (status: number) => statuses.get(status) ?? 0 }
+    return statuses
   }
 }
 
@@ -81,7 +66,8 @@ export const stuffing: Scenario = {
   promise: `At ${TIMES} times capacity from ten thousand addresses, known devices log in as ever: 99 % and more.`,
   alone: true,
   run: onOwnRedis(size, async (system) => {
-    const tokens = await tokensOfOwners(system)
+    // The workers are warm after it.
+    const tokens = await deviceTokens(system, OWNERS, { atATime: SLOTS })
     const stuffed = startStuffing(system)
     await sleep(SETTLING_MS)
     const owners = startTraffic(
@@ -90,7 +76,7 @@ export const stuffing: Scenario = {
         login: (number) => system.login(number % OWNERS),
         headers: (number) => ({
           'spillway-device': tokens[number % OWNERS] ?? '',
-          'x-forwarded-for': ownersAddress(number % OWNERS),
+          'x-forwarded-for': homeAddress(number % OWNERS),
         }),
         everyNthWrong: 0,
       },
@@ -108,12 +94,11 @@ export const stuffing: Scenario = {
       ) ?? Number.POSITIVE_INFINITY
     const figures = `${(100 * share).toFixed(1)} % of known devices logged in, p95 ${p95Ms.toFixed(0)} ms`
     findings.notes.push(figures)
-    findings.notes.push(
-      `${tries.count} tries of strangers: ${tries.of(503)} refused, ${tries.of(202)} tickets, ${tries.of(401)} held and wrong`,
-    )
+    findings.notes.push(`${tries.length} tries of strangers: ${countBy(tries)}`)
+    const refused = tries.filter((status) => status === 503).length
     findings.expect(share >= SUCCEEDED_SHARE, figures)
-    findings.expect(tries.of(503) > tries.count / 2, 'most strangers were let in, so nothing was tried')
-    findings.expect(tries.count >= ADDRESSES * 0.95, `only ${tries.count} tries were made`)
+    findings.expect(refused > tries.length / 2, 'most strangers were let in, so nothing was tried')
+    findings.expect(tries.length >= ADDRESSES * 0.95, `only ${tries.length} tries were made`)
     return findings
   }),
 }

@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import type { Keeper } from '@spillway/infra/processes/keeper'
 import { until } from '@spillway/infra/processes/until'
 import { type LogLine, openSpillway, type Spillway, type SpillwayOptions } from '@spillway/infra/rig'
-import type { Credentials } from '@spillway/infra/rig/api-client'
+import { ask, type Credentials } from '@spillway/infra/rig/api-client'
+import { closedLoop } from '@spillway/infra/rig/open-loop'
 import { startOwnServices } from '@spillway/infra/rig/services'
 import { startRedis } from '@spillway/infra/services/redis'
 import { type Credential, createAccounts } from '../../load/accounts.ts'
@@ -220,4 +221,25 @@ export async function expectNoLeftovers(findings: Findings, system: OwnSystem, t
   }
   const gone = await until(areGone, { timeoutMs }).catch(() => false)
   findings.expect(gone, `keys stay in Redis: ${left.slice(0, 5).join(', ')}`)
+}
+
+/** Of a person who logs in from home. */
+export const homeAddress = (person: number): string => `192.0.2.${person + 1}`
+
+/** Logs some people in from home, and gives the tokens of their devices. */
+export async function deviceTokens(
+  { gateways, login }: System,
+  people: number,
+  { firstAccount = 0, atATime = 1 }: { firstAccount?: number; atATime?: number },
+): Promise<string[]> {
+  const tokens: string[] = []
+  async function logIn(person: number): Promise<void> {
+    const options = { body: login(firstAccount + person), headers: { 'x-forwarded-for': homeAddress(person) } }
+    const { status, body } = await ask(gateways[person % gateways.length]?.url ?? '', '/v1/login', options)
+    if (body.deviceToken === undefined) throw new Error(`a first login was answered ${status}`)
+    tokens[person] = body.deviceToken
+  }
+  let next = 0
+  await closedLoop({ callers: atATime, isOver: () => next >= people, call: () => logIn(next++) })
+  return tokens
 }
