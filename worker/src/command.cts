@@ -10,7 +10,7 @@ spillway keys     prints new SPILLWAY_SEAL_KEYS
 `
 
 const [command, ...others] = process.argv.slice(2)
-if (command === 'worker' && others.length === 0) work()
+if (command === 'worker' && others.length === 0) void work()
 else if (command === 'keys' && others.length === 0) process.stdout.write(`SPILLWAY_SEAL_KEYS=${newSealKey()}\n`)
 else if (command === undefined || command === '--help') process.stdout.write(HELP)
 else {
@@ -22,12 +22,23 @@ function newSealKey(): string {
   return `seal-1:${randomBytes(32).toString('base64')}`
 }
 
-function work(): void {
+/** The default of the worker's setting. */
+const QUEUE_PREFIX = '{spillway}'
+
+async function work(): Promise<void> {
   // A key is printed on a terminal alone: what else reads the output may keep it.
   if (!process.env.SPILLWAY_SEAL_KEYS && process.stdout.isTTY) {
+    if (await hasWorkers()) {
+      process.stderr.write(
+        'Workers of this queue have keys, and others would not fit: set SPILLWAY_SEAL_KEYS to theirs\n',
+      )
+      process.exitCode = 1
+      return
+    }
     process.env.SPILLWAY_SEAL_KEYS = newSealKey()
     const { REDIS_URL = 'redis://127.0.0.1:6379', SPILLWAY_SEAL_KEYS } = process.env
-    const url = /:[^/@]*@/.test(REDIS_URL) ? '<as in this terminal>' : REDIS_URL
+    // It may hold a password: before the host, or for Sentinels among the parameters.
+    const url = /[@?]/.test(REDIS_URL) ? '<as in this terminal>' : REDIS_URL
     process.stdout.write('New keys. Give them to the application, and to this worker when it is started again:\n\n')
     process.stdout.write(`REDIS_URL=${url}\nSPILLWAY_SEAL_KEYS=${SPILLWAY_SEAL_KEYS}\n\n`)
   }
@@ -36,4 +47,14 @@ function work(): void {
     process.stderr.write('SPILLWAY_SEAL_KEYS is not set: "npx --no-install spillway keys" prints new ones\n')
     process.exitCode = 1
   }
+}
+
+/** Whether workers took jobs within the last minute. The worker itself tells of an invalid setting. */
+async function hasWorkers(): Promise<boolean> {
+  // Before the pool is used, as main.cts says.
+  const { sizeThreadPool }: typeof import('./consumer/cpu-limit.js') = require('./consumer/cpu-limit.js')
+  sizeThreadPool()
+  const { hasCanary } = await import('@spillway/client/queue/capacity')
+  const { REDIS_URL = 'redis://127.0.0.1:6379', QUEUE_PREFIX: prefix = QUEUE_PREFIX } = process.env
+  return await hasCanary(REDIS_URL, prefix).catch(() => false)
 }

@@ -10,12 +10,8 @@ require('./process/no-inspector.js')
  */
 require('node:v8').setFlagsFromString('--semi-space-growth-factor=1')
 
-const { workerConcurrency }: typeof import('./consumer/cpu-limit.js') = require('./consumer/cpu-limit.js')
+const { sizeThreadPool }: typeof import('./consumer/cpu-limit.js') = require('./consumer/cpu-limit.js')
 
-/** Threads in addition to those that hash, so that DNS lookups and file reads do not queue behind hashes. */
-const SPARE_THREADS = 2
-
-const concurrency = workerConcurrency()
-process.env.UV_THREADPOOL_SIZE = String(concurrency + SPARE_THREADS)
+const concurrency = sizeThreadPool()
 
 void import('./start.js').then(({ start }) => start(process.env, concurrency))

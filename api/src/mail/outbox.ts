@@ -82,6 +82,8 @@ export function shareOutbox(all: readonly OutboxOfRedis[]): Outbox {
 // The queue of mails: its name, what is in a job, and how long a job is kept. Apart from passwords, so that no login waits for a mail.
 
 export const MAIL_QUEUE = 'mail'
+/** The key with codes of the seal keys of the gateways that send mails. */
+export const mailCanaryKey = (prefix: string) => `${prefix}:mail-canary`
 /** One name for all mails: the kind of a mail would tell a reader of Redis whether an address has an account. */
 const MAIL_JOB = 'mail'
 
@@ -91,11 +93,13 @@ const MailData = {
     sealed: { type: 'string', maxLength: 32_768 },
     /** Epoch milliseconds by Redis's clock. Bound by the seal. */
     deadline: { type: 'integer' },
+    /** The gateway that could not open it. */
+    unopenedBy: { type: 'string', maxLength: 64 },
   },
   required: ['sealed', 'deadline'],
   additionalProperties: false,
 } as const
-type MailData = FromSchema<typeof MailData>
+export type MailData = FromSchema<typeof MailData>
 export const isMailData: (value: unknown) => value is MailData = checkFor<MailData>(MailData)
 
 /** The seal of a mail. */

@@ -1,15 +1,19 @@
 /** Takes mails from the queue and sends them. Redis is not trusted: what does not open is never sent, and nothing is sent late. */
-import type { Keyring } from '@spillway/client/protocol/seal'
+import { randomUUID } from 'node:crypto'
+import { canaryOf } from '@spillway/client/protocol/capacity'
+import { type Keyring, SEAL_KEYS } from '@spillway/client/protocol/seal'
+import { claimCanary } from '@spillway/client/queue/capacity'
 import { MalformedJobs } from '@spillway/client/queue/malformed-jobs'
 import { openQueue } from '@spillway/client/queue/open-queue'
 import { SoundQueue } from '@spillway/client/queue/sound'
 import type { RedisConnection } from '@spillway/client/redis/connect'
+import { throttledWarning } from '@spillway/client/redis/throttled-warning'
 import type { RedisWatch } from '@spillway/client/redis/watch'
 import type { Logger } from '@spillway/worker/log'
 import { closeConsumer } from '@spillway/worker/shutdown'
-import { type Job, UnrecoverableError, Worker } from 'bullmq'
+import { DelayedError, type Job, UnrecoverableError, Worker } from 'bullmq'
 import type { MailOutcome } from '../http/metrics.js'
-import { isMailData, MAIL_QUEUE, mailSeal, retryDelayMs } from './outbox.js'
+import { isMailData, MAIL_QUEUE, type MailData, mailCanaryKey, mailSeal, retryDelayMs } from './outbox.js'
 import { MailError, type Message, type SendMessage } from './smtp.js'
 
 /** A killed process's mails are sent elsewhere within LOCK + 2 × STALLED_CHECK. */
@@ -20,6 +24,13 @@ const STALLS_ALLOWED = 5
 const LONGEST_READ_S = 1
 /** How long after an error the queue is read again. */
 const READ_RETRY_MS = 250
+/** How often the keys of this gateway are compared and published. */
+const CLAIM_INTERVAL_MS = 1_000
+/** How long a mail that does not open here is left to other gateways, and how often this one may get it. */
+const LEFT_FOR_MS = 500
+const MOST_TRIES = 20
+/** How long gateways with other keys are taken to be there, once they were seen. */
+const OTHERS_COUNT_MS = 5_000
 /** Mails at a time: they wait for the server, and take no processor. */
 const CONCURRENCY = 4
 
@@ -58,26 +69,46 @@ class MailWorker extends Worker {
 
 export function startMailSender(options: MailSenderOptions): MailSender {
   const { redis, prefix, keyring, watch, onOutcome, log } = options
+  const senderId = randomUUID()
+  const keys = canaryOf(keyring, prefix)
+  const otherKeys = throttledWarning(log, 'gateways that send mails have other keys')
+  const compare = new Error(`compare ${SEAL_KEYS} with theirs`)
   let inHand = 0
+  let othersSeenAt = Number.NEGATIVE_INFINITY
 
-  /** Throws an UnrecoverableError for what does not open. */
-  function open({ id, data }: Job): OpenedMail {
+  /** Undefined for what does not open. */
+  function open({ id, data }: Job): OpenedMail | undefined {
     try {
-      if (id === undefined || !isMailData(data)) throw new Error('no mail')
+      if (id === undefined || !isMailData(data)) return undefined
       const { deadline } = data
       const contents = keyring.open(mailSeal(id, deadline), data.sealed)
-      if (typeof contents !== 'object' || contents === null || !('request' in contents)) throw new Error('no mail')
+      if (typeof contents !== 'object' || contents === null || !('request' in contents)) return undefined
       return { id, deadline, request: contents.request }
     } catch {
-      onOutcome('forged')
-      throw new UnrecoverableError('forged')
+      return undefined
     }
+  }
+
+  /** A mail that does not open goes back once, to a gateway with other keys. False where there is none, or it could not open it either. */
+  async function leaveToOthers(job: Job): Promise<boolean> {
+    if (!isMailData(job.data) || job.attemptsStarted > MOST_TRIES) return false
+    if (performance.now() - othersSeenAt > OTHERS_COUNT_MS) return false
+    const { unopenedBy = senderId } = job.data
+    if (unopenedBy !== senderId) return false
+    await job.updateData({ ...job.data, unopenedBy } satisfies MailData)
+    await job.moveToDelayed(Date.now() + LEFT_FOR_MS, job.token)
+    otherKeys.warn(compare, { facts: { mailId: job.id } })
+    return true
   }
 
   async function handle(job: Job): Promise<void> {
     inHand++
     try {
-      await send(open(job))
+      const mail = open(job)
+      if (mail !== undefined) return await send(mail)
+      if (await leaveToOthers(job).catch(() => false)) throw new DelayedError()
+      onOutcome('forged')
+      throw new UnrecoverableError('forged')
     } finally {
       inHand--
     }
@@ -132,10 +163,30 @@ export function startMailSender(options: MailSenderOptions): MailSender {
       isFinal ? 'mail not sent' : 'mail not sent, retrying later',
     )
   })
-  worker.run().catch((error: unknown) => log.error({ err: error }, 'mail sender stopped'))
+
+  let takesMails = false
+  /** Begins to take mails, unless gateways that take them have other keys. */
+  async function claim(): Promise<void> {
+    if (redis.status !== 'ready') return
+    const claimed = await claimCanary(redis, mailCanaryKey(prefix), keys, takesMails)
+    if (claimed !== 'alone') {
+      othersSeenAt = performance.now()
+      otherKeys.warn(compare)
+    }
+    if (claimed === 'refused' || takesMails) return
+    takesMails = true
+    worker.run().catch((error: unknown) => log.error({ err: error }, 'mail sender stopped'))
+  }
+  const claimNow = () => void claim().catch(() => undefined)
+  redis.on('ready', claimNow)
+  claimNow()
+  const timer = setInterval(claimNow, CLAIM_INTERVAL_MS)
+  timer.unref()
 
   return {
     async close() {
+      clearInterval(timer)
+      redis.off('ready', claimNow)
       sound.close()
       malformed.close()
       await closeConsumer(worker, { redis, isIdle: inHand === 0 })

@@ -1,7 +1,7 @@
 /** Publishes this worker's capacity to the gateways of one Redis server every half second. The answer carries Redis's time and the number of waiting jobs. */
 import { randomUUID } from 'node:crypto'
 import { canaryOf, capacityKey, PUBLISH_INTERVAL_MS, type WorkerCapacity } from '@spillway/client/protocol/capacity'
-import type { Keyring } from '@spillway/client/protocol/seal'
+import { type Keyring, SEAL_KEYS } from '@spillway/client/protocol/seal'
 import { type Publication, writeCapacity } from '@spillway/client/queue/capacity'
 import type { RedisClock } from '@spillway/client/redis/clock'
 import type { RedisConnection } from '@spillway/client/redis/connect'
@@ -13,7 +13,10 @@ import type { Hasher } from '../hashing/index.js'
 import type { Logger } from '../process/log.js'
 
 export interface CapacityPublisher {
-  /** Resolves with the first publication that Redis accepts: from then on its time is known. */
+  /**
+   * Resolves with the first publication that Redis accepts: from then on its time is known, and the workers that are there have the same
+   * keys. Until then this worker takes no jobs.
+   */
   firstPublished: Promise<void>
   /** Counts a finished job of this Redis. */
   finished(outcome: keyof WorkerCapacity['finished']): void
@@ -60,15 +63,18 @@ export function publishCapacity(options: CapacityPublisherOptions): CapacityPubl
     estimate,
     published,
   } = options
-  const canary = canaryOf(options.keyring, prefix)
+  const keys = canaryOf(options.keyring, prefix)
+  const refused = throttledWarning(log, 'the workers of this queue have other keys: this one takes no jobs')
   const finished = { answered: 0, expired: 0, failed: 0 }
   const first = withResolvers<void>()
   const publishFailed = throttledWarning(log, 'capacity could not be published')
   let publishing: Promise<void> | undefined
+  /** From the first publication that is accepted. */
+  let takesJobs = false
 
   async function publish(): Promise<void> {
     const entry = {
-      canary,
+      keys,
       name,
       fallback,
       slots,
@@ -81,10 +87,15 @@ export function publishCapacity(options: CapacityPublisherOptions): CapacityPubl
       finished,
     }
     const answer = await clock.synchronize(
-      () => writeCapacity(redis, prefix, workerId, entry),
+      () => writeCapacity(redis, prefix, workerId, entry, takesJobs),
       ({ at }) => at,
     )
     publishFailed.recovered()
+    if (!('waiting' in answer)) {
+      refused.warn(new Error(`compare ${SEAL_KEYS} with theirs`))
+      return
+    }
+    takesJobs = true
     published(answer)
     first.resolve()
   }
@@ -102,7 +113,8 @@ export function publishCapacity(options: CapacityPublisherOptions): CapacityPubl
       })
   }
 
-  publishUnlessUnderway()
+  // Once the caller has opened the other parts of its queue, which an entry tells about.
+  queueMicrotask(publishUnlessUnderway)
   const timer = setInterval(publishUnlessUnderway, PUBLISH_INTERVAL_MS)
 
   return {

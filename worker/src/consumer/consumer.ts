@@ -1,6 +1,14 @@
 /** BullMQ's consumer of the queue: its settings, and how it processes jobs. */
 import { renewLocksOfJobsAlone, takeMoreJobs } from '@spillway/client/inside/bullmq'
-import { BEHIND_PRIORITY, DEFERRED_PRIORITY, type JobResult, QUEUE_NAME } from '@spillway/client/protocol/job'
+import {
+  BEHIND_PRIORITY,
+  DEFERRED_PRIORITY,
+  type JobData,
+  type JobResult,
+  QUEUE_NAME,
+} from '@spillway/client/protocol/job'
+import { SEAL_KEYS } from '@spillway/client/protocol/seal'
+import { countOtherWorkers } from '@spillway/client/queue/capacity'
 import { retakeLock } from '@spillway/client/queue/jobs'
 import { MalformedJobs } from '@spillway/client/queue/malformed-jobs'
 import { openQueue } from '@spillway/client/queue/open-queue'
@@ -34,6 +42,9 @@ const RENEWAL_MS = 300
 const IDLE_READ_S = 2
 /** How long after a broken connection the queue is read again. */
 const READ_RETRY_MS = 250
+/** How long a job that does not open here is left to other workers, and how often this one may get it again. */
+const LEFT_FOR_MS = 500
+const MOST_TRIES = 10
 /** BullMQ's codes of a job that another worker has, or has ended. */
 const LOCK_CODES: ReadonlySet<unknown> = new Set([
   ErrorCode.JobLockNotExist,
@@ -45,10 +56,12 @@ const KEPT_A_SECOND = 50
 /** Practically unlimited: jobs are pure functions, and their deadlines end endless retries. */
 const STALLS_ALLOWED = 1_000
 
-export interface ConsumerOptions extends Omit<ProcessOptions, 'taken' | 'isTooLate' | 'hashed' | 'beside'> {
+export interface ConsumerOptions
+  extends Omit<ProcessOptions, 'taken' | 'isTooLate' | 'hashed' | 'handBack' | 'beside'> {
   redis: RedisConnection
   prefix: string
   watch: RedisWatch
+  workerId: string
   name: string
   /** How many jobs of this queue may be in hand. */
   share: SlotShare
@@ -114,7 +127,16 @@ export function createConsumer(options: ConsumerOptions): Consumer {
       const begin = () => {
         const jobLog = tracing ? log.child({ traceId: tracing.traceId() }) : log
         const { taken } = share
-        return processJob(job, { ...options, log: jobLog, taken, isTooLate, hashed: estimate.finished, beside })
+        const handBack: ProcessOptions['handBack'] = (_, data) => leaveToOthers(job, data)
+        return processJob(job, {
+          ...options,
+          log: jobLog,
+          taken,
+          isTooLate,
+          hashed: estimate.finished,
+          beside,
+          handBack,
+        })
       }
       const result = await (traces?.with(trace, begin) ?? begin())
       if (result === undefined) throw new DelayedError()
@@ -125,6 +147,22 @@ export function createConsumer(options: ConsumerOptions): Consumer {
       inHand.delete(job.id ?? '')
       liveness.finished()
       share.finished()
+    }
+  }
+
+  /** A job that does not open goes back once, to another worker. False where there is no other, or another could not open it either. */
+  async function leaveToOthers(job: Job, data: JobData): Promise<boolean> {
+    const { workerId } = options
+    const isTried = data.unopenedBy !== undefined && data.unopenedBy !== workerId
+    try {
+      if (isTried || job.attemptsStarted > MOST_TRIES) return false
+      if ((await countOtherWorkers(redis, prefix, workerId)) === 0) return false
+      await job.updateData({ ...data, unopenedBy: workerId })
+      await job.moveToDelayed(Date.now() + LEFT_FOR_MS, job.token)
+      leftToOthers.warn(new Error(`compare ${SEAL_KEYS} with theirs`), { facts: { jobId: job.id } })
+      return true
+    } catch {
+      return false
     }
   }
 
@@ -201,6 +239,7 @@ export function createConsumer(options: ConsumerOptions): Consumer {
   })
   const isInHand = (jobId: string) => inHand.has(jobId)
   const orphaned = watchForOrphanedJobs({ redis, prefix, queue, consumerId: worker.id, isInHand, log, metrics })
+  const leftToOthers = throttledWarning(log, 'jobs do not open here: they are left to other workers')
   const lockLost = throttledWarning(log, 'lock of a job in hand lost')
   /** While nobody else has taken the job, its lock is taken again: another worker would hash it a second time. */
   function retake(id: string): void {

@@ -32,6 +32,16 @@ export function workerConcurrency(sources: CpuLimitSources = system): number {
   return Math.max(1, Math.floor(Math.min(cores, sources.processors)))
 }
 
+/** Threads in addition to those that hash, so that DNS lookups and file reads do not queue behind hashes. */
+const SPARE_THREADS = 2
+
+/** Sets the size of libuv's thread pool, which its first use fixes. Returns the slots. */
+export function sizeThreadPool(): number {
+  const slots = workerConcurrency()
+  process.env.UV_THREADPOOL_SIZE = String(slots + SPARE_THREADS)
+  return slots
+}
+
 function positiveInteger(text: string | undefined): number | undefined {
   return text !== undefined && /^[1-9]\d{0,6}$/.test(text) ? Number(text) : undefined
 }

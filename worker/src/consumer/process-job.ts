@@ -54,6 +54,8 @@ export interface ProcessOptions {
   oldSystem?: AskedOldSystem | undefined
   /** Awaits another system's answer. Meanwhile the job is not counted among those that are hashed. */
   beside?: PerformOptions['beside']
+  /** Leaves a job that does not open to another worker, which may have the keys that sealed it. Resolves with whether it did [false]. */
+  handBack?(incoming: IncomingJob, data: JobData): Promise<boolean>
   /** Called with the time that the job has waited, in milliseconds. */
   taken?(queueWaitMs: number): void
   /**
@@ -97,7 +99,13 @@ export async function processJob(incoming: IncomingJob, options: ProcessOptions)
   if (incoming.attemptsStarted !== 1 && (await hasVerdict(job, options)))
     return { outcome: 'answered', queueWaitMs, serviceMs: 0 }
 
-  const request = requestOf(job, data, options)
+  const opened = openedBy(keyring, job, data)
+  if (opened === undefined) {
+    if (await options.handBack?.(incoming, data)) return undefined
+    metrics.sealFailures.inc({ purpose: 'request' })
+    throw forged('the sealed request does not open', job.name, metrics)
+  }
+  const request = requestOf(job, opened.request, metrics)
   const leftMs = job.deadline - startedAt
   const hasher = options.hasher.ofOwner('owner' in request ? request.owner : undefined)
   const foretoldMs = hasher.foretell(request)
@@ -223,19 +231,17 @@ async function answer(
   return await ('storedHash' in request ? performVerify(request, performing) : performHash(request, performing))
 }
 
-function requestOf(
-  job: JobRef,
-  { sealed }: JobData,
-  { keyring, metrics }: ProcessOptions,
-): HashRequest | VerifyRequest {
-  let request: unknown
+/** Undefined for a request that was not sealed with these keys for this job. */
+function openedBy(keyring: Keyring, job: JobRef, { sealed }: JobData): { request: unknown } | undefined {
   try {
-    request = keyring.open(requestSeal(job), sealed)
+    return { request: keyring.open(requestSeal(job), sealed) }
   } catch (error) {
-    if (!(error instanceof SealError)) throw error
-    metrics.sealFailures.inc({ purpose: 'request' })
-    throw forged('the sealed request does not open', job.name, metrics)
+    if (error instanceof SealError) return undefined
+    throw error
   }
+}
+
+function requestOf(job: JobRef, request: unknown, metrics: WorkerMetrics): HashRequest | VerifyRequest {
   if (job.name === 'hash' && isHashRequest(request)) return request
   if (job.name === 'verify' && isVerifyRequest(request)) return request
   throw forged('the sealed request is malformed', job.name, metrics)

@@ -3,7 +3,7 @@ import { capacityKey } from '@spillway/client/protocol/capacity'
 import type { Keyring } from '@spillway/client/protocol/seal'
 import { SoundQueue } from '@spillway/client/queue/sound'
 import { createRedisClock } from '@spillway/client/redis/clock'
-import { connectRedis, type RedisConnection, redisAnswersNewConnection } from '@spillway/client/redis/connect'
+import { askOnNewConnection, connectRedis, type RedisConnection } from '@spillway/client/redis/connect'
 import { type Eviction, watchEviction } from '@spillway/client/redis/eviction'
 import type { RedisServer } from '@spillway/client/redis/servers'
 import { watchRedis } from '@spillway/client/redis/watch'
@@ -68,7 +68,9 @@ export function openWorkerQueue(
     limit: share.limit,
     stuckAfterMs,
     isConnected,
-    redisAnswersNewConnection: () => redisAnswersNewConnection({ redisUrl: url, key: capacityKey(prefix) }),
+    // A key of the queue: in a Cluster, another node than the queue's could answer a PING.
+    redisAnswersNewConnection: async () =>
+      (await askOnNewConnection(url, (asked) => asked.exists(capacityKey(prefix)))) !== undefined,
   })
   const capacity = publishCapacity({
     ...{ ...options, redis, clock },

@@ -1,7 +1,7 @@
 // How a worker's silence is looked into: once at a time, and not believed when it is over.
 import assert from 'node:assert/strict'
 import { capacityKey } from '@spillway/client/protocol/capacity'
-import { redisAnswersNewConnection } from '@spillway/client/redis/connect'
+import { askOnNewConnection, type RedisConnection } from '@spillway/client/redis/connect'
 import { withResolvers } from '@spillway/client/within'
 import { until } from '@spillway/infra/rig'
 import { test } from 'vitest'
@@ -42,6 +42,7 @@ test('Redis is there for others when it answers for our keys: a PING, which any 
   const url = new URL(space.redisUrl)
   url.username = name
   url.password = 'secret'
-  assert.equal(await redisAnswersNewConnection({ redisUrl: url.href, key: capacityKey(prefix) }), false)
-  assert.equal(await redisAnswersNewConnection({ redisUrl: space.redisUrl, key: capacityKey(prefix) }), true)
+  const ask = (redis: RedisConnection) => redis.exists(capacityKey(prefix))
+  assert.equal(await askOnNewConnection(url.href, ask), undefined)
+  assert.equal(await askOnNewConnection(space.redisUrl, ask), 0)
 })

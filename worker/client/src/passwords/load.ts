@@ -30,7 +30,7 @@ export interface LoadReader extends Omit<LoadState, 'reading'> {
   finishedJobs(): number
   /** The workers whose capacity counts, by id. */
   workers(): ReadonlyMap<string, WorkerCapacity>
-  /** Whether workers have other keys: what is sealed here they cannot open, or the other way round. */
+  /** Whether there are workers and all have other keys: what is sealed here they cannot open, or the other way round. */
   hasOtherKeys(): boolean
   /** The number of the reading that is under way; undefined while no reading is. */
   reading(): number | undefined
@@ -66,12 +66,14 @@ export function readLoad(options: {
     readings += 1
     const reading = beginReading()
     try {
-      const { at, capacity, canary, first, isBehind, last, ...depth } = await clock.synchronize(
+      const { at, capacity, first, isBehind, last, ...depth } = await clock.synchronize(
         () => readRawLoad(redis, prefix, readings, maxAbsent),
         (answer) => answer.at,
       )
       const workers = liveWorkers(capacity, at)
-      hasOtherKeys = workers.size > 0 && canary !== undefined && !areForEachOther(ownCanary, canary)
+      hasOtherKeys =
+        workers.size > 0 &&
+        ![...workers.values()].some(({ keys }) => keys !== undefined && areForEachOther(ownCanary, keys))
       if (hasOtherKeys) otherKeys.warn(new Error(`the workers have another ${SEAL_KEYS}`))
       finished.update(workers)
       depth.active = Math.max(0, depth.active - sumAsking(workers))

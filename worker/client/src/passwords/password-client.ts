@@ -83,7 +83,7 @@ export interface PasswordClient {
   load(): Load
   /** Jobs that workers reported as finished since this process started; never decreases. */
   finishedJobs(): number
-  /** Whether workers have other keys, so that there will be no verdict: their canary says so. */
+  /** Whether all workers have other keys, so that there will be no verdict. */
   hasOtherKeys(): boolean
   /** Milliseconds until a job added to this lane now would be answered; Infinity when no worker is alive, or the queue is paused. */
   predictedWaitMs(lane: Lane): number

@@ -37,6 +37,8 @@ const WorkerCapacity = {
     },
     /** Whether it is the fallback of a gateway. */
     fallback: { type: 'boolean' },
+    /** Codes of its seal keys, as canaryOf makes them. */
+    keys: { type: 'string', maxLength: 2_048 },
     /** The time of writing: epoch milliseconds by Redis's clock. */
     at: { type: 'integer' },
     /** For operators only: host and process, slots in use, outcomes of jobs since its start. */
@@ -174,8 +176,11 @@ function parseCapacity(entry: string): WorkerCapacity | undefined {
   }
 }
 
-// The canary: codes of the keys that workers have, in Redis beside their capacity. By them a client notices that its own keys are others, and
-// says so, instead of waiting for verdicts that no worker can make. Who reads a code learns nothing of its key.
+// The canary: codes of seal keys. Each worker publishes its own with its capacity, and the last one in a key that outlives it. So a client
+// notices that no worker has its keys, and a worker that those who take the jobs have others. Who reads a code learns nothing of its key.
+
+/** How long the canary of workers that are gone keeps a worker with other keys from taking jobs, in milliseconds. */
+export const CANARY_COUNTS_MS = 10_000
 
 /** The start of each code: no two keys share it by accident. */
 const CODE_BYTES = 12

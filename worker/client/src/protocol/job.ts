@@ -30,7 +30,7 @@ export const SEALED_MAX_LENGTH = 32_768
 
 /**
  * The data of a job in Redis, readable by anyone who can read Redis. Times are epoch milliseconds by Redis's clock. The seal
- * authenticates `deadline`, but not `enqueuedAt` and `replyTo`: forging them causes at worst a wrong metric or a missed message.
+ * authenticates `deadline` alone: forging the others causes at worst a wrong metric, a missed message or a further attempt.
  */
 const JobData = {
   type: 'object',
@@ -39,6 +39,8 @@ const JobData = {
     enqueuedAt: { type: 'integer' },
     replyTo: { type: 'string', maxLength: 64 },
     sealed: { type: 'string', maxLength: SEALED_MAX_LENGTH },
+    /** The worker that could not open it. */
+    unopenedBy: { type: 'string', maxLength: 64 },
   },
   required: ['deadline', 'enqueuedAt', 'replyTo', 'sealed'],
   additionalProperties: false,

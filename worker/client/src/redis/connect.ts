@@ -139,27 +139,19 @@ function reconnectOnReadOnly(): (error: Error) => boolean {
   }
 }
 
-// Probes Redis on a new connection.
+const NEW_CONNECTION_MS = 3_000
 
-const TIMEOUT_MS = 3_000
-
-/**
- * Whether Redis answers on a new connection. Asks for a key of the queue: in a Cluster, a PING could be answered by another node than
- * the queue's. Never rejects.
- */
-export async function redisAnswersNewConnection({
-  redisUrl,
-  key,
-}: {
-  redisUrl: string
-  key: string
-}): Promise<boolean> {
+/** Asks Redis on a new connection. Undefined where it does not answer. Never rejects. */
+export async function askOnNewConnection<T>(
+  redisUrl: string,
+  ask: (redis: RedisConnection) => Promise<T>,
+): Promise<T | undefined> {
   const redis = connectRedis(redisUrl, 'producer')
   try {
-    await once(redis, 'ready', { signal: AbortSignal.timeout(TIMEOUT_MS) })
-    return (await within(TIMEOUT_MS, redis.exists(key))) !== undefined
+    await once(redis, 'ready', { signal: AbortSignal.timeout(NEW_CONNECTION_MS) })
+    return await within(NEW_CONNECTION_MS, ask(redis))
   } catch {
-    return false
+    return undefined
   } finally {
     // Without a listener, ioredis prints later errors.
     redis.on('error', () => undefined)

@@ -108,7 +108,10 @@ export function createSeveralServersClient(list: RedisServers, options: QueueCli
     whenKnown: (waitMs) => Promise.race(servers.map(({ client }) => client.whenKnown(waitMs))),
     load,
     finishedJobs: () => servers.reduce((sum, { client }) => sum + client.finishedJobs(), 0),
-    hasOtherKeys: () => servers.some(({ client }) => client.hasOtherKeys()),
+    hasOtherKeys() {
+      const withWorkers = servers.filter(({ client }) => client.workers().size > 0)
+      return withWorkers.length > 0 && withWorkers.every(({ client }) => client.hasOtherKeys())
+    },
     predictedWaitMs: (lane) => predictWaitMs(load(), lane),
     now: (job) => ((job && serverOf(job)) ?? firstServer).client.now(),
     isReady: () => servers.some(({ client }) => client.isReady()),
