@@ -1,4 +1,5 @@
 // A visit: a person logs in, from the first request to the verdict.
+import { setMaxListeners } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isFar, isLost, pauseAfter, untilNear } from '@spillway/client/browser/line'
 import {
@@ -64,9 +65,13 @@ const PATIENCE_MS = 90_000
 export class Visitor {
   readonly #options: VisitorOptions
   readonly #clients: readonly ApiClient[]
+  readonly #leaving = new AbortController()
 
   constructor(options: VisitorOptions) {
     this.#options = options
+    // One for each person who waits.
+    setMaxListeners(0, this.#leaving.signal)
+    options.signal?.addEventListener('abort', () => this.#leaving.abort(), { once: true })
     this.#clients = options.urls.map((url) => createApiClient(url, options))
   }
 
@@ -74,12 +79,12 @@ export class Visitor {
   async visit(number: number, dueMs = performance.now()): Promise<Visit> {
     const { urls, login, everyNthWrong = 10, tries = 1, polite = true, patienceMs = PATIENCE_MS } = this.#options
     const headers = this.#options.headers?.(number) ?? {}
-    const { signal: leaving } = this.#options
-    const sent = { headers, ...(leaving && { signal: leaving }) }
+    const leaving = this.#leaving.signal
+    const sent = { headers, signal: leaving }
     const wrong = everyNthWrong > 0 && number % everyNthWrong === everyNthWrong - 1
     const credentials = { ...login(number), ...(wrong && { password: WRONG_PASSWORD }) }
     const patience = AbortSignal.timeout(patienceMs)
-    const signal = leaving ? AbortSignal.any([leaving, patience]) : patience
+    const signal = AbortSignal.any([leaving, patience])
     let turn = number
     const sentAway: number[] = []
     let failures = 0
@@ -134,11 +139,11 @@ export class Visitor {
     const { code } = answer.body
     const { status } = answer
     const detail = answer.failure ?? `${status}${code === undefined ? '' : ` ${code}`}`
-    const end = status === 0 && leaving?.aborted ? 'lost' : endOf(answer, code, wrong, ticketed)
+    const end = status === 0 && leaving.aborted ? 'lost' : endOf(answer, code, wrong, ticketed)
     return { dueMs, tookMs: performance.now() - dueMs, end, ticketed, sentAway, failures, ticketsLost, status, detail }
   }
 
-  /** Verdicts a second of callers that come again as soon as they are in. Closes the visitor. */
+  /** Verdicts a second of callers that come again as soon as they are in, and leave when it is over. Closes the visitor. */
   async perSecond(
     callers: number,
     { settlingMs, countedMs }: { settlingMs: number; countedMs: number },
@@ -146,6 +151,7 @@ export class Visitor {
     const fromMs = performance.now() + settlingMs
     const untilMs = fromMs + countedMs
     let [number, counted] = [0, 0]
+    setTimeout(() => this.#leaving.abort(), settlingMs + countedMs)
     await closedLoop({
       callers,
       isOver: () => performance.now() >= untilMs,

@@ -1,5 +1,4 @@
 // `pnpm load spike --target`: a spike on a gateway that runs already, such as the one of `pnpm start`, to be watched on its live page.
-import { setMaxListeners } from 'node:events'
 import { UserError } from '@spillway/infra/processes/command-line'
 import { ask } from '@spillway/infra/rig/api-client'
 import { closedLoop } from '@spillway/infra/rig/open-loop'
@@ -58,8 +57,6 @@ const REPORT_MS = 500
 export async function spikeTarget(options: TargetSpike): Promise<SpikeResult> {
   const { url, users, password, durationS, signal } = options
   const over = new AbortController()
-  // One for each person with a ticket.
-  setMaxListeners(0, over.signal)
   signal.addEventListener('abort', () => over.abort(), { once: true })
   const people = {
     urls: [url],

@@ -1,6 +1,5 @@
 // A spike of real hashes: everyone gets in, within the time of the work; and of a longer one, of which half the people go away, nothing is
 // hashed for those who left.
-import { setMaxListeners } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { processorMs, processorTime } from '@spillway/infra/processes/processor-time'
 import { ask, readMetric } from '@spillway/infra/rig/api-client'
@@ -192,8 +191,6 @@ const lineLeft: Scenario = {
     const usedBefore = times()
     const hashedBefore = await line.hashed()
     const leave = new AbortController()
-    // One for each of them.
-    setMaxListeners(0, leave.signal)
     const [staying, leaving] = [line.people(), line.people({ signal: leave.signal })]
     const timer = setTimeout(() => leave.abort(), LEAVE_AFTER_S * 1_000)
     const stayed: Visit[] = []

@@ -152,7 +152,7 @@ async function untilFallbackHashes(system: OwnSystem, killedAtMs: number, findin
   const { opsUrl = '' } = system.gateways[0] ?? {}
   const slots = () => readMetric(opsUrl, 'spillway_slots')
   const answered = () => readMetric(opsUrl, 'spillway_wait_seconds_count', 'outcome="answered"')
-  const after = (what: string) => `${what} ${((performance.now() - killedAtMs) / 1_000).toFixed(2)} s after that`
+  const after = (what: string) => `${what} ${((performance.now() - killedAtMs) / 1_000).toFixed(2)} s after the kill`
   const before = await answered()
   await until(async () => (await slots()) === FALLBACK_SLOTS, { timeoutMs: STARTS_WITHIN_MS, what: 'a fallback' })
   findings.notes.push(after('the fallback took jobs'))
