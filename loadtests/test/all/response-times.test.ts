@@ -166,6 +166,8 @@ describe('asking', () => {
 
 /** Answers for each kind, about. SPILLWAY_SAMPLES=1000 sees differences that are smaller, in six minutes on an idle machine. */
 const SAMPLES = Number(process.env.SPILLWAY_SAMPLES ?? 100)
+/** Many times what an idle machine takes. */
+const WITHIN_MS = SAMPLES * 6_000
 /** So that hashes take a few milliseconds, which is much beside what is compared. */
 const CHEAP = { ARGON2_MEMORY_KIB: '1024', ARGON2_TIME: '1', WORKER_CONCURRENCY: '1' }
 
@@ -207,4 +209,4 @@ test('what SECURITY says to be alike cannot be told apart by time, where what is
   const pairs = compareAll(await askInTurn(questions, { samples: SAMPLES, stop: () => t.signal.aborted }))
   assert.deepEqual(broken(pairs), [], table(pairs))
   assert.equal(isBlind(pairs), false, `this says nothing: is the machine busy?\n${table(pairs)}`)
-})
+}, WITHIN_MS)
