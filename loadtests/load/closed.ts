@@ -6,7 +6,7 @@ import autocannon from 'autocannon'
 import { type Outcome, outcomeOf, Tally } from '../measure/tally.ts'
 
 /** Tells one of the callers what to send, over and over. */
-export type Caller = (client: autocannon.Client, number: number) => void
+type Caller = (client: autocannon.Client, number: number) => void
 
 /** A caller that logs in again and again. A ticket is redeemed until there is a verdict, at once each time: redeeming is held as a login is. */
 export function followsTickets(credentials: (number: number) => object): Caller {
@@ -29,7 +29,7 @@ function post(path: string, body: unknown): autocannon.Request {
   return { method: 'POST', path, body: JSON.stringify(body) }
 }
 
-export interface ClosedLoopOptions {
+interface ClosedLoopOptions {
   url: string
   callers: number
   caller: Caller

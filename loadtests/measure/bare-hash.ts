@@ -8,7 +8,7 @@ type Cores = readonly number[] | undefined
 export const verified = ['bcrypt', 'argon2id', 'pbkdf2', 'scrypt'] as const
 type Verified = (typeof verified)[number]
 
-export const fastestPackage: Record<Verified, string> = {
+const fastestPackage: Record<Verified, string> = {
   ...{ bcrypt: '@node-rs/bcrypt', argon2id: '@node-rs/argon2' },
   ...{ pbkdf2: 'crypto.pbkdf2', scrypt: 'crypto.scrypt' },
 }

@@ -188,7 +188,7 @@ function method({ machine, settings }: Results): Html {
     `A request without an answer after ${TIMEOUT_MS / 1_000} s is lost, and counts with that time. A ticket is redeemed until there is a verdict, and its wait counts until then.`,
     "The neighbour endpoint reads the state of a file, for which Node needs a thread of libuv's pool (four), as for dns.lookup, zlib, much of crypto, and every asynchronous hash. On Spillway's gateway it is a small static file. /healthz needs the event loop alone. Both are asked 40 times a second.",
     (repeat ?? 1) > 1
-      ? `Everything was measured ${repeat} times, in turn; figures are medians, with half the range after ±.`
+      ? `Everything was measured ${repeat} times, in turn; figures are medians. The JSON file beside the page has each run.`
       : 'Everything was measured once: how far repeats would lie apart is unknown.',
   ])}<h3>The contenders</h3>${list(told)}<p>Repeat it: <code>pnpm load</code>, or <code>pnpm load --help</code>.</p>`
 }

@@ -66,7 +66,7 @@ export interface OwnSystem extends System {
   redis: RedisServer
 }
 
-export interface SystemOptions extends Pick<SpillwayOptions, 'gatewayEnv' | 'workerEnv'> {
+interface SystemOptions extends Pick<SpillwayOptions, 'gatewayEnv' | 'workerEnv'> {
   /** The hash of the accounts [wait-20]. */
   credential?: Credential
   /** How many are started [2]. */

@@ -26,13 +26,13 @@ const numbers = {
 
 type Name = keyof typeof numbers
 
-export const PROBES_MAX = 8
+const PROBES_MAX = 8
 
 /** A default, as it would be typed. */
-export const defaultOf = (name: Name): string => String(numbers[name].initial)
+const defaultOf = (name: Name): string => String(numbers[name].initial)
 
 /** A line for each. */
-export const numberHelp: string = Object.entries(numbers)
+const numberHelp: string = Object.entries(numbers)
   .map(([name, { initial, most, says }]) => `  ${`--${name} n`.padEnd(23)}${says}, at most ${most} [${initial}]`)
   .join('\n')
 
@@ -42,7 +42,7 @@ export function bound(name: Name, text: string): number {
 }
 
 /** @throws {@link UserError} for what is no whole number within bounds */
-export function countOf(
+function countOf(
   option: string,
   text: string,
   { least = 1, most }: Pick<NumberOption, 'least' | 'most'>,

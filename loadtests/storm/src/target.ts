@@ -5,7 +5,7 @@ import type { AgentOptions } from 'node:https'
 import { BlockList, connect, isIP } from 'node:net'
 import { UserError } from '@spillway/infra/processes/command-line'
 
-export interface Target {
+interface Target {
   /** As it was given: `http://localhost:3000`. */
   origin: string
   /** How connections reach it. The name stays in the Host header and in TLS; the address is the judged one. */

@@ -2,7 +2,7 @@
 import type { ProbeResult, StormResult } from '../result.ts'
 import { count, list, milliseconds } from './in-words.ts'
 
-export interface Advice {
+interface Advice {
   text: string
   /** Lines of code. */
   code?: readonly string[]
