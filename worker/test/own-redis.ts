@@ -1,5 +1,5 @@
 // A Redis that a file of tests has to itself, because they have it refuse what others rely on.
-import { type OwnRedis, startOwnRedis as start } from '@spillway/infra/rig/own-redis'
+import { type OwnRedis, startOwnRedis as start } from '@spillway/infra/test/own-redis'
 import { afterAll } from 'vitest'
 import type { Space } from './space.ts'
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import { listening } from '@spillway/infra/rig'
-import { chromiumOptions, skipWithoutChromium as skip } from '@spillway/infra/rig/pictures'
+import { chromiumOptions, skipWithoutChromium as skip } from '@spillway/infra/test/pictures'
 import { chromium } from 'playwright-core'
 import { afterAll, test } from 'vitest'
 import { newAccount } from '../client.ts'

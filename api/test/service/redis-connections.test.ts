@@ -1,7 +1,7 @@
 // The connections that a gateway keeps to a Redis: one for each purpose, as .github/CONTRIBUTING.md lists them.
 import assert from 'node:assert/strict'
 import { until } from '@spillway/infra/rig'
-import { startOwnRedis } from '@spillway/infra/rig/own-redis'
+import { startOwnRedis } from '@spillway/infra/test/own-redis'
 import { afterAll, test } from 'vitest'
 import { startMailServer } from '../mail-server.ts'
 import { openSystem } from '../system.ts'

@@ -2,8 +2,8 @@
 import { UserError } from '@spillway/infra/processes/command-line'
 import { isRecord } from './records.ts'
 
-export const fieldNames = ['email', 'passwordHash', 'id', 'createdAt', 'emailConfirmedAt', 'salt'] as const
-export type FieldName = (typeof fieldNames)[number]
+const fieldNames = ['email', 'passwordHash', 'id', 'createdAt', 'emailConfirmedAt', 'salt'] as const
+type FieldName = (typeof fieldNames)[number]
 
 /** A path through nested objects for each field, such as `fields.email`. */
 export type Fields = Record<FieldName, string>

@@ -12,7 +12,7 @@ const BATCH = 1_000
 /** Of weak digests: each is a hash of the workers. */
 const WEAK_BATCH = 100
 
-export interface ImportOptions {
+interface ImportOptions {
   lines: AsyncIterable<Line>
   check(record: Record<string, unknown>): Checked
   rejected: RejectedLines

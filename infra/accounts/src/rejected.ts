@@ -3,7 +3,7 @@
 import { createWriteStream, type WriteStream } from 'node:fs'
 import { finished } from 'node:stream/promises'
 
-export interface LinesFile {
+interface LinesFile {
   add(record: object): void
   close(): Promise<void>
 }

@@ -45,7 +45,7 @@ export function createKinds(): (hash: string) => string {
 }
 
 /** In the order of ids: accounts that are created meanwhile may be among them or not. `id` is the first column. */
-export async function* pagesOfAccounts<Row extends { id: string }>(
+async function* pagesOfAccounts<Row extends { id: string }>(
   database: Database,
   columns: Prisma.Sql,
   size: number,

@@ -4,7 +4,7 @@ import { isWeak } from '@spillway/worker/hashing/formats/format'
 import { type Wrapping, wrappingOf } from '@spillway/worker/hashing/formats/wrapped'
 import type { Examined, Hasher } from '@spillway/worker/hashing/index'
 
-export type ExaminedHash =
+type ExaminedHash =
   | { kind: 'rests'; storedHash: string; format: string }
   | { kind: 'weak'; wrapping: Wrapping; format: string }
   | { kind: 'rejected'; reason: string }

@@ -60,7 +60,7 @@ export async function buildImages(say: (sentence: string) => void): Promise<void
 }
 
 /** The images that the Dockerfile builds from: Node's, then Rust's. */
-export async function baseImages(): Promise<string[]> {
+async function baseImages(): Promise<string[]> {
   const lines = (await readFile(dockerfile, 'utf8')).matchAll(/^FROM (\S+:\S+)/gm)
   return [...new Set([...lines].map(([, name = '']) => name))]
 }

@@ -10,7 +10,7 @@ interface Limits {
 }
 
 /** A panel of dashboard.yaml, whose head explains the fields. */
-export interface Panel {
+interface Panel {
   title: string
   description: string
   type?: 'timeseries' | 'stat' | 'table'

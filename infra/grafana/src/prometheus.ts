@@ -16,7 +16,7 @@ export interface Sample {
   value: number
 }
 
-export interface RuleState {
+interface RuleState {
   name: string
   health: string
   lastError: string

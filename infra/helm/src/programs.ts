@@ -11,7 +11,7 @@ import { run } from '@spillway/infra/processes/run'
 import { makeOnce } from '@spillway/infra/services/apt-packages'
 
 /** The folders in programs/: each is a Go module whose tools are built. */
-export type ProgramSet = 'checks' | 'kubernetes' | 'keda'
+type ProgramSet = 'checks' | 'kubernetes' | 'keda'
 
 const setsDir = fileURLToPath(new URL('../programs', import.meta.url))
 
@@ -75,7 +75,7 @@ const modules = {
 type ModuleName = keyof typeof modules
 
 /** The version that is used of a module. */
-export async function moduleVersion(name: ModuleName): Promise<string> {
+async function moduleVersion(name: ModuleName): Promise<string> {
   const pin = modules[name]
   if ('version' in pin) return pin.version
   const goMod = fileURLToPath(new URL(`../programs/${pin.pinnedBy}/go.mod`, import.meta.url))
@@ -86,7 +86,7 @@ export async function moduleVersion(name: ModuleName): Promise<string> {
 }
 
 /** The folder of a module in Go's cache, fetched into it where need be. Needs Go on the PATH. */
-export async function moduleDir(name: ModuleName): Promise<string> {
+async function moduleDir(name: ModuleName): Promise<string> {
   const args = ['mod', 'download', '-json', `${name}@${await moduleVersion(name)}`]
   const found: { Dir?: string } = JSON.parse(await run('go', args, { cwd: '/' }))
   if (found.Dir === undefined) throw new Error(`go mod download gave no folder for ${name}`)

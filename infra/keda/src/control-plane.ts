@@ -9,7 +9,7 @@ import { startService } from '@spillway/infra/services/service'
 import { KubernetesApi } from './api.ts'
 
 /** A program of the cluster. */
-export interface ClusterProgram {
+interface ClusterProgram {
   name: string
   command: string
   args: string[]

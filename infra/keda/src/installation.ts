@@ -18,7 +18,7 @@ export const RELEASE = 'spillway'
 export const KEDA_USER = 'keda'
 const valuesFile = fileURLToPath(new URL('../values.yaml', import.meta.url))
 
-export interface Backends {
+interface Backends {
   databaseUrl: string
   /** host:port */
   redisAddress: string
@@ -56,7 +56,7 @@ export async function installChart(
 
 // kubectl, and Helm, as an administrator of the cluster.
 
-export type Kubectl = ReturnType<typeof kubectlFor>
+type Kubectl = ReturnType<typeof kubectlFor>
 
 export function kubectlFor(kubeconfig: string, kubectl: string, helm: string) {
   const env = { PATH: process.env.PATH, HOME: dirname(kubeconfig), KUBECONFIG: kubeconfig }
@@ -82,7 +82,7 @@ export function kubectlFor(kubeconfig: string, kubectl: string, helm: string) {
 const KEDA_NAMESPACE = 'keda'
 const METRICS_API = 'v1beta1.external.metrics.k8s.io'
 
-export interface KedaOptions {
+interface KedaOptions {
   start: StartProgram
   /** The folder of the operator and the adapter. */
   programs: string

@@ -11,7 +11,7 @@ import { expand, type Pod, type PodState, type Probe, resolveEnvironment, runArg
 const RESTART_MS = 1_000
 const NODE = 'here'
 
-export interface KubeletOptions {
+interface KubeletOptions {
   api: KubernetesApi
   keeper: Keeper
   namespace: string
@@ -90,7 +90,7 @@ export class Kubelet {
 }
 
 /** One pod from its start to its end. Its state is reported to the API server. */
-export class PodRun implements PodState {
+class PodRun implements PodState {
   readonly pod: Pod
   readonly ip: string
   ready = false

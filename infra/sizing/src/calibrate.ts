@@ -55,7 +55,7 @@ export function describeCalibration(calibration: Calibration, { turnaroundMs }: 
   ].join('\n')
 }
 
-export function policyInWords(policy: Proposal['policy']): string {
+function policyInWords(policy: Proposal['policy']): string {
   if (policy.algorithm === 'bcrypt') return `bcrypt, cost ${policy.cost}`
   return `argon2id, ${policy.memoryKib / 1_024} MiB, ${policy.time === 1 ? '1 pass' : `${policy.time} passes`}, 1 lane`
 }
@@ -85,7 +85,7 @@ export interface Limits {
   memoryKib: number
 }
 
-export interface Proposal extends HashCost {
+interface Proposal extends HashCost {
   policy: HashPolicy
   /** Whether even OWASP's minimum takes longer than the target. */
   isOverTarget: boolean
@@ -94,7 +94,7 @@ export interface Proposal extends HashCost {
 /** OWASP's equivalent minimums of argon2id with one lane: the least memory for so many passes. More passes need no less. */
 const OWASP_ARGON2_KIB = [47_104, 19_456, 12_288, 9_216, 7_168] as const
 /** The least memory with which argon2id may be used at all. */
-export const LEAST_MEMORY_KIB = OWASP_ARGON2_KIB[4]
+const LEAST_MEMORY_KIB = OWASP_ARGON2_KIB[4]
 const OWASP_BCRYPT_COST = 10
 
 /** Bounds of what workers take. */

@@ -8,7 +8,7 @@ import { createHasher } from '@spillway/worker/hashing/index'
 import { asPolicy, policySettings } from '@spillway/worker/hashing/policy'
 
 /** The default of the workers: OWASP's minimum. */
-export const DEFAULT_POLICY = {
+const DEFAULT_POLICY = {
   algorithm: 'argon2id',
   memoryKib: policySettings.ARGON2_MEMORY_KIB.default,
   time: policySettings.ARGON2_TIME.default,

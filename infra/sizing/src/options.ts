@@ -44,7 +44,7 @@ const options = {
   'scale-time': { type: 'string', default: '30s' },
 } as const
 
-export type SizeOptions = Exclude<ReturnType<typeof parseOptions>, undefined>
+type SizeOptions = Exclude<ReturnType<typeof parseOptions>, undefined>
 
 /** Undefined when help is asked for. Throws a UserError for a wrong argument. */
 export function parseOptions(args: readonly string[]) {

@@ -34,7 +34,7 @@ const KEPT_FINISHED = 1_000
 const EMPTY_REDIS_MIB = 8
 
 /** Whole workers for so many logins a second. */
-export function workersFor(
+function workersFor(
   { hashMs, coresPerWorker, p99WaitMs }: Pick<Demand, 'hashMs' | 'coresPerWorker' | 'p99WaitMs'>,
   perSecond: number,
   turnaroundMs: number,

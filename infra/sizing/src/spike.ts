@@ -8,7 +8,7 @@ import { PROMOTED_BY_EACH } from '@spillway/client/queue/lanes'
 import type { Station } from './sizing.ts'
 
 /** The station is that before the spike. */
-export interface SpikeDemand extends Station {
+interface SpikeDemand extends Station {
   /** Logins a second during it; afterwards they are as before. */
   spikePerSecond: number
   spikeS: number
@@ -19,7 +19,7 @@ export interface SpikeDemand extends Station {
   limits: GatewayLimits
 }
 
-export interface GatewayLimits extends AdmissionLimits {
+interface GatewayLimits extends AdmissionLimits {
   /** How long a request is held, in milliseconds. */
   loginWaitMs: number
 }
@@ -27,7 +27,7 @@ export interface GatewayLimits extends AdmissionLimits {
 const { LOGIN_WAIT_MS, TICKET_TTL_MS, MAX_OUTSTANDING } = GatewayConfig.properties
 
 /** A gateway's, where nothing else is set. */
-export const DEFAULT_LIMITS: GatewayLimits = {
+const DEFAULT_LIMITS: GatewayLimits = {
   loginWaitMs: LOGIN_WAIT_MS.default,
   ticketTtlMs: TICKET_TTL_MS.default,
   maxOutstanding: MAX_OUTSTANDING.default,

@@ -1,4 +1,4 @@
-import { assertSettingsTable } from '@spillway/infra/rig/settings-table'
+import { assertSettingsTable } from '@spillway/infra/test/settings-table'
 import { test } from 'vitest'
 import { WorkerConfig } from '../../src/config.ts'
 

@@ -6,8 +6,8 @@ import { scratchDir } from '@spillway/infra/rig'
 import { test } from 'vitest'
 import { parse } from 'yaml'
 import { promtool, skipWithoutPrometheus } from '../../../grafana/src/prometheus.ts'
-import { readmeFile } from '../../src/chart.ts'
 import { render, rendered, skip, specOf } from '../programs.ts'
+import { readmeFile } from '../values-table.ts'
 
 const mode = 'autoscaling.mode=externalMetrics'
 

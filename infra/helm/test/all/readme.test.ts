@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
 import { test } from 'vitest'
-import { readmeFile, readmeWithTable } from '../../src/chart.ts'
 import { render, skip } from '../programs.ts'
+import { readmeFile, readmeWithTable } from '../values-table.ts'
 
 test('the table of values in the README is current', async () => {
   const current = await readmeWithTable()

@@ -1,5 +1,4 @@
-// Processor time of processes and of the whole machine, and the memory of a process, as the kernel counts them; and processes on
-// chosen processors.
+// Processor time of processes and of the whole machine, as the kernel counts it; and processes on chosen processors.
 import { spawnSync } from 'node:child_process'
 import { platform } from 'node:process'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -23,12 +22,6 @@ export function processorTime(pid: number) {
   }
 }
 
-/** The same with all living descendants; their event loops are not its own. */
-export function processorTimeOfTree(pid: number) {
-  const own = processorTime(pid)
-  return own && { ...own, totalMs: processorMs([pid]) }
-}
-
 /** The time that these processes and all their living descendants have used together, in milliseconds. */
 export function processorMs(pids: readonly number[]): number {
   const all = new Set(pids.flatMap(withDescendants))
@@ -45,15 +38,8 @@ function withDescendants(pid: number): number[] {
   return [pid, ...childrenOf(pid).flatMap(withDescendants)]
 }
 
-/** The resident memory of a process, shared memory included, now and at its peak; undefined when it has ended or this is not Linux. */
-export function memoryOf(pid: number) {
-  const status = readProc(`${pid}/status`)
-  const bytes = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(status ?? '')?.[1]) * 1_024
-  return status === undefined ? undefined : { bytes: bytes('VmRSS'), peakBytes: bytes('VmHWM') }
-}
-
 /** The time of all processors together since boot; stolen is what the hypervisor took for other machines. */
-export function machineTime() {
+function machineTime() {
   const line = readProc('stat')?.split('\n')[0]
   if (line === undefined) return undefined
   const [user = 0, nice = 0, system = 0, idle = 0, iowait = 0, irq = 0, softirq = 0, stolen = 0] = line

@@ -14,9 +14,7 @@ import type { LocalEnvironment } from '../start/places.ts'
 
 const nothingToClose = async () => ({ close: async () => {} })
 
-export interface OwnServicesOptions
-  extends Pick<ServiceOptions, 'keeper'>,
-    Partial<Pick<ServiceOptions, 'durable' | 'say'>> {
+interface OwnServicesOptions extends Pick<ServiceOptions, 'keeper'>, Partial<Pick<ServiceOptions, 'durable' | 'say'>> {
   /** The purpose of the run, which names its folder and its database. */
   purpose: 'test' | 'load' | 'chaos' | 'sizing'
   /** Servers to use instead of embedded ones. */

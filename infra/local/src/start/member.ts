@@ -28,7 +28,7 @@ export interface MemberOptions {
 const restartMs = 1_000
 
 /** Starts a member and resolves with its place. Rejects with a UserError that contains its log tail if it does not become ready. */
-export async function startMember(options: MemberOptions): Promise<Place> {
+async function startMember(options: MemberOptions): Promise<Place> {
   const { keeper, program, env, logDir, say, fail } = options
   const { name } = options.place
   const logFile = join(logDir, `${name.replace(' ', '-')}.log`)

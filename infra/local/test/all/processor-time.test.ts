@@ -1,8 +1,8 @@
-// Processor time and memory of other processes, as the kernel counts them.
+// Processor time of other processes, as the kernel counts them.
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { test } from 'vitest'
-import { machineTime, memoryOf, processorMs, processorTime } from '../../src/processes/processor-time.ts'
+import { processorMs, processorTime } from '../../src/processes/processor-time.ts'
 import { startProcess, until } from '../../src/rig/index.ts'
 
 const WORK_MS = 300
@@ -21,11 +21,7 @@ test.skipIf(existsSync('/proc/self/stat') ? false : 'this system has no /proc')(
     const together = processorMs([parent.pid])
     assert.ok(together >= alone + WORK_MS, `${together} ms, ${alone} of the parent's own`)
     assert.ok(processorMs([parent.pid, parent.pid]) < together + WORK_MS)
-    const memory = memoryOf(parent.pid)
-    assert.ok(memory && memory.bytes > 1e6 && memory.peakBytes >= memory.bytes)
-    assert.ok((machineTime()?.busyMs ?? 0) > together)
     await parent.stop('SIGKILL')
     await until(() => processorTime(parent.pid) === undefined)
-    assert.equal(memoryOf(parent.pid), undefined)
   },
 )

@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process'
 import { basename } from 'node:path'
 import { test } from 'vitest'
 import { repositoryDir } from '../../src/processes/repository.ts'
-import { digestsBeside, pictures, sourceDigest } from '../../src/rig/pictures.ts'
+import { digestsBeside, pictures, sourceDigest } from '../support/pictures.ts'
 
 const tracked = execFileSync('git', ['ls-files', '*.png'], { cwd: repositoryDir, encoding: 'utf8' }).trim().split('\n')
 

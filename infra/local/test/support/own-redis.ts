@@ -2,8 +2,8 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openKeeper } from '../processes/keeper.ts'
-import { startRedis } from '../services/redis.ts'
+import { openKeeper } from '../../src/processes/keeper.ts'
+import { startRedis } from '../../src/services/redis.ts'
 
 export type OwnRedis = Awaited<ReturnType<typeof startOwnRedis>>
 

@@ -3,8 +3,8 @@ import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { repositoryDir } from '../processes/repository.ts'
-import { onPath } from '../processes/run.ts'
+import { repositoryDir } from '../../src/processes/repository.ts'
+import { onPath } from '../../src/processes/run.ts'
 
 const livePage = ['api/src/ops/live/page']
 const board = ['api/src/board', 'npm:@bull-board/ui']
