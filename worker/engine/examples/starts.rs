@@ -1,6 +1,7 @@
-//! Starts the measurement again and again, each time in a new process and beside a computing program, and says how often it chose a width within
-//! 3 % of the best: the best by the medians of all starts. `cargo run --release --example starts -- 20`. With
-//! `start` in place of a count it measures once, and prints what each width and each code takes.
+//! Starts the measurement again and again, each time in a new process and beside a computing
+//! program, and says how often it chose a width within 3 % of the best: the best by the medians of
+//! all starts. `cargo run --release --example starts -- 20`. With `start` in place of a count it
+//! measures once, and prints what each width and each code takes.
 
 use std::collections::BTreeMap;
 use std::env::{args, current_exe};

@@ -8,17 +8,17 @@ use napi::{Env, Error, Result, Status, Task};
 use napi_derive::napi;
 use zeroize::Zeroizing;
 
-use crate::allocator::keep_no_large_memory;
 use crate::arena::KEPT_BLOCKS;
 use crate::calls::{Call, Outcome};
 use crate::profile::Profile;
 use crate::stored::Stored;
+use crate::system::keep_no_large_memory;
 use crate::threads::{Threads, Took};
 
-/// Found once for the process, whatever the number of its engines: their threads learn the widths of their own batches.
+/// Measured once a process. Each engine then learns from its own batches.
 static PROFILE: OnceLock<Profile> = OnceLock::new();
 
-/// The memory of argon2 that OWASP names first, for an engine that nobody has measured for.
+/// OWASP's first choice for argon2, for an engine that starts without `measure`.
 const USUAL_KIB: u32 = 19_456;
 
 fn profile() -> &'static Profile {
@@ -34,7 +34,7 @@ pub struct FoundProfile {
     pub argon2_width: u32,
     /// The kind of code for argon2.
     pub argon2_code: String,
-    /// How many PBKDF2 hashes of one block are fastest together; 0 where there is no code for this processor.
+    /// How many PBKDF2 hashes of one block are fastest together; 0 without code for this processor.
     pub pbkdf2_width: u32,
     /// The kind of code for PBKDF2.
     pub pbkdf2_code: String,
@@ -66,10 +66,10 @@ impl Task for Measure {
         Ok(FoundProfile {
             bcrypt_width: profile.bcrypt.best() as u32,
             argon2_width: profile.argon2.best() as u32,
-            argon2_code: profile.compressor.name().to_owned(),
-            pbkdf2_width: profile.pbkdf2.width(usize::MAX, 1) as u32,
+            argon2_code: profile.compressor.name.to_owned(),
+            pbkdf2_width: profile.pbkdf2.widths(usize::MAX, 1).best() as u32,
             pbkdf2_code: profile.pbkdf2.name().to_owned(),
-            scrypt_width: profile.scrypt.width(usize::MAX, 1) as u32,
+            scrypt_width: profile.scrypt.widths(usize::MAX, 1).best() as u32,
             scrypt_code: profile.scrypt.name().to_owned(),
             wrong: profile.wrong.clone(),
             huge_pages: profile.huge_pages,
@@ -77,7 +77,7 @@ impl Task for Measure {
     }
 }
 
-/// Tries all widths and kinds of code with known answers, and finds the fastest: argon2's with so much memory, as many as fit into the room. Once for the process.
+/// Measures all code with known answers, once a process: argon2 with `memory_kib`, in `room_kib`.
 #[napi]
 pub fn measure(memory_kib: u32, room_kib: u32) -> AsyncTask<Measure> {
     AsyncTask::new(Measure { memory_kib, room_kib })
@@ -90,7 +90,7 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The outcome of a call: one of `matches`, `hash` and `failure` is there.
 #[napi(object)]
 pub struct Settled {
-    /// The id that it was given.
+    /// The call's id.
     pub id: u32,
     /// Whether the password is the one of the stored hash.
     pub matches: Option<bool>,
@@ -98,9 +98,9 @@ pub struct Settled {
     pub hash: Option<String>,
     /// Why it could not be done.
     pub failure: Option<String>,
-    /// The time of a thread that it takes in a full batch, in milliseconds.
+    /// Its share of a full batch's time, in milliseconds.
     pub wall_ms: f64,
-    /// The processor time of the same, in milliseconds.
+    /// Its share of a full batch's processor time, in milliseconds.
     pub cpu_ms: f64,
 }
 
@@ -124,15 +124,15 @@ pub struct Engine {
 
 #[napi]
 impl Engine {
-    /// A batch takes as many hashes as fit into so much memory of a thread. `settle` is called once for each batch. It keeps no event
-    /// loop alive.
+    /// `memory_kib` bounds a thread's batches. `settle` is called once for each batch, and keeps no
+    /// event loop alive.
     #[napi(constructor)]
     pub fn new(threads: u32, memory_kib: u32, settle: Function<Vec<Settled>, ()>) -> Result<Self> {
         keep_no_large_memory();
         let settle = settle.build_threadsafe_function::<Vec<Settled>>().weak::<true>().build()?;
         let settle = move |outcomes: Vec<(u32, Outcome)>, took: Took| {
             let settled = outcomes.into_iter().map(|(id, outcome)| Settled::new(id, outcome, took)).collect();
-            // A call into an environment that ends is dropped by Node: nobody is left to hear of it.
+            // Node drops calls into an environment that ends.
             settle.call(settled, ThreadsafeFunctionCallMode::NonBlocking);
         };
         // A block is a KiB.
@@ -143,8 +143,8 @@ impl Engine {
         Ok(Self { threads })
     }
 
-    /// Verifies when `stored` is a hash, hashes when it is a setting. Throws when it is neither. Returns how many such calls a
-    /// thread does at a time.
+    /// Verifies a stored hash or hashes with a setting; throws on other text. Returns the width of
+    /// such calls.
     #[napi]
     pub fn submit(&self, id: u32, password: Either<String, Uint8Array>, stored: String) -> Result<u32> {
         let password = Zeroizing::new(match password {
@@ -163,13 +163,13 @@ impl Engine {
         Ok(width as u32)
     }
 
-    /// Takes a call back, if it has not begun: it is never settled then.
+    /// Takes back a call that has not begun: it is never settled.
     #[napi]
     pub fn cancel(&self, id: u32) -> bool {
         self.threads.cancel(id)
     }
 
-    /// How many calls like this one are hashed together. Throws when `stored` is neither a hash nor a setting.
+    /// The width of such calls. Throws on text that is neither hash nor setting.
     #[napi]
     pub fn width_of(&self, stored: String) -> Result<u32> {
         Ok(self.threads.width(parse(&stored)?.method) as u32)
@@ -187,7 +187,7 @@ impl Engine {
         self.threads.running() as u32
     }
 
-    /// Ends the threads after the batch in hand; what waits is never done.
+    /// Ends the threads after the batch in hand. Waiting calls are never settled.
     #[napi]
     pub fn end(&self) {
         self.threads.end();

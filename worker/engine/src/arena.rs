@@ -1,4 +1,4 @@
-//! The memory that a thread hashes in: mapped once and kept while there is work, because fresh memory costs a page fault for each page.
+//! Memory of a thread's hashes, kept while there is work: fresh memory costs page faults.
 
 mod mapping;
 
@@ -9,24 +9,24 @@ use zeroize::Zeroize;
 
 use crate::block::Block;
 
-/// A batch takes as many hashes as fit into this memory, and more is not kept for the next one: 64 MiB.
+/// 64 MiB: the most for a batch of several hashes, and the most that is kept for the next batch.
 pub const KEPT_BLOCKS: usize = 64 * 1_024;
 
-/// What no batch has overwritten for that long is wiped. Not at once: under load the next batch overwrites it anyway.
+/// Age at which unused contents are wiped: under load the next batch overwrites them before.
 pub const WIPED_AFTER: Duration = Duration::from_millis(100);
 
-/// Blocks that are reused. Hashes overwrite them; what they leave is wiped by [`Arena::prepare`] or [`Arena::wipe`].
+/// Reused blocks. [`Arena::prepare`] or [`Arena::wipe`] wipe what hashes leave in them.
 pub struct Arena {
     blocks: Mapping,
     /// How many blocks a batch may take. A hash that is alone in its batch may take more.
     room: usize,
-    /// So many of the first blocks may hold what belongs to a password.
+    /// Number of first blocks that may hold secrets.
     used: usize,
-    /// The last batch that used so many.
+    /// Time of the last batch that used as many.
     used_at: Instant,
 }
 
-/// The memory that a hash asks for is not there.
+/// The system has not enough memory for a hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OutOfMemory;
 
@@ -37,7 +37,7 @@ impl Default for Arena {
 }
 
 impl Arena {
-    /// With room for so many blocks, [`KEPT_BLOCKS`] at most.
+    /// Room in blocks, [`KEPT_BLOCKS`] at most.
     pub fn new(room: usize) -> Self {
         Self { blocks: Mapping::EMPTY, room: room.min(KEPT_BLOCKS), used: 0, used_at: Instant::now() }
     }
@@ -47,8 +47,8 @@ impl Arena {
         self.room
     }
 
-    /// Before a batch that takes so many blocks, which may be none: gives back what is too much to keep, and wipes what the last batches have
-    /// not overwritten.
+    /// Before a batch of `count` blocks, or 0: gives back memory beyond the room, and wipes old
+    /// contents.
     pub fn prepare(&mut self, count: usize) {
         if self.blocks.len() > self.room.max(count) {
             self.give_back();
@@ -58,7 +58,7 @@ impl Arena {
         }
     }
 
-    /// The first `count` blocks, with whatever is in them.
+    /// The first `count` blocks, with old contents.
     pub(crate) fn take(&mut self, count: usize) -> Result<&mut [Block], OutOfMemory> {
         if count > self.blocks.len() {
             self.give_back();
@@ -71,7 +71,7 @@ impl Arena {
         Ok(&mut self.blocks[..count])
     }
 
-    /// Overwrites what was used with zeros.
+    /// Overwrites used blocks with zeros.
     pub fn wipe(&mut self) {
         self.blocks[..self.used].iter_mut().zeroize();
         self.used = 0;

@@ -1,4 +1,4 @@
-//! argon2id, argon2i and argon2d (RFC 9106), versions 19 and 16, several passwords of one cost at a time in one thread.
+//! argon2id, argon2i and argon2d (RFC 9106), versions 19 and 16, several passwords in one thread.
 
 mod compress;
 mod fill;
@@ -6,32 +6,30 @@ mod long_hash;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-pub use compress::Compressor;
-pub(crate) use long_hash::blake2b;
-use long_hash::long_hash;
+pub use compress::{Compressor, PORTABLE, available};
+use long_hash::{blake2b, long_hash};
 use zeroize::Zeroizing;
 
 use crate::arena::{Arena, OutOfMemory};
 use crate::block::{BLOCK_BYTES, Block};
-use crate::input::Input;
+use crate::{Digests, Input};
 
-/// So many at a time there is code for.
+/// The most hashes together.
 pub const WIDEST: usize = 4;
 
-/// The limits of stored hashes' costs, so that a single one cannot take a worker down: the worker bounds the time that
-/// they take together.
+/// Limits of a stored hash's cost. The worker also bounds its time.
 pub const HIGHEST: Cost = Cost { memory_kib: 1_048_576, passes: 64, lanes: 16 };
-/// RFC 9106, section 3.1, and the other end of what a digest of a stored hash is good for.
+/// The minimum is of RFC 9106, section 3.1; a longer digest has no use.
 pub const DIGEST_BYTES: std::ops::RangeInclusive<usize> = 4..=512;
 /// RFC 9106, section 3.1.
 pub const SALT_BYTES: std::ops::RangeInclusive<usize> = 8..=u32::MAX as usize;
 
-/// How the blocks that a block is made from are chosen.
+/// How reference blocks are chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variant {
-    /// By what is in memory.
+    /// By contents of the memory.
     D = 0,
-    /// By nothing that is secret.
+    /// Independently of the password.
     I = 1,
     /// As [`Variant::I`] in the first half of the first pass, then as [`Variant::D`].
     Id = 2,
@@ -51,13 +49,13 @@ pub enum Version {
 pub struct Cost {
     /// Memory in KiB, which are blocks.
     pub memory_kib: u32,
-    /// How often it is filled.
+    /// How often the memory is filled.
     pub passes: u32,
-    /// Into how many parts that could be filled at a time it is cut.
+    /// Parts of the memory that could be filled in parallel.
     pub lanes: u32,
 }
 
-/// All that calls hashed together have in common.
+/// Common to all calls of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Params {
     /// argon2id, argon2i or argon2d.
@@ -77,7 +75,7 @@ impl Params {
             && (8 * lanes..=HIGHEST.memory_kib).contains(&memory_kib)
     }
 
-    /// How many blocks are filled: four slices for each lane, all of the same size.
+    /// Number of blocks: four slices for each lane, all of the same size.
     pub fn blocks(&self) -> usize {
         self.lane_blocks() * self.cost.lanes as usize
     }
@@ -91,19 +89,19 @@ impl Params {
     }
 }
 
-/// Hashes all of them together, at most [`WIDEST`]. The arena holds what it was filled with until it is wiped.
+/// Hashes at most [`WIDEST`] passwords together. The caller wipes the arena.
 ///
 /// # Errors
-/// When there is not so much memory.
+/// When the system has not enough memory.
 ///
 /// # Panics
-/// When there are none or more, or the parameters are not possible.
+/// With no input, more of them, or impossible parameters.
 pub fn digests(
     params: &Params,
     compressor: Compressor,
     arena: &mut Arena,
     inputs: &[Input<'_>],
-) -> Result<Vec<Vec<u8>>, OutOfMemory> {
+) -> Result<Digests, OutOfMemory> {
     assert!(params.is_possible(), "parameters of argon2");
     let memory = arena.take(params.blocks() * inputs.len())?;
     Ok(match inputs.len() {
@@ -120,7 +118,7 @@ fn of_width<const WIDTH: usize>(
     compressor: Compressor,
     memory: &mut [Block],
     inputs: &[Input<'_>],
-) -> Vec<Vec<u8>> {
+) -> Digests {
     let mut parts = memory.chunks_exact_mut(params.blocks());
     let mut memories: [&mut [Block]; WIDTH] = std::array::from_fn(|_| parts.next().expect("memory for each"));
     for (memory, input) in memories.iter_mut().zip(inputs) {
@@ -174,6 +172,3 @@ fn end(params: &Params, memory: &[Block], digest_bytes: usize) -> Vec<u8> {
     long_hash(&[&*bytes], &mut digest);
     digest
 }
-
-#[cfg(test)]
-mod tests;

@@ -6,37 +6,31 @@ mod tables;
 use blowfish::{Ciphers, Halves, Words};
 use zeroize::Zeroizing;
 
-/// So many at a time there is code for. Each has 4 KiB of tables: more would leave no room in a first-level cache of 48 KiB.
+use crate::{Digests, Input};
+
+/// The most hashes together. Each has 4 KiB of tables, and a first-level cache has 32 to 48 KiB.
 pub const WIDEST: usize = 8;
 
-/// The costs that the format knows begin here.
+/// The format's lowest cost.
 pub const LOWEST_COST: u32 = 4;
-/// Stored hashes may ask for this much: at 2^17 rounds one takes seconds, and nothing takes back what has begun.
+/// The limit for stored hashes: 2^17 rounds take seconds, and a batch cannot be cancelled.
 pub const HIGHEST_COST: u32 = 17;
 
-/// The password is read to this byte, the rest of a longer one is ignored.
+/// The bytes of a password that count; the rest is ignored.
 const READ: usize = 72;
 
-/// Passwords are copied with a NUL behind them.
-type Salt = [u8; 16];
-/// The last byte of the cipher text is left out, as all implementations do since the first one.
-pub type Digest = [u8; 23];
+/// The length of a salt.
+pub const SALT_BYTES: usize = 16;
+/// Without the last byte of the cipher text, as in every implementation.
+pub const DIGEST_BYTES: usize = 23;
 
-/// The input of one hash.
-#[derive(Clone, Copy)]
-pub struct Input<'a> {
-    /// Any bytes, NULs included.
-    pub password: &'a [u8],
-    /// Sixteen bytes that belong to the account.
-    pub salt: &'a Salt,
-}
-
-/// Hashes all of them together, at most [`WIDEST`]. Their keys and ciphers are wiped.
+/// Hashes at most [`WIDEST`] passwords together. Keys and ciphers are wiped.
 ///
 /// # Panics
-/// When there are none or more, or the cost is out of bounds.
-pub fn digests(cost: u32, inputs: &[Input<'_>]) -> Vec<Digest> {
+/// With no input, more of them, a cost out of bounds, or a salt of another length.
+pub fn digests(cost: u32, inputs: &[Input<'_>]) -> Digests {
     assert!((LOWEST_COST..=HIGHEST_COST).contains(&cost), "a cost of bcrypt");
+    assert!(inputs.iter().all(|input| input.salt.len() == SALT_BYTES), "a salt of bcrypt");
     match inputs.len() {
         1 => of_width::<1>(cost, inputs),
         2 => of_width::<2>(cost, inputs),
@@ -51,7 +45,7 @@ pub fn digests(cost: u32, inputs: &[Input<'_>]) -> Vec<Digest> {
 }
 
 #[inline(never)]
-fn of_width<const WIDTH: usize>(cost: u32, inputs: &[Input<'_>]) -> Vec<Digest> {
+fn of_width<const WIDTH: usize>(cost: u32, inputs: &[Input<'_>]) -> Digests {
     let mut keys = Zeroizing::new([[0; 18]; WIDTH]);
     let mut salts = [[0; 18]; WIDTH];
     for ((key, salt), input) in keys.iter_mut().zip(&mut salts).zip(inputs) {
@@ -68,8 +62,8 @@ fn of_width<const WIDTH: usize>(cost: u32, inputs: &[Input<'_>]) -> Vec<Digest> 
 }
 
 /// "OrpheanBeholderScryDoubt", encrypted 64 times.
-fn encrypted_magic<const WIDTH: usize>(ciphers: &Ciphers<WIDTH>) -> Vec<Digest> {
-    let mut texts = vec![[0; 24]; WIDTH];
+fn encrypted_magic<const WIDTH: usize>(ciphers: &Ciphers<WIDTH>) -> Digests {
+    let mut texts = vec![vec![0; 24]; WIDTH];
     for (i, magic) in b"OrpheanBeholderScryDoubt".chunks_exact(8).enumerate() {
         let [left, right] = [word(&magic[..4]), word(&magic[4..])];
         let mut halves: Halves<WIDTH> = [[left; WIDTH], [right; WIDTH]];
@@ -81,11 +75,12 @@ fn encrypted_magic<const WIDTH: usize>(ciphers: &Ciphers<WIDTH>) -> Vec<Digest> 
             text[8 * i + 4..][..4].copy_from_slice(&halves[1][n].to_be_bytes());
         }
     }
-    texts.iter().map(|text| text[..23].try_into().expect("23 of 24 bytes")).collect()
+    texts.iter_mut().for_each(|text| text.truncate(DIGEST_BYTES));
+    texts
 }
 
-/// The password to its 72nd byte and a NUL, over and over: the rule of `2b`, of the package `bcrypt` under that name, and of
-/// every implementation for passwords of 72 bytes and less. A NUL within counts like any byte.
+/// The password to its 72nd byte and a NUL, repeated: the rule of `2b` and of the package `bcrypt`.
+/// Every implementation agrees up to 72 bytes. A NUL inside counts like any byte.
 fn read_password(password: &[u8], words: &mut Words) {
     let mut key = Zeroizing::new([0; READ + 1]);
     let read = password.len().min(READ);
@@ -93,7 +88,7 @@ fn read_password(password: &[u8], words: &mut Words) {
     read_words(&key[..=read], words);
 }
 
-/// Bytes over and over. Written in place, so that no copy of a key is left behind.
+/// Repeats bytes. Written in place, so that no copy of a key remains.
 fn read_words(bytes: &[u8], words: &mut Words) {
     let mut endless = bytes.iter().cycle();
     for word in words {
@@ -110,47 +105,6 @@ fn word(bytes: &[u8]) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Passwords and salts that differ in every byte, in number and in length.
-    fn accounts() -> Vec<(Vec<u8>, Salt)> {
-        let of = |n: usize| {
-            ((0..n * 13).map(|i| (i * 7 + n * 31) as u8).collect(), std::array::from_fn(|i| (i * 29 + n) as u8))
-        };
-        (0..WIDEST).map(of).collect()
-    }
-
-    #[test]
-    fn every_width_gives_what_another_implementation_gives() {
-        let accounts = accounts();
-        for width in 1..=WIDEST {
-            for cost in LOWEST_COST..6 {
-                for first in 0..WIDEST {
-                    let some: Vec<_> = accounts.iter().cycle().skip(first).take(width).collect();
-                    let inputs: Vec<_> = some.iter().map(|(password, salt)| Input { password, salt }).collect();
-                    for ((password, salt), digest) in some.iter().zip(digests(cost, &inputs)) {
-                        assert_eq!(digest, theirs(cost, password, *salt), "width {width}, cost {cost}, first {first}");
-                    }
-                }
-            }
-        }
-    }
-
-    fn theirs(cost: u32, password: &[u8], salt: Salt) -> Digest {
-        let mut key = password.to_vec();
-        key.push(0);
-        key.truncate(READ);
-        bcrypt::bcrypt(cost, salt, &key)[..23].try_into().unwrap()
-    }
-
-    #[test]
-    fn a_password_is_read_to_its_72nd_byte_and_a_nul_ends_nothing() {
-        let of = |password: &[u8]| digests(4, &[Input { password, salt: &[7; 16] }]);
-        assert_eq!(of(&[b'x'; 72]), of(&[b'x'; 1_024]));
-        assert_ne!(of(&[b'x'; 71]), of(&[b'x'; 72]));
-        assert_ne!(of(b"a\0b"), of(b"a\0c"));
-        // As with every implementation: the NUL that is put behind a password, and where it begins anew.
-        assert_eq!(of(b""), of(b"\0"));
-    }
 
     #[test]
     fn the_tables_are_the_fraction_of_pi() {

@@ -27,6 +27,24 @@ impl Block {
         }
     }
 
+    /// The `i`th vector of the block.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    pub fn vector<V: Vector>(&self, i: usize) -> V {
+        let words = &self.0[i * (size_of::<V>() / 8)..][..size_of::<V>() / 8];
+        // SAFETY: the words are as many bytes as the vector, which all are valid, and aligned to
+        // it, as a block is aligned to 64 bytes.
+        unsafe { words.as_ptr().cast::<V>().read() }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    pub fn set_vector<V: Vector>(&mut self, i: usize, vector: V) {
+        let words = &mut self.0[i * (size_of::<V>() / 8)..][..size_of::<V>() / 8];
+        // SAFETY: as above, and they are borrowed for writing.
+        unsafe { words.as_mut_ptr().cast::<V>().write(vector) };
+    }
+
     pub fn mix(&mut self, other: &Self) {
         for (word, other) in self.0.iter_mut().zip(&other.0) {
             *word ^= other;
@@ -34,8 +52,46 @@ impl Block {
     }
 }
 
+/// A vector that the processor loads.
+///
+/// # Safety
+/// Any bytes are a valid vector, and its alignment is its size, 64 bytes at most.
+#[cfg(target_arch = "x86_64")]
+pub unsafe trait Vector: Copy {}
+// SAFETY: 16 bytes.
+#[cfg(target_arch = "x86_64")]
+unsafe impl Vector for std::arch::x86_64::__m128i {}
+// SAFETY: 32 bytes.
+#[cfg(target_arch = "x86_64")]
+unsafe impl Vector for std::arch::x86_64::__m256i {}
+// SAFETY: 64 bytes.
+#[cfg(target_arch = "x86_64")]
+unsafe impl Vector for std::arch::x86_64::__m512i {}
+
 impl Zeroize for Block {
     fn zeroize(&mut self) {
         self.0.zeroize();
     }
+}
+
+/// Prefetches a cache line into the first-level cache, or with `NEAREST` false into the second.
+#[inline(always)]
+pub fn prefetch_line<const NEAREST: bool>(line: &[u64]) {
+    let line = line.as_ptr();
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _MM_HINT_T1, _mm_prefetch};
+        let line = line.cast();
+        // SAFETY: every x86-64 processor has this instruction, and the line is borrowed.
+        unsafe { if NEAREST { _mm_prefetch::<_MM_HINT_T0>(line) } else { _mm_prefetch::<_MM_HINT_T1>(line) } };
+    }
+    // Not under Miri, which knows no assembler.
+    #[cfg(all(target_arch = "aarch64", not(miri)))]
+    // SAFETY: every AArch64 processor has this instruction, it changes nothing, and the line is
+    // borrowed.
+    unsafe {
+        std::arch::asm!("prfm pldl1keep, [{line}]", line = in(reg) line, options(nostack, preserves_flags, readonly));
+    }
+    #[cfg(not(any(target_arch = "x86_64", all(target_arch = "aarch64", not(miri)))))]
+    let _ = line;
 }

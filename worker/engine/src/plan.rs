@@ -1,48 +1,52 @@
-//! Which code does how many lanes. A lane is a part of a hash that needs no other part: a block of PBKDF2, a block of scrypt's.
+//! Which code does how many lanes. A lane is an independent part of a hash: a block of PBKDF2 or
+//! scrypt.
 
+use std::fmt;
 use std::time::Duration;
 
 use crate::widths::Widths;
 
-/// Code for a number of lanes at a time.
-pub trait Code: Copy {
-    /// How many.
-    fn lanes(self) -> usize;
-    /// As it is called in logs.
-    fn name(self) -> &'static str;
+/// Code for some lanes at a time. It exists only where the processor can run it.
+#[derive(Clone, Copy)]
+pub struct Code<Run> {
+    /// As logs name it.
+    pub name: &'static str,
+    /// How many lanes at most.
+    pub lanes: usize,
+    /// Safe to call where the code exists.
+    pub(crate) run: Run,
 }
 
-/// All code that was right, with what it takes for all its lanes; fewer take as long.
-#[derive(Clone, Debug)]
-pub struct Plan<C>(Vec<(C, Duration)>);
-
-impl<C> Default for Plan<C> {
-    fn default() -> Self {
-        Self(Vec::new())
+impl<Run> fmt::Debug for Code<Run> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name)
     }
 }
 
-impl<C: Code> Plan<C> {
-    /// Of code and its times.
-    pub fn new(took: Vec<(C, Duration)>) -> Self {
+/// Code that is right, with the time of all its lanes; fewer lanes take as long.
+#[derive(Clone, Debug)]
+pub struct Plan<Run>(Vec<(Code<Run>, Duration)>);
+
+impl<Run: Copy> Plan<Run> {
+    /// From code and its times.
+    pub fn new(took: Vec<(Code<Run>, Duration)>) -> Self {
         Self(took)
     }
 
-    /// Of this code alone.
-    pub fn only(code: C) -> Self {
+    /// With one code.
+    pub fn only(code: Code<Run>) -> Self {
         Self(vec![(code, Duration::ZERO)])
     }
 
-    /// For each number of lanes from 1 on the code to begin with, and the time of them all.
-    ///
-    /// `most` is how many lanes there is memory for.
-    fn steps(&self, most: usize) -> Vec<(C, Duration)> {
-        let usable = || self.0.iter().filter(|(code, _)| code.lanes() <= most);
-        let widest = usable().map(|(code, _)| code.lanes()).max().unwrap_or(0);
-        let mut steps: Vec<(C, Duration)> = Vec::with_capacity(widest);
+    /// For each number of lanes from 1 on: the code to begin with, and the time of all lanes.
+    /// `most` lanes fit into memory.
+    fn steps(&self, most: usize) -> Vec<(Code<Run>, Duration)> {
+        let usable = || self.0.iter().filter(|(code, _)| code.lanes <= most);
+        let widest = usable().map(|(code, _)| code.lanes).max().unwrap_or(0);
+        let mut steps: Vec<(Code<Run>, Duration)> = Vec::with_capacity(widest);
         for count in 1..=widest {
-            let with_rest = |&(code, took): &(C, Duration)| {
-                let rest = count.saturating_sub(code.lanes()).checked_sub(1).map_or(Duration::ZERO, |at| steps[at].1);
+            let with_rest = |&(code, took): &(Code<Run>, Duration)| {
+                let rest = count.saturating_sub(code.lanes).checked_sub(1).map_or(Duration::ZERO, |at| steps[at].1);
                 (code, took + rest)
             };
             steps.extend(usable().map(with_rest).min_by_key(|(_, took)| *took));
@@ -50,77 +54,53 @@ impl<C: Code> Plan<C> {
         steps
     }
 
-    /// Cuts the lanes into what each code does of them.
-    pub fn parts<'a, L>(&self, most: usize, mut lanes: &'a mut [L]) -> Vec<(C, &'a mut [L])> {
+    /// Cuts lanes into parts for each code.
+    pub fn parts<'a, L>(&self, most: usize, mut lanes: &'a mut [L]) -> Vec<(Code<Run>, &'a mut [L])> {
         let steps = self.steps(most);
         let mut parts = Vec::new();
         while let Some(&(code, _)) = steps.get(lanes.len().min(steps.len()).wrapping_sub(1)) {
-            let (part, rest) = lanes.split_at_mut(code.lanes().min(lanes.len()));
+            let (part, rest) = lanes.split_at_mut(code.lanes.min(lanes.len()));
             parts.push((code, part));
             lanes = rest;
         }
         parts
     }
 
-    /// How many hashes of so many lanes each are fastest together: as few as leave no lane idle. 0 without code.
-    pub fn width(&self, most: usize, lanes_each: usize) -> usize {
-        let best = widths(&self.steps(most)).best();
-        best.checked_div(common_divisor(best, lanes_each)).unwrap_or(0)
-    }
-
-    /// The time of one in a batch of `full`, of its time in a batch of `width`.
-    pub fn ratio(&self, most: usize, lanes_each: usize, full: usize, width: usize) -> f64 {
+    /// Widths of hashes with `lanes_each`, up to as many hashes as the widest code has lanes.
+    pub fn widths(&self, most: usize, lanes_each: usize) -> Widths {
         let steps = self.steps(most);
-        let best = widths(&steps).best();
-        if best == 0 || full == 0 || width == 0 {
-            return 1.0;
-        }
-        let each = |hashes: usize| {
-            let lanes = hashes * lanes_each;
-            let rest = (lanes % best).checked_sub(1).map_or(Duration::ZERO, |at| steps[at].1);
-            (steps[best - 1].1.mul_f64((lanes / best) as f64) + rest).div_f64(hashes as f64)
+        let batch = |hashes: usize| {
+            let [full, rest] = [hashes * lanes_each / steps.len(), hashes * lanes_each % steps.len()];
+            let rest = rest.checked_sub(1).map_or(Duration::ZERO, |at| steps[at].1);
+            steps[steps.len() - 1].1.mul_f64(full as f64) + rest
         };
-        each(full).div_duration_f64(each(width))
+        Widths::from_batches(&(1..=steps.len()).map(batch).collect::<Vec<_>>())
     }
 
-    /// The code that the widest batches are done with, for logs.
+    /// The code with the shortest time.
+    pub fn fastest(&self) -> Option<Code<Run>> {
+        self.0.iter().min_by_key(|(_, took)| *took).map(|(code, _)| *code)
+    }
+
+    /// The code of the widest batches, for logs.
     pub fn name(&self) -> &'static str {
         let steps = self.steps(usize::MAX);
-        widths(&steps).best().checked_sub(1).map_or("none", |at| steps[at].0.name())
+        self.widths(usize::MAX, 1).best().checked_sub(1).map_or("none", |at| steps[at].0.name)
     }
-}
-
-fn widths<C>(steps: &[(C, Duration)]) -> Widths {
-    Widths::from_batches(&steps.iter().map(|(_, took)| *took).collect::<Vec<_>>())
-}
-
-fn common_divisor(a: usize, b: usize) -> usize {
-    if b == 0 { a } else { common_divisor(b, a % b) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    struct Wide(usize);
-
-    impl Code for Wide {
-        fn lanes(self) -> usize {
-            self.0
-        }
-        fn name(self) -> &'static str {
-            "wide"
-        }
+    fn plan(took: &[(usize, u64)]) -> Plan<()> {
+        let code = |lanes| Code { name: "wide", lanes, run: () };
+        Plan::new(took.iter().map(|&(lanes, ms)| (code(lanes), Duration::from_millis(ms))).collect())
     }
 
-    fn plan(took: &[(usize, u64)]) -> Plan<Wide> {
-        Plan::new(took.iter().map(|&(lanes, ms)| (Wide(lanes), Duration::from_millis(ms))).collect())
-    }
-
-    fn parts(plan: &Plan<Wide>, most: usize, count: usize) -> Vec<(usize, Vec<usize>)> {
+    fn parts(plan: &Plan<()>, most: usize, count: usize) -> Vec<(usize, Vec<usize>)> {
         let mut lanes: Vec<usize> = (0..count).collect();
-        plan.parts(most, &mut lanes).into_iter().map(|(code, part)| (code.0, part.to_vec())).collect()
+        plan.parts(most, &mut lanes).into_iter().map(|(code, part)| (code.lanes, part.to_vec())).collect()
     }
 
     #[test]
@@ -138,19 +118,18 @@ mod tests {
     #[test]
     fn as_many_hashes_share_a_batch_as_leave_no_lane_idle() {
         let plan = plan(&[(1, 10), (4, 20), (16, 50)]);
-        assert_eq!([1, 2, 3, 4, 5, 16].map(|each| plan.width(16, each)), [16, 8, 16, 4, 16, 1]);
-        assert_eq!([15, 4, 3, 1, 0].map(|most| plan.width(most, 1)), [4, 4, 1, 1, 0]);
-        assert_eq!(Plan::<Wide>::default().width(16, 1), 0);
+        assert_eq!([1, 2, 3, 4, 5, 16].map(|each| plan.widths(16, each).best()), [16, 8, 16, 4, 16, 1]);
+        assert_eq!([15, 4, 3, 1, 0].map(|most| plan.widths(most, 1).best()), [4, 4, 1, 1, 0]);
+        assert_eq!(self::plan(&[]).widths(16, 1).best(), 0);
     }
 
     #[test]
     fn the_time_in_a_full_batch_counts_every_lane() {
         let plan = plan(&[(1, 10), (4, 20)]);
         // One alone takes 10, four together 5 each.
-        assert_eq!(plan.ratio(4, 1, 4, 1), 0.5);
-        assert_eq!(plan.ratio(4, 1, 4, 4), 1.0);
+        assert_eq!([1, 4].map(|width| plan.widths(4, 1).ratio(4, width)), [0.5, 1.0]);
         // Five lanes of one take 30; twenty of four 25 each.
-        assert_eq!(plan.ratio(4, 5, 4, 1), 25.0 / 30.0);
-        assert_eq!(Plan::<Wide>::default().ratio(4, 1, 0, 1), 1.0);
+        assert_eq!(plan.widths(4, 5).ratio(4, 1), 25.0 / 30.0);
+        assert_eq!(self::plan(&[]).widths(4, 1).ratio(0, 1), 1.0);
     }
 }

@@ -1,37 +1,35 @@
 //! scrypt (RFC 7914), several blocks of one or several passwords at a time in one thread.
 
-mod code;
 #[cfg(target_arch = "x86_64")]
 mod vectors;
 
-pub use code::Code;
 use zeroize::Zeroizing;
 
 use crate::arena::{Arena, OutOfMemory};
-use crate::block::BLOCK_BYTES;
-use crate::input::Input;
+use crate::block::{BLOCK_BYTES, Block};
 use crate::pbkdf2::once;
-use crate::plan::{Code as _, Plan};
+use crate::plan::Plan;
+use crate::{Digests, Input, plan};
 
-/// The limits of stored hashes' costs, so that a single one cannot take a worker down: of memory, of N × r × p,
+/// Limits of a stored hash's cost: its memory,
 pub const HIGHEST_MEMORY_BYTES: u64 = 128 * 1_024 * 1_024;
-/// OWASP's Password Storage Cheat Sheet gives 2^20.
+/// N × r × p, for which OWASP's Password Storage Cheat Sheet gives 2^20,
 pub const HIGHEST_WORK: u64 = 1 << 22;
-/// and of r × p: as many times 128 bytes are made from the password and hashed again by PBKDF2, whatever N is.
+/// and r × p, the number of 128-byte parts that PBKDF2 makes and hashes, whatever N is.
 pub const HIGHEST_BLOCKS: u64 = 1 << 15;
-/// Shorter keys are texts that were cut off; longer ones say no more.
+/// Shorter keys are truncated text; longer keys have no use.
 pub const DIGEST_BYTES: std::ops::RangeInclusive<usize> = 16..=64;
-/// Of a salt that is believed.
+/// Lengths of a plausible salt.
 pub const SALT_BYTES: std::ops::RangeInclusive<usize> = 1..=512;
 
-/// All that calls hashed together have in common.
+/// Common to all calls of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Params {
-    /// The logarithm of N, which is how often the memory is written and read.
+    /// The binary logarithm of N, the number of writes and of reads.
     pub log_n: u32,
-    /// How many times 128 bytes are written and read at a time.
+    /// The size of a write, in units of 128 bytes.
     pub r: u32,
-    /// How many such blocks a password is made into, each with memory of its own.
+    /// The number of blocks of a password, each with memory of its own.
     pub p: u32,
 }
 
@@ -48,12 +46,12 @@ impl Params {
             && r * p <= HIGHEST_BLOCKS
     }
 
-    /// How many lanes can be done at a time in a room of so many blocks; one at least.
+    /// How many lanes fit into `room` blocks; at least 1.
     pub fn most_lanes(&self, room: usize) -> usize {
         (room / self.memory_blocks()).max(1)
     }
 
-    /// How many hashes can be done at a time, of which all lanes are there twice beside that memory; one at least.
+    /// How many hashes, whose lanes exist twice beside that memory; at least 1.
     pub fn most_hashes(&self, room: usize) -> usize {
         (room * BLOCK_BYTES / (2 * self.lane_bytes() * self.p as usize)).max(1)
     }
@@ -68,19 +66,44 @@ impl Params {
     }
 }
 
-/// One of a password's blocks, as the bytes that scryptROMix takes and gives.
-type Lane = Zeroizing<Vec<u8>>;
+/// A block of a password, before and after scryptROMix.
+pub type Lane = Zeroizing<Vec<u8>>;
+/// Mixes all lanes, in memory for as many as the code is for.
+pub type Run = unsafe fn(&Params, &mut [Block], &mut [Lane]);
+/// Code for the mixing of blocks.
+pub type Code = plan::Code<Run>;
 
-/// Hashes all of them together. The arena holds what it was filled with until it is wiped.
+/// Code that this processor can run; only on x86-64, because nothing else was measured.
+pub fn available() -> Vec<Code> {
+    #[cfg_attr(not(target_arch = "x86_64"), expect(unused_mut))]
+    let mut available = Vec::new();
+    #[cfg(target_arch = "x86_64")]
+    {
+        use vectors::{avx2, avx512, avx512_half, avx512_quarter, sse2};
+        available.push(Code { name: "sse2", lanes: 1, run: sse2::mix::<1> });
+        if is_x86_feature_detected!("avx2") {
+            available.push(Code { name: "avx2", lanes: 2, run: avx2::mix::<1> });
+            available.push(Code { name: "avx2, two interleaved", lanes: 4, run: avx2::mix::<2> });
+        }
+        if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vl") {
+            available.push(Code { name: "avx512, a quarter", lanes: 1, run: avx512_quarter::mix::<1> });
+            available.push(Code { name: "avx512, half", lanes: 2, run: avx512_half::mix::<1> });
+            available.push(Code { name: "avx512", lanes: 4, run: avx512::mix::<1> });
+        }
+    }
+    available
+}
+
+/// Hashes passwords together. The caller wipes the arena.
 ///
 /// # Errors
-/// When there is not so much memory.
+/// When the system has not enough memory.
 pub fn digests(
     params: &Params,
-    plan: &Plan<Code>,
+    plan: &Plan<Run>,
     arena: &mut Arena,
     inputs: &[Input<'_>],
-) -> Result<Vec<Vec<u8>>, OutOfMemory> {
+) -> Result<Digests, OutOfMemory> {
     let mut lanes: Vec<Lane> = Vec::with_capacity(inputs.len() * params.p as usize);
     for input in inputs {
         let mut bytes = Zeroizing::new(vec![0; params.lane_bytes() * params.p as usize]);
@@ -88,8 +111,9 @@ pub fn digests(
         lanes.extend(bytes.chunks_exact(params.lane_bytes()).map(|lane| Zeroizing::new(lane.to_vec())));
     }
     for (code, lanes) in plan.parts(params.most_lanes(arena.room()), &mut lanes) {
-        let memory = arena.take(code.lanes() * params.memory_blocks())?;
-        code.mix(params, memory, lanes);
+        let memory = arena.take(code.lanes * params.memory_blocks())?;
+        // SAFETY: `available` made the code, after the processor said that it has the features.
+        unsafe { (code.run)(params, memory, lanes) };
     }
     let mixed = lanes.chunks_exact(params.p as usize).zip(inputs);
     Ok(mixed
@@ -106,4 +130,38 @@ fn digest(input: &Input<'_>, mixed: &[u8]) -> Vec<u8> {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+
+    fn mixed(code: Code, params: &Params, count: usize) -> Vec<Lane> {
+        let lane = |n: usize| (0..params.lane_bytes()).map(|i| (i * 7 + n * 31 + i / 5) as u8).collect();
+        let mut lanes: Vec<_> = (0..count).map(|n| Zeroizing::new(lane(n))).collect();
+        let mut memory = vec![Block::ZERO; code.lanes * params.memory_blocks()];
+        // SAFETY: the processor can run what is available.
+        unsafe { (code.run)(params, &mut memory, &mut lanes) };
+        lanes
+    }
+
+    #[test]
+    fn all_that_this_processor_can_run_give_the_same() {
+        // The smallest is enough for Miri, which is slow.
+        for r in 1..=if cfg!(miri) { 1 } else { 9 } {
+            let params = Params { log_n: r, r, p: 1 };
+            for code in available() {
+                let alone = mixed(code, &params, 1);
+                assert_eq!(alone, mixed(available()[0], &params, 1), "{}", code.name);
+                let together = mixed(code, &params, code.lanes);
+                assert_eq!(alone[0], together[0], "{}", code.name);
+                for (first, second) in together.iter().zip(&together[1..]) {
+                    assert_ne!(first, second, "{}", code.name);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn memory_bounds_the_lanes() {
+        let most = |log_n, r| Params { log_n, r, p: 1 }.most_lanes(64 * 1_024);
+        assert_eq!([most(14, 8), most(15, 8), most(16, 8), most(10, 8)], [4, 2, 1, 64]);
+    }
+}

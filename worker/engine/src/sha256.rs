@@ -1,6 +1,8 @@
-//! SHA-256 (FIPS 180-4) and HMAC with it (RFC 2104), for what is hashed once. What is iterated has faster code: `pbkdf2/`.
+//! SHA-256 (FIPS 180-4), and HMAC with it (RFC 2104).
 
-pub mod rounds;
+pub mod lanes;
+#[cfg(target_arch = "x86_64")]
+pub mod sha_ni;
 
 use zeroize::{Zeroize, Zeroizing};
 
@@ -24,46 +26,17 @@ pub static K: [u32; 64] = [
     0x748f_82ee, 0x78a5_636f, 0x84c8_7814, 0x8cc7_0208, 0x90be_fffa, 0xa450_6ceb, 0xbef9_a3f7, 0xc671_78f2,
 ];
 
-#[inline(always)]
-fn rotate<const RIGHT: u32, const LEFT: u32>(word: u32) -> u32 {
-    word.rotate_right(RIGHT)
-}
-
-#[inline(always)]
-fn shift<const BY: u32>(word: u32) -> u32 {
-    word >> BY
-}
-
-rounds::define_compress! {
-    u32, [],
-    splat std::convert::identity, add u32::wrapping_add, rotate rotate, shift shift,
-    parity [|a: u32, b: u32, c: u32| a ^ b ^ c],
-    choose [|e: u32, f: u32, g: u32| g ^ (e & (f ^ g))],
-    majority [|a: u32, b: u32, c: u32| (a & b) ^ (c & (a ^ b))]
-}
-
-/// Absorbs the parts into a state that has absorbed so many blocks, and the padding.
+/// Absorbs the parts and the padding. The state has absorbed `blocks_before` blocks.
 fn absorb(mut state: State, blocks_before: usize, parts: &[&[u8]]) -> State {
-    let mut block = Zeroizing::new([0; BLOCK_BYTES]);
-    let mut filled = 0;
-    let mut take = |byte: u8, filled: &mut usize| {
-        block[*filled] = byte;
-        *filled += 1;
-        if *filled == BLOCK_BYTES {
-            state = compress_bytes(&state, &block);
-            *filled = 0;
-        }
-    };
-    for byte in parts.iter().copied().flatten() {
-        take(*byte, &mut filled);
-    }
-    take(0x80, &mut filled);
-    while filled != BLOCK_BYTES - 8 {
-        take(0, &mut filled);
-    }
-    let bytes = blocks_before * BLOCK_BYTES + parts.iter().map(|part| part.len()).sum::<usize>();
-    for byte in (8 * bytes as u64).to_be_bytes() {
-        take(byte, &mut filled);
+    let bytes = parts.iter().map(|part| part.len()).sum::<usize>();
+    let padded = (bytes + 1 + size_of::<u64>()).next_multiple_of(BLOCK_BYTES);
+    let mut message = Zeroizing::new(Vec::with_capacity(padded));
+    parts.iter().for_each(|part| message.extend_from_slice(part));
+    message.push(0x80);
+    message.resize(padded - size_of::<u64>(), 0);
+    message.extend_from_slice(&(8 * (blocks_before * BLOCK_BYTES + bytes) as u64).to_be_bytes());
+    for block in message.chunks_exact(BLOCK_BYTES) {
+        state = compress_bytes(&state, block.try_into().expect("a whole block"));
     }
     state
 }
@@ -73,10 +46,10 @@ fn compress_bytes(state: &State, block: &[u8; BLOCK_BYTES]) -> State {
     for (word, bytes) in words.iter_mut().zip(block.chunks_exact(4)) {
         *word = u32::from_be_bytes(bytes.try_into().expect("four bytes"));
     }
-    compress(state, &mut words)
+    lanes::one::compress(state, &mut words)
 }
 
-/// HMAC's two states after the padded key, which all messages under it begin with.
+/// HMAC's states after the padded key, where all messages under this key begin.
 #[derive(Clone, Copy)]
 pub struct Key {
     pub inner: State,
@@ -95,7 +68,7 @@ impl Key {
         Self { inner: state_after(0x36), outer: state_after(0x5c) }
     }
 
-    /// The code of a message that is in parts.
+    /// The HMAC of a message in parts.
     pub fn authenticate(&self, parts: &[&[u8]]) -> State {
         let inner = Zeroizing::new(bytes_of(&absorb(self.inner, 1, parts)));
         absorb(self.outer, 1, &[&*inner])

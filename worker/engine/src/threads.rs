@@ -1,7 +1,7 @@
 //! Threads that hash, and the calls that wait for them.
 //!
-//! A thread that is free takes the call that has waited longest, and with it as many others of the same method as it does
-//! best together: at once, without waiting for more, and not so many that another free thread gets none.
+//! A free thread takes the oldest call and others of its method, up to the best width: at once,
+//! without waiting for more, and leaving calls for other free threads.
 
 use std::collections::VecDeque;
 use std::io;
@@ -11,36 +11,36 @@ use std::time::{Duration, Instant};
 
 use crate::arena::{Arena, WIPED_AFTER};
 use crate::calls::{Call, Outcome, perform};
-use crate::profile::{Profile, processor_time};
-use crate::slice::take_long_slices;
+use crate::profile::Profile;
 use crate::stored::Method;
+use crate::system::{processor_time, take_long_slices};
 use crate::widths::Learned;
 
-/// The time of a thread for one call of a batch, as it is in a full one.
+/// The time of one call in a full batch.
 #[derive(Clone, Copy)]
 pub struct Took {
-    /// From the begin of the batch to its end.
+    /// Elapsed time.
     pub wall: Duration,
-    /// On a processor.
+    /// Processor time.
     pub cpu: Duration,
 }
 
-/// Is told what became of the calls of a batch, on the thread that did it, and what each took.
+/// Receives the outcomes of a batch on its thread, with the time of each call.
 pub type Settle = dyn Fn(Vec<(u32, Outcome)>, Took) + Send + Sync;
 
-/// A thread that has nothing to do gives its memory back this long after it has wiped it: the next storm has to map it anew.
+/// Time from wiping an idle thread's memory to giving it back: the next storm must map it anew.
 const GIVEN_BACK_AFTER: Duration = Duration::from_secs(3);
-/// Methods whose widths are learned: a worker has one or two of its own, and those of accounts that moved in.
+/// Most methods with learned widths: the policy's, and those of imported accounts.
 const LEARNED: usize = 16;
 
-/// A number of threads. When dropped they end after the batch in hand, and what waits is wiped and never done.
+/// Threads that end when this is dropped, after the batches in hand. Waiting calls are wiped.
 pub struct Threads(Arc<Shared>);
 
 struct Shared {
     state: Mutex<State>,
     changed: Condvar,
     profile: &'static Profile,
-    /// How many blocks of memory a batch may take in each thread.
+    /// Memory of a thread's batch, in blocks.
     room: usize,
     settle: Box<Settle>,
 }
@@ -52,13 +52,13 @@ struct State {
     running: usize,
     /// Threads that have nothing in hand.
     free: usize,
-    /// What batches have shown, the method of the last one first.
+    /// Learned widths, the most recent method first.
     learned: Vec<(Method, Learned)>,
     ended: bool,
 }
 
 impl Threads {
-    /// Starts them. In each a batch takes as many hashes as there is room for in so many blocks; one that takes more is done alone.
+    /// Starts threads. `room`, in blocks, bounds the memory of a batch; a larger hash runs alone.
     ///
     /// # Errors
     /// When the system gives no more threads.
@@ -75,26 +75,23 @@ impl Threads {
         Ok(threads)
     }
 
-    /// Has a call done after those that wait already.
+    /// Adds a call behind the waiting ones.
     pub fn submit(&self, call: Call) {
         self.0.lock().waiting.push_back(call);
         self.0.changed.notify_one();
     }
 
-    /// Takes a call back, if it has not begun.
+    /// Takes back a call that has not begun.
     pub fn cancel(&self, id: u32) -> bool {
         let mut state = self.0.lock();
         let found = state.waiting.iter().position(|call| call.id == id);
         found.and_then(|at| state.waiting.remove(at)).is_some()
     }
 
-    /// How many calls of a method are fastest together, as far as is known; 0 where it cannot be done.
+    /// The best known width of a method; 0 where no code is right.
     pub fn width(&self, method: Method) -> usize {
         let Shared { profile, room, .. } = *self.0;
-        self.0
-            .lock()
-            .learned(method, profile, room)
-            .map_or_else(|| profile.width(method, room), |learned| learned.best())
+        self.0.lock().learned(method, profile, room).best()
     }
 
     /// How many calls wait.
@@ -107,7 +104,7 @@ impl Threads {
         self.0.lock().running
     }
 
-    /// Ends the threads after the batch in hand. What waits is wiped and never done.
+    /// Ends the threads after the batches in hand. Waiting calls are wiped.
     pub fn end(&self) {
         let mut state = self.0.lock();
         state.ended = true;
@@ -124,7 +121,7 @@ impl Drop for Threads {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Nothing panics while it holds the lock; what is in it is whole.
+        // No code panics while it holds the lock.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -136,26 +133,22 @@ impl Shared {
             let outcomes = perform(&calls, self.profile, &mut arena);
             let (took, computed) = (start.elapsed(), processor_time() - started);
             let (method, count) = (calls[0].stored.method, calls.len());
-            // The passwords are wiped before anyone hears of them.
+            // Wipes the passwords before the outcomes are announced.
             drop(calls);
             let ratio = {
                 let mut state = self.lock();
                 state.running -= count;
                 state.free += 1;
-                match state.learned(method, self.profile, self.room) {
-                    Some(learned) => {
-                        learned.took(count, computed);
-                        learned.ratio(count)
-                    }
-                    None => self.profile.ratio_of_lanes(method, self.room, count),
-                }
+                let learned = state.learned(method, self.profile, self.room);
+                learned.took(count, computed);
+                learned.ratio(count)
             };
             let each = |time: Duration| time.div_f64(count as f64).mul_f64(ratio);
             (self.settle)(outcomes, Took { wall: each(took), cpu: each(computed) });
         }
     }
 
-    /// Waits for calls. The thread counts as free until it has some. `None` is the end.
+    /// Waits for calls; `None` ends the thread. It counts as free until it has calls.
     fn next_batch(&self, arena: &mut Arena) -> Option<Vec<Call>> {
         let mut state = self.lock();
         loop {
@@ -189,28 +182,25 @@ impl Shared {
 }
 
 impl State {
-    /// What is known of the batches of a method; `None` for one whose widths are not learned.
-    fn learned(&mut self, method: Method, profile: &Profile, room: usize) -> Option<&mut Learned> {
+    /// The learned widths of a method.
+    fn learned(&mut self, method: Method, profile: &Profile, room: usize) -> &mut Learned {
         match self.learned.iter().position(|(known, _)| *known == method) {
             Some(at) => self.learned[..=at].rotate_right(1),
             None => {
                 self.learned.truncate(LEARNED - 1);
-                self.learned.insert(0, (method, profile.expected(method, room)?));
+                self.learned.insert(0, (method, profile.expected(method, room)));
             }
         }
-        self.learned.first_mut().map(|(_, learned)| learned)
+        &mut self.learned[0].1
     }
 
-    /// The oldest call and others like it: the best width at most, and no more than an equal share of all that wait.
+    /// The oldest call and others of its method: up to the best width, and an equal share of all
+    /// waiting calls.
     fn take_batch(&mut self, profile: &Profile, room: usize) -> Vec<Call> {
         let Some(oldest) = self.waiting.front() else { return Vec::new() };
         let method = oldest.stored.method;
         let share = self.waiting.len().div_ceil(self.free.max(1));
-        let width = match self.learned(method, profile, room) {
-            Some(learned) => learned.next(share),
-            None => profile.width(method, room).min(share),
-        };
-        let mut left = width.max(1);
+        let mut left = self.learned(method, profile, room).next(share).max(1);
         let mut taken = Vec::with_capacity(left);
         let mut at = 0;
         while left > 0 && at < self.waiting.len() {
@@ -226,4 +216,58 @@ impl State {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use zeroize::Zeroizing;
+
+    use super::*;
+    use crate::argon2::PORTABLE;
+    use crate::plan::Plan;
+    use crate::stored::Stored;
+    use crate::widths::Widths;
+
+    const SETTING: &str = "$2b$04$CCCCCCCCCCCCCCCCCCCCC.";
+    const OTHER_COST: &str = "$2b$05$CCCCCCCCCCCCCCCCCCCCC.";
+    const ARGON2: &str = "$argon2id$v=19$m=64,t=1,p=1$c29tZXNhbHQ";
+
+    /// Which calls a free thread takes of these, one setting each, and which the next ones do.
+    fn batches(free: usize, settings: &[&str]) -> Vec<Vec<u32>> {
+        // A batch takes as long as one alone, up to this width.
+        let widths = |best: usize| Widths::from_batches(&vec![Duration::from_millis(1); best]);
+        let (compressor, pbkdf2, scrypt) = (PORTABLE, Plan::new(vec![]), Plan::new(vec![]));
+        let [bcrypt, argon2] = [4, 2].map(widths);
+        let profile = Profile { bcrypt, compressor, argon2, pbkdf2, scrypt, wrong: vec![], huge_pages: None };
+        let call = |id, setting| {
+            let stored = Stored::parse(setting).unwrap();
+            Call { id, password: Zeroizing::new(b"U*U".to_vec()), stored }
+        };
+        let waiting = (0..).zip(settings).map(|(id, setting)| call(id, setting)).collect();
+        let mut state = State { waiting, free, ..State::default() };
+        let mut batches = Vec::new();
+        while !state.waiting.is_empty() {
+            batches.push(state.take_batch(&profile, 1_024).iter().map(|call| call.id).collect());
+            state.free = state.free.saturating_sub(1);
+        }
+        batches
+    }
+
+    #[test]
+    fn a_free_thread_takes_as_many_as_it_does_best() {
+        assert_eq!(batches(1, &[SETTING; 3]), [vec![0, 1, 2]]);
+        assert_eq!(batches(1, &[SETTING; 6]), [vec![0, 1, 2, 3], vec![4, 5]]);
+        assert_eq!(batches(1, &[ARGON2; 3]), [vec![0, 1], vec![2]]);
+    }
+
+    #[test]
+    fn few_calls_are_spread_over_the_free_threads() {
+        assert_eq!(batches(2, &[SETTING; 2]), [vec![0], vec![1]]);
+        assert_eq!(batches(2, &[SETTING; 5]), [vec![0, 1, 2], vec![3, 4]]);
+        assert_eq!(batches(4, &[SETTING; 5]), [vec![0, 1], vec![2], vec![3], vec![4]]);
+        assert_eq!(batches(2, &[SETTING; 12]), [vec![0, 1, 2, 3], vec![4, 5, 6, 7], vec![8, 9, 10, 11]]);
+    }
+
+    #[test]
+    fn only_calls_of_one_method_share_a_batch_and_the_oldest_comes_first() {
+        let mixed = [SETTING, ARGON2, OTHER_COST, SETTING, ARGON2, SETTING];
+        assert_eq!(batches(1, &mixed), [vec![0, 3, 5], vec![1, 4], vec![2]]);
+    }
+}

@@ -1,11 +1,13 @@
-//! How many hashes of one method are fastest together: what was measured at the start, corrected by the times of real batches.
+//! How many hashes of a method are fastest together: measured at the start, then corrected by
+//! batches.
 
 use std::time::Duration;
 
-/// A wider batch is used when it saves at least this share of the time of each: it takes more memory, and the others in it wait longer.
+/// Least share of a hash's time that a wider batch must save: it takes memory and makes others
+/// wait.
 const WORTH_IT: f64 = 0.02;
 
-/// How long one hash takes in a batch of each width, from 1 on. Empty where not even one was right.
+/// The time of one hash in a batch of each width, from 1 on. Empty where no code is right.
 #[derive(Clone, Debug, Default)]
 pub struct Widths {
     each: Vec<Duration>,
@@ -22,15 +24,10 @@ impl Widths {
         &self.each
     }
 
-    /// How many are fastest together; 0 where not even one was right.
+    /// The fastest width; 0 where no code is right.
     pub fn best(&self) -> usize {
-        self.best_of(self.each.len())
-    }
-
-    /// The same of those that are no wider.
-    pub fn best_of(&self, most: usize) -> usize {
         let mut best = (0, Duration::MAX);
-        for (width, &each) in (1..=most).zip(&self.each) {
+        for (width, &each) in (1..).zip(&self.each) {
             if best.0 == 0 || each < best.1.mul_f64(1.0 - WORTH_IT) {
                 best = (width, each);
             }
@@ -38,15 +35,7 @@ impl Widths {
         best.0
     }
 
-    /// So many of the widths, the fastest first.
-    pub fn fastest(&self, count: usize) -> Vec<usize> {
-        let mut widths: Vec<usize> = (1..=self.each.len()).collect();
-        widths.sort_by_key(|width| self.each[width - 1]);
-        widths.truncate(count);
-        widths
-    }
-
-    /// The time of one in a batch of `full`, of its time in a batch of `width`.
+    /// The time of one hash in a batch of `full`, divided by its time in a batch of `width`.
     pub fn ratio(&self, full: usize, width: usize) -> f64 {
         let each = |width: usize| self.each.get(width.wrapping_sub(1)).copied();
         match (each(full), each(width)) {
@@ -56,34 +45,34 @@ impl Widths {
     }
 }
 
-/// Each time so many batches were full, one has another width, which is how a change is noticed.
+/// One of so many full batches tries a neighbouring width, to notice changes.
 const TRIED_EVERY: u32 = 32;
-/// The weight of one batch in the time of its width.
+/// The weight of one batch in the average of its width.
 const BATCH_WEIGHT: f64 = 0.125;
 
-/// The widths of one method as its batches show them.
+/// The widths of one method, learned from its batches.
 #[derive(Clone, Debug)]
 pub struct Learned {
-    /// As expected, and then as real batches took. What no batch had yet is as expected beside what some had.
+    /// Averages of real batches. Widths without a batch are expected in proportion.
     widths: Widths,
-    /// Which of them are of real batches.
+    /// Widths that had real batches.
     is_real: Vec<bool>,
     full: u32,
 }
 
 impl Learned {
-    /// Begins with what was measured at the start, of no more than `most` at a time but one at least.
+    /// Begins with the start's measurement, up to `most` at a time, and at least 1.
     pub fn new(expected: &Widths, most: usize) -> Self {
         let each: Vec<_> = expected.each.iter().copied().take(most.max(1)).collect();
         Self { is_real: vec![false; each.len()], widths: Widths { each }, full: 0 }
     }
 
-    /// How many are fastest together; 0 where it cannot be done.
+    /// The fastest width; 0 where no code is right.
     pub fn best(&self) -> usize {
         self.widths.best()
     }
 
-    /// The width of the next batch, for which so many wait: the best, and now and then one beside it.
+    /// The width of the next batch: the best, or now and then a neighbour of it.
     pub fn next(&mut self, waiting: usize) -> usize {
         let best = self.best();
         if waiting <= best || best == 0 {
@@ -98,7 +87,7 @@ impl Learned {
         if (1..=self.widths.each.len()).contains(&other) { other } else { best }
     }
 
-    /// A batch of so many took this long, in processor time.
+    /// Learns from a batch's processor time.
     pub fn took(&mut self, width: usize, batch: Duration) {
         let Some(before) = self.widths.each.get(width.wrapping_sub(1)).copied() else { return };
         let each = batch.div_f64(width as f64);
@@ -106,7 +95,7 @@ impl Learned {
             self.widths.each[width - 1] = before.mul_f64(1.0 - BATCH_WEIGHT) + each.mul_f64(BATCH_WEIGHT);
             return;
         }
-        // What was measured at the start is of another cost: only how the widths compare is believed.
+        // The start measured another cost, so that only its proportions hold.
         let scale = if before.is_zero() { 1.0 } else { each.div_duration_f64(before) };
         for (time, is_real) in self.widths.each.iter_mut().zip(&self.is_real) {
             if !is_real {
@@ -117,7 +106,7 @@ impl Learned {
         self.is_real[width - 1] = true;
     }
 
-    /// The time of one in a full batch, of its time in a batch of `width`.
+    /// The time of one hash in a full batch, divided by its time in a batch of `width`.
     pub fn ratio(&self, width: usize) -> f64 {
         self.widths.ratio(self.best(), width)
     }
@@ -137,7 +126,7 @@ mod tests {
         assert_eq!(widths(&[100]).best(), 1);
         assert_eq!(widths(&[100, 120, 110]).best(), 1);
         assert_eq!(widths(&[1000, 500, 400, 399, 450]).best(), 3);
-        assert_eq!(widths(&[1000, 500, 400, 399, 450]).best_of(2), 2);
+        assert_eq!(Learned::new(&widths(&[1000, 500, 400, 399, 450]), 2).best(), 2);
     }
 
     /// As many full batches, of which one of a width takes so long for each.

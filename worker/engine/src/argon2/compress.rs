@@ -1,64 +1,39 @@
-//! The compression function G (RFC 9106, sections 3.5 and 3.6): portable, or by what this processor has.
+//! The compression function G (RFC 9106, sections 3.5 and 3.6), and which code this processor runs.
 
+use super::WIDEST;
 use crate::block::Block;
+use crate::plan::Code;
 
-/// Code for one kind of processor. There is one only for what this processor can do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Compressor(Kind);
+/// Makes the third block from the first two. The flag mixes it with its old contents.
+pub type Run = unsafe fn(&Block, &Block, &mut Block, bool);
+/// Code for one kind of processor and any number of hashes: it makes one block at a time.
+pub type Compressor = Code<Run>;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Portable,
+/// For every processor, ARM included.
+pub const PORTABLE: Compressor = Code { name: "portable", lanes: WIDEST, run: portable };
+
+/// Code that this processor can run, the portable code first.
+pub fn available() -> Vec<Compressor> {
+    #[cfg_attr(not(target_arch = "x86_64"), expect(unused_mut))]
+    let mut available = vec![PORTABLE];
     #[cfg(target_arch = "x86_64")]
-    Avx2,
-    #[cfg(target_arch = "x86_64")]
-    Avx512,
+    {
+        use super::x86::{avx2, avx512};
+        if is_x86_feature_detected!("avx2") {
+            available.push(Code { name: "avx2", lanes: WIDEST, run: avx2::compress });
+        }
+        if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw") {
+            available.push(Code { name: "avx512", lanes: WIDEST, run: avx512::compress });
+        }
+    }
+    available
 }
 
-impl Compressor {
-    /// For every processor, ARM included.
-    pub const PORTABLE: Self = Self(Kind::Portable);
-
-    /// All that this processor can run, the portable one first.
-    pub fn available() -> Vec<Self> {
-        #[cfg_attr(not(target_arch = "x86_64"), expect(unused_mut))]
-        let mut available = vec![Self::PORTABLE];
-        #[cfg(target_arch = "x86_64")]
-        {
-            if is_x86_feature_detected!("avx2") {
-                available.push(Self(Kind::Avx2));
-            }
-            if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw") {
-                available.push(Self(Kind::Avx512));
-            }
-        }
-        available
-    }
-
-    /// As it is called in logs.
-    pub fn name(self) -> &'static str {
-        match self.0 {
-            Kind::Portable => "portable",
-            #[cfg(target_arch = "x86_64")]
-            Kind::Avx2 => "avx2",
-            #[cfg(target_arch = "x86_64")]
-            Kind::Avx512 => "avx512",
-        }
-    }
-
-    /// Makes a block from two others; mixes it with what was there before, or overwrites that.
-    #[inline]
-    pub(super) fn compress(self, previous: &Block, reference: &Block, target: &mut Block, mix: bool) {
-        match self.0 {
-            Kind::Portable => portable(previous, reference, target, mix),
-            // SAFETY: a compressor of this kind is made in `available` alone, after the processor said that it has AVX2.
-            #[cfg(target_arch = "x86_64")]
-            Kind::Avx2 => unsafe { super::x86::avx2::compress(previous, reference, target, mix) },
-            // SAFETY: the same for AVX-512 F and BW.
-            #[cfg(target_arch = "x86_64")]
-            Kind::Avx512 => unsafe { super::x86::avx512::compress(previous, reference, target, mix) },
-        }
-    }
+/// Makes a block by this code.
+#[inline(always)]
+pub(super) fn compress(compressor: Compressor, [previous, reference]: [&Block; 2], target: &mut Block, mix: bool) {
+    // SAFETY: `available` made the code, after the processor said that it has the features.
+    unsafe { (compressor.run)(previous, reference, target, mix) }
 }
 
 fn portable(previous: &Block, reference: &Block, target: &mut Block, mix: bool) {
@@ -116,15 +91,15 @@ mod tests {
             }))
         };
         for mix in [false, true] {
-            // Miri, which interprets, is given one alone.
+            // One is enough for Miri, which is slow.
             for seed in 1..if cfg!(miri) { 2 } else { 100 } {
                 let [first, second, before] = [block(seed), block(seed + 1_000), block(seed + 2_000)];
                 let mut expected = before;
                 portable(&first, &second, &mut expected, mix);
-                for compressor in Compressor::available() {
+                for compressor in available() {
                     let mut target = before;
-                    compressor.compress(&first, &second, &mut target, mix);
-                    assert_eq!(target, expected, "{}", compressor.name());
+                    compress(compressor, [&first, &second], &mut target, mix);
+                    assert_eq!(target, expected, "{}", compressor.name);
                 }
             }
         }

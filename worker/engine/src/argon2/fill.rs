@@ -1,11 +1,11 @@
-//! Fills the memory (RFC 9106, section 3.4), of several passwords in step: while a block of one is computed, the block that
-//! the next one will be made from is on its way from memory for all the others.
+//! Fills the memory (RFC 9106, section 3.4) of several passwords in step. While one computes a
+//! block, the next reference blocks of the others are prefetched.
 
-use super::compress::Compressor;
+use super::compress::{Compressor, compress};
 use super::{Params, Variant, Version};
-use crate::block::Block;
+use crate::block::{Block, prefetch_line};
 
-/// Addresses in a block of them.
+/// Addresses in a block.
 const ADDRESSES: usize = 128;
 
 /// The position of the work in the memory.
@@ -19,7 +19,7 @@ struct Segment {
 pub fn fill<const WIDTH: usize>(params: &Params, compressor: Compressor, memories: &mut [&mut [Block]; WIDTH]) {
     for pass in 0..params.cost.passes as usize {
         for slice in 0..4 {
-            // A lane reads only finished slices of the others, so their order is free.
+            // A lane reads only finished slices of other lanes, so the order is free.
             for lane in 0..params.cost.lanes as usize {
                 let segment = Segment { pass, slice, lane };
                 if segment.is_independent(params.variant) {
@@ -32,7 +32,7 @@ pub fn fill<const WIDTH: usize>(params: &Params, compressor: Compressor, memorie
     }
 }
 
-/// A segment whose references are chosen by what is in the previous block.
+/// A segment whose references depend on the previous block.
 fn fill_dependent<const WIDTH: usize>(
     params: &Params,
     compressor: Compressor,
@@ -57,7 +57,7 @@ fn fill_dependent<const WIDTH: usize>(
     }
 }
 
-/// A segment whose references are the same for every password: they depend on nothing but the place.
+/// A segment whose references depend only on the position, and are the same for every password.
 fn fill_independent<const WIDTH: usize>(
     params: &Params,
     compressor: Compressor,
@@ -81,7 +81,7 @@ fn fill_independent<const WIDTH: usize>(
     }
 }
 
-/// Makes the `i`th block of a segment and gives the word of it that chooses a reference.
+/// Makes the `i`th block of a segment and returns its word that chooses a reference.
 #[inline(always)]
 fn make_block(
     params: &Params,
@@ -96,7 +96,7 @@ fn make_block(
     let (block, after) = rest.split_first_mut().expect("the target is in the memory");
     let other = |at: usize| if at < target { &before[at] } else { &after[at - target - 1] };
     let mix = segment.pass > 0 && params.version == Version::V19;
-    compressor.compress(other(segment.previous(params, i)), other(reference), block, mix);
+    compress(compressor, [other(segment.previous(params, i)), other(reference)], block, mix);
     block.0[0]
 }
 
@@ -123,7 +123,7 @@ impl Segment {
         if self.slice == 0 && i == 0 { target + params.lane_blocks() - 1 } else { target - 1 }
     }
 
-    /// The position of the block that the random word chooses for the `i`th one (sections 3.4.1.3 and 3.4.2).
+    /// The reference of the `i`th block by its random word (sections 3.4.1.3 and 3.4.2).
     #[inline(always)]
     fn reference(self, params: &Params, i: usize, random: u64) -> usize {
         let [blocks, segment] = [params.lane_blocks(), params.segment_blocks()];
@@ -133,8 +133,8 @@ impl Segment {
             (random >> 32) as usize % params.cost.lanes as usize
         };
         let finished = if self.pass == 0 { self.slice * segment } else { blocks - segment };
-        // Of the own lane also what this segment has made, except for the previous block, which is used anyway. Of other
-        // lanes not the last block, in the first step of a segment.
+        // In its own lane also this segment's blocks but the previous one, which is used anyway. In
+        // other lanes all finished blocks, but the last one for a segment's first block.
         let candidates = if lane == self.lane { finished + i - 1 } else { finished - usize::from(i == 0) };
         let skewed = (random & 0xffff_ffff).pow(2) >> 32;
         let back = 1 + ((candidates as u64 * skewed) >> 32) as usize;
@@ -160,45 +160,31 @@ impl Addresses {
         Self { counted, current: Block::ZERO }
     }
 
-    /// The word for the `i`th block. They are asked for in order.
+    /// The word for the `i`th block. Calls are in order.
     fn at(&mut self, compressor: Compressor, i: usize) -> u64 {
         if self.counted.0[6] == 0 || i.is_multiple_of(ADDRESSES) {
             self.counted.0[6] += 1;
             let mut once = Block::ZERO;
-            compressor.compress(&Block::ZERO, &self.counted, &mut once, false);
-            compressor.compress(&Block::ZERO, &once, &mut self.current, false);
+            compress(compressor, [&Block::ZERO, &self.counted], &mut once, false);
+            compress(compressor, [&Block::ZERO, &once], &mut self.current, false);
         }
         self.current.0[i % ADDRESSES]
     }
 }
 
-/// Has the block brought near while something else is done: to the first-level cache, or for more than two hashes to the second. The first
-/// waits for few lines at a time, then also for those that are needed now: three hashes took a fifth longer.
+/// Prefetches a block: into the first-level cache, or for more than two hashes into the second. The
+/// first fetches few lines at a time, and delays lines in use: three hashes took a fifth longer.
 #[inline(always)]
 fn prefetch<const WIDTH: usize>(block: &Block) {
-    #[cfg(target_arch = "x86_64")]
     for line in block.0.chunks_exact(8) {
-        use std::arch::x86_64::{_MM_HINT_T0, _MM_HINT_T1, _mm_prefetch};
-        let line = line.as_ptr().cast();
-        // SAFETY: every x86-64 processor has this instruction, and the line is borrowed.
-        unsafe { if WIDTH > 2 { _mm_prefetch::<_MM_HINT_T1>(line) } else { _mm_prefetch::<_MM_HINT_T0>(line) } };
+        if WIDTH > 2 { prefetch_line::<false>(line) } else { prefetch_line::<true>(line) }
     }
-    // Not under Miri, which knows no assembler.
-    #[cfg(all(target_arch = "aarch64", not(miri)))]
-    for line in block.0.chunks_exact(8) {
-        // SAFETY: every AArch64 processor has this instruction, it changes nothing, and the line is borrowed.
-        unsafe {
-            std::arch::asm!("prfm pldl1keep, [{line}]", line = in(reg) line.as_ptr(), options(nostack, preserves_flags, readonly));
-        }
-    }
-    #[cfg(not(any(target_arch = "x86_64", all(target_arch = "aarch64", not(miri)))))]
-    let _ = block;
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::argon2::Cost;
+    use crate::argon2::{Cost, available};
 
     fn begun(params: &Params, seed: u64) -> Vec<Block> {
         let word = |at: usize, i: usize| (at as u64 * 128 + i as u64 + seed).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -210,14 +196,14 @@ mod tests {
         let cost = Cost { memory_kib: 8, passes: 1, lanes: 1 };
         for variant in [Variant::D, Variant::Id] {
             let params = Params { variant, version: Version::V19, cost };
-            // Miri, which interprets, is given one of them alone.
-            for compressor in Compressor::available().into_iter().take(if cfg!(miri) { 1 } else { usize::MAX }) {
+            // One is enough for Miri, which is slow.
+            for compressor in available().into_iter().take(if cfg!(miri) { 1 } else { usize::MAX }) {
                 let mut alone = [1, 2].map(|seed| begun(&params, seed));
                 let mut together = alone.clone();
                 alone.iter_mut().for_each(|memory| fill(&params, compressor, &mut [memory]));
                 let [first, second] = &mut together;
                 fill(&params, compressor, &mut [first, second]);
-                assert_eq!(alone, together, "{}", compressor.name());
+                assert_eq!(alone, together, "{}", compressor.name);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! BLAKE2b of any length up to 64 bytes, and argon2's hash of any length at all, H' (RFC 9106, section 3.3).
+//! BLAKE2b up to 64 bytes, and argon2's hash of any length, H' (RFC 9106, section 3.3).
 
 use blake2::Blake2bVarCore;
 use blake2::digest::block_api::{UpdateCore, VariableOutputCore};

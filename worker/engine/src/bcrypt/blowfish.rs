@@ -1,9 +1,10 @@
 //! Blowfish as bcrypt keys it, several independent ciphers side by side.
 //!
-//! A round is a chain of about ten cycles, because each load needs the result of the one before, and occupies a core for
-//! less than three of them: rounds of other ciphers fit in between. The compiler is left to interleave them: `WIDTH` is a
-//! constant, all loops over it are unrolled, and an index of eight bits needs no check against a table of 256 words.
-//! On x86-64 it takes 16 instructions for a round, of which `bmi1` takes 11.
+//! A round is a chain of about ten cycles, because each load needs the result of the load before.
+//! It occupies a core for less than three cycles, so that rounds of other ciphers fit in between.
+//! The compiler interleaves them: loops over the constant `WIDTH` are unrolled, and an index of
+//! eight bits needs no check against 256 words. A round has 16 instructions on x86-64, or 11 in
+//! `bmi1`.
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod bmi1;
@@ -37,8 +38,7 @@ impl<const WIDTH: usize> Ciphers<WIDTH> {
         Self(vec![fresh; WIDTH].into_boxed_slice())
     }
 
-    /// ExpandKey of the bcrypt paper with a salt of all zeros, as it is repeated 2^cost times: nearly all of the time is
-    /// spent here.
+    /// ExpandKey of the bcrypt paper without a salt, repeated 2^cost times: nearly all of the time.
     pub fn expand(&mut self, keys: &[Words; WIDTH]) {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         if is_x86_feature_detected!("bmi1") {
@@ -67,21 +67,15 @@ impl<const WIDTH: usize> Ciphers<WIDTH> {
             encrypt_apart(ciphers, &mut halves);
             halves
         });
-        // A copy of which no other function has a reference, or each half would also be kept in memory.
+        // A copy without references elsewhere, or each half would also be kept in memory.
         let mut own = halves;
-        let ciphers = self.array_mut();
-        for b in 0..4 {
-            for i in (0..256).step_by(2) {
-                encrypt(ciphers, &mut own);
-                for n in 0..WIDTH {
-                    ciphers[n].boxes[b][i] = own[0][n];
-                    ciphers[n].boxes[b][i + 1] = own[1][n];
-                }
-            }
-        }
+        self.expand_boxes(|ciphers| {
+            encrypt(ciphers, &mut own);
+            own
+        });
     }
 
-    /// ExpandKey with a salt, of which the next two words are mixed into every block before it is encrypted.
+    /// ExpandKey with a salt: its next two words are mixed into each block before encryption.
     pub fn expand_salted(&mut self, keys: &[Words; WIDTH], salts: &[Words; WIDTH]) {
         let mut halves = [[0; WIDTH]; 2];
         let mut next = 0;
@@ -95,16 +89,7 @@ impl<const WIDTH: usize> Ciphers<WIDTH> {
             halves
         };
         self.expand_subkeys(keys, &mut encrypt_salted);
-        let ciphers = self.array_mut();
-        for b in 0..4 {
-            for i in (0..256).step_by(2) {
-                let [left, right] = encrypt_salted(ciphers);
-                for n in 0..WIDTH {
-                    ciphers[n].boxes[b][i] = left[n];
-                    ciphers[n].boxes[b][i + 1] = right[n];
-                }
-            }
-        }
+        self.expand_boxes(encrypt_salted);
     }
 
     /// Encrypts one block with each cipher.
@@ -128,6 +113,20 @@ impl<const WIDTH: usize> Ciphers<WIDTH> {
         }
     }
 
+    #[inline(always)]
+    fn expand_boxes(&mut self, mut next: impl FnMut(&[Cipher; WIDTH]) -> Halves<WIDTH>) {
+        let ciphers = self.array_mut();
+        for b in 0..4 {
+            for i in (0..256).step_by(2) {
+                let [left, right] = next(ciphers);
+                for n in 0..WIDTH {
+                    ciphers[n].boxes[b][i] = left[n];
+                    ciphers[n].boxes[b][i + 1] = right[n];
+                }
+            }
+        }
+    }
+
     fn array_mut(&mut self) -> &mut [Cipher; WIDTH] {
         (&mut *self.0).try_into().expect("as many as were made")
     }
@@ -142,7 +141,7 @@ impl<const WIDTH: usize> Drop for Ciphers<WIDTH> {
     }
 }
 
-/// The same where it does not matter: the code is long, and takes its time to compile.
+/// Not inlined where speed does not matter: the code is long, and slow to compile.
 #[inline(never)]
 fn encrypt_apart<const WIDTH: usize>(ciphers: &[Cipher; WIDTH], halves: &mut Halves<WIDTH>) {
     encrypt(ciphers, halves);
@@ -152,19 +151,14 @@ fn encrypt_apart<const WIDTH: usize>(ciphers: &[Cipher; WIDTH], halves: &mut Hal
 #[inline(always)]
 fn encrypt<const WIDTH: usize>(ciphers: &[Cipher; WIDTH], halves: &mut Halves<WIDTH>) {
     begin(ciphers, halves);
-    // Written out, because the compiler leaves so long a loop as it is, and then moves all halves around at its end.
-    two_rounds(ciphers, halves, 1);
-    two_rounds(ciphers, halves, 3);
-    two_rounds(ciphers, halves, 5);
-    two_rounds(ciphers, halves, 7);
-    two_rounds(ciphers, halves, 9);
-    two_rounds(ciphers, halves, 11);
-    two_rounds(ciphers, halves, 13);
-    two_rounds(ciphers, halves, 15);
+    let [left, right] = halves;
+    sixteen_times!({
+        if I.is_multiple_of(2) { round(ciphers, left, right, I + 1) } else { round(ciphers, right, left, I + 1) }
+    });
     end(ciphers, halves);
 }
 
-/// What is before the rounds.
+/// Before the rounds.
 #[inline(always)]
 fn begin<const WIDTH: usize>(ciphers: &[Cipher; WIDTH], halves: &mut Halves<WIDTH>) {
     for n in 0..WIDTH {
@@ -172,7 +166,7 @@ fn begin<const WIDTH: usize>(ciphers: &[Cipher; WIDTH], halves: &mut Halves<WIDT
     }
 }
 
-/// What is behind them.
+/// After the rounds.
 #[inline(always)]
 fn end<const WIDTH: usize>(ciphers: &[Cipher; WIDTH], [left, right]: &mut Halves<WIDTH>) {
     for n in 0..WIDTH {
@@ -182,23 +176,18 @@ fn end<const WIDTH: usize>(ciphers: &[Cipher; WIDTH], [left, right]: &mut Halves
     }
 }
 
-/// A subkey is mixed into the half that the round function does not read, so that only the round function itself is on the
-/// chain.
+/// The subkey is mixed into the other half, which keeps it off the chain.
 #[inline(always)]
-fn two_rounds<const WIDTH: usize>(ciphers: &[Cipher; WIDTH], [left, right]: &mut Halves<WIDTH>, subkey: usize) {
+fn round<const WIDTH: usize>(ciphers: &[Cipher; WIDTH], half: &[u32; WIDTH], other: &mut [u32; WIDTH], subkey: usize) {
     for n in 0..WIDTH {
-        right[n] = grouped::<WIDTH>(right[n] ^ ciphers[n].subkeys[subkey]);
-        right[n] ^= ciphers[n].round(left[n]);
-    }
-    for n in 0..WIDTH {
-        left[n] = grouped::<WIDTH>(left[n] ^ ciphers[n].subkeys[subkey + 1]);
-        left[n] ^= ciphers[n].round(right[n]);
+        other[n] = grouped::<WIDTH>(other[n] ^ ciphers[n].subkeys[subkey]);
+        other[n] ^= ciphers[n].chosen(half[n]);
     }
 }
 
-/// Hides from the compiler that a half is an exclusive or. It would mix the subkey into the result of the round function
-/// instead, where the chain waits for it: a cycle of eleven. More than four ciphers wait for execution ports and not for
-/// their chains, and do better where the compiler may choose.
+/// Hides an exclusive or from the compiler, which would mix the subkey into the result of the round
+/// function, on the chain: a cycle of eleven. More than four ciphers wait for execution ports and
+/// not for their chains, and are faster if the compiler may choose.
 #[inline(always)]
 fn grouped<const WIDTH: usize>(half: u32) -> u32 {
     #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)))]
@@ -213,7 +202,7 @@ fn grouped<const WIDTH: usize>(half: u32) -> u32 {
 
 impl Cipher {
     #[inline(always)]
-    fn round(&self, half: u32) -> u32 {
+    fn chosen(&self, half: u32) -> u32 {
         let [first, second, third, fourth] = &self.boxes;
         // By shifts: the bytes of `to_be_bytes` cost a swap that the whole chain would wait for.
         let a = first[(half >> 24) as usize];

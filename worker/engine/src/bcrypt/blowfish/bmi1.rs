@@ -1,12 +1,13 @@
-//! Rounds in assembler, which a compiler makes longer by half: BEXTR takes a byte and leaves the half as it is, two registers are all that a
-//! round needs beside its halves, and everything else is read where it is. In which order the ciphers come is left to the processor.
+//! Rounds in assembler; compiled rounds are longer by half. BEXTR takes a byte without changing the
+//! half. A round needs two registers beside its halves, and all else is a memory operand. The
+//! processor interleaves the ciphers.
 
 use std::arch::asm;
 use std::mem::offset_of;
 
 use super::{Cipher, Halves, begin, end};
 
-/// Where a part of the n-th cipher is from the first one on.
+/// Offset of a part of the n-th cipher from the first cipher.
 const fn at(n: usize, part: usize) -> usize {
     n * size_of::<Cipher>() + part
 }
@@ -16,44 +17,45 @@ const fn at(n: usize, part: usize) -> usize {
 #[target_feature(enable = "bmi1")]
 pub fn encrypt<const WIDTH: usize>(ciphers: &[Cipher; WIDTH], halves: &mut Halves<WIDTH>) {
     begin(ciphers, halves);
-    two_rounds::<WIDTH, 1, 2>(ciphers, halves);
-    two_rounds::<WIDTH, 3, 4>(ciphers, halves);
-    two_rounds::<WIDTH, 5, 6>(ciphers, halves);
-    two_rounds::<WIDTH, 7, 8>(ciphers, halves);
-    two_rounds::<WIDTH, 9, 10>(ciphers, halves);
-    two_rounds::<WIDTH, 11, 12>(ciphers, halves);
-    two_rounds::<WIDTH, 13, 14>(ciphers, halves);
-    two_rounds::<WIDTH, 15, 16>(ciphers, halves);
+    let [left, right] = halves;
+    sixteen_times!({
+        if I.is_multiple_of(2) {
+            round::<WIDTH, { I + 1 }>(ciphers, left, right);
+        } else {
+            round::<WIDTH, { I + 1 }>(ciphers, right, left);
+        }
+    });
     end(ciphers, halves);
 }
 
-/// With these two subkeys.
+/// One round of all ciphers.
 #[inline]
 #[target_feature(enable = "bmi1")]
-fn two_rounds<const WIDTH: usize, const FIRST: usize, const SECOND: usize>(
+fn round<const WIDTH: usize, const SUBKEY: usize>(
     ciphers: &[Cipher; WIDTH],
-    [left, right]: &mut Halves<WIDTH>,
+    half: &[u32; WIDTH],
+    other: &mut [u32; WIDTH],
 ) {
     macro_rules! each {
         ($($n:literal)+) => {
-            $(if $n < WIDTH { right[$n % WIDTH] = round::<WIDTH, $n, FIRST>(ciphers, left[$n % WIDTH], right[$n % WIDTH]); })+
-            $(if $n < WIDTH { left[$n % WIDTH] = round::<WIDTH, $n, SECOND>(ciphers, right[$n % WIDTH], left[$n % WIDTH]); })+
+            $(if $n < WIDTH { other[$n % WIDTH] = mixed::<WIDTH, $n, SUBKEY>(ciphers, half[$n % WIDTH], other[$n % WIDTH]); })+
         };
     }
     each!(0 1 2 3 4 5 6 7);
 }
 
-/// The other half of the n-th cipher, mixed with a subkey and with what the boxes make of this half.
+/// The other half of the n-th cipher, mixed with a subkey and this half's round function.
 #[inline]
 #[target_feature(enable = "bmi1")]
-fn round<const WIDTH: usize, const N: usize, const SUBKEY: usize>(
+fn mixed<const WIDTH: usize, const N: usize, const SUBKEY: usize>(
     ciphers: &[Cipher; WIDTH],
     half: u32,
     mut other: u32,
 ) -> u32 {
     const { assert!(SUBKEY < 18) };
     assert!(N < WIDTH, "one of the ciphers");
-    // SAFETY: it reads words of the n-th cipher alone: a subkey, and of each box one that a byte chooses.
+    // SAFETY: it reads words of the n-th cipher: a subkey, and from each box a word by a byte
+    // index.
     unsafe {
         asm!(
             "mov {a:e}, {half:e}",
@@ -72,7 +74,7 @@ fn round<const WIDTH: usize, const N: usize, const SUBKEY: usize>(
             other = inout(reg) other,
             a = out(reg) _,
             b = out(reg) _,
-            // How many bits, and from which on.
+            // Number of bits, and the first of them.
             second_byte = in(reg) 0x0810,
             third_byte = in(reg) 0x0808,
             subkey = const at(N, offset_of!(Cipher, subkeys) + 4 * SUBKEY),

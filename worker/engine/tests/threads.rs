@@ -1,27 +1,28 @@
-//! Batches are taken as promised, and every call comes to an end.
+//! Every call comes to an end, with its own outcome.
 
 use std::sync::LazyLock;
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
 use std::time::Duration;
 
+use spillway_engine::argon2::PORTABLE;
+use spillway_engine::calls::{Call, Outcome};
+use spillway_engine::plan::Plan;
+use spillway_engine::profile::Profile;
+use spillway_engine::stored::Stored;
+use spillway_engine::threads::Threads;
+use spillway_engine::widths::Widths;
 use zeroize::Zeroizing;
-
-use super::*;
-use crate::argon2::Compressor;
-use crate::pbkdf2;
-use crate::plan::Plan;
-use crate::stored::Stored;
-use crate::widths::Widths;
 
 static PROFILE: LazyLock<Profile> = LazyLock::new(|| {
     // A batch takes as long as one alone, up to this width.
     let widths = |best: usize| Widths::from_batches(&vec![Duration::from_millis(1); best]);
     Profile {
         bcrypt: widths(4),
-        compressor: Compressor::PORTABLE,
+        compressor: PORTABLE,
         argon2: widths(2),
-        pbkdf2: Plan::new(vec![(pbkdf2::Code::PORTABLE, Duration::from_millis(1))]),
-        scrypt: Plan::default(),
+        pbkdf2: Plan::new(vec![]),
+        scrypt: Plan::new(vec![]),
         wrong: Vec::new(),
         huge_pages: None,
     }
@@ -36,39 +37,6 @@ const ENDLESS: &str = "$2b$17$CCCCCCCCCCCCCCCCCCCCC.";
 
 fn call(id: u32, setting: &str) -> Call {
     Call { id, password: Zeroizing::new(b"U*U".to_vec()), stored: Stored::parse(setting).unwrap() }
-}
-
-/// Which calls a free thread takes of these, one setting each, and which the next ones do.
-fn batches(free: usize, settings: &[&str]) -> Vec<Vec<u32>> {
-    let waiting = (0..).zip(settings).map(|(id, setting)| call(id, setting)).collect();
-    let mut state = State { waiting, free, ..State::default() };
-    let mut batches = Vec::new();
-    while !state.waiting.is_empty() {
-        batches.push(state.take_batch(&PROFILE, ROOM).iter().map(|call| call.id).collect());
-        state.free = state.free.saturating_sub(1);
-    }
-    batches
-}
-
-#[test]
-fn a_free_thread_takes_as_many_as_it_does_best() {
-    assert_eq!(batches(1, &[SETTING; 3]), [vec![0, 1, 2]]);
-    assert_eq!(batches(1, &[SETTING; 6]), [vec![0, 1, 2, 3], vec![4, 5]]);
-    assert_eq!(batches(1, &[ARGON2; 3]), [vec![0, 1], vec![2]]);
-}
-
-#[test]
-fn few_calls_are_spread_over_the_free_threads() {
-    assert_eq!(batches(2, &[SETTING; 2]), [vec![0], vec![1]]);
-    assert_eq!(batches(2, &[SETTING; 5]), [vec![0, 1, 2], vec![3, 4]]);
-    assert_eq!(batches(4, &[SETTING; 5]), [vec![0, 1], vec![2], vec![3], vec![4]]);
-    assert_eq!(batches(2, &[SETTING; 12]), [vec![0, 1, 2, 3], vec![4, 5, 6, 7], vec![8, 9, 10, 11]]);
-}
-
-#[test]
-fn only_calls_of_one_method_share_a_batch_and_the_oldest_comes_first() {
-    let mixed = [SETTING, ARGON2, OTHER_COST, SETTING, ARGON2, SETTING];
-    assert_eq!(batches(1, &mixed), [vec![0, 3, 5], vec![1, 4], vec![2]]);
 }
 
 fn start(count: usize) -> (Threads, Receiver<Vec<(u32, Outcome)>>) {
@@ -143,9 +111,5 @@ fn threads_end_when_nobody_needs_them() {
     outcomes(&settled, 1);
     drop(threads);
     // The sender is gone with the last thread.
-    assert!(
-        settled
-            .recv_timeout(Duration::from_secs(60))
-            .is_err_and(|error| error == std::sync::mpsc::RecvTimeoutError::Disconnected)
-    );
+    assert!(settled.recv_timeout(Duration::from_secs(60)).is_err_and(|error| error == RecvTimeoutError::Disconnected));
 }

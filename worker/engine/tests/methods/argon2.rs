@@ -1,6 +1,8 @@
 //! Compared with another implementation, and with answers of the original one.
 
-use super::*;
+use spillway_engine::Input;
+use spillway_engine::arena::Arena;
+use spillway_engine::argon2::{Cost, Params, Variant, Version, WIDEST, available, digests};
 
 fn theirs(params: &Params, input: &Input<'_>) -> Vec<u8> {
     use ::argon2::{Algorithm, Argon2, Params as TheirParams, Version as TheirVersion};
@@ -49,10 +51,10 @@ fn every_width_of_every_compressor_gives_what_another_implementation_gives() {
             for version in [Version::V16, Version::V19] {
                 let params = Params { variant, version, cost: Cost { memory_kib, passes, lanes } };
                 let expected = inputs().map(|input| theirs(&params, &input));
-                for compressor in Compressor::available() {
+                for compressor in available() {
                     for width in 1..=WIDEST {
                         let ours = digests(&params, compressor, &mut arena, &inputs()[..width]).unwrap();
-                        assert_eq!(ours, expected[..width], "{params:?} by {}", compressor.name());
+                        assert_eq!(ours, expected[..width], "{params:?} by {}", compressor.name);
                     }
                 }
             }
@@ -63,44 +65,18 @@ fn every_width_of_every_compressor_gives_what_another_implementation_gives() {
 #[test]
 fn the_answers_of_the_rfc_without_secret_and_of_the_original_are_given() {
     // The original's test.c; the second by version 16, the third with two lanes.
-    let answers: [(&str, Variant, Version, u32, &[u8]); 3] = [
-        (
-            "argon2id",
-            Variant::Id,
-            Version::V19,
-            1,
-            &[
-                0x9d, 0xfe, 0xb9, 0x10, 0xe8, 0x0b, 0xad, 0x03, 0x11, 0xfe, 0xe2, 0x0f, 0x9c, 0x0e, 0x2b, 0x12, 0xc1,
-                0x79, 0x87, 0xb4, 0xca, 0xc9, 0x0c, 0x2e, 0xf5, 0x4d, 0x5b, 0x30, 0x21, 0xc6, 0x8b, 0xfe,
-            ],
-        ),
-        (
-            "argon2i, version 16",
-            Variant::I,
-            Version::V16,
-            1,
-            &[
-                0xfd, 0x4d, 0xd8, 0x3d, 0x76, 0x2c, 0x49, 0xbd, 0xea, 0xf5, 0x7c, 0x47, 0xbd, 0xcd, 0x0c, 0x2f, 0x1b,
-                0xab, 0xf8, 0x63, 0xfd, 0xeb, 0x49, 0x0d, 0xf6, 0x3e, 0xde, 0x99, 0x75, 0xfc, 0xcf, 0x06,
-            ],
-        ),
-        (
-            "argon2id, two lanes",
-            Variant::Id,
-            Version::V19,
-            2,
-            &[
-                0x6d, 0x09, 0x3c, 0x50, 0x1f, 0xd5, 0x99, 0x96, 0x45, 0xe0, 0xea, 0x3b, 0xf6, 0x20, 0xd7, 0xb8, 0xbe,
-                0x7f, 0xd2, 0xdb, 0x59, 0xc2, 0x0d, 0x9f, 0xff, 0x95, 0x39, 0xda, 0x2b, 0xf5, 0x70, 0x37,
-            ],
-        ),
+    #[rustfmt::skip]
+    let answers = [
+        ("argon2id", Variant::Id, Version::V19, 1, "9dfeb910e80bad0311fee20f9c0e2b12c17987b4cac90c2ef54d5b3021c68bfe"),
+        ("argon2i, version 16", Variant::I, Version::V16, 1, "fd4dd83d762c49bdeaf57c47bdcd0c2f1babf863fdeb490df63ede9975fccf06"),
+        ("argon2id, two lanes", Variant::Id, Version::V19, 2, "6d093c501fd5999645e0ea3bf620d7b8be7fd2db59c20d9fff9539da2bf57037"),
     ];
     for (name, variant, version, lanes, expected) in answers {
         let params = Params { variant, version, cost: Cost { memory_kib: 256, passes: 2, lanes } };
         let input = Input { password: b"password", salt: b"somesalt", digest_bytes: 32 };
-        for compressor in Compressor::available() {
+        for compressor in available() {
             let ours = digests(&params, compressor, &mut Arena::default(), &[input]).unwrap();
-            assert_eq!(ours, [expected], "{name} by {}", compressor.name());
+            assert_eq!(super::hex(&ours[0]), expected, "{name} by {}", compressor.name);
         }
     }
 }

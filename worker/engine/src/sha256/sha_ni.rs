@@ -1,15 +1,15 @@
-//! Iterations by the SHA instructions of x86-64 processors, of several lanes in turn: each waits for the one before in its own
-//! lane, and leaves room for those of another.
+//! Chains of HMACs by the SHA instructions of x86-64. Lanes are interleaved: an instruction waits
+//! for its predecessor in its own lane only.
 
 use std::arch::x86_64::*;
 
-use super::{Lane, PADDING};
-use crate::sha256::{K, State};
+use super::lanes::{Lane, PADDING};
+use super::{K, State};
 
-/// A state as the instructions take it: A, B, E and F in the first vector, C, D, G and H in the second, the last word first.
+/// The instructions' order of a state: F, E, B, A in the first vector, H, G, D, C in the second.
 type Halves = [__m128i; 2];
 
-/// As many iterations of all lanes. Where they are fewer than `LANES`, the last one is there several times.
+/// Continues all chains. With fewer lanes than `LANES`, the last lane is repeated.
 #[target_feature(enable = "sha,sse4.1")]
 pub fn iterate<const LANES: usize>(lanes: &mut [Lane], iterations: u32) {
     let load = |state: &dyn Fn(&Lane) -> State| -> [Halves; LANES] {
@@ -42,23 +42,19 @@ pub fn iterate<const LANES: usize>(lanes: &mut [Lane], iterations: u32) {
 #[target_feature(enable = "sha,sse4.1")]
 fn compress<const LANES: usize>(before: &[Halves; LANES], blocks: &mut [[__m128i; 4]; LANES]) -> [Halves; LANES] {
     let mut after = *before;
-    // Written out: in a loop the words would be looked up by a computed index, in memory.
-    macro_rules! four_rounds {
-        ($($i:literal)+) => {$(
-            let constants = words([K[4 * $i], K[4 * $i + 1], K[4 * $i + 2], K[4 * $i + 3]]);
-            for ([abef, cdgh], block) in after.iter_mut().zip(&mut *blocks) {
-                if $i >= 4 {
-                    let [w0, w1, w2, w3] = [block[$i % 4], block[($i + 1) % 4], block[($i + 2) % 4], block[($i + 3) % 4]];
-                    let sum = _mm_add_epi32(_mm_sha256msg1_epu32(w0, w1), _mm_alignr_epi8::<4>(w3, w2));
-                    block[$i % 4] = _mm_sha256msg2_epu32(sum, w3);
-                }
-                let input = _mm_add_epi32(block[$i % 4], constants);
-                *cdgh = _mm_sha256rnds2_epu32(*cdgh, *abef, input);
-                *abef = _mm_sha256rnds2_epu32(*abef, *cdgh, _mm_shuffle_epi32::<0x0e>(input));
+    sixteen_times!({
+        let constants = words([K[4 * I], K[4 * I + 1], K[4 * I + 2], K[4 * I + 3]]);
+        for ([abef, cdgh], block) in after.iter_mut().zip(&mut *blocks) {
+            if (4..).contains(&I) {
+                let [w0, w1, w2, w3] = [block[I % 4], block[(I + 1) % 4], block[(I + 2) % 4], block[(I + 3) % 4]];
+                let sum = _mm_add_epi32(_mm_sha256msg1_epu32(w0, w1), _mm_alignr_epi8::<4>(w3, w2));
+                block[I % 4] = _mm_sha256msg2_epu32(sum, w3);
             }
-        )+};
-    }
-    four_rounds!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
+            let input = _mm_add_epi32(block[I % 4], constants);
+            *cdgh = _mm_sha256rnds2_epu32(*cdgh, *abef, input);
+            *abef = _mm_sha256rnds2_epu32(*abef, *cdgh, _mm_shuffle_epi32::<0x0e>(input));
+        }
+    });
     for (after, before) in after.iter_mut().zip(before) {
         *after = [_mm_add_epi32(after[0], before[0]), _mm_add_epi32(after[1], before[1])];
     }

@@ -5,17 +5,18 @@ use std::time::Duration;
 use ::pbkdf2::pbkdf2_hmac;
 use ::sha2::Sha256;
 
-use super::*;
-use crate::plan::Code as _;
+use spillway_engine::Input;
+use spillway_engine::pbkdf2::{Code, PORTABLE, Params, Run, available, digests, once};
+use spillway_engine::plan::Plan;
 
 /// Each by itself, and all of them as a profile would have them.
-fn plans() -> Vec<(String, Plan<Code>)> {
-    let mut codes = Code::available();
-    if !codes.contains(&Code::PORTABLE) {
-        codes.push(Code::PORTABLE);
+fn plans() -> Vec<(String, Plan<Run>)> {
+    let mut codes = available();
+    if !codes.iter().any(|code| code.name == PORTABLE.name) {
+        codes.push(PORTABLE);
     }
     let took = |codes: &[Code]| codes.iter().map(|code| (*code, Duration::from_millis(1))).collect();
-    let each = codes.iter().map(|code| (code.name().to_owned(), Plan::new(took(&[*code]))));
+    let each = codes.iter().map(|code| (code.name.to_owned(), Plan::new(took(&[*code]))));
     each.chain([("all".to_owned(), Plan::new(took(&codes)))]).collect()
 }
 
@@ -56,8 +57,7 @@ fn the_answer_of_rfc_7914_is_given() {
     let expected = "55ac046e56e3089fec1691c22544b605f94185216dde0465e68b9d57c20dacbc\
                     49ca9cccf179b645991664b39d77ef317c71b845b1e30bd509112041d3a19783";
     for (name, plan) in plans() {
-        let hex = |digest: &Vec<u8>| digest.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-        assert_eq!(hex(&digests(&Params::new(1, 64), &plan, &[input])[0]), expected, "{name}");
+        assert_eq!(super::hex(&digests(&Params::new(1, 64), &plan, &[input])[0]), expected, "{name}");
     }
 }
 
