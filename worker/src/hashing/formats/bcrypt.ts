@@ -22,6 +22,6 @@ export function bcryptRecipe(text: string): BcryptRecipe | undefined {
   if (version === undefined || cost < COST_MIN || cost > COST_MAX) return undefined
   if (encodeBcrypt(decodeBcrypt(digest)) !== digest) return undefined
   const variant = version === '2' || version === '2x' ? version : '2b'
-  // Old versions of passlib set bits of the salt's last character that mean nothing.
+  // Old versions of passlib set spare bits of the salt's last character.
   return { method: 'bcrypt', variant, cost, salt: encodeBcrypt(decodeBcrypt(salt)), digest }
 }

@@ -1,11 +1,9 @@
-/** Recipes of derived keys, from what formats read; undefined where a part was not read, or no maker gives it. */
-import type { Pbkdf2Recipe, ScryptRecipe } from '../methods/recipe.js'
-import { pbkdf2Digests } from '../methods/recipe.js'
-import type { Reading } from './format.js'
+/** Recipes of derived keys; undefined for a part that was not read, or that no maker writes. */
+import { type Pbkdf2Recipe, pbkdf2Digests, type ScryptRecipe } from '../methods/recipe.js'
 
 /**
- * Where the text does not state the length, a key of another length is a truncated text: a shorter key is the beginning of a longer one,
- * and would still match.
+ * Usual lengths of keys. A key of another length is a truncated text, unless the text states the
+ * length: a shorter key is the beginning of a longer one, and would still match.
  */
 const KEY_BYTES = [16, 20, 24, 32, 48, 50, 64, 128, 256, 512]
 const SALT_MAX_BYTES = 1_024
@@ -18,11 +16,6 @@ export interface Pbkdf2Parts {
   key?: Buffer | undefined
   /** How many bytes the key must have; `digest` as many as the digest [any usual length]. */
   keyBytes?: number | 'digest' | undefined
-}
-
-export function pbkdf2Reading(parts: Pbkdf2Parts): Reading | undefined {
-  const recipe = pbkdf2Recipe(parts)
-  return recipe && { recipes: [recipe] }
 }
 
 export function pbkdf2Recipe({
@@ -55,11 +48,6 @@ export interface ScryptParts {
   salt?: Buffer | undefined
   key?: Buffer | undefined
   keyBytes?: number
-}
-
-export function scryptReading(parts: ScryptParts): Reading | undefined {
-  const recipe = scryptRecipe(parts)
-  return recipe && { recipes: [recipe] }
 }
 
 /** RFC 7914, 2: the cost is a power of two above 1. */

@@ -3,43 +3,34 @@
  * row: a stored hash is `$firebase-scrypt$ln=14,r=8$<salt>$<hash>`, in base64, as `pnpm accounts import --preset firebase` writes it.
  */
 import type { FirebaseRecipe } from '../methods/recipe.js'
-import type { Format } from './format.js'
+import { formatOf } from './format.js'
 import { urlBase64 } from './texts.js'
 
-const OWN = /^\$firebase-scrypt\$ln=(\d{1,2}),r=(\d{1,3})\$([A-Za-z0-9+/]*={0,2})\$([A-Za-z0-9+/]+={0,2})$/
-
-export const firebase: Format = {
-  name: 'Firebase scrypt',
-  makers: 'Firebase Authentication',
-  read(text, context) {
-    const [, logCost, blockSize, salt = '', encrypted = ''] = OWN.exec(text) ?? []
-    if (context.firebase === undefined || logCost === undefined) return undefined
-    const recipe = recipeOf({ logCost, blockSize, salt, encrypted, ...context.firebase })
-    return recipe && { recipes: [recipe] }
-  },
-}
-
-const BASE64 = '[A-Za-z0-9+/_-]+={0,2}'
-const KRATOS = new RegExp(
-  `^\\$firescrypt\\$ln=(\\d{1,2}),r=(\\d{1,3}),p=1\\$(${BASE64})\\$(${BASE64})\\$(${BASE64})\\$(${BASE64})$`,
+export const firebase = formatOf(
+  'Firebase scrypt',
+  'Firebase Authentication',
+  /^\$firebase-scrypt\$ln=(\d{1,2}),r=(\d{1,3})\$([A-Za-z0-9+/]*={0,2})\$([A-Za-z0-9+/]+={0,2})$/,
+  ([logCost, blockSize, salt, encrypted], { firebase: project }) =>
+    project && recipeOf({ logCost, blockSize, salt, encrypted, ...project }),
 )
 
+const BASE64 = '([A-Za-z0-9+/_-]+={0,2})'
+
 /** The keys of the project stand in each row. */
-export const firescrypt: Format = {
-  name: 'Ory firescrypt',
-  makers: 'Ory Kratos, of accounts that came from Firebase',
-  read(text) {
-    const [, logCost, blockSize, salt = '', encrypted = '', separator = '', key = ''] = KRATOS.exec(text) ?? []
+export const firescrypt = formatOf(
+  'Ory firescrypt',
+  'Ory Kratos, of accounts that came from Firebase',
+  new RegExp(`^\\$firescrypt\\$ln=(\\d{1,2}),r=(\\d{1,3}),p=1\\$${Array(4).fill(BASE64).join('\\$')}$`),
+  ([logCost, blockSize, salt, encrypted, separator, key]) => {
     const [saltSeparator, signerKey] = [urlBase64(separator), urlBase64(key)]
-    if (logCost === undefined || saltSeparator === undefined || signerKey === undefined) return undefined
-    const recipe = recipeOf({ logCost, blockSize, salt, encrypted, signerKey, saltSeparator })
-    return recipe && { recipes: [recipe] }
+    if (saltSeparator === undefined || signerKey === undefined) return undefined
+    return recipeOf({ logCost, blockSize, salt, encrypted, signerKey, saltSeparator })
   },
-}
+)
 
 interface Parts {
   logCost: string
-  blockSize: string | undefined
+  blockSize: string
   salt: string
   encrypted: string
   signerKey: Buffer

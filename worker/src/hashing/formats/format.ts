@@ -38,6 +38,34 @@ export interface FormatContext {
   peppers: readonly Pepper[]
 }
 
+/** The groups of a pattern, empty where they took no part. */
+type Groups = readonly [string, string, string, string, string, string]
+
+/** A format whose texts match one pattern. `read` makes a recipe or a whole reading of the groups. */
+export function formatOf(
+  name: string,
+  makers: string,
+  pattern: RegExp,
+  read: (groups: Groups, context: FormatContext, text: string) => Recipe | Reading | undefined,
+): Format {
+  return {
+    name,
+    makers,
+    read(text, context) {
+      const match = pattern.exec(text)
+      if (match === null) return undefined
+      const [, a = '', b = '', c = '', d = '', e = '', f = ''] = match
+      const made = read([a, b, c, d, e, f], context, text)
+      return made === undefined || 'recipes' in made ? made : { recipes: [made] }
+    },
+  }
+}
+
+/** A format that is too fast to rest in the table. */
+export function weak(format: Format): Format {
+  return { ...format, isWeak: true }
+}
+
 /** A format whose texts belong to other formats, behind a prefix or in an envelope. */
 export function nested(
   { read }: FormatContext,

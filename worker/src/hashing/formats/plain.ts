@@ -1,21 +1,12 @@
 /** Plain digests, salted or not: too fast to rest in a table, however they are written. */
 import { type PlainDigest, type PlainProgram, plainDigests } from '../methods/digest-programs.js'
 import type { DigestEncoding, DigestRecipe } from '../methods/recipe.js'
-import type { Format, Reading } from './format.js'
+import { formatOf, weak } from './format.js'
 import { hexBytes, paddedBase64 } from './texts.js'
 
 const DIGEST_BYTES: Record<PlainDigest, number> = { md5: 16, sha1: 20, sha256: 32, sha384: 48, sha512: 64 }
 
-/** A digest of one round unless told otherwise; undefined for a text of another length. */
-export function plainReading(
-  of: Omit<PlainProgram, 'kind' | 'rounds'> & { rounds?: number },
-  text: string,
-  encoding: DigestEncoding,
-): Reading | undefined {
-  const recipe = plainRecipe(of, text, encoding)
-  return recipe && { recipes: [recipe] }
-}
-
+/** A digest, with one round unless told otherwise; undefined for a text of another length. */
 export function plainRecipe(
   of: Omit<PlainProgram, 'kind' | 'rounds'> & { rounds?: number },
   text: string,
@@ -26,57 +17,55 @@ export function plainRecipe(
   return { method: 'digest', program: { kind: 'plain', rounds: 1, ...of }, text, encoding }
 }
 
-const LDAP = /^\{(MD5|SMD5|SHA|SSHA|SHA256|SSHA256|SHA384|SSHA384|SHA512|SSHA512)\}([A-Za-z0-9+/]{22,256}={0,2})$/
 const SALT_BYTES = { least: 4, most: 64 }
 
 /** RFC 2307, and its successors; without a salt also in hexadecimal, as passlib and Dovecot read them. */
-export const ldapDigest: Format = {
-  name: 'LDAP digest',
-  makers: 'OpenLDAP, 389 Directory Server, Dovecot, passlib',
-  isWeak: true,
-  read(text) {
-    const [, scheme = '', encoded = ''] = LDAP.exec(text) ?? []
-    const isSalted = scheme.startsWith('S') && !/^SHA/.test(scheme)
-    const name = (isSalted ? scheme.slice(1) : scheme).toLowerCase()
-    const digest = plainDigests.find((known) => known === (name === 'sha' ? 'sha1' : name))
-    if (digest === undefined) return undefined
-    const isHex = !isSalted && /^[0-9a-f]+$/.test(encoded) && encoded.length === 2 * DIGEST_BYTES[digest]
-    const bytes = isHex ? hexBytes(encoded) : paddedBase64(encoded)
-    if (bytes === undefined) return undefined
-    const salt = bytes.subarray(DIGEST_BYTES[digest])
-    if (isSalted ? salt.length < SALT_BYTES.least || salt.length > SALT_BYTES.most : salt.length > 0) return undefined
-    const text64 = bytes.subarray(0, DIGEST_BYTES[digest]).toString('base64')
-    return plainReading({ digest, salt, place: 'after' }, text64, 'base64')
+export const ldapDigest = weak(
+  formatOf(
+    'LDAP digest',
+    'OpenLDAP, 389 Directory Server, Dovecot, passlib',
+    /^\{(S)?(MD5|SHA|SHA256|SHA384|SHA512)\}([A-Za-z0-9+/]{22,256}={0,2})$/,
+    ([salted, scheme, encoded]) => {
+      const digest = digestOf(scheme === 'SHA' ? 'sha1' : scheme)
+      if (digest === undefined) return undefined
+      const digestBytes = DIGEST_BYTES[digest]
+      const isHex = !salted && /^[0-9a-f]+$/.test(encoded) && encoded.length === 2 * digestBytes
+      const bytes = isHex ? hexBytes(encoded) : paddedBase64(encoded)
+      const salt = bytes?.subarray(digestBytes)
+      const [least, most] = salted ? [SALT_BYTES.least, SALT_BYTES.most] : [0, 0]
+      if (bytes === undefined || salt === undefined || salt.length < least || salt.length > most) return undefined
+      return plainRecipe({ digest, salt, place: 'after' }, bytes.subarray(0, digestBytes).toString('base64'), 'base64')
+    },
+  ),
+)
+
+/** Text of two functions: Django puts the salt before the password, Werkzeug has it as the key of an HMAC. */
+export const namedDigest = weak(
+  formatOf(
+    'digest with its name and salt',
+    'Django, Werkzeug before 2.3, passlib',
+    /^(md5|sha1|sha256|sha512)\$([^$]{0,128})\$([0-9a-f]+)$/,
+    ([name, saltText, hex]) => {
+      const [digest, salt] = [digestOf(name), Buffer.from(saltText)]
+      const before = digest && plainRecipe({ digest, salt, place: 'before' }, hex, 'hex')
+      const key = digest && plainRecipe({ digest, salt, place: 'key' }, hex, 'hex')
+      return before && key && { recipes: [before, key] }
+    },
+  ),
+)
+
+export const shiro = formatOf(
+  'Apache Shiro 1',
+  'Sonatype Nexus 3, Apache Shiro',
+  /^\$shiro1\$(SHA-256|SHA-512|SHA-1|MD5)\$(\d{1,9})\$([A-Za-z0-9+/]*={0,2})\$([A-Za-z0-9+/]+={0,2})$/,
+  ([name, count, saltText, encoded]) => {
+    const [digest, salt, rounds] = [digestOf(name), paddedBase64(saltText), Number(count)]
+    if (digest === undefined || salt === undefined || rounds < 1) return undefined
+    return plainRecipe({ digest, salt, place: 'before', rounds }, encoded, 'base64')
   },
-}
+)
 
-const NAMED = /^(md5|sha1|sha256|sha512)\$([^$]{0,128})\$([0-9a-f]+)$/
-
-/** The same texts of two functions: Django puts the salt before the password, Werkzeug has it as the key of an HMAC. */
-export const namedDigest: Format = {
-  name: 'digest with its name and salt',
-  makers: 'Django, Werkzeug before 2.3, passlib',
-  isWeak: true,
-  read(text) {
-    const [, name, salt = '', hex = ''] = NAMED.exec(text) ?? []
-    const digest = plainDigests.find((known) => known === name)
-    if (digest === undefined) return undefined
-    const before = plainRecipe({ digest, salt: Buffer.from(salt), place: 'before' }, hex, 'hex')
-    const key = plainRecipe({ digest, salt: Buffer.from(salt), place: 'key' }, hex, 'hex')
-    return before && key && { recipes: [before, key] }
-  },
-}
-
-const SHIRO = /^\$shiro1\$(SHA-256|SHA-512|SHA-1|MD5)\$(\d{1,9})\$([A-Za-z0-9+/]*={0,2})\$([A-Za-z0-9+/]+={0,2})$/
-
-export const shiro: Format = {
-  name: 'Apache Shiro 1',
-  makers: 'Sonatype Nexus 3, Apache Shiro',
-  read(text) {
-    const [, name = '', rounds, salt = '', encoded = ''] = SHIRO.exec(text) ?? []
-    const digest = plainDigests.find((known) => known === name.toLowerCase().replace('-', ''))
-    const saltBytes = paddedBase64(salt)
-    if (digest === undefined || saltBytes === undefined || Number(rounds) < 1) return undefined
-    return plainReading({ digest, salt: saltBytes, place: 'before', rounds: Number(rounds) }, encoded, 'base64')
-  },
+/** The digest of a name in any case, with or without a hyphen. */
+export function digestOf(name: string): PlainDigest | undefined {
+  return plainDigests.find((digest) => digest === name.toLowerCase().replace('-', ''))
 }

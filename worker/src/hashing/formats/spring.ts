@@ -1,8 +1,8 @@
 /** Spring Security's encoders, with the prefix of its DelegatingPasswordEncoder or bare. */
 import type { DigestRecipe } from '../methods/recipe.js'
-import { pbkdf2Recipe, scryptReading } from './derived.js'
-import type { Format } from './format.js'
-import { plainReading } from './plain.js'
+import { pbkdf2Recipe, scryptRecipe } from './derived.js'
+import { type Format, formatOf, weak } from './format.js'
+import { digestOf, plainRecipe } from './plain.js'
 import { hexBytes, paddedBase64 } from './texts.js'
 
 /** Salts of 8 bytes, 185,000 rounds of SHA-1; since 5.8 of 16 bytes, 310,000 of SHA-256. The key has 32 bytes. */
@@ -30,62 +30,43 @@ export const springPbkdf2: Format = {
   },
 }
 
-const STANDARD = /^\{sha256\}([0-9a-f]{80})$/
-
 /** StandardPasswordEncoder: SHA-256, 1,024 times, of a salt of 8 bytes and the password. */
-export const springStandard: Format = {
-  name: 'Spring StandardPasswordEncoder',
-  makers: 'Spring Security',
-  read(text) {
-    const recipe = standardRecipe(STANDARD.exec(text)?.[1])
-    return recipe && { recipes: [recipe] }
-  },
-}
+export const springStandard = formatOf(
+  'Spring StandardPasswordEncoder',
+  'Spring Security',
+  /^\{sha256\}([0-9a-f]{80})$/,
+  ([hex]) => standardRecipe(hex),
+)
 
-function standardRecipe(hex: string | undefined): DigestRecipe | undefined {
-  const bytes = hexBytes(hex ?? '')
-  if (bytes === undefined) return undefined
-  const program = {
-    kind: 'plain',
-    digest: 'sha256',
-    salt: bytes.subarray(0, 8),
-    place: 'before',
-    rounds: 1_024,
-  } as const
-  return { method: 'digest', program, text: bytes.subarray(8).toString('hex'), encoding: 'hex' }
+function standardRecipe(hex: string): DigestRecipe {
+  const salt = Buffer.from(hex.slice(0, 16), 'hex')
+  const program = { kind: 'plain', digest: 'sha256', salt, place: 'before', rounds: 1_024 } as const
+  return { method: 'digest', program, text: hex.slice(16), encoding: 'hex' }
 }
-
-const SCRYPT = /^(?:\{scrypt(?:@SpringSecurity_v5_8)?\})?\$([0-9a-f]{5,8})\$([A-Za-z0-9+/]+=*)\$([A-Za-z0-9+/]+=*)$/
 
 /** The logarithm of the cost, the block size and the parallelization are one number. */
-export const springScrypt: Format = {
-  name: 'Spring scrypt',
-  makers: 'Spring Security',
-  read(text) {
-    const [, parameters = '', salt = '', key = ''] = SCRYPT.exec(text) ?? []
+export const springScrypt = formatOf(
+  'Spring scrypt',
+  'Spring Security',
+  /^(?:\{scrypt(?:@SpringSecurity_v5_8)?\})?\$([0-9a-f]{5,8})\$([A-Za-z0-9+/]+=*)\$([A-Za-z0-9+/]+=*)$/,
+  ([parameters, salt, key]) => {
     const number = Number.parseInt(parameters, 16)
-    return scryptReading({
+    return scryptRecipe({
       ...{ cost: 2 ** (number >>> 16), blockSize: (number >>> 8) & 0xff, parallelization: number & 0xff },
       ...{ salt: paddedBase64(salt), key: paddedBase64(key), keyBytes: 32 },
     })
   },
-}
-
-const MESSAGE_DIGEST = /^\{(MD5|SHA-1|SHA-256|SHA-384|SHA-512)\}(\{[A-Za-z0-9+/]{43}=\})?([0-9a-f]{32,128})$/
-const NAMES = { MD5: 'md5', 'SHA-1': 'sha1', 'SHA-256': 'sha256', 'SHA-384': 'sha384', 'SHA-512': 'sha512' } as const
+)
 
 /** MessageDigestPasswordEncoder: the digest of the password and its salt, which has braces around it. */
-export const springDigest: Format = {
-  name: 'Spring MessageDigestPasswordEncoder',
-  makers: 'Spring Security',
-  isWeak: true,
-  read(text) {
-    const [, name = '', salt = '', hex = ''] = MESSAGE_DIGEST.exec(text) ?? []
-    if (!isName(name)) return undefined
-    return plainReading({ digest: NAMES[name], salt: Buffer.from(salt), place: 'after' }, hex, 'hex')
-  },
-}
-
-function isName(name: string): name is keyof typeof NAMES {
-  return name in NAMES
-}
+export const springDigest = weak(
+  formatOf(
+    'Spring MessageDigestPasswordEncoder',
+    'Spring Security',
+    /^\{(MD5|SHA-1|SHA-256|SHA-384|SHA-512)\}(\{[A-Za-z0-9+/]{43}=\})?([0-9a-f]{32,128})$/,
+    ([name, salt, hex]) => {
+      const digest = digestOf(name)
+      return digest && plainRecipe({ digest, salt: Buffer.from(salt), place: 'after' }, hex, 'hex')
+    },
+  ),
+)
