@@ -27,9 +27,9 @@ async function implementation(name: string): Promise<Implementation> {
     return () => verify(PASSWORD, stored)
   }
   if (load === undefined) return { count: 1, work: await verifies(engine.verify) }
-  const { startNativeEngine } = await import('@spillway/worker/hashing/native')
-  const native = await startNativeEngine(1)
-  const verify = await verifies(native.verify)
+  const { NativeEngine } = await import('@spillway/worker/hashing/native')
+  const native = await NativeEngine.start(1)
+  const verify = await verifies((password, stored) => native.verify(password, stored))
   if (load === 'alone') return { count: 1, work: verify }
   const count = BATCHES * native.widthOf(stored)
   return { count, work: () => Promise.all([native.verify('', QUICK), ...Array.from({ length: count }, verify)]) }

@@ -15,7 +15,7 @@ import {
   type Pepper,
   peppersOf,
 } from '@spillway/worker/hashing/formats/settings'
-import { createHasher } from '@spillway/worker/hashing/index'
+import { Hasher } from '@spillway/worker/hashing/index'
 import { argon2idPolicy } from '@spillway/worker/hashing/policy'
 import { createCheck } from './account.ts'
 import { breached } from './breached/command.ts'
@@ -87,7 +87,7 @@ async function importFile(
   if (preset === presets.firebase && firebase === undefined)
     throw new UserError('Set FIREBASE_SIGNER_KEY to base64_signer_key of the project, here and at the workers.')
   const peppers = peppersIn(env, madeOf)
-  const hasher = await createHasher(argon2idPolicy(ANY_COST), { firebase, peppers })
+  const hasher = await Hasher.load(argon2idPolicy(ANY_COST), { firebase, peppers })
   const append = fromLine > 1
   const rejected = rejectedLines(rejectedFile, { append })
   const ids = linesFile(idsFile, { append })

@@ -4,7 +4,7 @@ import type { HashPolicy } from '@spillway/client/protocol/policy'
 import { argon2Setting, newArgon2Setting } from '@spillway/client/protocol/setting'
 import { unpadded } from '@spillway/client/protocol/stored-hash'
 import { quantile } from '@spillway/infra/rig/quantile'
-import { createHasher } from '@spillway/worker/hashing/index'
+import { Hasher } from '@spillway/worker/hashing/index'
 import { asPolicy, policySettings } from '@spillway/worker/hashing/policy'
 
 /** The default of the workers: OWASP's minimum. */
@@ -43,7 +43,7 @@ interface HashMeter {
 /** @param native whether the native engine is used, if it has been built: HASH_ENGINE */
 export async function openHashMeter({ native }: { native: boolean }): Promise<HashMeter> {
   const slots = availableParallelism()
-  const hasher = await createHasher(asPolicy(DEFAULT_POLICY), { native, slots })
+  const hasher = await Hasher.load(asPolicy(DEFAULT_POLICY), { native, slots })
   const decoy = (policy: HashPolicy) => hasher.decoy('a password', policy)
 
   async function costOf(policy: HashPolicy, atOnce: number): Promise<number> {

@@ -10,8 +10,8 @@ import type { Verdict } from '@spillway/client/protocol/job'
 import type { HashPolicy } from '@spillway/client/protocol/policy'
 import { within } from '@spillway/client/within'
 import { jobsUnderLoad } from '../consumer/jobs-in-hand.js'
-import { type CapacityEstimate, createCapacityEstimate, measureCapacity } from '../hashing/capacity-estimate.js'
-import { createHasher, type Hasher, UnaffordablePolicyError, UnsupportedHashError } from '../hashing/index.js'
+import { CapacityEstimate, measureCapacity } from '../hashing/capacity-estimate.js'
+import { Hasher, UnaffordablePolicyError, UnsupportedHashError } from '../hashing/index.js'
 import { hashingMemory, policyKib } from '../hashing/memory-limit.js'
 import { performHash, performVerify } from '../hashing/perform.js'
 import { asPolicy } from '../hashing/policy.js'
@@ -57,17 +57,17 @@ export async function answering(
   try {
     const memory = hashingMemory({ slots: processors, policyKib: policyKib(policy), isShared: true })
     const { slots } = memory
-    const hasher = await createHasher(asPolicy(policy), memory)
+    const hasher = await Hasher.load(asPolicy(policy), memory)
     const foretoldMs = hasher.foretell({ password: '' }) ?? 0
     const first = { costMs: foretoldMs, latencyMs: foretoldMs, foretoldMs }
-    const estimate = createCapacityEstimate({ slots, first, times: hasher.times })
+    const estimate = new CapacityEstimate({ slots, first, times: () => hasher.times() })
     let using: Using = { hasher, estimate }
     const aborters = new Map<number, AbortController>()
     const ready = (engine?: string) => say({ kind: 'ready', capacity: capacityOf(using, slots), engine })
 
     /** What packages have begun they finish; what comes while the engine measures itself waits a moment, and does not disturb it. */
     async function useEngine(): Promise<void> {
-      const hasher = await createHasher(asPolicy(policy), { ...memory, native })
+      const hasher = await Hasher.load(asPolicy(policy), { ...memory, native })
       if (hasher.native !== undefined) using = { hasher, estimate: await measureCapacity(hasher, slots) }
       ready(hasher.description)
     }

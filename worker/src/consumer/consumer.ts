@@ -133,7 +133,7 @@ export function createConsumer(options: ConsumerOptions): Consumer {
           log: jobLog,
           taken,
           isTooLate,
-          hashed: estimate.finished,
+          hashed: (ms, foretoldMs) => estimate.finished(ms, foretoldMs),
           beside,
           handBack,
         })

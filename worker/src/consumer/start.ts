@@ -7,7 +7,7 @@ import type { Job } from 'bullmq'
 import type { WorkerConfig } from '../config.js'
 import { measureCapacity } from '../hashing/capacity-estimate.js'
 import { firebaseProject, keyedOwners, peppersOf } from '../hashing/formats/settings.js'
-import { createHasher, type Hasher } from '../hashing/index.js'
+import { Hasher } from '../hashing/index.js'
 import { hashingMemory, policyKib } from '../hashing/memory-limit.js'
 import { NATIVE_NAME } from '../hashing/native.js'
 import { policyOf } from '../hashing/policy.js'
@@ -52,7 +52,7 @@ export async function startWorker(config: WorkerConfig, processors: number, log:
   if (slots < processors)
     log.warn({ slots, processors }, 'there is memory for fewer hashing threads than there are processors')
   const native = config.HASH_ENGINE === 'native'
-  const hasher = await createHasher(policy, {
+  const hasher = await Hasher.load(policy, {
     testHashes: config.SPILLWAY_TEST_HASHES,
     native,
     firebase: firebaseProject(config),
@@ -68,7 +68,7 @@ export async function startWorker(config: WorkerConfig, processors: number, log:
 
   const estimate = await measureCapacity(hasher, slots)
   const batchMs = () => estimate.lastServiceMs() * hasher.batchWidth()
-  const jobsInHand = createJobsInHand({ slots, batchWidth: hasher.batchWidth, batchMs })
+  const jobsInHand = createJobsInHand({ slots, batchWidth: () => hasher.batchWidth(), batchMs })
   const urls = parseRedisServers(config.REDIS_URL)
   const queues: WorkerQueue[] = []
   const inHand = () => queues.reduce((sum, { liveness }) => sum + liveness.active(), 0)

@@ -1,21 +1,23 @@
-/** argon2id (RFC 9106), in the PHC string format. */
+/** argon2 (RFC 9106), in the PHC string format, and its implementations. */
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Argon2Cost } from '@spillway/client/protocol/policy'
 import { type Argon2Setting, argon2Setting, type ExactHash, newArgon2Setting } from '@spillway/client/protocol/setting'
-import { unpadded } from '@spillway/client/protocol/stored-hash'
+import { parseArgon2, unpadded } from '@spillway/client/protocol/stored-hash'
 import type { Algorithm } from './algorithm.js'
-import { DIGEST_BYTES, type Inputs, nativeEngine, nodeRsEngine, referenceEngine } from './argon2-engines.js'
-import { firstThat, type KnownAnswer, loadEngines, verifyByFirst } from './engine.js'
+import { type Engine, Engines, type KnownAnswer } from './engine.js'
 import { MEMORY_LIMIT_KIB } from './memory-limit.js'
 import type { Argon2Recipe } from './methods/recipe.js'
-import type { NativeEngine } from './native.js'
+import { NATIVE_NAME, type NativeEngine } from './native.js'
 import type { Threads } from './threads.js'
 
 /** The highest cost of a hash that is accepted, beside its memory: one bad row must not exhaust a worker. */
 const TIME_LIMIT = 64
 const PARALLELISM_LIMIT = 16
-/** Longer ones are asked for in jobs only. */
+/** The length of a digest unless a request tells another, and the longest. */
+const DIGEST_BYTES = 32
 const DIGEST_LIMIT_BYTES = 1_024
+
+export type Argon2 = Algorithm<Argon2Cost, Argon2Setting, Argon2Recipe>
 
 export interface Argon2Options {
   native?: NativeEngine | undefined
@@ -24,18 +26,14 @@ export interface Argon2Options {
 }
 
 /**
- * argon2id. Also verifies argon2i, argon2d and version 16, which are below any policy.
- * `@node-rs/argon2` selects code for the processor at run time and takes 0.4 of the time of `argon2`, which is prebuilt for any
- * x86-64 (`pnpm load engines`).
+ * argon2id. Also verifies argon2i, argon2d and version 16, which are below any policy. `@node-rs/argon2`
+ * selects code for the processor and takes 0.4 of the time of `argon2`, which is prebuilt for any
+ * x86-64 (`pnpm load engines`). Only `argon2` takes associated data.
  */
-export async function createArgon2(
-  threads: Threads,
-  { native, memoryLimitKib = MEMORY_LIMIT_KIB }: Argon2Options = {},
-): Promise<Algorithm<Argon2Cost, Argon2Setting, Argon2Recipe>> {
-  const engines = await loadEngines(
-    [() => nativeEngine(native), () => nodeRsEngine(threads), () => referenceEngine(threads)],
-    knownAnswers,
-  )
+export async function loadArgon2(threads: Threads, options: Argon2Options = {}): Promise<Argon2> {
+  const { native, memoryLimitKib = MEMORY_LIMIT_KIB } = options
+  const candidates = [() => nativeEngine(native), () => nodeRsEngine(threads), () => referenceEngine(threads)]
+  const engines = await Engines.load(candidates, knownAnswers)
   const isAffordable = ({ memoryKib, time, parallelism }: Argon2Cost) =>
     memoryKib <= memoryLimitKib && time <= TIME_LIMIT && parallelism <= PARALLELISM_LIMIT
   return {
@@ -47,7 +45,7 @@ export async function createArgon2(
     async hashExactly(exact, setting, signal) {
       const inputs = inputsOf(exact)
       const isAccepted = isPossible(setting) && isAffordable(setting) && inputs.digestBytes <= DIGEST_LIMIT_BYTES
-      const engine = isAccepted ? await firstThat(engines, ({ takes }) => takes(inputs)) : undefined
+      const engine = isAccepted ? await engines.firstThat(({ takes }) => takes(inputs)) : undefined
       return await engine?.hash(Buffer.from(exact.password, 'base64'), setting, inputs, signal)
     },
     decoy: (cost) => ({
@@ -57,11 +55,10 @@ export async function createArgon2(
     async verify(password, { stored }, signal) {
       const { digest, associatedData } = stored
       // Engines read the specification's order of parameters alone.
-      const setting = argon2Setting(stored)
-      const text = `${setting}$${unpadded(digest)}`
-      if (associatedData === undefined) return await verifyByFirst(engines, password, text, { signal })
+      const text = encoded(stored, digest)
+      if (associatedData === undefined) return await engines.verify(password, text, { signal })
       const inputs = { digestBytes: digest.length, associatedData }
-      const engine = await firstThat(engines, ({ takes }) => takes(inputs))
+      const engine = await engines.firstThat(({ takes }) => takes(inputs))
       if (engine === undefined) throw new Error('no implementation here takes associated data')
       return timingSafeEqual(Buffer.from(await engine.hash(password, stored, inputs, signal)), Buffer.from(text))
     },
@@ -86,4 +83,72 @@ const knownAnswers: KnownAnswer[] = [
 /** RFC 9106, 3.1: at least one pass, one lane, and eight blocks for each lane. */
 function isPossible({ memoryKib, time, parallelism }: Argon2Cost): boolean {
   return time >= 1 && parallelism >= 1 && memoryKib >= 8 * parallelism
+}
+
+interface Argon2Engine extends Engine {
+  /** Whether it takes more than password and salt. */
+  takes(inputs: Inputs): boolean
+  hash(password: string | Uint8Array, setting: Argon2Setting, inputs: Inputs, signal?: AbortSignal): Promise<string>
+}
+
+/** What a hash is made with that is not in its text. */
+interface Inputs {
+  digestBytes: number
+  secret?: Buffer
+  associatedData?: Buffer
+}
+
+async function nativeEngine(native: NativeEngine | undefined): Promise<Argon2Engine> {
+  if (native === undefined) throw new Error('native engine not built or disabled')
+  return {
+    name: NATIVE_NAME,
+    takes: ({ digestBytes, secret, associatedData }) => digestBytes === DIGEST_BYTES && !secret && !associatedData,
+    hash: (password, setting, _, signal) => native.hash(password, argon2Setting(setting), signal),
+    verify: (password, stored, signal) => native.verify(password, stored, signal),
+  }
+}
+
+async function nodeRsEngine(threads: Threads): Promise<Argon2Engine> {
+  const { hashRaw, verify } = await import('@node-rs/argon2')
+  return {
+    name: '@node-rs/argon2',
+    takes: ({ associatedData }) => !associatedData,
+    hash: (password, setting, { digestBytes, secret }) =>
+      threads.run(async () => {
+        const { memoryKib: memoryCost, time: timeCost, parallelism, salt } = setting
+        const [algorithm, version] = [TYPES[setting.algorithm], setting.version === 19 ? 1 : 0]
+        const cost = { memoryCost, timeCost, parallelism }
+        const options = { algorithm, version, ...cost, salt, outputLen: digestBytes, ...(secret ? { secret } : {}) }
+        return encoded(setting, await hashRaw(password, options))
+      }, setting.memoryKib),
+    verify: (password, stored) => threads.run(() => verify(stored, password), memoryKibOf(stored)),
+  }
+}
+
+async function referenceEngine(threads: Threads): Promise<Argon2Engine> {
+  const { hash, verify } = await import('argon2')
+  return {
+    name: 'argon2',
+    takes: () => true,
+    hash: (password, setting, { digestBytes: hashLength, ...inputs }) =>
+      threads.run(async () => {
+        const { memoryKib: memoryCost, time: timeCost, parallelism, version, salt } = setting
+        const cost = { memoryCost, timeCost, parallelism }
+        const options = { type: TYPES[setting.algorithm], version, ...cost, salt, hashLength, ...inputs }
+        return encoded(setting, await hash(Buffer.from(password), { ...options, raw: true }))
+      }, setting.memoryKib),
+    verify: (password, stored) => threads.run(() => verify(stored, Buffer.from(password)), memoryKibOf(stored)),
+  }
+}
+
+function memoryKibOf(storedHash: string): number | undefined {
+  return parseArgon2(storedHash)?.memoryKib
+}
+
+/** The numbers of both packages. */
+const TYPES = { argon2d: 0, argon2i: 1, argon2id: 2 } as const
+
+/** A stored hash. Associated data is not in it. */
+function encoded(setting: Argon2Setting, digest: Buffer): string {
+  return `${argon2Setting(setting)}$${unpadded(digest)}`
 }

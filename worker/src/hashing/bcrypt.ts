@@ -8,7 +8,7 @@ import {
   newBcryptSetting,
 } from '@spillway/client/protocol/setting'
 import type { Algorithm } from './algorithm.js'
-import { type Engine, type KnownAnswer, loadEngines, verifyByFirst } from './engine.js'
+import { type Engine, Engines, type KnownAnswer } from './engine.js'
 import type { BcryptRecipe, Password } from './methods/recipe.js'
 import { NATIVE_NAME, type NativeEngine } from './native.js'
 import type { Threads } from './threads.js'
@@ -33,28 +33,26 @@ interface BcryptEngine extends Engine {
   hash(password: Password, setting: BcryptSetting, signal?: AbortSignal): Promise<string>
 }
 
+export type Bcrypt = Algorithm<BcryptCost, BcryptSetting, BcryptRecipe>
+
 export interface BcryptOptions {
   native?: NativeEngine | undefined
   longPasswords?: LongPasswords | undefined
 }
 
-export async function createBcrypt(
-  threads: Threads,
-  { native, longPasswords = 'cut' }: BcryptOptions = {},
-): Promise<Algorithm<BcryptCost, BcryptSetting, BcryptRecipe>> {
-  const engines = await loadEngines(
-    [() => nativeEngine(native), () => nodeRsEngine(threads), () => nodeEngine(threads)],
-    knownAnswers,
-  )
+export async function loadBcrypt(threads: Threads, options: BcryptOptions = {}): Promise<Bcrypt> {
+  const { native, longPasswords = 'cut' } = options
+  const candidates = [() => nativeEngine(native), () => nodeRsEngine(threads), () => nodeEngine(threads)]
+  const engines = await Engines.load(candidates, knownAnswers)
+  const isAffordable = ({ cost }: BcryptCost) => cost >= LOWEST_COST && cost <= COST_LIMIT
   return {
     family: 'bcrypt',
     engine: engines.first.name,
     isAffordable,
     hash: (password, { cost }, signal) => engines.first.hash(password, newBcryptSetting(cost), signal),
     async hashExactly({ password }, setting, signal) {
-      return isAffordable(setting)
-        ? await engines.first.hash(Buffer.from(password, 'base64'), setting, signal)
-        : undefined
+      if (!isAffordable(setting)) return undefined
+      return await engines.first.hash(Buffer.from(password, 'base64'), setting, signal)
     },
     decoy({ cost }) {
       const { salt } = newBcryptSetting(cost)
@@ -63,12 +61,12 @@ export async function createBcrypt(
     async verify(password, { variant, cost, salt, digest }, signal) {
       const key = keyOf(Buffer.from(password), variant, longPasswords)
       const setting: BcryptSetting = { algorithm: 'bcrypt', cost, salt }
-      // Whatever is in a key of this variant, all of it is read.
+      // A key of this variant is read whole, whatever its bytes are.
       if (variant === '2x' && key !== undefined) {
         const made = await engines.first.hash(key, setting, signal)
         return timingSafeEqual(Buffer.from(made.slice(-digest.length)), Buffer.from(digest))
       }
-      const matches = await verifyByFirst(engines, key ?? '', bcryptSetting(setting) + digest, { signal })
+      const matches = await engines.verify(key ?? '', bcryptSetting(setting) + digest, { signal })
       return key !== undefined && matches
     },
   }
@@ -99,15 +97,15 @@ function signExtendedKey(password: Buffer): Buffer {
 }
 
 async function nativeEngine(native: NativeEngine | undefined): Promise<BcryptEngine> {
-  if (native === undefined) throw new Error('it is not built, or turned off')
+  if (native === undefined) throw new Error('native engine not built or disabled')
   return {
     name: NATIVE_NAME,
-    hash: (password, setting, signal) => native.hash(password, bcryptSetting(setting), { signal }),
-    verify: (password, stored, signal) => native.verify(password, stored, { signal }),
+    hash: (password, setting, signal) => native.hash(password, bcryptSetting(setting), signal),
+    verify: (password, stored, signal) => native.verify(password, stored, signal),
   }
 }
 
-async function nodeRsEngine({ run }: Threads): Promise<BcryptEngine> {
+async function nodeRsEngine(threads: Threads): Promise<BcryptEngine> {
   const { hash, verify } = await import('@node-rs/bcrypt')
   const hashV2: BcryptEngine['hash'] = (password, setting) => hash(password, { salt: bcryptSetting(setting) })
   // Version 1, which applications have, takes cost and salt apart.
@@ -117,8 +115,8 @@ async function nodeRsEngine({ run }: Threads): Promise<BcryptEngine> {
   if (!isV2 && !(await makesHashes(hashV1))) throw new Error('it is of an unknown version')
   return {
     name: '@node-rs/bcrypt',
-    hash: (password, setting) => run(() => (isV2 ? hashV2 : hashV1)(password, setting)),
-    verify: (password, stored) => run(() => verify(password, stored)),
+    hash: (password, setting) => threads.run(() => (isV2 ? hashV2 : hashV1)(password, setting)),
+    verify: (password, stored) => threads.run(() => verify(password, stored)),
   }
 }
 
@@ -130,17 +128,13 @@ async function makesHashes(hash: BcryptEngine['hash']): Promise<boolean> {
   }
 }
 
-async function nodeEngine({ run }: Threads): Promise<BcryptEngine> {
+async function nodeEngine(threads: Threads): Promise<BcryptEngine> {
   const { default: bcrypt } = await import('bcrypt')
   return {
     name: 'bcrypt',
-    hash: (password, setting) => run(() => bcrypt.hash(Buffer.from(password), bcryptSetting(setting))),
-    verify: (password, stored) => run(() => bcrypt.compare(Buffer.from(password), stored)),
+    hash: (password, setting) => threads.run(() => bcrypt.hash(Buffer.from(password), bcryptSetting(setting))),
+    verify: (password, stored) => threads.run(() => bcrypt.compare(Buffer.from(password), stored)),
   }
-}
-
-function isAffordable({ cost }: BcryptCost): boolean {
-  return cost >= LOWEST_COST && cost <= COST_LIMIT
 }
 
 /** Test vectors of Openwall's crypt_blowfish. */

@@ -19,35 +19,15 @@ const LINE_MS = 150_000
 const PRIOR_MS = 5_000
 /** How soon an idle worker forgets what share of a core it last got, in milliseconds. */
 const IDLE_MEMORY_MS = 2_000
-/** Less than a job that does nothing takes: a cost of 0 would be an infinite capacity. */
+/** Lower bound of a job's cost: a cost of 0 would be an infinite capacity. */
 const LEAST_MS = 0.001
-/** Of a core. What is less is taken for this. */
+/** Lower bound of a thread's share of a core. */
 const LEAST_SHARE = 0.01
 /** At its start a worker measures so many verifies, unless they take longer. */
 const MEASURED = 4
 const MEASURED_FOR_MS = 150
 /** Before them one hash that takes a few milliseconds, whatever the policy asks for: a worker that starts in a spike is waited for. */
 const WARM_UP = { algorithm: 'argon2id', memoryKib: 4_096, time: 1, parallelism: 1 } as const
-
-export interface CapacityEstimate {
-  /** Counts a job; `latencyMs` is its time from taken to hashed. One whose time was not foretold counts as if it had been, rightly. */
-  finished(latencyMs: number, foretoldMs: number | undefined): void
-  /** The time of a slot for each job in the next seconds, in milliseconds: as under load, also without load. */
-  serviceMs(): number
-  /** The same over the life of a ticket. Never less than on free cores. */
-  lineMs(): number
-  /** The last result of serviceMs(). Calling that within a batch would attribute the time of the whole batch to its first job. */
-  lastServiceMs(): number
-  /** The time from taking a job to its hash, in milliseconds. */
-  latencyMs(): number
-  /**
-   * How long a job takes from now until its hash is made, with so many others in hand, in milliseconds. Admission predicts waits by the same
-   * rule, from the queue.
-   */
-  answerMs(others: number, foretoldMs: number | undefined): number
-  /** The mean of what was foretold for the jobs whose times are estimated here, in milliseconds of a processor. */
-  foretoldMs(): number
-}
 
 export interface CapacityEstimateOptions {
   slots: number
@@ -58,78 +38,130 @@ export interface CapacityEstimateOptions {
   now?(): number
 }
 
-export function createCapacityEstimate(options: CapacityEstimateOptions): CapacityEstimate {
-  const { slots, first, times, now = () => performance.now() } = options
-  let { costMs, latencyMs, foretoldMs } = first
-  let jobs = 0
-  /** Of them, those that the estimates do not include yet. */
-  let added = 0
-  /** Of these again, those that were foretold, and their times together. */
-  let foretold = { jobs: 0, ms: 0 }
-  let before = times()
-  let busyAtMs = now()
-  const soon = createShare(SOON_MS * slots, 0)
-  const line = createShare(LINE_MS * slots, PRIOR_MS * slots)
-  let lastServiceMs = costMs
+export class CapacityEstimate {
+  readonly #slots: number
+  readonly #times: () => ThreadTimes
+  readonly #now: () => number
+  readonly #soon: CoreShare
+  readonly #line: CoreShare
+  #costMs: number
+  #latencyMs: number
+  #foretoldMs: number
+  #jobs = 0
+  /** Jobs that the estimates do not include yet. */
+  #added = 0
+  /** Of these, jobs with a prediction, and their predicted times together. */
+  #foretold = { jobs: 0, ms: 0 }
+  #before: ThreadTimes
+  #busyAtMs: number
+  #lastServiceMs: number
 
-  function update(): void {
+  constructor({ slots, first, times, now = () => performance.now() }: CapacityEstimateOptions) {
+    this.#slots = slots
+    this.#times = times
+    this.#now = now
+    this.#soon = new CoreShare(SOON_MS * slots, 0)
+    this.#line = new CoreShare(LINE_MS * slots, PRIOR_MS * slots)
+    this.#costMs = first.costMs
+    this.#latencyMs = first.latencyMs
+    this.#foretoldMs = first.foretoldMs
+    this.#before = times()
+    this.#busyAtMs = now()
+    this.#lastServiceMs = first.costMs
+  }
+
+  /** Counts a job; `latencyMs` is its time from taken to hashed. A job without a prediction counts as predicted rightly. */
+  finished(latencyMs: number, foretoldMs: number | undefined): void {
+    this.#jobs += 1
+    if (foretoldMs !== undefined) this.#foretold = { jobs: this.#foretold.jobs + 1, ms: this.#foretold.ms + foretoldMs }
+    this.#added += 1
+    this.#latencyMs += (latencyMs - this.#latencyMs) * Math.max(JOB_WEIGHT, 1 / this.#jobs)
+  }
+
+  /** The time of a slot for each job in the next seconds, in milliseconds: as under load, also without load. */
+  serviceMs(): number {
+    this.#update()
+    this.#lastServiceMs = Math.max(LEAST_MS, this.#costMs) / this.#shareSoon()
+    return this.#lastServiceMs
+  }
+
+  /** The same over the life of a ticket. Never less than on free cores. */
+  lineMs(): number {
+    this.#update()
+    return Math.max(LEAST_MS, this.#costMs) / this.#line.value()
+  }
+
+  /** The last result of serviceMs(). Calling that within a batch would attribute the time of the whole batch to its first job. */
+  lastServiceMs(): number {
+    return this.#lastServiceMs
+  }
+
+  /** The time from taking a job to its hash, in milliseconds. */
+  latencyMs(): number {
+    return this.#latencyMs
+  }
+
+  /**
+   * The time from now to the hash of a job, in milliseconds, with `others` in hand. Admission predicts
+   * waits by the same rule, from the queue.
+   */
+  answerMs(others: number, foretoldMs = this.#foretoldMs): number {
+    return this.#lastServiceMs * (others / this.#slots + foretoldMs / this.#foretoldMs)
+  }
+
+  /** The mean prediction for the jobs of this estimate, in milliseconds of a processor. */
+  foretoldMs(): number {
+    return this.#foretoldMs
+  }
+
+  #update(): void {
+    const added = this.#added
     if (added === 0) return
-    const total = times()
-    const wallMs = total.wallMs - before.wallMs
-    // The process's own work counts with packages: together the threads cannot have had more than they were there.
-    const cpuMs = Math.min(wallMs, total.cpuMs - before.cpuMs)
-    const weight = Math.max(1 - (1 - JOB_WEIGHT) ** added, added / jobs)
+    const total = this.#times()
+    const wallMs = total.wallMs - this.#before.wallMs
+    // With packages the process's own work counts, too: threads cannot be on a processor for longer than they run.
+    const cpuMs = Math.min(wallMs, total.cpuMs - this.#before.cpuMs)
+    const weight = Math.max(1 - (1 - JOB_WEIGHT) ** added, added / this.#jobs)
     const perJobMs = Math.max(LEAST_MS, cpuMs / added)
-    costMs += (perJobMs - costMs) * weight
-    foretoldMs += ((foretold.ms + (added - foretold.jobs) * perJobMs) / added - foretoldMs) * weight
-    foretold = { jobs: 0, ms: 0 }
-    soon.add(wallMs, cpuMs)
-    line.add(wallMs, cpuMs)
-    before = total
-    busyAtMs = now()
-    added = 0
+    const { jobs, ms } = this.#foretold
+    this.#costMs += (perJobMs - this.#costMs) * weight
+    this.#foretoldMs += ((ms + (added - jobs) * perJobMs) / added - this.#foretoldMs) * weight
+    this.#foretold = { jobs: 0, ms: 0 }
+    this.#soon.add(wallMs, cpuMs)
+    this.#line.add(wallMs, cpuMs)
+    this.#before = total
+    this.#busyAtMs = this.#now()
+    this.#added = 0
   }
 
-  /** The longer a worker has been idle, the less do the last seconds before say about the next ones. */
-  function shareSoon(): number {
-    const remembered = Math.exp(-(now() - busyAtMs) / IDLE_MEMORY_MS)
-    return line.value() + (soon.value() - line.value()) * remembered
-  }
-
-  return {
-    finished(jobLatencyMs, jobForetoldMs) {
-      jobs += 1
-      if (jobForetoldMs !== undefined) foretold = { jobs: foretold.jobs + 1, ms: foretold.ms + jobForetoldMs }
-      added += 1
-      latencyMs += (jobLatencyMs - latencyMs) * Math.max(JOB_WEIGHT, 1 / jobs)
-    },
-    serviceMs() {
-      update()
-      lastServiceMs = Math.max(LEAST_MS, costMs) / shareSoon()
-      return lastServiceMs
-    },
-    lineMs() {
-      update()
-      return Math.max(LEAST_MS, costMs) / line.value()
-    },
-    lastServiceMs: () => lastServiceMs,
-    latencyMs: () => latencyMs,
-    answerMs: (others, ofJob = foretoldMs) => lastServiceMs * (others / slots + ofJob / foretoldMs),
-    foretoldMs: () => foretoldMs,
+  /** The longer a worker has been idle, the less its last busy seconds say about the next ones. */
+  #shareSoon(): number {
+    const remembered = Math.exp(-(this.#now() - this.#busyAtMs) / IDLE_MEMORY_MS)
+    return this.#line.value() + (this.#soon.value() - this.#line.value()) * remembered
   }
 }
 
-/** The part of their time that threads are on a processor, as a ratio of sums whose older parts fade with busy time. */
-function createShare(memoryMs: number, priorMs: number) {
-  let [wallMs, cpuMs] = [priorMs, priorMs]
-  return {
-    add(moreWallMs: number, moreCpuMs: number): void {
-      const kept = Math.exp(-moreWallMs / memoryMs)
-      wallMs = wallMs * kept + moreWallMs
-      cpuMs = cpuMs * kept + moreCpuMs
-    },
-    /** 1 until it is known. */
-    value: (): number => (wallMs === 0 ? 1 : Math.max(LEAST_SHARE, cpuMs / wallMs)),
+/** The share of their time that threads are on a processor: a ratio of sums whose older parts fade with busy time. */
+class CoreShare {
+  readonly #memoryMs: number
+  #wallMs: number
+  #cpuMs: number
+
+  constructor(memoryMs: number, priorMs: number) {
+    this.#memoryMs = memoryMs
+    this.#wallMs = priorMs
+    this.#cpuMs = priorMs
+  }
+
+  add(wallMs: number, cpuMs: number): void {
+    const kept = Math.exp(-wallMs / this.#memoryMs)
+    this.#wallMs = this.#wallMs * kept + wallMs
+    this.#cpuMs = this.#cpuMs * kept + cpuMs
+  }
+
+  /** 1 until it is known. */
+  value(): number {
+    return this.#wallMs === 0 ? 1 : Math.max(LEAST_SHARE, this.#cpuMs / this.#wallMs)
   }
 }
 
@@ -141,20 +173,17 @@ type MeasuredHasher = Pick<Hasher, 'decoy' | 'times' | 'foretell'> & {
  * Begins with the times of verifies on this machine: the least of a few, because a process that starts does other things too. A
  * cheap hash comes first, so that loading is not counted. How many of them would be hashed together says nothing of the jobs to come.
  */
-export async function measureCapacity(
-  { decoy, times, foretell, native }: MeasuredHasher,
-  slots: number,
-): Promise<CapacityEstimate> {
-  await decoy('warm-up', WARM_UP)
+export async function measureCapacity(hasher: MeasuredHasher, slots: number): Promise<CapacityEstimate> {
+  await hasher.decoy('warm-up', WARM_UP)
   const first = { costMs: Number.POSITIVE_INFINITY, latencyMs: Number.POSITIVE_INFINITY }
   const begunAt = performance.now()
   for (let n = 0; n < MEASURED && (n === 0 || performance.now() - begunAt < MEASURED_FOR_MS); n += 1) {
-    const [startedAt, { wallMs, cpuMs }] = [performance.now(), times()]
-    await decoy('measured')
+    const [startedAt, { wallMs, cpuMs }] = [performance.now(), hasher.times()]
+    await hasher.decoy('measured')
     first.latencyMs = Math.min(first.latencyMs, performance.now() - startedAt)
-    first.costMs = Math.min(first.costMs, times().cpuMs - cpuMs, times().wallMs - wallMs)
+    first.costMs = Math.min(first.costMs, hasher.times().cpuMs - cpuMs, hasher.times().wallMs - wallMs)
   }
-  native?.forgetCalls()
-  const foretoldMs = foretell({ password: '' }) ?? first.costMs
-  return createCapacityEstimate({ slots, first: { ...first, foretoldMs }, times })
+  hasher.native?.forgetCalls()
+  const foretoldMs = hasher.foretell({ password: '' }) ?? first.costMs
+  return new CapacityEstimate({ slots, first: { ...first, foretoldMs }, times: () => hasher.times() })
 }

@@ -1,6 +1,6 @@
 /**
- * Engines: implementations of the same algorithm, the fastest first. An engine is used only if it loads and passes a known-answer
- * test on this machine, so a build that is wrong for this processor is skipped.
+ * Engines: implementations of the same algorithm, the fastest first. An engine is used only if it loads
+ * and passes a known-answer test on this machine, so that a build for another processor is skipped.
  */
 import type { Password } from './methods/recipe.js'
 
@@ -18,75 +18,73 @@ export interface Engine<Stored = string> {
   verify(password: Password, stored: Stored, signal?: AbortSignal): Promise<boolean>
 }
 
-/** The engines that work here. */
-export interface Engines<E> {
+/** The engines that work here, in order of preference. */
+export class Engines<E extends Engine<Stored>, Stored = string> {
   readonly first: E
-  /** In order of preference, `first` included. The others are loaded, and tested, when they are asked for. */
-  inOrder(): AsyncIterable<E>
-}
+  /** All of them, `first` included. */
+  readonly inOrder: () => AsyncIterable<E>
 
-/** Loads the first that works. Throws when no engine works. */
-export async function loadEngines<Stored, E extends Engine<Stored>>(
-  candidates: readonly (() => Promise<E>)[],
-  knownAnswers: readonly KnownAnswer<Stored>[],
-): Promise<Engines<E>> {
-  const loaded = new Map<number, Promise<E | undefined>>()
-
-  async function load(candidate: () => Promise<E>): Promise<E | undefined> {
-    const engine = await candidate().catch(() => undefined)
-    return engine !== undefined && (await answersRight(engine, knownAnswers)) ? engine : undefined
+  private constructor(first: E, inOrder: () => AsyncIterable<E>) {
+    this.first = first
+    this.inOrder = inOrder
   }
 
-  async function* inOrder(): AsyncGenerator<E> {
-    for (const [n, candidate] of candidates.entries()) {
-      const loading = loaded.get(n) ?? load(candidate)
-      loaded.set(n, loading)
-      const engine = await loading
-      if (engine !== undefined) yield engine
+  /** Loads the first that works. Others are loaded and tested when they are asked for. Throws when no engine works. */
+  static async load<E extends Engine<Stored>, Stored = string>(
+    candidates: readonly (() => Promise<E>)[],
+    knownAnswers: readonly KnownAnswer<Stored>[],
+  ): Promise<Engines<E, Stored>> {
+    const loaded: (Promise<E | undefined> | undefined)[] = []
+    async function* inOrder(): AsyncGenerator<E> {
+      for (const [n, candidate] of candidates.entries()) {
+        loaded[n] ??= tested(candidate, knownAnswers)
+        const engine = await loaded[n]
+        if (engine !== undefined) yield engine
+      }
     }
+    for await (const first of inOrder()) return new Engines(first, inOrder)
+    throw new Error('no implementation of the hash works on this machine')
   }
 
-  for await (const first of inOrder()) return { first, inOrder }
-  throw new Error('no implementation of the hash works on this machine')
-}
+  /** The first engine that takes something; undefined where no engine does. */
+  async firstThat(takes: (engine: E) => boolean): Promise<E | undefined> {
+    for await (const engine of this.inOrder()) if (takes(engine)) return engine
+    return undefined
+  }
 
-/** The first engine that takes something; undefined where no engine does. */
-export async function firstThat<E>({ inOrder }: Engines<E>, takes: (engine: E) => boolean): Promise<E | undefined> {
-  for await (const engine of inOrder()) if (takes(engine)) return engine
-  return undefined
-}
-
-/** Verifies with the first engine that accepts the hash, because engines differ in the formats they accept. */
-export async function verifyByFirst<Stored, E extends Engine<Stored>>(
-  { inOrder }: Engines<E>,
-  password: Password,
-  stored: Stored,
-  { signal, takes = () => true }: { signal?: AbortSignal | undefined; takes?: (engine: E) => boolean } = {},
-): Promise<boolean> {
-  let refusal: unknown
-  for await (const engine of inOrder()) {
-    if (!takes(engine)) continue
-    try {
-      return await engine.verify(password, stored, signal)
-    } catch (error) {
-      signal?.throwIfAborted()
-      refusal = error
+  /** Verifies with the first engine that accepts the hash, because engines differ in the formats they accept. */
+  async verify(
+    password: Password,
+    stored: Stored,
+    { signal, takes = () => true }: { signal?: AbortSignal | undefined; takes?: (engine: E) => boolean } = {},
+  ): Promise<boolean> {
+    let refusal: unknown
+    for await (const engine of this.inOrder()) {
+      if (!takes(engine)) continue
+      try {
+        return await engine.verify(password, stored, signal)
+      } catch (error) {
+        signal?.throwIfAborted()
+        refusal = error
+      }
     }
+    throw refusal
   }
-  throw refusal
 }
 
-async function answersRight<Stored>(
-  engine: Engine<Stored>,
+/** The engine, if it loads and gives right answers. */
+async function tested<E extends Engine<Stored>, Stored>(
+  candidate: () => Promise<E>,
   knownAnswers: readonly KnownAnswer<Stored>[],
-): Promise<boolean> {
+): Promise<E | undefined> {
   try {
+    const engine = await candidate()
     for (const { password, stored } of knownAnswers) {
-      if (!(await engine.verify(password, stored))) return false
-      if (await engine.verify(`${password}.`, stored)) return false
+      if (!(await engine.verify(password, stored))) return undefined
+      if (await engine.verify(`${password}.`, stored)) return undefined
     }
-    return true
+    return engine
   } catch {
-    return false
+    return undefined
   }
 }

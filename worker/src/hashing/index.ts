@@ -11,70 +11,12 @@ import { type Bounds, type Excess, measureBounds } from './bounds.js'
 import { createReader, type StoredReading } from './formats/list.js'
 import { type FirebaseProject, keyedOwners, type Pepper } from './formats/settings.js'
 import { MEMORY_LIMIT_KIB, policyKib } from './memory-limit.js'
-import { algorithmOf, createMethods, verifyRecipe } from './methods/list.js'
+import { algorithmOf, createMethods, type Methods, verifyRecipe } from './methods/list.js'
 import type { Method } from './methods/recipe.js'
-import { NATIVE_NAME, type NativeEngine, NoEngineError, startNativeEngine } from './native.js'
-import { LEAST_ARGON2ID, loadAlgorithms, type Policy } from './policy.js'
-import { testDoubles } from './testdoubles.js'
-import { createThreads, type ThreadTimes } from './threads.js'
-
-export interface Hasher {
-  /**
-   * The hasher for the stored hashes of an owner (see VerifyRequest). For an owner whom the operator did not name, a stored hash that needs
-   * a secret of an old system is of no format, whether there is such a secret or not.
-   */
-  ofOwner(owner: string | undefined): Hasher
-  /** The algorithm of new hashes and of decoys, for requests without a policy. */
-  readonly algorithm: AlgorithmName
-  /** Which matching hashes are replaced, for requests without a policy. */
-  readonly rehash: RehashMode
-  /** The implementation in use for each family of algorithms. */
-  readonly engines: Readonly<Record<string, string>>
-  /** One sentence for operators: the engine in use, and why not the native one. */
-  readonly description: string
-  /** The native engine, which hashes several passwords at a time; undefined when it is not built or turned off. */
-  readonly native: NativeEngine | undefined
-  /** The times of small hashes: they predict costs that were not met yet. */
-  readonly unitCosts: Bounds['unitCosts']
-  /**
-   * What a request takes, in milliseconds: by its units; undefined for a stored hash whose units were not measured. One that cannot be
-   * verified takes a decoy.
-   */
-  foretell(request: HashRequest | VerifyRequest): number | undefined
-  /** A new hash by a policy [the worker's]. Throws {@link UnsupportedPasswordError}. */
-  hash(password: string, policy?: HashPolicy, signal?: AbortSignal): Promise<string>
-  /** A hash of which all is given. Throws {@link UnsupportedHashError} for a setting that costs too much or that nothing here takes. */
-  hashExactly(exact: ExactHash, signal?: AbortSignal): Promise<string>
-  /**
-   * Whether one of these forms of a password matches, the first of them tried first: as a gateway normalizes it, and as it was typed. Throws
-   * {@link UnsupportedHashError} for a stored hash of no format, or one that costs too much with this password. Signals cancel calls that have not begun.
-   */
-  verify(password: string | readonly string[], storedHash: string, signal?: AbortSignal): Promise<boolean>
-  /** The work of {@link Hasher.verify} for one form at the cost of the policy, with a hash that no password matches. */
-  decoy(password: string, policy?: HashPolicy, signal?: AbortSignal): Promise<void>
-  /**
-   * By what a right password is hashed anew: a policy [the worker's]. Where that of the worker is bcrypt, and would truncate the password,
-   * it is argon2id.
-   */
-  policyFor(password: string, policy?: HashPolicy): HashPolicy
-  /** Whether the policy reads all of a password. */
-  readsWhole(password: string, policy: HashPolicy): boolean
-  /**
-   * Whether a stored hash must be replaced after a match [policy and mode of the worker; with a policy: `weaker`]. Throws
-   * {@link UnsupportedHashError}.
-   */
-  isDue(storedHash: string, policy?: HashPolicy, mode?: RehashMode): boolean
-  /** Whether a new hash of this password would refuse another that the old system took for the same. */
-  isAmbiguous(password: string, storedHash: string): boolean
-  /** What a stored hash is, or why it cannot be verified. */
-  examine(storedHash: string): Examined
-  /** The label of a stored hash for metrics: `other` for one that cannot be verified. */
-  algorithmOf(storedHash: string): AlgorithmName
-  /** How many passwords a slot hashes at a time, as it is best for the last ones. */
-  batchWidth(): number
-  /** The time of the hashing threads so far, counted as in full batches. */
-  times(): ThreadTimes
-}
+import { NATIVE_NAME, NativeEngine, NoEngineError } from './native.js'
+import { type Algorithms, LEAST_ARGON2ID, loadAlgorithms, type Policy } from './policy.js'
+import { type TestDouble, testDoubles } from './testdoubles.js'
+import { Threads, type ThreadTimes } from './threads.js'
 
 export type Examined =
   | { kind: 'supported'; reading: StoredReading }
@@ -117,142 +59,246 @@ export interface HasherOptions {
   longPasswords?: LongPasswords | undefined
 }
 
-/**
- * Loads and tests the implementations.
- * @throws UnaffordablePolicyError, and an Error where no implementation of an algorithm works here
- */
-export async function createHasher(policy: Policy, options: HasherOptions): Promise<Hasher> {
-  const { slots = 1, slotKib: memoryLimitKib = MEMORY_LIMIT_KIB, firebase, peppers = [], longPasswords } = options
-  const { keyedFor = keyedOwners('') } = options
-  const { native, whyNot } = options.native ? await tryNative(slots, policy, memoryLimitKib) : {}
-  // Beside the engine's threads packages have one share of the memory, and without it all shares.
-  const threads = createThreads(slots, (native === undefined ? slots : 1) * memoryLimitKib)
-  const algorithms = await loadAlgorithms(threads, { native, memoryLimitKib, longPasswords })
-  const { argon2, bcrypt } = algorithms
-  const methods = await createMethods({ threads, native, algorithms })
-  const width = (algorithm: 'argon2' | 'bcrypt') => (algorithm === 'bcrypt' ? (native?.widthOf(ANY_BCRYPT) ?? 1) : 1)
-  const bounds = await measureBounds(algorithms, { policy: policy.hashes, memoryLimitKib, width })
-  native?.forgetCalls()
-  const doubles = options.testHashes ? testDoubles(threads) : []
-  const doubleOf = (storedHash: string) => doubles.find(({ recognizes }) => recognizes(storedHash))
+/** Hashes and verifies by the policy of this worker, or by the policy that a request brings. */
+export class Hasher {
+  readonly #policy: Policy
+  readonly #parts: HasherParts
+  readonly #read: (text: string) => StoredReading | undefined
+  readonly #ofLongPasswords: HashPolicy
+  readonly #keyless: Hasher | undefined
+  /** One sentence for operators: the engine in use, and why not the native one. */
+  readonly description: string
 
-  const isAffordable = (by: HashPolicy): boolean =>
-    (by.algorithm === 'bcrypt' ? bcrypt.isAffordable(by) : argon2.isAffordable(by)) && bounds.accepts(by)
-  if (policy.hashes.algorithm === 'argon2id' && !argon2.isAffordable(policy.hashes))
-    throw new UnaffordablePolicyError(
-      `a hash of the policy takes more memory than a slot has here: ${memoryLimitKib} KiB`,
-    )
+  private constructor(policy: Policy, parts: HasherParts, keyless?: Hasher) {
+    const { algorithms, native, whyNot, options } = parts
+    const { firebase, peppers = [] } = options
+    this.#policy = policy
+    this.#parts = parts
+    this.#keyless = keyless
+    this.#read = createReader(keyless === undefined ? { firebase: undefined, peppers: [] } : { firebase, peppers })
+    this.#ofLongPasswords = this.#isAffordable(policy.longPasswords) ? policy.longPasswords : LEAST_ARGON2ID
+    this.description = describe(native, Object.values(algorithms), whyNot)
+  }
 
-  const ofLongPasswords = isAffordable(policy.longPasswords) ? policy.longPasswords : LEAST_ARGON2ID
-  const whole = hasherBy(createReader({ firebase, peppers }))
-  const keyless = hasherBy(createReader({ firebase: undefined, peppers: [] }))
-  return whole
+  /**
+   * Loads and tests the implementations.
+   * @throws UnaffordablePolicyError, and an Error where no implementation of an algorithm works here
+   */
+  static async load(policy: Policy, options: HasherOptions): Promise<Hasher> {
+    const { slots = 1, slotKib: memoryLimitKib = MEMORY_LIMIT_KIB, longPasswords } = options
+    const { native, whyNot } = options.native ? await tryNative(slots, policy, memoryLimitKib) : {}
+    // Beside the engine's threads packages have one share of the memory, and without it all shares.
+    const threads = new Threads(slots, (native === undefined ? slots : 1) * memoryLimitKib)
+    const algorithms = await loadAlgorithms(threads, { native, memoryLimitKib, longPasswords })
+    const { hashes } = policy
+    if (hashes.algorithm === 'argon2id' && !algorithms.argon2.isAffordable(hashes))
+      throw new UnaffordablePolicyError(
+        `a hash of the policy takes more memory than a slot has here: ${memoryLimitKib} KiB`,
+      )
+    const methods = await createMethods({ threads, native, algorithms })
+    const width = (algorithm: 'argon2' | 'bcrypt') =>
+      algorithm === 'bcrypt' ? (native?.widthOf(ANY_BCRYPT) ?? 1) : 1
+    const bounds = await measureBounds(algorithms, { policy: hashes, memoryLimitKib, width })
+    native?.forgetCalls()
+    const doubles = options.testHashes ? testDoubles(threads) : []
+    const parts = { algorithms, methods, bounds, threads, doubles, native, whyNot, options }
+    return new Hasher(policy, parts, new Hasher(policy, parts))
+  }
 
-  function hasherBy(read: (text: string) => StoredReading | undefined): Hasher {
-    function examine(storedHash: string): Examined {
-      const reading = read(storedHash)
-      if (reading === undefined) return { kind: 'unknown' }
-      // Of several that it may have been made with, those that cost too much here are not tried.
-      const [first, ...others] = reading.recipes.filter((recipe) => bounds.excessOf(recipe) === undefined)
-      if (first !== undefined) return { kind: 'supported', reading: { ...reading, recipes: [first, ...others] } }
-      return { kind: 'too-costly', reading, excess: bounds.excessOf(reading.recipes[0]) ?? {} }
+  /**
+   * The hasher for the stored hashes of an owner (see VerifyRequest). An owner whom the operator did not
+   * name has no hash that needs a secret of an old system, whether the secret is set or not.
+   */
+  ofOwner(owner: string | undefined): Hasher {
+    const { keyedFor = keyedOwners('') } = this.#parts.options
+    return keyedFor.has(owner) ? this : (this.#keyless ?? this)
+  }
+
+  /** The native engine, which hashes several passwords at a time; undefined when not built or disabled. */
+  get native(): NativeEngine | undefined {
+    return this.#parts.native
+  }
+
+  /** The algorithm of new hashes and of decoys, for requests without a policy. */
+  get algorithm(): AlgorithmName {
+    return this.#policy.algorithm
+  }
+
+  /** Which matching hashes are replaced, for requests without a policy. */
+  get rehash(): RehashMode {
+    return this.#policy.rehash
+  }
+
+  /** The implementation in use for each family of algorithms. */
+  get engines(): Readonly<Record<string, string>> {
+    return Object.fromEntries(Object.values(this.#parts.methods).map(({ family, engine }) => [family, engine]))
+  }
+
+  /** The times of small hashes, which predict other costs. */
+  get unitCosts(): Bounds['unitCosts'] {
+    return this.#parts.bounds.unitCosts
+  }
+
+  /**
+   * Predicted processor time of a request, in milliseconds; undefined for a stored hash whose units
+   * were not measured. A stored hash that cannot be verified takes a decoy.
+   */
+  foretell(request: HashRequest | VerifyRequest): number | undefined {
+    const work = this.#workOf(request)
+    return work && foretell(work, this.#parts.bounds.unitCosts)
+  }
+
+  #workOf(request: HashRequest | VerifyRequest): Work | undefined {
+    const { hashes } = this.#policy
+    if (!('storedHash' in request) || request.storedHash === null) return workOfRequest(request, hashes)
+    if (this.#doubleOf(request.storedHash) !== undefined) return undefined
+    const examined = this.examine(request.storedHash)
+    if (examined.kind !== 'supported') return workOfRequest({ ...request, storedHash: null }, hashes)
+    const [recipe] = examined.reading.recipes
+    if (recipe.method === 'bcrypt') return workOf({ algorithm: 'bcrypt', cost: recipe.cost })
+    if (recipe.method === 'wrapped') return workOf(recipe.outer.stored)
+    return recipe.method === 'argon2' ? workOf(recipe.stored) : undefined
+  }
+
+  /** A new hash by a policy [the worker's]. Throws {@link UnsupportedPasswordError}. */
+  async hash(password: string, by: HashPolicy = this.#policy.hashes, signal?: AbortSignal): Promise<string> {
+    if (!this.readsWhole(password, by))
+      throw new UnsupportedPasswordError('bcrypt would truncate this password (72 bytes)')
+    if (!this.#isAffordable(by)) throw new UnsupportedHashError('a hash of this policy takes more than a worker has')
+    if (by.algorithm === 'bcrypt') return await this.#parts.algorithms.bcrypt.hash(password, by, signal)
+    return await this.#parts.algorithms.argon2.hash(password, by, signal)
+  }
+
+  /**
+   * A hash by a given setting, password and salt. Throws {@link UnsupportedHashError} for a setting that
+   * costs too much or that no implementation takes.
+   */
+  async hashExactly(exact: ExactHash, signal?: AbortSignal): Promise<string> {
+    const parsed = parseSetting(exact.setting)
+    const setting = parsed !== undefined && this.#parts.bounds.accepts(parsed) ? parsed : undefined
+    const hash =
+      setting?.algorithm === 'bcrypt'
+        ? await this.#parts.algorithms.bcrypt.hashExactly(exact, setting, signal)
+        : setting && (await this.#parts.algorithms.argon2.hashExactly(exact, setting, signal))
+    if (hash === undefined) throw new UnsupportedHashError('no implementation here makes a hash by that setting')
+    return hash
+  }
+
+  /**
+   * Whether one of these forms of a password matches, in their order: as a gateway normalizes it, and as
+   * it was typed. Throws {@link UnsupportedHashError} for a stored hash of no format, or of too high a
+   * cost with this password. Signals cancel calls that have not begun.
+   */
+  async verify(password: string | readonly string[], storedHash: string, signal?: AbortSignal): Promise<boolean> {
+    const forms = typeof password === 'string' ? [password] : password
+    const double = this.#doubleOf(storedHash)
+    if (double !== undefined) return await double.verify(forms[0] ?? '', storedHash)
+    const { recipes, textsOf = (form) => [form] } = this.#readingOf(storedHash)
+    // Each text that may have been hashed, with each function that it may have been hashed with.
+    const texts = [...new Set(forms.flatMap(textsOf))]
+    const attempts = texts.flatMap((text) => recipes.map((recipe) => ({ text, recipe })))
+    const accepted = this.#parts.bounds.acceptedOf(attempts)
+    for (const { text, recipe } of accepted) {
+      if (await verifyRecipe(this.#parts.methods, text, recipe, signal)) return true
+      signal?.throwIfAborted()
     }
+    if (accepted.length === attempts.length) return false
+    throw new UnsupportedHashError('the stored hash costs too much with this password')
+  }
 
-    function readingOf(storedHash: string): StoredReading {
-      const examined = examine(storedHash)
-      if (examined.kind === 'supported') return examined.reading
-      throw new UnsupportedHashError('the stored hash is of no supported format or cost')
-    }
+  /** The work of {@link Hasher.verify} for one form at the cost of the policy, with a hash that no password matches. */
+  async decoy(password: string, wanted: HashPolicy = this.#policy.hashes, signal?: AbortSignal): Promise<void> {
+    const by = this.#isAffordable(wanted) ? wanted : this.#policy.hashes
+    const recipe = by.algorithm === 'bcrypt' ? this.#parts.algorithms.bcrypt.decoy(by) : this.#parts.algorithms.argon2.decoy(by)
+    await verifyRecipe(this.#parts.methods, password, recipe, signal)
+  }
 
-    function workOfJob(request: HashRequest | VerifyRequest): Work | undefined {
-      if (!('storedHash' in request) || request.storedHash === null) return workOfRequest(request, policy.hashes)
-      if (doubleOf(request.storedHash) !== undefined) return undefined
-      const examined = examine(request.storedHash)
-      if (examined.kind !== 'supported') return workOfRequest({ ...request, storedHash: null }, policy.hashes)
-      const [recipe] = examined.reading.recipes
-      if (recipe.method === 'bcrypt') return workOf({ algorithm: 'bcrypt', cost: recipe.cost })
-      if (recipe.method === 'wrapped') return workOf(recipe.outer.stored)
-      return recipe.method === 'argon2' ? workOf(recipe.stored) : undefined
-    }
+  /**
+   * The policy of a new hash for a right password: a given policy [the worker's]. Where the worker's is
+   * bcrypt and would truncate the password, it is argon2id.
+   */
+  policyFor(password: string, policy?: HashPolicy): HashPolicy {
+    const { hashes } = this.#policy
+    return policy ?? (this.readsWhole(password, hashes) ? hashes : this.#ofLongPasswords)
+  }
 
-    return {
-      ofOwner: (owner) => (keyedFor.has(owner) ? whole : keyless),
-      algorithm: policy.algorithm,
-      rehash: policy.rehash,
-      engines: Object.fromEntries(Object.values(methods).map(({ family, engine }) => [family, engine])),
-      description: describe(native, [argon2, bcrypt], whyNot),
-      native,
-      unitCosts: bounds.unitCosts,
-      foretell(request) {
-        const work = workOfJob(request)
-        return work && foretell(work, bounds.unitCosts)
-      },
-      async hash(password, by = policy.hashes, signal) {
-        if (!readsWhole(password, by)) throw new UnsupportedPasswordError('bcrypt does not read this password whole')
-        if (!isAffordable(by)) throw new UnsupportedHashError('a hash of this policy takes more than a worker has')
-        if (by.algorithm === 'bcrypt') return await bcrypt.hash(password, by, signal)
-        return await argon2.hash(password, by, signal)
-      },
-      async hashExactly(exact, signal) {
-        const parsed = parseSetting(exact.setting)
-        const setting = parsed !== undefined && bounds.accepts(parsed) ? parsed : undefined
-        const isBcrypt = setting?.algorithm === 'bcrypt'
-        const hash = isBcrypt
-          ? await bcrypt.hashExactly(exact, setting, signal)
-          : setting && (await argon2.hashExactly(exact, setting, signal))
-        if (hash === undefined) throw new UnsupportedHashError('no implementation here makes a hash by that setting')
-        return hash
-      },
-      async verify(password, storedHash, signal) {
-        const forms = typeof password === 'string' ? [password] : password
-        const double = doubleOf(storedHash)
-        if (double !== undefined) return await double.verify(forms[0] ?? '', storedHash)
-        const { recipes, textsOf = (form) => [form] } = readingOf(storedHash)
-        // Each text that may have been hashed, with each function that it may have been hashed with.
-        const texts = [...new Set(forms.flatMap(textsOf))]
-        const attempts = texts.flatMap((text) => recipes.map((recipe) => ({ text, recipe })))
-        const accepted = bounds.acceptedOf(attempts)
-        for (const { text, recipe } of accepted) {
-          if (await verifyRecipe(methods, text, recipe, signal)) return true
-          signal?.throwIfAborted()
-        }
-        if (accepted.length === attempts.length) return false
-        throw new UnsupportedHashError('the stored hash costs too much with this password')
-      },
-      async decoy(password, wanted = policy.hashes, signal) {
-        const by = isAffordable(wanted) ? wanted : policy.hashes
-        const recipe = by.algorithm === 'bcrypt' ? bcrypt.decoy(by) : argon2.decoy(by)
-        await verifyRecipe(methods, password, recipe, signal)
-      },
-      policyFor: (password, by) => by ?? (readsWhole(password, policy.hashes) ? policy.hashes : ofLongPasswords),
-      readsWhole,
-      isDue(storedHash, by, mode = by === undefined ? policy.rehash : 'weaker') {
-        const isDouble = doubleOf(storedHash) !== undefined
-        if (!isDouble) readingOf(storedHash)
-        const wanted = by ?? policy.hashes
-        return !isDouble && isAffordable(wanted) && isDue(storedHash, wanted, mode)
-      },
-      isAmbiguous: (password, storedHash) => read(storedHash)?.isAmbiguous?.(password) ?? false,
-      examine,
-      algorithmOf(storedHash) {
-        const examined = examine(storedHash)
-        return examined.kind === 'supported' ? algorithmOf(examined.reading.recipes[0]) : 'other'
-      },
-      batchWidth: () => native?.batchWidth() ?? 1,
-      times() {
-        const [packages, engine] = [threads.times(), native?.times() ?? { wallMs: 0, cpuMs: 0 }]
-        return { wallMs: packages.wallMs + engine.wallMs, cpuMs: packages.cpuMs + engine.cpuMs }
-      },
-    }
+  /** Whether new hashes of the policy read all of a password. */
+  readsWhole(password: string, { algorithm }: HashPolicy): boolean {
+    return algorithm !== 'bcrypt' || bcryptReadsWhole(password)
+  }
+
+  /**
+   * Whether a stored hash must be replaced after a match [policy and mode of the worker; with a policy:
+   * `weaker`]. Throws {@link UnsupportedHashError}.
+   */
+  isDue(storedHash: string, by?: HashPolicy, mode?: RehashMode): boolean {
+    if (this.#doubleOf(storedHash) !== undefined) return false
+    this.#readingOf(storedHash)
+    const wanted = by ?? this.#policy.hashes
+    const when = mode ?? (by === undefined ? this.#policy.rehash : 'weaker')
+    return this.#isAffordable(wanted) && isDue(storedHash, wanted, when)
+  }
+
+  /** Whether the old system took other passwords for this one, which a new hash would refuse. */
+  isAmbiguous(password: string, storedHash: string): boolean {
+    return this.#read(storedHash)?.isAmbiguous?.(password) ?? false
+  }
+
+  /** What a stored hash is, or why it cannot be verified. Recipes that cost too much here are left out. */
+  examine(storedHash: string): Examined {
+    const reading = this.#read(storedHash)
+    if (reading === undefined) return { kind: 'unknown' }
+    const [first, ...others] = reading.recipes.filter((recipe) => this.#parts.bounds.excessOf(recipe) === undefined)
+    if (first !== undefined) return { kind: 'supported', reading: { ...reading, recipes: [first, ...others] } }
+    return { kind: 'too-costly', reading, excess: this.#parts.bounds.excessOf(reading.recipes[0]) ?? {} }
+  }
+
+  /** The label of a stored hash for metrics: `other` for one that cannot be verified. */
+  algorithmOf(storedHash: string): AlgorithmName {
+    const examined = this.examine(storedHash)
+    return examined.kind === 'supported' ? algorithmOf(examined.reading.recipes[0]) : 'other'
+  }
+
+  /** How many passwords a slot hashes at a time, as it is best for the last calls. */
+  batchWidth(): number {
+    return this.#parts.native?.batchWidth() ?? 1
+  }
+
+  /** The time of the hashing threads so far, counted as in full batches. */
+  times(): ThreadTimes {
+    const [packages, engine] = [this.#parts.threads.times(), this.#parts.native?.times() ?? { wallMs: 0, cpuMs: 0 }]
+    return { wallMs: packages.wallMs + engine.wallMs, cpuMs: packages.cpuMs + engine.cpuMs }
+  }
+
+  #readingOf(storedHash: string): StoredReading {
+    const examined = this.examine(storedHash)
+    if (examined.kind === 'supported') return examined.reading
+    throw new UnsupportedHashError('the stored hash is of no supported format or cost')
+  }
+
+  #doubleOf(storedHash: string): TestDouble | undefined {
+    return this.#parts.doubles.find(({ recognizes }) => recognizes(storedHash))
+  }
+
+  #isAffordable(by: HashPolicy): boolean {
+    const isAffordable = by.algorithm === 'bcrypt' ? this.#parts.algorithms.bcrypt.isAffordable(by) : this.#parts.algorithms.argon2.isAffordable(by)
+    return isAffordable && this.#parts.bounds.accepts(by)
   }
 }
 
-/** Its cost decides how many are done at a time. */
-const ANY_BCRYPT = `$2b$05$${'.'.repeat(53)}`
-
-function readsWhole(password: string, policy: HashPolicy): boolean {
-  return policy.algorithm !== 'bcrypt' || bcryptReadsWhole(password)
+interface HasherParts {
+  algorithms: Algorithms
+  methods: Methods
+  bounds: Bounds
+  threads: Threads
+  doubles: readonly TestDouble[]
+  native: NativeEngine | undefined
+  whyNot: string | undefined
+  options: HasherOptions
 }
+
+/** A bcrypt hash, for its width. */
+const ANY_BCRYPT = `$2b$05$${'.'.repeat(53)}`
 
 interface TriedNative {
   native?: NativeEngine
@@ -262,7 +308,7 @@ interface TriedNative {
 
 async function tryNative(slots: number, { hashes }: Policy, threadKib: number): Promise<TriedNative> {
   try {
-    return { native: await startNativeEngine(slots, { threadKib, policyKib: policyKib(hashes) || undefined }) }
+    return { native: await NativeEngine.start(slots, { threadKib, policyKib: policyKib(hashes) || undefined }) }
   } catch (error) {
     if (error instanceof NoEngineError) return { whyNot: `; ${HOW_TO_HAVE}` }
     const reason = error instanceof Error ? error.message : String(error)

@@ -9,37 +9,6 @@ import type { ThreadTimes } from './threads.js'
 /** The name of the engine in logs and metrics. */
 export const NATIVE_NAME = 'worker/engine'
 
-export interface CallOptions {
-  /** Cancels the call if it has not begun; the promise then rejects with the signal's reason. */
-  signal?: AbortSignal | undefined
-}
-
-export interface NativeEngine {
-  /** The instruction set and the widths in use, for people. */
-  readonly description: string
-  /** Whether Linux gave huge pages for argon2's memory; undefined where that is not known. */
-  readonly hugePages: boolean | undefined
-  /** Code variants that are not used because they gave wrong answers on this processor. */
-  readonly wrong: readonly string[]
-  /** Calls that wait, and calls in hand. */
-  readonly waiting: number
-  readonly running: number
-  /** The best number of such hashes for one thread at a time. Throws for an unknown format. */
-  widthOf(stored: string): number
-  /** The best number for the widest of the last calls. */
-  batchWidth(): number
-  /** Resets the batch width after test calls, which say nothing about the calls to come. */
-  forgetCalls(): void
-  /** The time of the threads for all calls so far; for each as it is in a full batch. */
-  times(): ThreadTimes
-  /** Rejects for an unknown format or cost. Text is hashed as UTF-8. */
-  verify(password: string | Uint8Array, storedHash: string, options?: CallOptions): Promise<boolean>
-  /** Makes a stored hash from a setting, which is a stored hash without its digest: see protocol/setting.ts of the client. */
-  hash(password: string | Uint8Array, setting: string, options?: CallOptions): Promise<string>
-  /** Ends the threads after the calls in hand. Waiting calls reject. */
-  close(): void
-}
-
 /** The exports of the addon (worker/engine/src/addon.rs). */
 interface Addon {
   VERSION?: string
@@ -104,49 +73,108 @@ export interface NativeOptions {
 
 const DEFAULTS = { threadKib: 65_536, policyKib: 19_456 }
 
-/**
- * Loads the engine and starts its threads.
- * @throws NoEngineError, and an Error that says why no installed engine is used
- */
-export async function startNativeEngine(threads: number, options: NativeOptions = {}): Promise<NativeEngine> {
-  const { threadKib = DEFAULTS.threadKib, policyKib = DEFAULTS.policyKib } = options
-  const addon = loadAddon(ADDON_FILES)
-  const profile = await addon.measure(policyKib, threadKib)
-  const pending = new Map<number, Pending>()
-  const alive = setInterval(() => {}, NEVER_MS)
-  alive.unref()
-  const engine = new addon.Engine(threads, threadKib, (batch) => {
-    for (const settled of batch) {
-      wallMs += settled.wallMs
-      cpuMs += settled.cpuMs
-      forget(settled.id)?.settle(settled)
-    }
-  })
-  let lastId = 0
-  let [wallMs, cpuMs] = [0, 0]
-  let recentWidth = 1
-  let isClosed = false
+/** The engine's threads, and the calls in them. */
+export class NativeEngine {
+  readonly #engine: AddonEngine
+  readonly #pending = new Map<number, Pending>()
+  readonly #alive: NodeJS.Timeout
+  readonly #times = { wallMs: 0, cpuMs: 0 }
+  #lastId = 0
+  #recentWidth = 1
+  #isClosed = false
+  /** The instruction set and the widths in use, for people. */
+  readonly description: string
+  /** Whether Linux gave huge pages for argon2's memory; undefined where the system does not tell. */
+  readonly hugePages: boolean | undefined
+  /** Code variants that gave wrong answers on this processor and are not used. */
+  readonly wrong: readonly string[]
 
-  function forget(id: number): Pending | undefined {
-    const call = pending.get(id)
-    pending.delete(id)
-    if (pending.size === 0) alive.unref()
-    return call
+  private constructor(addon: Addon, profile: Profile, threads: number, threadKib: number) {
+    this.description = describe(profile)
+    this.hugePages = profile.hugePages
+    this.wrong = profile.wrong
+    this.#alive = setInterval(() => {}, NEVER_MS).unref()
+    this.#engine = new addon.Engine(threads, threadKib, (batch) => {
+      for (const settled of batch) {
+        this.#times.wallMs += settled.wallMs
+        this.#times.cpuMs += settled.cpuMs
+        this.#forget(settled.id)?.settle(settled)
+      }
+    })
   }
 
-  function call<T>(password: string | Uint8Array, stored: string, signal: AbortSignal | undefined, read: Read<T>) {
+  /**
+   * Loads the engine and starts its threads.
+   * @throws NoEngineError, and an Error that says why no installed engine is used
+   */
+  static async start(threads: number, options: NativeOptions = {}): Promise<NativeEngine> {
+    const { threadKib = DEFAULTS.threadKib, policyKib = DEFAULTS.policyKib } = options
+    const addon = loadAddon(ADDON_FILES)
+    return new NativeEngine(addon, await addon.measure(policyKib, threadKib), threads, threadKib)
+  }
+
+  /** Calls that wait. */
+  get waiting(): number {
+    return this.#engine.waiting
+  }
+
+  /** Calls in hand. */
+  get running(): number {
+    return this.#engine.running
+  }
+
+  /** The best number of such hashes for one thread at a time. Throws for an unknown format. */
+  widthOf(stored: string): number {
+    return this.#engine.widthOf(stored)
+  }
+
+  /** The best number for the widest of the last calls. */
+  batchWidth(): number {
+    return Math.round(this.#recentWidth)
+  }
+
+  /** Resets the batch width after test calls, which say nothing about the calls to come. */
+  forgetCalls(): void {
+    this.#recentWidth = 1
+  }
+
+  /** The time of the threads for all calls so far, each counted as in a full batch. */
+  times(): ThreadTimes {
+    return { ...this.#times }
+  }
+
+  /** Rejects for an unknown format or cost. Text is hashed as UTF-8. A signal cancels a call that has not begun. */
+  verify(password: string | Uint8Array, storedHash: string, signal?: AbortSignal): Promise<boolean> {
+    return this.#call(password, storedHash, signal, ({ matches }) => matches)
+  }
+
+  /** Makes a stored hash from a setting, which is a stored hash without its digest. */
+  hash(password: string | Uint8Array, setting: string, signal?: AbortSignal): Promise<string> {
+    return this.#call(password, setting, signal, ({ hash }) => hash)
+  }
+
+  /** Ends the threads after the calls in hand. Waiting calls reject. */
+  close(): void {
+    this.#isClosed = true
+    for (const id of this.#pending.keys())
+      if (this.#engine.cancel(id)) this.#forget(id)?.reject(new Error('the engine was closed'))
+    this.#engine.end()
+  }
+
+  #call<T>(password: string | Uint8Array, stored: string, signal: AbortSignal | undefined, read: Read<T>) {
     return new Promise<T>((resolve, reject) => {
       signal?.throwIfAborted()
-      if (isClosed) throw new Error('the engine was closed')
-      lastId = (lastId + 1) % IDS
-      const id = lastId
-      recentWidth = Math.max(engine.submit(id, password, stored), recentWidth * WIDTH_DECAY)
+      if (this.#isClosed) throw new Error('the engine was closed')
+      this.#lastId = (this.#lastId + 1) % IDS
+      const id = this.#lastId
+      const width = this.#engine.submit(id, password, stored)
+      this.#recentWidth = Math.max(width, this.#recentWidth * WIDTH_DECAY)
       const cancel = () => {
-        if (engine.cancel(id)) forget(id)?.reject(signal?.reason)
+        if (this.#engine.cancel(id)) this.#forget(id)?.reject(signal?.reason)
       }
       signal?.addEventListener('abort', cancel, { once: true })
       const end = () => signal?.removeEventListener('abort', cancel)
-      pending.set(id, {
+      this.#pending.set(id, {
         settle(settled) {
           end()
           const value = read(settled)
@@ -158,33 +186,15 @@ export async function startNativeEngine(threads: number, options: NativeOptions 
           reject(reason)
         },
       })
-      alive.ref()
+      this.#alive.ref()
     })
   }
 
-  return {
-    description: describe(profile),
-    hugePages: profile.hugePages,
-    wrong: profile.wrong,
-    get waiting() {
-      return engine.waiting
-    },
-    get running() {
-      return engine.running
-    },
-    widthOf: (stored) => engine.widthOf(stored),
-    batchWidth: () => Math.round(recentWidth),
-    forgetCalls() {
-      recentWidth = 1
-    },
-    times: () => ({ wallMs, cpuMs }),
-    verify: (password, storedHash, { signal } = {}) => call(password, storedHash, signal, ({ matches }) => matches),
-    hash: (password, setting, { signal } = {}) => call(password, setting, signal, ({ hash }) => hash),
-    close() {
-      isClosed = true
-      for (const id of pending.keys()) if (engine.cancel(id)) forget(id)?.reject(new Error('the engine was closed'))
-      engine.end()
-    },
+  #forget(id: number): Pending | undefined {
+    const call = this.#pending.get(id)
+    this.#pending.delete(id)
+    if (this.#pending.size === 0) this.#alive.unref()
+    return call
   }
 }
 
@@ -204,17 +214,11 @@ export function loadAddon(files: readonly string[]): Addon {
 }
 
 function describe(profile: Profile): string {
-  const { bcryptWidth, argon2Width, argon2Code, pbkdf2Width, pbkdf2Code, scryptWidth, scryptCode } = profile
-  const others = [
-    ['argon2', argon2Width, argon2Code],
-    ['pbkdf2', pbkdf2Width, pbkdf2Code],
-    ['scrypt', scryptWidth, scryptCode],
-  ]
-  // There is no code of the last two for some processors.
-  const parts = others
-    .filter(([, width]) => width !== 0)
-    .map(([name, width, code]) => `${name} ${width} at a time (${code})`)
-  return [`bcrypt ${bcryptWidth} at a time`, ...parts].join(', ')
+  const others = (['argon2', 'pbkdf2', 'scrypt'] as const)
+    // There is no code of the last two for some processors.
+    .filter((name) => profile[`${name}Width`] !== 0)
+    .map((name) => `${name} ${profile[`${name}Width`]} at a time (${profile[`${name}Code`]})`)
+  return [`bcrypt ${profile.bcryptWidth} at a time`, ...others].join(', ')
 }
 
 /** Reads the result of a call from its outcome. */

@@ -3,14 +3,12 @@
  * this file, index.ts, the algorithm's own file and algorithm.ts contain the name and costs of an algorithm.
  */
 import type { Argon2Cost, HashPolicy } from '@spillway/client/protocol/policy'
-import type { Argon2Setting, BcryptSetting } from '@spillway/client/protocol/setting'
 import { type RehashMode, rehashModes } from '@spillway/client/protocol/stored-hash'
 import type { FromSchema } from 'json-schema-to-ts'
 import { choice, integer } from '../process/settings.js'
-import type { Algorithm, AlgorithmName } from './algorithm.js'
-import type { Argon2Options } from './argon2.js'
-import type { BcryptCost, BcryptOptions } from './bcrypt.js'
-import type { Argon2Recipe, BcryptRecipe } from './methods/recipe.js'
+import type { AlgorithmName } from './algorithm.js'
+import type { Argon2, Argon2Options } from './argon2.js'
+import type { Bcrypt, BcryptOptions } from './bcrypt.js'
 import type { Threads } from './threads.js'
 
 /** The variables that set the policy, as a part of the configuration's JSON Schema. */
@@ -76,8 +74,8 @@ export function asPolicy(
 }
 
 export interface Algorithms {
-  argon2: Algorithm<Argon2Cost, Argon2Setting, Argon2Recipe>
-  bcrypt: Algorithm<BcryptCost, BcryptSetting, BcryptRecipe>
+  argon2: Argon2
+  bcrypt: Bcrypt
 }
 
 /**
@@ -85,7 +83,7 @@ export interface Algorithms {
  * gateways read the settings for their fallback and must not load hashing code.
  */
 export async function loadAlgorithms(threads: Threads, options: Argon2Options & BcryptOptions): Promise<Algorithms> {
-  const [{ createArgon2 }, { createBcrypt }] = await Promise.all([import('./argon2.js'), import('./bcrypt.js')])
-  const [argon2, bcrypt] = await Promise.all([createArgon2(threads, options), createBcrypt(threads, options)])
+  const [{ loadArgon2 }, { loadBcrypt }] = await Promise.all([import('./argon2.js'), import('./bcrypt.js')])
+  const [argon2, bcrypt] = await Promise.all([loadArgon2(threads, options), loadBcrypt(threads, options)])
   return { argon2, bcrypt }
 }

@@ -1,88 +1,91 @@
-/** The threads of libuv's pool that packages hash on: one call for each slot at a time, in memory that they share, and the time that they take. */
-import limitConcurrency from 'p-limit'
+/**
+ * The threads of libuv's pool that packages hash on: one call for each slot at a time, in memory that
+ * they share, and their times.
+ */
+import limitConcurrency, { type LimitFunction } from 'p-limit'
 
-/** The time of hashing threads so far, in milliseconds: of all calls from begin to end, and of these what they were on a processor. */
+/** Times of hashing threads so far, in milliseconds: of all calls from begin to end, and on a processor. */
 export interface ThreadTimes {
   wallMs: number
   cpuMs: number
 }
 
-export interface Threads {
+export class Threads {
+  readonly #whenFree: LimitFunction
+  readonly #memoryKib: number
+  readonly #waiting: { takesKib: number; begin(): void }[] = []
+  readonly #times = { wallMs: 0, cpuMs: 0 }
+  #freeKib: number
+  #running = 0
+  #readAtMs = 0
+
+  /** @param memoryKib the memory of all calls at a time [as they ask for]; a call that asks for more has all of it */
+  constructor(count: number, memoryKib = Number.POSITIVE_INFINITY) {
+    this.#whenFree = limitConcurrency(count)
+    this.#memoryKib = memoryKib
+    this.#freeKib = memoryKib
+  }
+
   /** Runs a call when a thread is free, and so much memory. */
-  run<T>(call: () => Promise<T>, memoryKib?: number): Promise<T>
-  /** The same for a call that waits in place of hashing, as test doubles do: its time counts as processor time. */
-  pretend<T>(call: () => Promise<T>): Promise<T>
-  times(): ThreadTimes
-}
-
-/** @param memoryKib the memory of all calls at a time [as they ask for]; a call that asks for more has all of it */
-export function createThreads(count: number, memoryKib = Number.POSITIVE_INFINITY): Threads {
-  const whenFree = limitConcurrency(count)
-  const waiting: { takesKib: number; begin(): void }[] = []
-  let freeKib = memoryKib
-  let [wallMs, cpuMs] = [0, 0]
-  let running = 0
-  let readAtMs = 0
-
-  /** Node tells no processor time of libuv's threads: while calls run, the process's own time counts, which hardly does anything else. */
-  function change(by: 1 | -1): void {
-    const nowMs = processorMs()
-    if (running > 0) cpuMs += nowMs - readAtMs
-    readAtMs = nowMs
-    running += by
+  run<T>(call: () => Promise<T>, askedKib = 0): Promise<T> {
+    return this.#whenFree(() => this.#timed(call, Math.min(askedKib, this.#memoryKib)))
   }
 
-  async function timed<T>(call: () => Promise<T>, askedKib: number): Promise<T> {
-    const takesKib = Math.min(askedKib, memoryKib)
-    await roomFor(takesKib)
-    const startedAt = performance.now()
-    change(1)
-    try {
-      return await call()
-    } finally {
-      change(-1)
-      wallMs += performance.now() - startedAt
-      freeKib += takesKib
-      beginWaiting()
-    }
-  }
-
-  async function pretended<T>(call: () => Promise<T>): Promise<T> {
-    const startedAt = performance.now()
-    try {
-      return await call()
-    } finally {
-      const tookMs = performance.now() - startedAt
-      wallMs += tookMs
-      cpuMs += tookMs
-    }
-  }
-
-  /** In the order of their calls. */
-  function roomFor(takesKib: number): Promise<void> | undefined {
-    if (takesKib === 0) return undefined
-    return new Promise((begin) => {
-      waiting.push({ takesKib, begin })
-      beginWaiting()
+  /** Runs a call that waits in place of hashing, as test doubles do: its time counts as processor time. */
+  pretend<T>(call: () => Promise<T>): Promise<T> {
+    return this.#whenFree(async () => {
+      const startedAt = performance.now()
+      try {
+        return await call()
+      } finally {
+        const tookMs = performance.now() - startedAt
+        this.#times.wallMs += tookMs
+        this.#times.cpuMs += tookMs
+      }
     })
   }
 
-  function beginWaiting(): void {
-    for (let next = waiting[0]; next !== undefined && next.takesKib <= freeKib; next = waiting[0]) {
-      freeKib -= next.takesKib
-      waiting.shift()
-      next.begin()
+  times(): ThreadTimes {
+    return { ...this.#times }
+  }
+
+  async #timed<T>(call: () => Promise<T>, takesKib: number): Promise<T> {
+    await this.#roomFor(takesKib)
+    const startedAt = performance.now()
+    this.#change(1)
+    try {
+      return await call()
+    } finally {
+      this.#change(-1)
+      this.#times.wallMs += performance.now() - startedAt
+      this.#freeKib += takesKib
+      this.#beginWaiting()
     }
   }
 
-  return {
-    run: (call, askedKib = 0) => whenFree(() => timed(call, askedKib)),
-    pretend: (call) => whenFree(pretended, call),
-    times: () => ({ wallMs, cpuMs }),
+  /** Node tells no processor time of libuv's threads. While calls run, the process's own time counts: it does hardly anything else. */
+  #change(by: 1 | -1): void {
+    const { user, system } = process.cpuUsage()
+    const nowMs = (user + system) / 1_000
+    if (this.#running > 0) this.#times.cpuMs += nowMs - this.#readAtMs
+    this.#readAtMs = nowMs
+    this.#running += by
   }
-}
 
-function processorMs(): number {
-  const { user, system } = process.cpuUsage()
-  return (user + system) / 1_000
+  /** In the order of calls. */
+  #roomFor(takesKib: number): Promise<void> | undefined {
+    if (takesKib === 0) return undefined
+    return new Promise((begin) => {
+      this.#waiting.push({ takesKib, begin })
+      this.#beginWaiting()
+    })
+  }
+
+  #beginWaiting(): void {
+    for (let next = this.#waiting[0]; next !== undefined && next.takesKib <= this.#freeKib; next = this.#waiting[0]) {
+      this.#freeKib -= next.takesKib
+      this.#waiting.shift()
+      next.begin()
+    }
+  }
 }

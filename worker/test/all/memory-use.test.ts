@@ -14,13 +14,13 @@ const hashing = (file: string) => JSON.stringify(new URL(`../../dist/hashing/${f
 
 /** Hashes in as many threads as fit into a limit: by the policy, and what accounts brought along, of as much memory as a hash may take. */
 const program = (limitMib: number, processors: number) => `
-  import { createHasher } from ${hashing('index')}
+  import { Hasher } from ${hashing('index')}
   import { hashingMemory } from ${hashing('memory-limit')}
   import { argon2idPolicy } from ${hashing('policy')}
   const policy = argon2idPolicy({ memoryKib: 19456, time: 2, parallelism: 1 })
   const policyKib = 19456
   const memory = hashingMemory({ slots: ${processors}, policyKib, isShared: false, limitBytes: ${limitMib} * 2 ** 20 })
-  const hasher = await createHasher(policy, { ...memory, native: true })
+  const hasher = await Hasher.load(policy, { ...memory, native: true })
   const [salt, key] = ['c29tZXNhbHQ', 'A'.repeat(43)]
   const scryptCost = Math.floor(Math.log2(memory.slotKib)) - 1
   const brought = [

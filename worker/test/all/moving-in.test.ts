@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeEach, test, vi } from 'vitest'
-import { createHasher, type Hasher } from '../../src/hashing/index.ts'
+import { Hasher } from '../../src/hashing/index.ts'
 import { argon2idPolicy } from '../../src/hashing/policy.ts'
 
 interface Made {
@@ -72,8 +72,8 @@ function infinitelyFast(): void {
 infinitelyFast()
 beforeEach(infinitelyFast)
 const hashers = {
-  packages: await createHasher(policy, { slots: 2, peppers }),
-  native: await createHasher(policy, { slots: 2, native: true, peppers }),
+  packages: await Hasher.load(policy, { slots: 2, peppers }),
+  native: await Hasher.load(policy, { slots: 2, native: true, peppers }),
 }
 afterAll(() => hashers.native.native?.close())
 

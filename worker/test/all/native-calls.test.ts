@@ -9,8 +9,8 @@ import { startProcess, until } from '@spillway/infra/rig'
 import argon2 from 'argon2'
 import { test } from 'vitest'
 import { ADDON_FILE, ownVersion } from '../../src/hashing/addon-file.ts'
-import { createHasher } from '../../src/hashing/index.ts'
-import { loadAddon, NoEngineError, startNativeEngine } from '../../src/hashing/native.ts'
+import { Hasher } from '../../src/hashing/index.ts'
+import { loadAddon, NativeEngine, NoEngineError } from '../../src/hashing/native.ts'
 import { performHash, performVerify } from '../../src/hashing/perform.ts'
 import { argon2idPolicy } from '../../src/hashing/policy.ts'
 
@@ -24,8 +24,8 @@ const long = right.replace('$05$', '$14$')
 test.skipIf(skip)('a call after the engine was closed is rejected, and keeps no process alive', async (t) => {
   const native = new URL('../../src/hashing/native.ts', import.meta.url).href
   const program = `
-    import { startNativeEngine } from ${JSON.stringify(native)}
-    const engine = await startNativeEngine(1)
+    import { NativeEngine } from ${JSON.stringify(native)}
+    const engine = await NativeEngine.start(1)
     engine.close()
     await engine.verify('U*U', '${right}').catch((error) => console.log(error.message))
   `
@@ -38,7 +38,7 @@ test.skipIf(skip)('a call after the engine was closed is rejected, and keeps no 
 test.skipIf(skip)(
   'a request that is taken back before a thread has begun with it is not hashed, whatever it asks for',
   async () => {
-    const hasher = await createHasher(argon2idPolicy(cost), { native: true })
+    const hasher = await Hasher.load(argon2idPolicy(cost), { native: true })
     const storedHash = await hasher.hash('right')
     const running = hasher.verify('wrong', long)
     await until(() => hasher.native?.running === 1, { what: 'a thread that is busy' })
@@ -59,7 +59,7 @@ test.skipIf(skip)(
 )
 
 test.skipIf(skip)('salts of any length are hashed as by the package', async () => {
-  const engine = await startNativeEngine(1)
+  const engine = await NativeEngine.start(1)
   for (const bytes of [8, 512, 513, 5_000]) {
     const setting = { ...newArgon2Setting(cost), salt: Buffer.alloc(bytes, 'salt') }
     const theirs = await argon2.hash('password', {

@@ -7,7 +7,7 @@ import argon2 from 'argon2'
 import bcrypt from 'bcrypt'
 import { test } from 'vitest'
 import { ADDON_FILE } from '../../src/hashing/addon-file.ts'
-import { type NativeEngine, startNativeEngine } from '../../src/hashing/native.ts'
+import { NativeEngine } from '../../src/hashing/native.ts'
 
 const skip = existsSync(ADDON_FILE) ? false : 'worker/engine has not been built here: that takes cargo'
 
@@ -61,7 +61,7 @@ async function compare(name: keyof typeof PASSWORDS, one: (random: Random, n: nu
 }
 
 test.skipIf(skip)('bcrypt: hashes and verdicts are those of the package', async () => {
-  const engine = await startNativeEngine(2)
+  const engine = await NativeEngine.start(2)
   await compare('bcrypt', async (random, n) => {
     const plain = password(random)
     const other = another(random, plain)
@@ -82,7 +82,7 @@ test.skipIf(skip)('bcrypt: hashes and verdicts are those of the package', async 
 })
 
 test.skipIf(skip)('argon2: hashes and verdicts are those of the package', async () => {
-  const engine = await startNativeEngine(2)
+  const engine = await NativeEngine.start(2)
   await compare('argon2', async (random, n) => {
     const plain = password(random)
     const other = another(random, plain)
@@ -133,7 +133,7 @@ async function compareKey(engine: NativeEngine, random: Random, n: number, setti
 type Derive = (password: Buffer, bytes: number) => Buffer
 
 test.skipIf(skip || notX64)('PBKDF2: hashes and verdicts are those of node:crypto', async () => {
-  const engine = await startNativeEngine(2)
+  const engine = await NativeEngine.start(2)
   await compare('pbkdf2', async (random, n) => {
     const salt = random.bytes(1 + random.below(random.pick([8, 32, 512])))
     // Of few kinds, so that many share a batch.
@@ -144,7 +144,7 @@ test.skipIf(skip || notX64)('PBKDF2: hashes and verdicts are those of node:crypt
 })
 
 test.skipIf(skip || notX64)('scrypt: hashes and verdicts are those of node:crypto', async () => {
-  const engine = await startNativeEngine(2)
+  const engine = await NativeEngine.start(2)
   await compare('scrypt', async (random, n) => {
     const salt = random.bytes(1 + random.below(random.pick([8, 32, 512])))
     const [log, r, p] = random.pick([
@@ -164,7 +164,7 @@ test.skipIf(skip || notX64)('scrypt: hashes and verdicts are those of node:crypt
 })
 
 test.skipIf(skip)('malformed hashes are refused, whatever they were made from', async () => {
-  const engine = await startNativeEngine(1)
+  const engine = await NativeEngine.start(1)
   const random = randomOf('malformed')
   const hashes = [
     '$2b$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW',

@@ -10,8 +10,8 @@ import { startProcess, until } from '@spillway/infra/rig'
 import { test } from 'vitest'
 import { ADDON_FILE } from '../../src/hashing/addon-file.ts'
 import { measureCapacity } from '../../src/hashing/capacity-estimate.ts'
-import { createHasher, UnsupportedHashError } from '../../src/hashing/index.ts'
-import { NATIVE_NAME, type NativeEngine, startNativeEngine } from '../../src/hashing/native.ts'
+import { Hasher, UnsupportedHashError } from '../../src/hashing/index.ts'
+import { NATIVE_NAME, NativeEngine } from '../../src/hashing/native.ts'
 import { argon2idPolicy } from '../../src/hashing/policy.ts'
 import { extendedBytes, vectorPassword, vectors } from '../format-vectors.ts'
 
@@ -28,20 +28,20 @@ function newSetting(cost: Argon2Cost): string {
 
 /** An engine of one thread that has just begun with something long; it is left to the end of the process. */
 async function busyEngine(): Promise<NativeEngine> {
-  const engine = await startNativeEngine(1)
+  const engine = await NativeEngine.start(1)
   engine.verify('U*U', long).catch(() => {})
   await until(() => engine.running === 1, { what: 'a thread that is busy' })
   return engine
 }
 
 test.skipIf(skip)('what is hashed to measure a worker says nothing of the batches to come', async () => {
-  const hasher = await createHasher(argon2idPolicy(policy), { native: true })
+  const hasher = await Hasher.load(argon2idPolicy(policy), { native: true })
   await measureCapacity(hasher, 1)
   assert.equal(hasher.batchWidth(), 1)
 })
 
 test.skipIf(skip)('an engine that is built is the first of a hasher, and named in what a worker says', async () => {
-  const hasher = await createHasher(argon2idPolicy(policy), { testHashes: false, native: true, slots: 2 })
+  const hasher = await Hasher.load(argon2idPolicy(policy), { testHashes: false, native: true, slots: 2 })
   const { argon2, bcrypt, digest } = hasher.engines
   assert.deepEqual([argon2, bcrypt, digest], [NATIVE_NAME, NATIVE_NAME, 'node:crypto'])
   assert.match(hasher.description, /worker\/engine, bcrypt [1-8] at a time, argon2 [1-4] at a time \(\w+\)/)
@@ -64,7 +64,7 @@ test.skipIf(skip)('an engine that is built is the first of a hasher, and named i
 test.skipIf(skip || (process.arch === 'x64' ? false : 'there is code for x86-64 alone'))(
   'PBKDF2 with SHA-256 and scrypt of other systems are verified by the engine, PBKDF2 with other digests by node:crypto',
   async () => {
-    const hasher = await createHasher(argon2idPolicy(policy), { testHashes: false, native: true, slots: 1 })
+    const hasher = await Hasher.load(argon2idPolicy(policy), { testHashes: false, native: true, slots: 1 })
     const derived = vectors.filter(([, label]) => label === 'pbkdf2' || label === 'scrypt')
     for (const [origin, , storedHash] of derived) {
       // Firebase's needs the key itself.
@@ -86,7 +86,7 @@ test.skipIf(skip || (process.arch === 'x64' ? false : 'there is code for x86-64 
 
 test('where it is turned off the packages hash, and where there is no engine, what a worker says tells how to have it', async (t) => {
   for (const native of [false, true]) {
-    const hasher = await createHasher(argon2idPolicy(policy), { testHashes: false, native })
+    const hasher = await Hasher.load(argon2idPolicy(policy), { testHashes: false, native })
     t.onTestFinished(() => hasher.native?.close())
     if (native && skip === false) continue
     assert.equal(hasher.native, undefined)
@@ -99,7 +99,7 @@ test('where it is turned off the packages hash, and where there is no engine, wh
 })
 
 test.skipIf(skip)('a hash of a form that only the packages know is verified by them', async () => {
-  const hasher = await createHasher(argon2idPolicy(policy), { testHashes: false, native: true, slots: 1 })
+  const hasher = await Hasher.load(argon2idPolicy(policy), { testHashes: false, native: true, slots: 1 })
   // A salt whose last character has bits that mean nothing.
   const lenient = '$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHQ$nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/5'
   await assert.rejects(async () => hasher.native?.verify('password', lenient), /does not know this form/)
@@ -107,7 +107,7 @@ test.skipIf(skip)('a hash of a form that only the packages know is verified by t
 })
 
 test.skipIf(skip)('many calls at once are all answered, each with its own verdict', async () => {
-  const engine = await startNativeEngine(2)
+  const engine = await NativeEngine.start(2)
   const settings = [newSetting(policy), newSetting({ ...policy, memoryKib: 72 }), '$2b$04$CCCCCCCCCCCCCCCCCCCCC.']
   const hashes = await Promise.all(
     Array.from({ length: 60 }, (_, n) => engine.hash(`password ${n}`, settings[n % 3] ?? '')),
@@ -121,7 +121,7 @@ test.skipIf(skip)('many calls at once are all answered, each with its own verdic
 })
 
 test.skipIf(skip)('bytes and text of the same bytes are the same password', async () => {
-  const engine = await startNativeEngine(1)
+  const engine = await NativeEngine.start(1)
   const stored = await engine.hash('päss\0wörd', newSetting(policy))
   assert.equal(await engine.verify(Buffer.from('päss\0wörd'), stored), true)
   assert.equal(await engine.verify(new Uint8Array([1, ...Buffer.from('päss\0wörd')]).subarray(1), stored), true)
@@ -131,7 +131,7 @@ test.skipIf(skip)('bytes and text of the same bytes are the same password', asyn
 test.skipIf(skip)('a call that waits is cancelled, and the others are done', async () => {
   const engine = await busyEngine()
   const aborter = new AbortController()
-  const taken = engine.verify('U*U', right, { signal: aborter.signal })
+  const taken = engine.verify('U*U', right, aborter.signal)
   const left = engine.verify('U*U', right)
   assert.equal(engine.waiting, 2)
   aborter.abort(new Error('the client went away'))
@@ -143,13 +143,13 @@ test.skipIf(skip)('a call that waits is cancelled, and the others are done', asy
 test.skipIf(skip)(
   'a call that began is done though its signal came, and one whose signal came before never begins',
   async () => {
-    const engine = await startNativeEngine(1)
+    const engine = await NativeEngine.start(1)
     const aborter = new AbortController()
-    const begun = engine.verify('U*U', right.replace('$05$', '$13$'), { signal: aborter.signal })
+    const begun = engine.verify('U*U', right.replace('$05$', '$13$'), aborter.signal)
     await until(() => engine.running === 1, { what: 'a call that began' })
     aborter.abort(new Error('too late'))
     assert.equal(await begun, false)
-    await assert.rejects(engine.verify('U*U', right, { signal: aborter.signal }), /too late/)
+    await assert.rejects(engine.verify('U*U', right, aborter.signal), /too late/)
     assert.equal(engine.waiting, 0)
   },
 )
@@ -162,7 +162,7 @@ test.skipIf(skip)('a call that waits when the engine is closed is rejected', asy
 })
 
 test.skipIf(skip)('the width of an unknown hash is refused, and memory bounds the width of argon2', async () => {
-  const engine = await startNativeEngine(1)
+  const engine = await NativeEngine.start(1)
   assert.throws(() => engine.widthOf('$2x$05$CCCCCCCCCCCCCCCCCCCCC.'), /does not know/)
   assert.ok(engine.widthOf(right) >= 1)
   const setting = (memoryKib: number) => newSetting({ ...policy, memoryKib })
@@ -175,8 +175,8 @@ test.skipIf(skip)('the width of an unknown hash is refused, and memory bounds th
 })
 
 const program = `
-  import { startNativeEngine } from ${JSON.stringify(new URL('../../src/hashing/native.ts', import.meta.url).href)}
-  const engine = await startNativeEngine(2)
+  import { NativeEngine } from ${JSON.stringify(new URL('../../src/hashing/native.ts', import.meta.url).href)}
+  const engine = await NativeEngine.start(2)
 `
 
 test.skipIf(skip)('a process ends by itself when it has no more calls, and at once when it is told to', async (t) => {
@@ -207,6 +207,6 @@ test.skipIf(skip)('a thread of JavaScript may end with calls in hand', async () 
     await new Promise((resolve) => worker.once('message', resolve))
     assert.equal(await worker.terminate(), 1)
   }
-  const engine = await startNativeEngine(1)
+  const engine = await NativeEngine.start(1)
   assert.equal(await engine.verify('U*U', right), true)
 })

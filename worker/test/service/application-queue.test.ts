@@ -11,7 +11,7 @@ import { until } from '@spillway/infra/rig'
 import { Worker } from 'bullmq'
 import { test } from 'vitest'
 import { createDelivery } from '../../src/consumer/deliver.ts'
-import { createHasher } from '../../src/hashing/index.ts'
+import { Hasher } from '../../src/hashing/index.ts'
 import { argon2idPolicy } from '../../src/hashing/policy.ts'
 import { createLogger } from '../../src/process/log.ts'
 import { argon2id, dearHashesAreRefused, noProgram, passwordsOf, rejectsWith } from '../application.ts'
@@ -33,7 +33,7 @@ function saltedSha(password: string): string {
 
 /** As workers were before requests had policies: unknown fields are dropped, and new hashes are argon2id. */
 async function workerWithoutPolicies({ redisUrl, prefix, closing }: Space): Promise<void> {
-  const hasher = await createHasher(argon2idPolicy(policy), { testHashes: false })
+  const hasher = await Hasher.load(argon2idPolicy(policy), { testHashes: false })
   const redis = connectRedis(redisUrl, 'consumer')
   const delivery = createDelivery({
     redis,

@@ -4,12 +4,12 @@ import { upgradeOf, verdictKey } from '@spillway/client/protocol/reply'
 import type { RehashMode } from '@spillway/client/protocol/stored-hash'
 import { until } from '@spillway/infra/rig'
 import { test } from 'vitest'
-import { createHasher } from '../../src/hashing/index.ts'
+import { Hasher } from '../../src/hashing/index.ts'
 import { argon2idPolicy } from '../../src/hashing/policy.ts'
 import { answerOf, jobsAreCounted, policy, readyClient, startedWorker } from '../parts.ts'
 import { activeJobs, resultOf, type Space, spaceFor } from '../space.ts'
 
-const hasher = await createHasher(argon2idPolicy(policy), { testHashes: false })
+const hasher = await Hasher.load(argon2idPolicy(policy), { testHashes: false })
 
 const bcryptHash = '$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW'
 
@@ -68,7 +68,7 @@ test('verify: the match of an old hash brings a new one of the same password, a 
 test('verify: a hash of a higher cost than the policy is kept', async (t) => {
   const space = spaceFor(t)
   await startedWorker(space)
-  const dearer = await createHasher(argon2idPolicy({ ...policy, time: 3 }), { testHashes: false })
+  const dearer = await Hasher.load(argon2idPolicy({ ...policy, time: 3 }), { testHashes: false })
   const storedHash = await dearer.hash('correct horse')
   assert.deepEqual(await verified(space, { password: 'correct horse', storedHash }), { kind: 'match' })
 })
@@ -184,7 +184,7 @@ test('verify with an upgrade: the verdict says that a new hash follows, and it c
     assert.equal(await hasher.verify('U*U', follows.hash), true)
     return 'replaced'
   }
-  const stronger = await (await createHasher(argon2idPolicy({ ...policy, time: 3 }), {})).hash('U*U')
+  const stronger = await (await Hasher.load(argon2idPolicy({ ...policy, time: 3 }), {})).hash('U*U')
   assert.equal(await upgraded('weaker', bcryptHash), 'replaced')
   assert.equal(await upgraded('weaker', stronger), 'kept')
   assert.equal(await upgraded('always', stronger), 'replaced')

@@ -6,12 +6,12 @@ import { queueKey } from '@spillway/client/queue/keys'
 import { until } from '@spillway/infra/rig'
 import { Redis } from 'ioredis'
 import { test } from 'vitest'
-import { createHasher } from '../../src/hashing/index.ts'
+import { Hasher } from '../../src/hashing/index.ts'
 import { argon2idPolicy } from '../../src/hashing/policy.ts'
 import { answerOf, policy, readyClient, startedWorker } from '../parts.ts'
 import { failureOf, jobKey, resultOf, type Space, spaceFor, waitingJobs } from '../space.ts'
 
-const hasher = await createHasher(argon2idPolicy(policy), { testHashes: false })
+const hasher = await Hasher.load(argon2idPolicy(policy), { testHashes: false })
 
 /** Everything that stands under the prefix, as text. */
 async function dump({ redis, prefix }: Space): Promise<string> {

@@ -1,7 +1,7 @@
 // Hashes of argon2 as other packages write them, by each engine.
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
-import { createHasher, UnsupportedHashError } from '../../src/hashing/index.ts'
+import { Hasher, UnsupportedHashError } from '../../src/hashing/index.ts'
 import { argon2idPolicy } from '../../src/hashing/policy.ts'
 
 const policy = argon2idPolicy({ memoryKib: 256, time: 2, parallelism: 1 })
@@ -36,7 +36,7 @@ const made: [maker: string, password: string, storedHash: string][] = [
 
 for (const native of [false, true]) {
   test(`what packages write is verified, and nothing near it${native ? ', by the native engine' : ''}`, async (context) => {
-    const hasher = await createHasher(policy, { native })
+    const hasher = await Hasher.load(policy, { native })
     if (native && hasher.native === undefined) return context.skip('the native engine is not built')
     for (const [maker, password, storedHash] of made) {
       assert.equal(await hasher.verify(password, storedHash), true, maker)

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import bcrypt from 'bcrypt'
 import { test } from 'vitest'
-import { createHasher, UnsupportedHashError } from '../../src/hashing/index.ts'
+import { Hasher, UnsupportedHashError } from '../../src/hashing/index.ts'
 import { argon2idPolicy } from '../../src/hashing/policy.ts'
 
-const hasher = await createHasher(argon2idPolicy({ memoryKib: 64, time: 1, parallelism: 1 }), { testHashes: false })
+const hasher = await Hasher.load(argon2idPolicy({ memoryKib: 64, time: 1, parallelism: 1 }), { testHashes: false })
 
 /** 72 bytes, all that bcrypt reads, and their hash. */
 const longest = '0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789'
@@ -41,7 +41,7 @@ test('of a stored hash the first 72 bytes count, as its maker read them', async 
 })
 
 test('where the maker refused longer passwords they do not match', async () => {
-  const strict = await createHasher(argon2idPolicy({ memoryKib: 64, time: 1, parallelism: 1 }), {
+  const strict = await Hasher.load(argon2idPolicy({ memoryKib: 64, time: 1, parallelism: 1 }), {
     longPasswords: 'refuse',
   })
   assert.equal(await strict.verify(longest, hashOfLongest), true)

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import type { HashPolicy } from '@spillway/client/protocol/policy'
 import { test, vi } from 'vitest'
-import { createCapacityEstimate, measureCapacity } from '../../src/hashing/capacity-estimate.ts'
+import { CapacityEstimate, measureCapacity } from '../../src/hashing/capacity-estimate.ts'
 
 const near = (actual: number, expected: number, by = 0.01) =>
   assert.ok(Math.abs(actual - expected) <= expected * by, `${actual}, not ${expected}`)
@@ -11,7 +11,7 @@ const near = (actual: number, expected: number, by = 0.01) =>
 function scene({ slots = 1, costMs = 20 } = {}) {
   const spent = { wallMs: 1_000, cpuMs: 1_000 }
   let nowMs = 0
-  const estimate = createCapacityEstimate({
+  const estimate = new CapacityEstimate({
     slots,
     first: { costMs, latencyMs: 60, foretoldMs: costMs },
     times: () => ({ ...spent }),
@@ -80,7 +80,7 @@ test('a change of hashes is followed within about ten jobs, for the next seconds
 test('what was told last may be asked for between the jobs of a batch, whose time is counted at once', () => {
   let spentMs = 0
   const times = () => ({ wallMs: spentMs, cpuMs: spentMs })
-  const estimate = createCapacityEstimate({ slots: 1, first: { costMs: 20, latencyMs: 60, foretoldMs: 20 }, times })
+  const estimate = new CapacityEstimate({ slots: 1, first: { costMs: 20, latencyMs: 60, foretoldMs: 20 }, times })
   for (let batch = 0; batch < 20; batch += 1) {
     spentMs += 80
     for (let n = 0; n < 5; n += 1) {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
-import { type Engine, type Engines, firstThat, loadEngines, verifyByFirst } from '../../src/hashing/engine.ts'
+import { type Engine, Engines } from '../../src/hashing/engine.ts'
 
 const knownAnswers = [{ password: 'known', stored: '#known' }]
 
@@ -14,18 +14,16 @@ function engine(
 
 async function namesOf(candidates: (() => Promise<Engine>)[]): Promise<string[]> {
   const names: string[] = []
-  for await (const { name } of (await loadEngines(candidates, knownAnswers)).inOrder()) names.push(name)
+  for await (const { name } of (await Engines.load(candidates, knownAnswers)).inOrder()) names.push(name)
   return names
 }
 
 /** Engines without a test. */
-function working(...engines: [Engine, ...Engine[]]): Engines<Engine> {
-  return {
-    first: engines[0],
-    async *inOrder() {
-      yield* engines
-    },
-  }
+function working(...engines: [Engine, ...Engine[]]): Promise<Engines<Engine>> {
+  return Engines.load(
+    engines.map((one) => async () => one),
+    [],
+  )
 }
 
 test('an engine is loaded when those before it do not do', async () => {
@@ -34,13 +32,13 @@ test('an engine is loaded when those before it do not do', async () => {
     loaded.push(name)
     return await engine(name)()
   }
-  const engines = await loadEngines([candidate('fast'), candidate('slow')], knownAnswers)
+  const engines = await Engines.load([candidate('fast'), candidate('slow')], knownAnswers)
   assert.equal(engines.first.name, 'fast')
-  assert.equal(await verifyByFirst(engines, 'known', '#known'), true)
+  assert.equal(await engines.verify('known', '#known'), true)
   assert.deepEqual(loaded, ['fast'])
-  assert.equal((await firstThat(engines, ({ name }) => name === 'slow'))?.name, 'slow')
-  assert.equal((await firstThat(engines, ({ name }) => name === 'slow'))?.name, 'slow')
-  assert.equal(await firstThat(engines, ({ name }) => name === 'none'), undefined)
+  assert.equal((await engines.firstThat(({ name }) => name === 'slow'))?.name, 'slow')
+  assert.equal((await engines.firstThat(({ name }) => name === 'slow'))?.name, 'slow')
+  assert.equal(await engines.firstThat(({ name }) => name === 'none'), undefined)
   assert.deepEqual(loaded, ['fast', 'slow'])
 })
 
@@ -63,27 +61,27 @@ test('an engine that does not load, fails, or answers wrong either way is passed
   for (const [i, candidate] of broken.entries()) {
     assert.deepEqual(await namesOf([candidate, engine('slow')]), ['slow'], `${i}`)
   }
-  await assert.rejects(loadEngines(broken, knownAnswers), /no implementation of the hash works on this machine/)
+  await assert.rejects(Engines.load(broken, knownAnswers), /no implementation of the hash works on this machine/)
 })
 
 test('a hash that the first engine refuses is verified by the next one, and refused when all refuse it', async () => {
   const refuses = engine('picky', async () => {
     throw new Error('the salt is too short for me')
   })
-  const engines = working(await refuses(), await engine('patient')())
-  assert.equal(await verifyByFirst(engines, 'known', '#known'), true)
-  assert.equal(await verifyByFirst(engines, 'other', '#known'), false)
-  await assert.rejects(verifyByFirst(working(await refuses()), 'known', '#known'), /too short for me/)
+  const engines = await working(await refuses(), await engine('patient')())
+  assert.equal(await engines.verify('known', '#known'), true)
+  assert.equal(await engines.verify('other', '#known'), false)
+  await assert.rejects((await working(await refuses())).verify('known', '#known'), /too short for me/)
 })
 
 test('no engine is asked after one that answered', async () => {
   const second = engine('second', async () => assert.fail('asked'))
-  assert.equal(await verifyByFirst(working(await engine('first')(), await second()), 'other', '#known'), false)
+  assert.equal(await (await working(await engine('first')(), await second())).verify('other', '#known'), false)
 })
 
 test('an engine that does not take the hash is not asked', async () => {
   const first = engine('first', async () => assert.fail('asked'))
-  const engines = working(await first(), await engine('second')())
+  const engines = await working(await first(), await engine('second')())
   const takes = ({ name }: Engine) => name === 'second'
-  assert.equal(await verifyByFirst(engines, 'known', '#known', { takes }), true)
+  assert.equal(await engines.verify('known', '#known', { takes }), true)
 })

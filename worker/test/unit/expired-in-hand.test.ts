@@ -6,13 +6,14 @@ import { parseKeyring } from '@spillway/client/protocol/seal'
 import { createRedisClock } from '@spillway/client/redis/clock'
 import { test } from 'vitest'
 import { processJob } from '../../src/consumer/process-job.ts'
-import { createHasher } from '../../src/hashing/index.ts'
+import { Hasher } from '../../src/hashing/index.ts'
 import { argon2idPolicy } from '../../src/hashing/policy.ts'
 import { createWorkerMetrics } from '../../src/ops/metrics.ts'
 import { createLogger } from '../../src/process/log.ts'
 
 const keyring = parseKeyring(`test:${randomBytes(32).toString('base64')}`)
-const hasher = await createHasher(argon2idPolicy({ memoryKib: 64, time: 1, parallelism: 1 }), {})
+const load = () => Hasher.load(argon2idPolicy({ memoryKib: 64, time: 1, parallelism: 1 }), {})
+const hasher = await load()
 const parts = {
   ...{ keyring, metrics: createWorkerMetrics(), clock: createRedisClock() },
   log: createLogger({ service: 'test', level: 'silent' }),
@@ -28,8 +29,7 @@ async function incoming(lifeMs: number) {
 
 test('a job in hand that no thread has begun with at its deadline is dropped, and not answered', async () => {
   let wasTakenBack = false
-  const busy = {
-    ...hasher,
+  const busy = Object.assign(await load(), {
     verify: (_password: unknown, _stored: unknown, signal?: AbortSignal) =>
       new Promise<boolean>((resolve, reject) => {
         const late = setTimeout(() => resolve(false), 20_000)
@@ -39,7 +39,7 @@ test('a job in hand that no thread has begun with at its deadline is dropped, an
           reject(signal.reason)
         })
       }),
-  }
+  })
   const result = await processJob(await incoming(300), {
     ...{ ...parts, hasher: busy },
     delivery: {
@@ -56,8 +56,9 @@ test('a job that can only be answered too late is not hashed, and its client is 
   const job = await incoming(60_000)
   const foretold: (number | undefined)[] = []
   const delivered: string[] = []
+  const idle = Object.assign(await load(), { verify: () => assert.fail('it was hashed') })
   const result = await processJob(job, {
-    ...{ ...parts, hasher: { ...hasher, verify: () => assert.fail('it was hashed') } },
+    ...{ ...parts, hasher: idle },
     isTooLate: (leftMs, foretoldMs) => foretold.push(foretoldMs) === 1 && leftMs <= 60_000,
     delivery: {
       deliver: async (_, sealed) => void delivered.push(sealed),
@@ -66,7 +67,7 @@ test('a job that can only be answered too late is not hashed, and its client is 
     },
   })
   assert.equal(result?.outcome, 'expired')
-  assert.deepEqual(foretold, [hasher.foretell({ password: '' })])
+  assert.deepEqual(foretold, [idle.foretell({ password: '' })])
   const verdicts = delivered.map((sealed) => keyring.open(verdictSeal(job), sealed))
   assert.deepEqual(verdicts, [{ kind: 'refused', code: 'expired' }])
 })

@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
 import { firebaseProject } from '../../src/hashing/formats/settings.ts'
-import { createHasher, UnsupportedHashError } from '../../src/hashing/index.ts'
+import { Hasher, UnsupportedHashError } from '../../src/hashing/index.ts'
 import { argon2idPolicy } from '../../src/hashing/policy.ts'
 import { extendedBytes, firebaseExample, vectorPassword, vectors } from '../format-vectors.ts'
 
 const policy = argon2idPolicy({ memoryKib: 64, time: 1, parallelism: 1 })
 const firebase = firebaseProject(firebaseExample)
-const hasher = await createHasher(policy, { slots: 2, firebase })
+const hasher = await Hasher.load(policy, { slots: 2, firebase })
 
 const wrongPasswords = ['', vectorPassword.slice(1), vectorPassword.replace('ä', 'a')]
 
@@ -105,11 +105,11 @@ test("Better Auth's passwords are those of NFKC, Node's are as they are", async 
 test("Firebase's own example matches, and is unsupported without the keys of its project or with others", async () => {
   const { password, storedHash } = firebaseExample
   assert.equal(await hasher.verify(password, storedHash), true)
-  const without = await createHasher(policy, {})
+  const without = await Hasher.load(policy, {})
   await assert.rejects(without.verify(password, storedHash), UnsupportedHashError)
   assert.equal(without.algorithmOf(storedHash), 'other')
   for (const other of [{ FIREBASE_SALT_SEPARATOR: 'Bg==' }, { FIREBASE_SIGNER_KEY: `${'A'.repeat(86)}==` }]) {
-    const hasher = await createHasher(policy, { firebase: firebaseProject({ ...firebaseExample, ...other }) })
+    const hasher = await Hasher.load(policy, { firebase: firebaseProject({ ...firebaseExample, ...other }) })
     assert.equal(await hasher.verify(password, storedHash), false)
   }
 })

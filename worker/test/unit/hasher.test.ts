@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { argon2Setting } from '@spillway/client/protocol/setting'
 import { unpadded } from '@spillway/client/protocol/stored-hash'
 import { test } from 'vitest'
-import { createHasher, type Hasher, UnsupportedHashError } from '../../src/hashing/index.ts'
+import { Hasher, UnsupportedHashError } from '../../src/hashing/index.ts'
 import { argon2idPolicy, loadAlgorithms } from '../../src/hashing/policy.ts'
-import { createThreads } from '../../src/hashing/threads.ts'
+import { Threads } from '../../src/hashing/threads.ts'
 
 const policy = { memoryKib: 8_192, time: 2, parallelism: 1 }
 
@@ -12,13 +12,14 @@ const LONG = 'x'.repeat(1_024)
 
 /** The algorithms, and how many calls were given to a thread. */
 async function counted() {
-  const threads = createThreads(1)
   let calls = 0
-  const run: typeof threads.run = (call) => {
-    calls += 1
-    return threads.run(call)
+  class CountedThreads extends Threads {
+    override run<T>(call: () => Promise<T>): Promise<T> {
+      calls += 1
+      return super.run(call)
+    }
   }
-  const algorithms = await loadAlgorithms({ ...threads, run }, { native: undefined, memoryLimitKib: 65_536 })
+  const algorithms = await loadAlgorithms(new CountedThreads(1), { native: undefined, memoryLimitKib: 65_536 })
   return {
     ...algorithms,
     async callsOf(work: () => Promise<unknown>): Promise<number> {
@@ -51,19 +52,19 @@ test('a decoy is hashed as a stored hash is, whatever the password, also one tha
     assert.equal(await callsOf(() => argon2.verify(password, argon2.decoy(policy))), 1)
     assert.equal(await callsOf(() => bcrypt.verify(password, bcrypt.decoy({ cost: 4 }))), 1)
   }
-  const hasher = await createHasher(argon2idPolicy(policy), { testHashes: false })
+  const hasher = await Hasher.load(argon2idPolicy(policy), { testHashes: false })
   const before = hasher.times().wallMs
   await hasher.decoy('wrong')
   assert.ok(hasher.times().wallMs > before)
 })
 
 test('the decoy tells nothing about the password', async () => {
-  const hasher = await createHasher(argon2idPolicy(policy), { testHashes: false })
+  const hasher = await Hasher.load(argon2idPolicy(policy), { testHashes: false })
   for (const password of ['', 'x', 'correct horse', '\0']) assert.equal(await hasher.decoy(password), undefined)
 })
 
 test('hashing leaves the event loop free', async () => {
-  const hasher = await createHasher(argon2idPolicy({ ...policy, time: 8 }), { testHashes: false })
+  const hasher = await Hasher.load(argon2idPolicy({ ...policy, time: 8 }), { testHashes: false })
   const storedHash = await hasher.hash('correct horse')
   const work: [what: string, start: () => Promise<unknown>][] = [
     ['hash', () => hasher.hash('x')],
@@ -91,8 +92,8 @@ async function isAccepted(hasher: Hasher, storedHash: string): Promise<boolean> 
 }
 
 test('hashes that hash nothing are accepted only where that is asked for', async () => {
-  const strict = await createHasher(argon2idPolicy(policy), { testHashes: false })
-  const lenient = await createHasher(argon2idPolicy(policy), { testHashes: true })
+  const strict = await Hasher.load(argon2idPolicy(policy), { testHashes: false })
+  const lenient = await Hasher.load(argon2idPolicy(policy), { testHashes: true })
   for (const storedHash of ['$spillway-token$', '$spillway-wait$1$', '$spillway-gate$L25vd2hlcmU$']) {
     assert.equal(await isAccepted(strict, storedHash), false)
     assert.equal(await isAccepted(lenient, storedHash), true)
@@ -105,13 +106,13 @@ test('hashes that hash nothing are accepted only where that is asked for', async
 })
 
 test('a waiting hash takes its time', async () => {
-  const hasher = await createHasher(argon2idPolicy(policy), { testHashes: true })
+  const hasher = await Hasher.load(argon2idPolicy(policy), { testHashes: true })
   const startedAt = performance.now()
   await hasher.verify('right', '$spillway-wait$120$')
   assert.ok(performance.now() - startedAt >= 118)
 })
 
 test('new hashes are real ones, also where test hashes are accepted', async () => {
-  const hasher = await createHasher(argon2idPolicy(policy), { testHashes: true })
+  const hasher = await Hasher.load(argon2idPolicy(policy), { testHashes: true })
   assert.match(await hasher.hash('x'), /^\$argon2id\$v=19\$m=8192,t=2,p=1\$/)
 })

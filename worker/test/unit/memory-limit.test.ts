@@ -3,18 +3,18 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'vitest'
 import { firebaseProject } from '../../src/hashing/formats/settings.ts'
-import { createHasher, UnsupportedHashError } from '../../src/hashing/index.ts'
+import { Hasher, UnsupportedHashError } from '../../src/hashing/index.ts'
 import { hashingMemory, PROGRAM_KIB, policyKib } from '../../src/hashing/memory-limit.ts'
 import { performVerify } from '../../src/hashing/perform.ts'
 import { argon2idPolicy } from '../../src/hashing/policy.ts'
-import { createThreads } from '../../src/hashing/threads.ts'
+import { Threads } from '../../src/hashing/threads.ts'
 import { firebaseExample } from '../format-vectors.ts'
 
 const MIB = 1_024 * 1_024
 const cost = { memoryKib: 2_048, time: 1, parallelism: 1 }
 const least = { memoryKib: 8, time: 1, parallelism: 1 }
 const tooMuch = { ...cost, algorithm: 'argon2id', memoryKib: 2_049 } as const
-const hasher = await createHasher(argon2idPolicy(cost), { slotKib: 2_048 })
+const hasher = await Hasher.load(argon2idPolicy(cost), { slotKib: 2_048 })
 
 test('each thread has its share of what the limit leaves beside the program, and packages have one; where that is too little for the policy there are fewer', () => {
   const shared = (mib: number, slots: number, { policyKib = 19_456, isShared = false } = {}) => {
@@ -51,7 +51,7 @@ test('the chart, the sizing guide, the dashboard, the alerts and the page of the
 })
 
 test('packages hash no more at a time than there is memory for, in the order of their calls, and what takes none does not wait', async () => {
-  const threads = createThreads(4, 100)
+  const threads = new Threads(4, 100)
   const order: string[] = []
   let [inUseKib, mostKib] = [0, 0]
   const call = (name: string, kib: number) =>
@@ -68,7 +68,7 @@ test('packages hash no more at a time than there is memory for, in the order of 
 })
 
 test('a call that fails gives its memory back', async () => {
-  const threads = createThreads(1, 10)
+  const threads = new Threads(1, 10)
   await assert.rejects(
     threads.run(() => Promise.reject(new Error('no')), 10),
     /no/,
@@ -93,9 +93,9 @@ test('scrypt and yescrypt of other systems are unsupported where they ask for mo
   ]
   const firebase = firebaseProject(firebaseExample)
   for (const [kib, storedHash] of askingFor) {
-    const fitting = await createHasher(argon2idPolicy(least), { slotKib: kib, firebase })
+    const fitting = await Hasher.load(argon2idPolicy(least), { slotKib: kib, firebase })
     assert.equal(await fitting.verify('wrong', storedHash), false, storedHash)
-    const narrow = await createHasher(argon2idPolicy(least), { slotKib: kib - 1, firebase })
+    const narrow = await Hasher.load(argon2idPolicy(least), { slotKib: kib - 1, firebase })
     await assert.rejects(async () => narrow.verify('wrong', storedHash), UnsupportedHashError, storedHash)
   }
 })
@@ -115,6 +115,6 @@ test('a verify with such a policy tells a known user from none by the password a
 })
 
 test('a worker whose own policy asks for more does not start', async () => {
-  const starting = createHasher(argon2idPolicy(tooMuch), { slotKib: 2_048 })
+  const starting = Hasher.load(argon2idPolicy(tooMuch), { slotKib: 2_048 })
   await assert.rejects(starting, /more memory than a slot has here: 2048 KiB/)
 })

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { startProcess, until } from '@spillway/infra/rig'
-import { createHasher } from '@spillway/worker/hashing/index'
+import { Hasher } from '@spillway/worker/hashing/index'
 import { argon2idPolicy } from '@spillway/worker/hashing/policy'
 import { test } from 'vitest'
 import { bcrypt, ndjson, newEmail, openAccounts, rejectedOf } from '../accounts.ts'
@@ -46,7 +46,7 @@ test.each([
 ] as const)(
   'digests of %s are hashed before they are stored, and their passwords log in',
   async (name, args, salt, digest) => {
-    const hasher = await createHasher(argon2idPolicy({ memoryKib: 64, time: 1, parallelism: 1 }), {})
+    const hasher = await Hasher.load(argon2idPolicy({ memoryKib: 64, time: 1, parallelism: 1 }), {})
     const password = 'correct horse'
     const email = newEmail()
     const file = await fileOf(`${name}.ndjson`, ndjson([{ email, passwordHash: digest, salt }]))
@@ -61,7 +61,7 @@ test.each([
 )
 
 test('a salt is kept up to its longest, and a longer one rejected: no account is stored that could not log in', async () => {
-  const hasher = await createHasher(argon2idPolicy({ memoryKib: 64, time: 1, parallelism: 1 }), {})
+  const hasher = await Hasher.load(argon2idPolicy({ memoryKib: 64, time: 1, parallelism: 1 }), {})
   const [email, digest] = [
     newEmail(),
     createHash('md5')

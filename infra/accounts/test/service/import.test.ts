@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import type { Passwords } from '@spillway/client'
 import { createNamespace, scratchDir } from '@spillway/infra/rig'
 import { connectDatabase } from '@spillway/prisma'
-import { createHasher } from '@spillway/worker/hashing/index'
+import { Hasher } from '@spillway/worker/hashing/index'
 import { argon2idPolicy } from '@spillway/worker/hashing/policy'
 import { afterAll, test } from 'vitest'
 import { createCheck } from '../../src/account.ts'
@@ -23,7 +23,7 @@ afterAll(async () => {
   await namespace.close()
 })
 const dir = await scratchDir({ onTestFinished: afterAll })
-const hasher = await createHasher(argon2idPolicy({ memoryKib: 64, time: 1, parallelism: 1 }), {})
+const hasher = await Hasher.load(argon2idPolicy({ memoryKib: 64, time: 1, parallelism: 1 }), {})
 const bcrypt = '$2b$10$U4C0ZY8OG8y41F9LusfKyu3HRMBL0rCZcKBVsXhgr.n8Ou6FPhzO2'
 const newEmail = () => `${randomUUID()}@example.test`
 const storedOf = (email: string) => database.user.findUniqueOrThrow({ where: { email } })

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import { scratchDir } from '@spillway/infra/rig'
 import { firebaseProject } from '@spillway/worker/hashing/formats/settings'
-import { createHasher } from '@spillway/worker/hashing/index'
+import { Hasher } from '@spillway/worker/hashing/index'
 import { argon2idPolicy } from '@spillway/worker/hashing/policy'
 import { afterAll, test } from 'vitest'
 import { type Account, type CheckOptions, createCheck } from '../../src/account.ts'
@@ -21,7 +21,7 @@ const firebase = firebaseProject({
   FIREBASE_SALT_SEPARATOR: 'Bw==',
 })
 const peppers = [{ name: 'flask', secret: Buffer.from('salt of the site') }]
-const hasher = await createHasher(argon2idPolicy({ memoryKib: 64, time: 1, parallelism: 1 }), { firebase, peppers })
+const hasher = await Hasher.load(argon2idPolicy({ memoryKib: 64, time: 1, parallelism: 1 }), { firebase, peppers })
 const bcrypt = '$2b$10$U4C0ZY8OG8y41F9LusfKyu3HRMBL0rCZcKBVsXhgr.n8Ou6FPhzO2'
 
 type Import = Extract<Command, { name: 'import' }>

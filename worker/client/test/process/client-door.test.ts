@@ -15,10 +15,10 @@ const hooks = `
 const script = `
   require('node:module').register('data:text/javascript,' + encodeURIComponent(${JSON.stringify(hooks)}))
   const entry = require('node:url').pathToFileURL(process.argv[1])
-  import(entry).then(async ({ createHasher }) => {
-    if (createHasher) {
+  import(entry).then(async ({ Hasher }) => {
+    if (Hasher) {
       const { argon2idPolicy } = await import(new URL('policy.js', entry))
-      await createHasher(argon2idPolicy({ memoryKib: 64, time: 1, parallelism: 1 }), { testHashes: false })
+      await Hasher.load(argon2idPolicy({ memoryKib: 64, time: 1, parallelism: 1 }), { testHashes: false })
     }
     const files = [...Object.keys(require.cache), ...process.report.getReport().sharedObjects]
     console.log(JSON.stringify({ msg: 'files', files }))

@@ -4,7 +4,7 @@
 import { pbkdf2 as derive, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
 import { unpadded } from '@spillway/client/protocol/stored-hash'
-import { type Engine, type KnownAnswer, loadEngines, verifyByFirst } from '../engine.js'
+import { type Engine, Engines, type KnownAnswer } from '../engine.js'
 import { NATIVE_NAME, type NativeEngine } from '../native.js'
 import type { Threads } from '../threads.js'
 import type { Method, Password, Pbkdf2Recipe, ScryptRecipe } from './recipe.js'
@@ -31,16 +31,15 @@ export async function derivedKeyMethod<R extends DerivedKey>(
   native: NativeEngine | undefined,
   derivation: Derivation<R>,
 ): Promise<Method<R>> {
-  const engines = await loadEngines(
+  const engines = await Engines.load<KeyEngine<R>, R>(
     [() => nativeEngine(native, derivation), () => nodeEngine(threads, derivation)],
     derivation.knownAnswers,
   )
   return {
     family: derivation.family,
     engine: engines.first.name,
-    verify(password, recipe, signal) {
-      return verifyByFirst(engines, password, recipe, { signal, takes: ({ takes }) => takes(recipe) })
-    },
+    verify: (password, recipe, signal) =>
+      engines.verify(password, recipe, { signal, takes: ({ takes }) => takes(recipe) }),
   }
 }
 
@@ -48,26 +47,26 @@ async function nativeEngine<R extends DerivedKey>(
   native: NativeEngine | undefined,
   { nativeSetting }: Derivation<R>,
 ): Promise<KeyEngine<R>> {
-  if (native === undefined) throw new Error('it is not built, or turned off')
+  if (native === undefined) throw new Error('native engine not built or disabled')
   return {
     name: NATIVE_NAME,
     takes: (recipe) => nativeSetting(recipe) !== undefined,
     verify(password, recipe, signal) {
       const phc = [nativeSetting(recipe), unpadded(recipe.salt), unpadded(recipe.key)].join('$')
-      return native.verify(password, phc, { signal })
+      return native.verify(password, phc, signal)
     },
   }
 }
 
 async function nodeEngine<R extends DerivedKey>(
-  { run }: Threads,
+  threads: Threads,
   { derive, memoryBytes = () => 0 }: Derivation<R>,
 ): Promise<KeyEngine<R>> {
   return {
     name: 'node:crypto',
     takes: () => true,
     verify: async (password, recipe) =>
-      timingSafeEqual(await run(() => derive(password, recipe), memoryBytes(recipe) / 1_024), recipe.key),
+      timingSafeEqual(await threads.run(() => derive(password, recipe), memoryBytes(recipe) / 1_024), recipe.key),
   }
 }
 
