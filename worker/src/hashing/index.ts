@@ -96,8 +96,7 @@ export class Hasher {
         `a hash of the policy takes more memory than a slot has here: ${memoryLimitKib} KiB`,
       )
     const methods = await createMethods({ threads, native, algorithms })
-    const width = (algorithm: 'argon2' | 'bcrypt') =>
-      algorithm === 'bcrypt' ? (native?.widthOf(ANY_BCRYPT) ?? 1) : 1
+    const width = (algorithm: 'argon2' | 'bcrypt') => (algorithm === 'bcrypt' ? (native?.widthOf(ANY_BCRYPT) ?? 1) : 1)
     const bounds = await measureBounds(algorithms, { policy: hashes, memoryLimitKib, width })
     native?.forgetCalls()
     const doubles = options.testHashes ? testDoubles(threads) : []
@@ -209,7 +208,8 @@ export class Hasher {
   /** The work of {@link Hasher.verify} for one form at the cost of the policy, with a hash that no password matches. */
   async decoy(password: string, wanted: HashPolicy = this.#policy.hashes, signal?: AbortSignal): Promise<void> {
     const by = this.#isAffordable(wanted) ? wanted : this.#policy.hashes
-    const recipe = by.algorithm === 'bcrypt' ? this.#parts.algorithms.bcrypt.decoy(by) : this.#parts.algorithms.argon2.decoy(by)
+    const recipe =
+      by.algorithm === 'bcrypt' ? this.#parts.algorithms.bcrypt.decoy(by) : this.#parts.algorithms.argon2.decoy(by)
     await verifyRecipe(this.#parts.methods, password, recipe, signal)
   }
 
@@ -281,7 +281,10 @@ export class Hasher {
   }
 
   #isAffordable(by: HashPolicy): boolean {
-    const isAffordable = by.algorithm === 'bcrypt' ? this.#parts.algorithms.bcrypt.isAffordable(by) : this.#parts.algorithms.argon2.isAffordable(by)
+    const isAffordable =
+      by.algorithm === 'bcrypt'
+        ? this.#parts.algorithms.bcrypt.isAffordable(by)
+        : this.#parts.algorithms.argon2.isAffordable(by)
     return isAffordable && this.#parts.bounds.accepts(by)
   }
 }

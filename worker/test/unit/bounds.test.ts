@@ -3,14 +3,14 @@ import assert from 'node:assert/strict'
 import { test } from 'vitest'
 import { measureBounds } from '../../src/hashing/bounds.ts'
 import { createReader } from '../../src/hashing/formats/list.ts'
-import { createHasher, UnsupportedHashError } from '../../src/hashing/index.ts'
+import { Hasher, UnsupportedHashError } from '../../src/hashing/index.ts'
 import { argon2idPolicy, loadAlgorithms } from '../../src/hashing/policy.ts'
-import { createThreads } from '../../src/hashing/threads.ts'
+import { Threads } from '../../src/hashing/threads.ts'
 
 const policy = { memoryKib: 64, time: 1, parallelism: 1 }
 const memoryLimitKib = 65_536
-const hasher = await createHasher(argon2idPolicy(policy), { slotKib: memoryLimitKib })
-const algorithms = await loadAlgorithms(createThreads(1), { native: undefined, memoryLimitKib })
+const hasher = await Hasher.load(argon2idPolicy(policy), { slotKib: memoryLimitKib })
+const algorithms = await loadAlgorithms(new Threads(1), { native: undefined, memoryLimitKib })
 const own = { algorithm: 'argon2id', ...policy } as const
 const bounds = await measureBounds(algorithms, { policy: own, memoryLimitKib, width: () => 1 })
 const read = createReader({ firebase: undefined, peppers: [] })

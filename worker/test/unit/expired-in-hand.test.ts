@@ -29,7 +29,8 @@ async function incoming(lifeMs: number) {
 
 test('a job in hand that no thread has begun with at its deadline is dropped, and not answered', async () => {
   let wasTakenBack = false
-  const busy = Object.assign(await load(), {
+  const busy: Hasher = Object.assign(await load(), {
+    ofOwner: () => busy,
     verify: (_password: unknown, _stored: unknown, signal?: AbortSignal) =>
       new Promise<boolean>((resolve, reject) => {
         const late = setTimeout(() => resolve(false), 20_000)
@@ -56,7 +57,10 @@ test('a job that can only be answered too late is not hashed, and its client is 
   const job = await incoming(60_000)
   const foretold: (number | undefined)[] = []
   const delivered: string[] = []
-  const idle = Object.assign(await load(), { verify: () => assert.fail('it was hashed') })
+  const idle: Hasher = Object.assign(await load(), {
+    ofOwner: () => idle,
+    verify: () => assert.fail('it was hashed'),
+  })
   const result = await processJob(job, {
     ...{ ...parts, hasher: idle },
     isTooLate: (leftMs, foretoldMs) => foretold.push(foretoldMs) === 1 && leftMs <= 60_000,

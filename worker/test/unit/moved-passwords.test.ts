@@ -4,7 +4,7 @@ import { createHash, createHmac, pbkdf2Sync } from 'node:crypto'
 import { ASK_OLD_SYSTEM } from '@spillway/client/protocol/stored-hash'
 import bcrypt from 'bcrypt'
 import { test } from 'vitest'
-import { createHasher } from '../../src/hashing/index.ts'
+import { Hasher } from '../../src/hashing/index.ts'
 import { performHash, performVerify } from '../../src/hashing/perform.ts'
 import { asPolicy } from '../../src/hashing/policy.ts'
 
@@ -15,7 +15,7 @@ const long = 'a pass phrase of the old system '.repeat(4)
 const OF_LONG = /^\$argon2id\$v=19\$m=64,t=1,p=1\$/
 
 test('with bcrypt a right password that it would cut is hashed with argon2id: of the old system, and of other formats', async () => {
-  const hasher = await createHasher(policy, {})
+  const hasher = await Hasher.load(policy, {})
   const oldSystem = { ask: async (_email: string, password: string) => password === long }
   const asking = { oldSystem: { email: 'ada@example.test', ask: true } }
   const verify = async (storedHash: string | null, password: string, request = {}) =>
@@ -43,7 +43,7 @@ test('with bcrypt a right password that it would cut is hashed with argon2id: of
 
 test('a pepper is bytes: one that is no UTF-8 matches, and what a decoder puts in its place does not', async () => {
   const secret = Buffer.from('ff01fe80', 'hex')
-  const hasher = await createHasher(policy, { peppers: [{ name: 'old', secret }] })
+  const hasher = await Hasher.load(policy, { peppers: [{ name: 'old', secret }] })
   const password = 'Correct <horse>'
   const peppered = Buffer.concat([Buffer.from(password), secret])
   const escaped = Buffer.concat([Buffer.from('Correct &lt;horse&gt;'), secret])

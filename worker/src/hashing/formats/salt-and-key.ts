@@ -53,7 +53,10 @@ export const lucia = formatOf(
   },
 )
 
-function readingOf(given: (ScryptRecipe | undefined)[], textsOf: (password: Password) => Password[]): Reading | undefined {
+function readingOf(
+  given: (ScryptRecipe | undefined)[],
+  textsOf: (password: Password) => Password[],
+): Reading | undefined {
   const [first, ...others] = given.filter((recipe) => recipe !== undefined)
   return first && { recipes: [first, ...others], textsOf: (password) => [...new Set(textsOf(password))] }
 }
