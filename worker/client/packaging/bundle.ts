@@ -42,7 +42,13 @@ export const pageDoor = 'browser'
 /** The program of the command `spillway`. */
 export const command = 'command'
 /** What doors share, so that there is one of it. */
-const shared = ['open-passwords', 'shared-passwords', 'application/passwords-error', 'application/queue']
+const shared = [
+  'application/create-passwords',
+  'shared-passwords',
+  'application/passwords-error',
+  'queue-client',
+  'errors',
+]
 
 /**
  * Objects to stub: what is required has plain properties, and the default export of a module is what is required of it. Functions have their

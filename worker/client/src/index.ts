@@ -2,8 +2,9 @@
  * Entry point of the package: hashes and verifies passwords off the application's event loop and thread pool. Loads no hashing code
  * into this process.
  */
+
+import { openPasswords } from './application/create-passwords.js'
 import type { Passwords, PasswordsOptions } from './application/types.js'
-import { openPasswords } from './open-passwords.js'
 
 export { PasswordsError, type PasswordsErrorCode } from './application/passwords-error.js'
 export type {

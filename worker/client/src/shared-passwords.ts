@@ -11,12 +11,12 @@ export function sharedPasswords(): Promise<ExactPasswords> {
 }
 
 // Jest loads nothing once a test has ended, and a test may have left a call without await.
-if (process.env.JEST_WORKER_ID) void import('./open-passwords.js').catch(() => undefined)
+if (process.env.JEST_WORKER_ID) void import('./application/create-passwords.js').catch(() => undefined)
 
 /** Rejects with an error that names all variables that are invalid. */
 async function open(): Promise<ExactPasswords> {
   try {
-    const { openPasswords } = await import('./open-passwords.js')
+    const { openPasswords } = await import('./application/create-passwords.js')
     return openPasswords(readEnvironment(process.env))
   } catch (error) {
     opening = undefined

@@ -3,7 +3,7 @@ import { createOutstandingLimit, createRetryAfter } from '../passwords/outstandi
 import { createRefusalPace, REFUSED_AT_ONCE_MS } from '../passwords/refusal-pace.js'
 import type { Load } from '../protocol/capacity.js'
 import { LINE_SHARE } from '../queue/lanes.js'
-import type { Backend } from './open-backend.js'
+import type { Backend } from './backend.js'
 import { PasswordsError } from './passwords-error.js'
 
 /** How long calls are let in without a worker: a restart of a worker should fail no call. */

@@ -1,37 +1,74 @@
-/** Passwords as an application calls them: deadlines, admission and policy, whatever hashes behind them. */
+/** Passwords as an application calls them: options and policy, stored hashes and tickets, whatever hashes behind them. */
 import { randomBytes } from 'node:crypto'
-import type { JobName, Requests, Verdict } from '../protocol/job.js'
-import { bcryptReadsWhole } from '../protocol/policy.js'
-import type { JobRef } from '../protocol/reply.js'
+import { existsSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import type { Requests } from '../protocol/job.js'
+import { bcryptReadsWhole, type HashPolicy } from '../protocol/policy.js'
 import { parseKeyring } from '../protocol/seal.js'
 import type { ExactHash } from '../protocol/setting.js'
 import { isBelow, isOf, storedHashDigest } from '../protocol/stored-hash.js'
 import { throttledWarning } from '../redis/throttled-warning.js'
-import { within } from '../within.js'
-import { createCallAdmission } from './admission.js'
-import { observe } from './observe.js'
-import { consoleLog, openBackend } from './open-backend.js'
-import { completePolicy, refuseUnknown, wholeNumber } from './options.js'
+import type { Backend } from './backend.js'
+import { BesideBackend } from './beside/backend.js'
+import { loadInPlace } from './beside/in-place.js'
+import { openFallback } from './fallback.js'
+import { CONCURRENCY_MAX, completePolicy, refuseUnknown, wholeNumber } from './options.js'
 import { PasswordsError } from './passwords-error.js'
-import { ATTEMPT_MS, createPatience } from './patience.js'
-import { createServing } from './serving.js'
+import { ATTEMPT_MS } from './patience.js'
+import { QueueBackend } from './queue-backend.js'
+import { type Answered, accepted, LONGEST_MS, RunningCalls, WAIT_MS } from './running-calls.js'
 import { readTicket, sealTicket, waitingAnswer } from './tickets.js'
-import type { CallOptions, Passwords, PasswordsOptions, VerifyOptions } from './types.js'
+import type { Logger, Passwords, PasswordsOptions, VerifyOptions } from './types.js'
 
-/** In a process that serves; in any other a call takes as long as it takes. */
-const WAIT_MS = 8_000
 /** As at gateways. */
 const TICKET_LIFE_MS = 300_000
 const MAX_OUTSTANDING = 10_000
 /** How far the clocks of an application's processes and its database may be apart. */
 const CLOCKS_APART_MS = 300_000
-/** The longest delay of a timer. */
-const LONGEST_MS = 2 ** 31 - 1
 
 const OPTIONS: Record<keyof PasswordsOptions, true> = {
   ...{ redis: true, sealKeys: true, queuePrefix: true, fallbackConcurrency: true, traceparent: true },
   ...{ policy: true, rehash: true, waitMs: true, maxOutstanding: true, concurrency: true, inProcess: true },
   ...{ markUsed: true, onCall: true, log: true },
+}
+
+const consoleLog: Logger = {
+  error: (facts, message) => console.error(`spillway: ${message}`, facts),
+  warn: (facts, message) => console.warn(`spillway: ${message}`, facts),
+  info: () => undefined,
+  debug: () => undefined,
+}
+
+const PROGRAM = './hashing-program.cjs'
+const HASHING_PROGRAM = findProgram()
+
+/**
+ * The program of the process beside an application stands beside this module in the package. Where a bundler included this module in
+ * another file, it is found in the installed package. Otherwise the first call rejects with `not_installed`.
+ */
+function findProgram(): URL {
+  const beside = new URL(PROGRAM, import.meta.url)
+  if (existsSync(beside)) return beside
+  for (const from of [import.meta.url, pathToFileURL(join(process.cwd(), 'any'))]) {
+    try {
+      const installed = createRequire(from).resolve('@spillway/client/package.json')
+      return new URL(PROGRAM, pathToFileURL(installed))
+    } catch {
+      // Not above this one.
+    }
+  }
+  return beside
+}
+
+// Jest loads nothing once a test has ended, and a test may have left a call without await.
+if (process.env.JEST_WORKER_ID) {
+  try {
+    loadInPlace(HASHING_PROGRAM)
+  } catch {
+    // The calls tell.
+  }
 }
 
 /** What the drop-in replacements of other packages need in addition. */
@@ -42,45 +79,30 @@ export interface ExactPasswords extends Passwords {
   verifyExactly(password: string, storedHash: string): Promise<boolean>
 }
 
-/** @param program the process beside the application, which hashes where there is no queue */
+/** In an application: under Jest and Vitest, which run each file of tests in a process or thread of its own, that process hashes. */
+export function openPasswords(options: PasswordsOptions): ExactPasswords {
+  const { inProcess = Boolean(process.env.JEST_WORKER_ID || process.env.VITEST) } = options
+  return createPasswordsWith(HASHING_PROGRAM, { ...options, inProcess })
+}
+
+/** @param program the process beside the application, which hashes where there is no queue, or while the queue does not answer */
 export function createPasswordsWith(program: URL, options: PasswordsOptions): ExactPasswords {
   refuseUnknown('options', options, OPTIONS)
-  const { rehash = 'when-weaker', waitMs, maxOutstanding = MAX_OUTSTANDING, log = consoleLog } = options
+  const {
+    rehash = 'when-weaker',
+    waitMs,
+    maxOutstanding = MAX_OUTSTANDING,
+    onCall,
+    markUsed,
+    log = consoleLog,
+  } = options
   if (waitMs !== undefined && waitMs !== Number.POSITIVE_INFINITY) wholeNumber('waitMs', waitMs, 1, LONGEST_MS)
   wholeNumber('maxOutstanding', maxOutstanding, 1, Number.MAX_SAFE_INTEGER)
   const policy = completePolicy(options.policy)
-  const backend = openBackend(program, { ...options, log }, { waitMs: Math.min(waitMs ?? WAIT_MS, ATTEMPT_MS), policy })
+  const backend = backendOf(program, { ...options, log }, policy)
   const keyring = parseKeyring(options.sealKeys || `own:${randomBytes(32).toString('base64')}`)
-  const observed = observe({ onCall: options.onCall, by: () => backend.by, log })
-  const admission = createCallAdmission(backend, maxOutstanding)
+  const calls = new RunningCalls(backend, { waitMs, maxOutstanding, onCall, log })
   const unsupported = throttledWarning(log, 'no password matches a stored hash')
-  const serves = createServing()
-  const patience = createPatience(async (leftMs) => {
-    if (!backend.load().known) await backend.whenKnown(leftMs)
-    const refused = admission.refusalOf(leftMs)
-    if (refused !== undefined) throw refused
-  })
-  const inHand = new Set<AbortController>()
-  let isClosed = false
-
-  /** Runs a request unless it cannot be answered in time. The verdict is never `refused`. */
-  function run<Name extends JobName>(name: Name, request: Requests[Name], options: CallOptions) {
-    return observed(name, options.signal, () => answerTo(name, request, options))
-  }
-
-  async function answerTo<Name extends JobName>(
-    name: Name,
-    request: Requests[Name],
-    { signal, deadline }: CallOptions,
-  ) {
-    return await untilClosed(signal, async (call) => {
-      const totalMs = remainingMs(deadline, usualMs())
-      const verdict = await runWithin(totalMs, name, request, call)
-      if (verdict !== undefined && !isExpired(verdict)) return accepted(verdict)
-      throwIfOver(signal)
-      throw verdict === undefined ? admission.late() : admission.expired()
-    })
-  }
 
   /**
    * Verifies a password with a stored hash, and again with the hash that took its place meanwhile. Returns the hash that was verified, and the
@@ -88,10 +110,10 @@ export function createPasswordsWith(program: URL, options: PasswordsOptions): Ex
    */
   async function verifyCurrent(
     request: Requests['verify'],
-    { currentHash, deadline = Date.now() + usualMs(), signal }: VerifyOptions,
+    { currentHash, deadline = Date.now() + calls.usualMs(), signal }: VerifyOptions,
   ): Promise<{ storedHash: string | null; verdict: Answered | undefined }> {
     const { storedHash } = request
-    const verdict = await run('verify', request, { deadline, signal }).catch(orUnsupported)
+    const verdict = await calls.run('verify', request, { deadline, signal }).catch(orUnsupported)
     if (verdict?.kind !== 'match' || currentHash === undefined) return { storedHash, verdict }
     const current = (await currentHash()) ?? null
     if (current === storedHash) return { storedHash, verdict }
@@ -99,65 +121,10 @@ export function createPasswordsWith(program: URL, options: PasswordsOptions): Ex
     return await verifyCurrent({ ...request, storedHash: current }, { currentHash, deadline, signal })
   }
 
-  /** Gives a call a signal that fires with its own, and when all is closed. */
-  async function untilClosed<T>(signal: AbortSignal | undefined, run: (call: AbortSignal) => Promise<T>): Promise<T> {
-    throwIfOver(signal)
-    const call = new AbortController()
-    const abort = () => call.abort()
-    inHand.add(call)
-    signal?.addEventListener('abort', abort)
-    try {
-      return await run(call.signal)
-    } finally {
-      inHand.delete(call)
-      signal?.removeEventListener('abort', abort)
-    }
-  }
-
-  function throwIfOver(signal: AbortSignal | undefined): void {
-    signal?.throwIfAborted()
-    if (isClosed) throw closed()
-  }
-
-  async function runWithin<Name extends JobName>(
-    totalMs: number,
-    name: Name,
-    request: Requests[Name],
-    signal: AbortSignal,
-  ): Promise<Verdict | undefined> {
-    if (totalMs === Number.POSITIVE_INFINITY)
-      return await patience.attempt(async (leftMs) => {
-        const verdict = await backend.perform(name, request, { waitMs: leftMs, signal })
-        return verdict !== undefined && isExpired(verdict) ? undefined : verdict
-      }, signal)
-    const endsAt = performance.now() + totalMs
-    const left = () => Math.max(0, endsAt - performance.now())
-    if (!backend.load().known) await within(left(), backend.whenKnown(left()), signal)
-    if (signal.aborted) return undefined
-    const refused = admission.refusalOf(left())
-    if (refused !== undefined) throw await whenDue(refused, left(), signal)
-    // Nothing is awaited between: a call counts as soon as it is let in.
-    return await backend.perform(name, request, { waitMs: left(), signal })
-  }
-
-  async function whenDue(refused: PasswordsError, leftMs: number, signal: AbortSignal): Promise<PasswordsError> {
-    await within(leftMs, admission.paced(), signal)
-    return refused
-  }
-
-  /** How long a call without a deadline may take. */
-  const usualMs = () => waitMs ?? (serves() ? WAIT_MS : Number.POSITIVE_INFINITY)
-
   /** With a queue any process answers a ticket, and a writer to Redis may restore old data: only the database knows. */
   function assertMarks(): void {
-    if (options.redis && options.markUsed === undefined)
+    if (options.redis && markUsed === undefined)
       throw new TypeError('tickets of a queue need the option markUsed, which marks them as used in your database')
-  }
-
-  /** True for one redemption of a ticket alone. */
-  async function takes(job: JobRef, expiresAt: number): Promise<boolean> {
-    const isMarked = options.markUsed?.(job.id, new Date(expiresAt + CLOCKS_APART_MS)) ?? true
-    return (await isMarked) && backend.take(job)
   }
 
   /** Throws other errors than of a stored hash that nothing verifies. */
@@ -171,15 +138,7 @@ export function createPasswordsWith(program: URL, options: PasswordsOptions): Ex
       const left = new AbortController()
       if (response?.destroyed) left.abort()
       response?.once('close', () => response.writableEnded || left.abort())
-      const admitted = async (call: AbortSignal) => {
-        const totalMs = Math.min(usualMs(), LONGEST_MS)
-        if (!backend.load().known) await within(totalMs, backend.whenKnown(totalMs), call)
-        throwIfOver(left.signal)
-        const refused = admission.refusalOf(totalMs)
-        if (refused !== undefined) throw await whenDue(refused, totalMs, call)
-        return undefined
-      }
-      await observed('verify', left.signal, () => untilClosed(left.signal, admitted))
+      await calls.admit(left.signal)
       return { signal: left.signal }
     },
     async verify(password, given, options = {}) {
@@ -196,7 +155,7 @@ export function createPasswordsWith(program: URL, options: PasswordsOptions): Ex
       return true
     },
     async verifyExactly(password, storedHash) {
-      const verdict = await run('verify', { password, storedHash, policy, rehash: false }, {})
+      const verdict = await calls.run('verify', { password, storedHash, policy, rehash: false }, {})
       return verdict.kind === 'match'
     },
     async begin(password, storedHash, { subject, lifeMs = TICKET_LIFE_MS, rehash: wantsNew = false } = {}) {
@@ -205,11 +164,8 @@ export function createPasswordsWith(program: URL, options: PasswordsOptions): Ex
       if (storedHash !== null) assertText('the stored hash', storedHash)
       if (subject !== undefined) assertText('the subject', subject)
       wholeNumber('lifeMs', lifeMs, 1, LONGEST_MS)
-      return await untilClosed(undefined, async (call) => {
-        if (!backend.load().known) await within(WAIT_MS, backend.whenKnown(WAIT_MS), call)
-        throwIfOver(undefined)
-        const refused = admission.ticketRefusalOf(lifeMs)
-        if (refused !== undefined) throw await whenDue(refused, WAIT_MS, call)
+      return await calls.untilClosed(undefined, async (call) => {
+        await calls.admitTicket(lifeMs, call)
         const expiresAt = Date.now() + lifeMs
         const job = await backend.begin({ password, storedHash, policy, rehash: wantsNew }, lifeMs)
         // The length of a ticket must not tell whether there is a user.
@@ -225,11 +181,11 @@ export function createPasswordsWith(program: URL, options: PasswordsOptions): Ex
         throw new TypeError('redeem needs the option currentHash, which reads the stored hash of a subject')
       wholeNumber('holdMs', holdMs, 0, LONGEST_MS)
       const { job, subject, expiresAt, hash } = readTicket(keyring, ticket)
-      return await untilClosed(signal, async (call) => {
-        if (!backend.load().known) await within(WAIT_MS, backend.whenKnown(WAIT_MS), call)
+      return await calls.untilClosed(signal, async (call) => {
+        await calls.known(WAIT_MS, call)
         const leftMs = Math.min(holdMs, Math.max(0, expiresAt - Date.now()))
         const { verdict, isLost, ahead, waitMs: etaMs } = await backend.follow(job, { waitMs: leftMs, signal: call })
-        throwIfOver(signal)
+        calls.throwIfOver(signal)
         if (isLost) throw new PasswordsError('ticket_lost', 'the answer was lost; the first request may be sent again')
         if (verdict === undefined) {
           if (leftMs < holdMs) throw new PasswordsError('ticket_expired', 'the ticket has expired')
@@ -237,8 +193,9 @@ export function createPasswordsWith(program: URL, options: PasswordsOptions): Ex
         }
         // Read before the ticket is marked: what fails leaves the ticket good.
         const storedHash = verdict.kind === 'match' ? await currentHash(subject) : undefined
-        if (!(await takes(job, expiresAt))) throw new PasswordsError('ticket_used', 'the ticket has been redeemed')
-        const answer = await answered(verdict).catch(orUnsupported)
+        const isMarked = await (markUsed?.(job.id, new Date(expiresAt + CLOCKS_APART_MS)) ?? true)
+        if (!isMarked || !backend.take(job)) throw new PasswordsError('ticket_used', 'the ticket has been redeemed')
+        const answer = await Promise.resolve(verdict).then(accepted).catch(orUnsupported)
         if (answer?.kind !== 'match') return { outcome: 'mismatch', subject }
         if (typeof storedHash !== 'string' || storedHashDigest(storedHash) !== hash)
           throw new PasswordsError('hash_replaced', 'the stored hash was replaced; the first request may be sent again')
@@ -251,12 +208,12 @@ export function createPasswordsWith(program: URL, options: PasswordsOptions): Ex
       const wanted = by === undefined ? policy : completePolicy(by)
       if (wanted.algorithm === 'bcrypt' && !bcryptReadsWhole(password))
         throw new PasswordsError('unsupported_password', 'bcrypt reads 72 bytes, up to a NUL: this password is longer')
-      const verdict = await run('hash', { password, policy: wanted }, call)
+      const verdict = await calls.run('hash', { password, policy: wanted }, call)
       if (verdict.kind === 'hashed' && isOf(verdict.hash, wanted)) return verdict.hash
       throw wrongPolicy()
     },
     async hashExactly(exact) {
-      const verdict = await run('hash', { password: '', exact }, {})
+      const verdict = await calls.run('hash', { password: '', exact }, {})
       if (verdict.kind === 'hashed' && verdict.hash.startsWith(exact.setting)) return verdict.hash
       throw wrongPolicy()
     },
@@ -264,68 +221,31 @@ export function createPasswordsWith(program: URL, options: PasswordsOptions): Ex
     capacity() {
       const { known, workers, slots, jobsPerSecond, serviceMs, waiting, deferred, active } = backend.load()
       const predictedWaitMs = backend.predictedWaitMs()
-      const { by } = backend
-      return {
-        by,
-        known,
-        workers,
-        slots,
-        jobsPerSecond,
-        serviceMs,
-        waiting: waiting + deferred,
-        active,
-        predictedWaitMs,
-      }
+      const figures = { workers, slots, jobsPerSecond, serviceMs, active, predictedWaitMs }
+      return { by: backend.by, known, waiting: waiting + deferred, ...figures }
     },
-    async close() {
-      if (isClosed) return
-      isClosed = true
-      for (const call of inHand) call.abort()
-      await backend.close()
-    },
+    close: () => calls.close(),
   }
 }
 
-/** How long a call may take. Throws `expired` when its deadline has passed. */
-function remainingMs(deadline: number | Date | undefined, waitMs: number): number {
-  const leftMs = deadline === undefined ? waitMs : Number(deadline) - Date.now()
-  if (Number.isNaN(leftMs)) throw new TypeError('a deadline is a Date or epoch milliseconds')
-  if (leftMs <= 0) throw new PasswordsError('expired', 'the deadline has passed')
-  return leftMs === Number.POSITIVE_INFINITY ? leftMs : Math.min(leftMs, LONGEST_MS)
-}
-
-type Answered = Exclude<Verdict, { kind: 'refused' }>
-
-/** Whether a worker dropped the work, because its answer would have come too late. */
-function isExpired(verdict: Verdict): boolean {
-  return verdict.kind === 'refused' && verdict.code === 'expired'
-}
-
-/** The verdict; rejects where a worker refused. */
-async function answered(verdict: Verdict) {
-  return accepted(verdict)
-}
-
-/** The verdict unless a worker refused. */
-function accepted(verdict: Verdict): Answered {
-  if (verdict.kind !== 'refused') return verdict
-  // Of a ticket: other calls are `expired` themselves.
-  if (verdict.code === 'expired') throw new PasswordsError('ticket_expired', 'the ticket has expired')
-  if (verdict.code === 'unavailable') throw new PasswordsError('queue_unavailable', 'no verdict could be had')
-  const message = {
-    unsupported_hash: 'nothing here makes or verifies such a hash',
-    unsupported_password: 'the hash would not be of the whole password',
-    hashing_failed: 'the hash failed',
-  }
-  throw new PasswordsError(verdict.code, message[verdict.code])
+/** Chooses what hashes, by the options of an application. */
+function backendOf(program: URL, options: PasswordsOptions & { log: Logger }, policy: HashPolicy): Backend {
+  const { redis, sealKeys, queuePrefix, traceparent, fallbackConcurrency = 0, inProcess, log } = options
+  const beside = (concurrency: number | undefined) =>
+    new BesideBackend({ program, settings: { policy, concurrency }, inProcess, log })
+  wholeNumber('concurrency', options.concurrency ?? 1, 1, CONCURRENCY_MAX)
+  if (!redis && !sealKeys) return beside(options.concurrency)
+  if (!redis || !sealKeys)
+    throw new TypeError('redis and sealKeys belong together: give both, or neither to hash beside')
+  wholeNumber('fallbackConcurrency', fallbackConcurrency, 0, CONCURRENCY_MAX)
+  const waitMs = Math.min(options.waitMs ?? WAIT_MS, ATTEMPT_MS)
+  const queue = new QueueBackend({ redis, sealKeys, queuePrefix, waitMs, policy, traceparent, log })
+  if (fallbackConcurrency === 0) return queue
+  return openFallback({ queue, openProcess: () => beside(fallbackConcurrency), log })
 }
 
 function wrongPolicy(): PasswordsError {
   return new PasswordsError('unsupported_policy', 'a worker made another kind of hash than it was asked for')
-}
-
-function closed(): PasswordsError {
-  return new PasswordsError('closed', 'close() was called')
 }
 
 function assertText(what: string, value: unknown): void {

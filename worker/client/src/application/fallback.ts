@@ -4,7 +4,7 @@
  */
 import { setMaxListeners } from 'node:events'
 import { withResolvers } from '../within.js'
-import type { Backend } from './open-backend.js'
+import type { Backend } from './backend.js'
 import { PasswordsError } from './passwords-error.js'
 import type { Logger } from './types.js'
 

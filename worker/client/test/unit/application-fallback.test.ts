@@ -1,8 +1,8 @@
 // When the process beside an application takes over from the queue, by a simulated clock.
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, test, vi } from 'vitest'
+import type { Backend } from '../../src/application/backend.ts'
 import { openFallback } from '../../src/application/fallback.ts'
-import type { Backend } from '../../src/application/open-backend.ts'
 import { createLoadState } from '../../src/passwords/load-state.ts'
 import type { Load } from '../../src/protocol/capacity.ts'
 import type { Verdict } from '../../src/protocol/job.ts'

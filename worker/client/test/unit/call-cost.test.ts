@@ -1,8 +1,8 @@
 // What calls will take, by units of work that whatever hashes has measured: before one as dear was ever hashed.
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
-import { createCalls } from '../../src/application/beside/calls.ts'
-import { withOwnWork } from '../../src/application/own-work.ts'
+import { withOwnWork } from '../../src/application/backend.ts'
+import { Calls } from '../../src/application/beside/calls.ts'
 import { createTally, foretell, workOfRequest } from '../../src/protocol/work.ts'
 import { depth, workers } from '../load-scene.ts'
 
@@ -51,7 +51,7 @@ test('jobs of others count as what was hashed of late, and so do other formats',
 })
 
 test('the tally is of calls that wait or are in hand', () => {
-  const calls = createCalls()
+  const calls = new Calls()
   const cheap = calls.add({ password: 'x' }, { kind: 'argon2', units: 10_000 }, 1)
   const dear = calls.add({ password: 'x' }, { kind: 'argon2', units: 90_000 }, 1)
   const meanMs = () => Math.round(calls.work.meanMs(unitCosts))
@@ -75,7 +75,7 @@ test('the tally is of calls that wait or are in hand', () => {
 })
 
 test('a call that could only be answered too late is not begun, unless nothing else is in hand', () => {
-  const calls = createCalls()
+  const calls = new Calls()
   const [first, second, third] = [1_000, 1_100, 1_200].map((endsAt) => calls.add({ password: 'x' }, undefined, endsAt))
   assert.equal(calls.next(2_000), first)
   assert.equal(calls.next(1_100), third)

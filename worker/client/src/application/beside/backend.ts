@@ -1,14 +1,16 @@
 /** A process beside the application hashes: the order of calls, their retries, and the load that admission needs. */
+import { randomUUID } from 'node:crypto'
 import { createLoadState, predictWaitMs } from '../../passwords/load-state.js'
 import type { BesideCapacity, BesideMessage, BesideSettings } from '../../protocol/beside.js'
+import type { Load } from '../../protocol/capacity.js'
+import type { JobName, Requests, Verdict } from '../../protocol/job.js'
+import type { JobRef } from '../../protocol/reply.js'
 import { workOfRequest } from '../../protocol/work.js'
 import { within, withResolvers } from '../../within.js'
-import type { Backend } from '../open-backend.js'
-import { withOwnWork } from '../own-work.js'
+import { type Backend, type Followed, withOwnWork } from '../backend.js'
 import { PasswordsError } from '../passwords-error.js'
 import type { Logger } from '../types.js'
-import { createBegun } from './begun.js'
-import { createCalls } from './calls.js'
+import { type Call, Calls } from './calls.js'
 import { type HashingProcess, startHashingProcess } from './hashing-process.js'
 import { startHashingInPlace } from './in-place.js'
 
@@ -25,90 +27,95 @@ export interface BesideOptions {
   log: Logger
 }
 
-export function openBesideBackend({ program, settings, inProcess = false, log }: BesideOptions): Backend {
-  const calls = createCalls()
-  const state = createLoadState()
-  let hashing: HashingProcess | undefined
-  let capacity: (BesideCapacity & { since: number }) | undefined
-  const load = () => withOwnWork(state.current(), calls.work)
-  let started = withResolvers<void>()
+export class BesideBackend implements Backend {
+  readonly by = 'process'
+  readonly #options: BesideOptions
+  readonly #calls = new Calls()
+  /** Calls that have tickets, until their answers are taken or their time is over. */
+  readonly #begun = new Map<string, { call: Call; timer: NodeJS.Timeout }>()
+  readonly #state = createLoadState()
+  #hashing: HashingProcess | undefined
+  #capacity: (BesideCapacity & { since: number }) | undefined
+  #started = withResolvers<void>()
   /** Why the last process never got ready, until another is tried. */
-  let unfit: { error: PasswordsError; at: number } | undefined
-  let isClosed = false
+  #unfit: { error: PasswordsError; at: number } | undefined
   /** What hashes, which is logged once. */
-  let engine: string | undefined
-  const begun = createBegun()
+  #engine: string | undefined
+  #isClosed = false
 
-  function start(): void {
-    unfit = undefined
+  constructor(options: BesideOptions) {
+    this.#options = options
+    this.#start()
+  }
+
+  #start(): void {
+    this.#unfit = undefined
+    const { program, settings, inProcess = false } = this.#options
     let unfitMessage: Unfit | undefined
-    hashing = (inProcess ? startHashingInPlace : startHashingProcess)({
+    this.#hashing = (inProcess ? startHashingInPlace : startHashingProcess)({
       program,
       settings,
-      isNeeded: () => calls.waiting + calls.inHand > 0,
-      told(message) {
+      isNeeded: () => this.#calls.waiting + this.#calls.inHand > 0,
+      told: (message) => {
         if (message.kind === 'unfit') unfitMessage = message
-        else told(message)
+        else this.#told(message)
       },
-      ended: (reason) => ended(reason, unfitMessage),
+      ended: (reason) => this.#ended(reason, unfitMessage),
     })
   }
 
-  function told(message: Exclude<BesideMessage, Unfit | { kind: 'alive' }>): void {
-    capacity = { ...message.capacity, since: capacity?.since ?? performance.now() }
+  #told(message: Exclude<BesideMessage, Unfit | { kind: 'alive' }>): void {
+    this.#capacity = { ...message.capacity, since: this.#capacity?.since ?? performance.now() }
     if (message.kind === 'ready') {
-      if (engine === undefined && message.engine !== undefined) log.info({}, message.engine)
-      engine ??= message.engine
-      started.resolve()
+      if (this.#engine === undefined && message.engine !== undefined) this.#options.log.info({}, message.engine)
+      this.#engine ??= message.engine
+      this.#started.resolve()
     } else {
-      calls.answered(message.id, message.verdict)
+      this.#calls.answered(message.id, message.verdict)
     }
-    handOut()
+    this.#handOut()
   }
 
-  function ended(reason: string, unfitMessage: Unfit | undefined): void {
-    const readySince = capacity?.since
-    hashing = undefined
-    capacity = undefined
-    calls.returned(new PasswordsError('no_worker', `the hashing process ended twice during this call: ${reason}`))
+  #ended(reason: string, unfit: Unfit | undefined): void {
+    const readySince = this.#capacity?.since
+    this.#hashing = undefined
+    this.#capacity = undefined
+    this.#calls.returned(new PasswordsError('no_worker', `the hashing process ended twice during this call: ${reason}`))
     if (readySince !== undefined) {
-      started = withResolvers()
-      log.warn({ reason }, 'the hashing process ended')
-      // One that ends again and again is started for calls alone.
-      if (calls.waiting > 0 || performance.now() - readySince > RESTART_AFTER_MS) start()
+      this.#started = withResolvers()
+      this.#options.log.warn({ reason }, 'the hashing process ended')
+      // A process that ends again and again is started for calls alone.
+      if (this.#calls.waiting > 0 || performance.now() - readySince > RESTART_AFTER_MS) this.#start()
     } else {
-      const error =
-        unfitMessage === undefined ? notStarted(reason) : new PasswordsError(unfitMessage.code, unfitMessage.reason)
-      unfit = { error, at: performance.now() }
-      log.error({ reason: error.message }, 'the hashing process cannot be started')
-      calls.rejectAll(error)
-      started.resolve()
-      started = withResolvers()
+      const error = unfit === undefined ? notStarted(reason) : new PasswordsError(unfit.code, unfit.reason)
+      this.#unfit = { error, at: performance.now() }
+      this.#options.log.error({ reason: error.message }, 'the hashing process cannot be started')
+      this.#calls.rejectAll(error)
+      this.#started.resolve()
+      this.#started = withResolvers()
     }
-    account()
+    this.#account()
   }
 
   /** Gives the process as many calls as it takes at a time. */
-  function handOut(): void {
-    while (hashing !== undefined && capacity !== undefined && calls.inHand < capacity.inHand) {
-      const call = calls.next(performance.now() + capacity.latencyMs)
+  #handOut(): void {
+    while (this.#hashing !== undefined && this.#capacity !== undefined && this.#calls.inHand < this.#capacity.inHand) {
+      const call = this.#calls.next(performance.now() + this.#capacity.latencyMs)
       if (call === undefined) break
-      hashing.send({ id: call.id, request: call.request })
+      this.#hashing.send({ id: call.id, request: call.request })
     }
-    account()
+    this.#account()
   }
 
-  function account(): void {
-    if (capacity === undefined) {
-      state.reading().failed()
+  #account(): void {
+    if (this.#capacity === undefined) {
+      this.#state.reading().failed()
       return
     }
-    const { slots, serviceMs, lineMs, latencyMs, unitCosts } = capacity
-    state.reading().succeeded(
-      {
-        ...{ waiting: calls.waiting, deferred: 0, active: calls.inHand, absent: 0, returned: 0 },
-        aheadOfKnown: calls.waiting,
-      },
+    const { slots, serviceMs, lineMs, latencyMs, unitCosts } = this.#capacity
+    const { waiting, inHand: active } = this.#calls
+    this.#state.reading().succeeded(
+      { waiting, active, deferred: 0, absent: 0, returned: 0, aheadOfKnown: waiting },
       {
         ...{ workers: 1, slots, serviceMs, latencyMs, unitCosts },
         jobsPerSecond: (slots * 1_000) / serviceMs,
@@ -118,57 +125,84 @@ export function openBesideBackend({ program, settings, inProcess = false, log }:
   }
 
   /** Throws why the last process did not start, if that is only a moment ago; else another is tried. */
-  function ensureStarted(): void {
-    if (hashing !== undefined) return
-    if (unfit !== undefined && performance.now() - unfit.at < RESTART_AFTER_MS) throw unfit.error
-    start()
+  #ensureStarted(): void {
+    if (this.#hashing !== undefined) return
+    if (this.#unfit !== undefined && performance.now() - this.#unfit.at < RESTART_AFTER_MS) throw this.#unfit.error
+    this.#start()
   }
 
-  start()
-  return {
-    by: 'process',
-    load,
-    predictedWaitMs: () => predictWaitMs(load(), 'held'),
-    async whenKnown(waitMs) {
-      ensureStarted()
-      await within(waitMs, started.promise)
-      if (unfit !== undefined) throw unfit.error
-    },
-    async perform(_name, request, { waitMs, signal }) {
-      ensureStarted()
-      const call = calls.add(request, workOfRequest(request, settings.policy), performance.now() + waitMs)
-      handOut()
-      try {
-        return await within(waitMs, call.answer, signal)
-      } finally {
-        if (calls.forget(call)) hashing?.send({ id: call.id, cancelled: true })
-        account()
-      }
-    },
-    async begin(request, lifeMs) {
-      ensureStarted()
-      const call = calls.add(request, workOfRequest(request, settings.policy), performance.now() + lifeMs)
-      handOut()
-      return begun.add(call, lifeMs, () => {
-        if (calls.forget(call)) hashing?.send({ id: call.id, cancelled: true })
-        account()
-      })
-    },
-    async follow(job, { waitMs, signal }) {
-      const call = begun.get(job)
-      if (call === undefined) return { verdict: undefined, isLost: true, ahead: undefined, waitMs: 0 }
-      const verdict = await within(waitMs, call.answer, signal)
-      const ahead = calls.ahead(call)
-      const { jobsPerSecond } = load()
-      return { verdict, isLost: false, ahead, waitMs: ((ahead + 1) * 1_000) / jobsPerSecond }
-    },
-    take: begun.take,
-    async close() {
-      if (isClosed) return
-      isClosed = true
-      begun.close()
-      await hashing?.close()
-    },
+  load(): Load {
+    return withOwnWork(this.#state.current(), this.#calls.work)
+  }
+
+  predictedWaitMs(): number {
+    return predictWaitMs(this.load(), 'held')
+  }
+
+  async whenKnown(waitMs: number): Promise<void> {
+    this.#ensureStarted()
+    await within(waitMs, this.#started.promise)
+    if (this.#unfit !== undefined) throw this.#unfit.error
+  }
+
+  async perform(
+    _name: JobName,
+    request: Requests[JobName],
+    { waitMs, signal }: { waitMs: number; signal: AbortSignal | undefined },
+  ): Promise<Verdict | undefined> {
+    const call = this.#add(request, waitMs)
+    try {
+      return await within(waitMs, call.answer, signal)
+    } finally {
+      this.#forget(call)
+    }
+  }
+
+  #add(request: Requests[JobName], lifeMs: number): Call {
+    this.#ensureStarted()
+    const work = workOfRequest(request, this.#options.settings.policy)
+    const call = this.#calls.add(request, work, performance.now() + lifeMs)
+    this.#handOut()
+    return call
+  }
+
+  #forget(call: Call): void {
+    if (this.#calls.forget(call)) this.#hashing?.send({ id: call.id, cancelled: true })
+    this.#account()
+  }
+
+  async begin(request: Requests['verify'], lifeMs: number): Promise<JobRef> {
+    const call = this.#add(request, lifeMs)
+    const id = randomUUID()
+    const timer = setTimeout(() => {
+      if (this.take({ id })) this.#forget(call)
+    }, lifeMs)
+    timer.unref()
+    this.#begun.set(id, { call, timer })
+    return { id, name: 'verify', deadline: Date.now() + lifeMs }
+  }
+
+  async follow(
+    { id }: JobRef,
+    { waitMs, signal }: { waitMs: number; signal: AbortSignal | undefined },
+  ): Promise<Followed> {
+    const call = this.#begun.get(id)?.call
+    if (call === undefined) return { verdict: undefined, isLost: true, ahead: undefined, waitMs: 0 }
+    const verdict = await within(waitMs, call.answer, signal)
+    const ahead = this.#calls.ahead(call)
+    return { verdict, isLost: false, ahead, waitMs: ((ahead + 1) * 1_000) / this.load().jobsPerSecond }
+  }
+
+  take({ id }: Pick<JobRef, 'id'>): boolean {
+    clearTimeout(this.#begun.get(id)?.timer)
+    return this.#begun.delete(id)
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    for (const id of this.#begun.keys()) this.take({ id })
+    await this.#hashing?.close()
   }
 }
 
