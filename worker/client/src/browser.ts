@@ -11,7 +11,7 @@ export {
   type User,
 } from './browser/login.js'
 export type { Progress, WaitOptions } from './browser/options.js'
-export { SpillwayError } from './browser/options.js'
+export { progressStates, SpillwayError } from './browser/options.js'
 export { type LogoutOptions, logout, restore } from './browser/session-cookie.js'
 export { type SharedTokens, type ShareOptions, shareTokens } from './browser/share-tokens.js'
 export type { TicketStorage } from './browser/stored-ticket.js'

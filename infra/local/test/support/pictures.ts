@@ -8,7 +8,7 @@ import { onPath } from '../../src/processes/run.ts'
 
 const livePage = ['api/src/ops/live/page']
 const board = ['api/src/board', 'npm:@bull-board/ui']
-const waitingRoom = ['index.html', 'waiting-room.css', 'waiting-room.js'].map(
+const waitingRoom = ['index.html', 'waiting-room.css', 'waiting-room.js', 'words.js'].map(
   (name) => `worker/client/examples/waiting-room/${name}`,
 )
 

@@ -17,16 +17,15 @@ const { values } = parseArgs({
   },
 })
 const types = { '.html': 'text/html', '.css': 'text/css', '.js': 'text/javascript' }
+const pages = ['/index.html', '/waiting-room.css', '/waiting-room.js', '/words.js']
 /** Of the client nothing but what is for pages. */
 const isModule = /^\/spillway\/(browser(?:\/[a-z-]+)?\.js)$/
 
 const server = createServer(async ({ url = '/' }, response) => {
   const { pathname } = new URL(url, GATEWAY)
   const [, module] = isModule.exec(pathname) ?? []
-  const page = { '/': 'index.html', '/waiting-room.css': 'waiting-room.css', '/waiting-room.js': 'waiting-room.js' }[
-    pathname
-  ]
-  const file = module === undefined ? page && join(here, page) : join(values.client, module)
+  const page = pathname === '/' ? '/index.html' : pathname
+  const file = module === undefined ? pages.includes(page) && join(here, page) : join(values.client, module)
   try {
     const text = await readFile(file, 'utf8')
     response.writeHead(200, { 'content-type': `${types[extname(file)]}; charset=utf-8`, 'cache-control': 'no-cache' })

@@ -30,6 +30,9 @@ export async function follow<T>(options: Followed): Promise<T> {
     onProgress?.({ state, attempt, position, etaS, ...more })
   }
 
+  /** Of a call with a ticket. */
+  const waiting = () => (ticket?.paused ? 'paused' : 'queued')
+
   async function wait(nextMs: number, state: Progress['state'], answer?: HttpAnswer): Promise<void> {
     if (nextMs > life.leftMs()) throw new SpillwayError('gave_up', answer)
     tell(state, { nextMs, code: answer && codeOf(answer) })
@@ -39,14 +42,14 @@ export async function follow<T>(options: Followed): Promise<T> {
   /** Waits as the gateway asks, and then watches the line until the turn of the ticket is near. */
   async function approach(far: Ticket, nextMs: number, answer: HttpAnswer): Promise<void> {
     const watches = isFar(far, nextMs)
-    await wait(nextMs, 'queued', answer)
+    await wait(nextMs, waiting(), answer)
     if (!watches) return
     await untilNear(far, { url: lineUrl, headers: redemption.headers }, life.signal, async (pauseMs, distance) => {
       const now = Date.now()
       const etaAt = Number.isFinite(distance.leftMs) ? now + distance.leftMs : undefined
-      ticket = { ...far, position: distance.ahead, etaAt, redeemAt: now + pauseMs }
+      ticket = { ...far, position: distance.ahead, paused: distance.paused, etaAt, redeemAt: now + pauseMs }
       stored.keep(ticket)
-      await wait(pauseMs, 'queued', answer)
+      await wait(pauseMs, waiting(), answer)
     })
   }
 
@@ -54,12 +57,12 @@ export async function follow<T>(options: Followed): Promise<T> {
     const next = ticket ? { ...redemption, body: JSON.stringify({ ticket: ticket.ticket }) } : request
     if (next === undefined) throw new Error('there is neither a ticket nor a request')
     attempt++
-    tell(ticket ? 'queued' : 'sending')
+    tell(ticket ? waiting() : 'sending')
     return send(next, life.signal)
   }
 
   try {
-    if (ticket) await wait(pauseUntil(ticket.redeemAt), 'queued')
+    if (ticket) await wait(pauseUntil(ticket.redeemAt), waiting())
     for (;;) {
       const answer = await sendNext()
       const isTicketLost = ticket !== undefined && isLost(codeOf(answer))
@@ -97,7 +100,7 @@ function withSolution(request: Sent, solution: string): Sent {
 }
 
 function ticketOf(answer: HttpAnswer, nextMs: number): Ticket {
-  const { ticket, position, eta, number, line } = answer.body
+  const { ticket, position, eta, number, line, paused } = answer.body
   if (typeof ticket !== 'string') throw errorOf(answer)
   const etaS = numberOf(eta)
   const now = Date.now()
@@ -108,6 +111,7 @@ function ticketOf(answer: HttpAnswer, nextMs: number): Ticket {
     position: numberOf(position),
     number: numberOf(number),
     line: typeof line === 'string' ? line : undefined,
+    paused: paused === true,
   }
 }
 

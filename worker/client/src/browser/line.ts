@@ -51,8 +51,10 @@ export async function untilNear(
 /** How far a ticket is from its turn. */
 export interface Distance {
   ahead: number
-  /** Infinity while there are no workers. */
+  /** Infinity while there are no workers, or the line is paused. */
   leftMs: number
+  /** Whether operators have paused the line: it does not move. */
+  paused: boolean
 }
 
 /** Reads how far it is. Undefined where the line does not say, and where its turn has come. Rejects with the reason of the signal. */
@@ -68,7 +70,12 @@ async function distanceOf(
   const [serving, rate] = [Object(body?.serving)[line], Object(body?.rate)[line]]
   if (number === undefined || typeof serving !== 'number' || typeof rate !== 'number' || number <= serving)
     return undefined
-  return { ahead: number - serving, leftMs: ((number - serving) * 1_000) / rate }
+  const paused = Array.isArray(body?.paused) && body.paused.includes(line)
+  return {
+    ahead: number - serving,
+    leftMs: paused ? Number.POSITIVE_INFINITY : ((number - serving) * 1_000) / rate,
+    paused,
+  }
 }
 
 /** The pause until the line is read again. */

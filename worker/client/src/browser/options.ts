@@ -3,15 +3,20 @@ import type { SolveChallenge } from './challenge.js'
 import type { HttpAnswer } from './send.js'
 import type { TicketStorage } from './stored-ticket.js'
 
+/**
+ * The states of a call. A page has words for each.
+ *
+ * - `sending`: the request is with the gateway, which has given no ticket yet
+ * - `solving`: the gateway holds guessing back, and its challenge is solved
+ * - `queued`: there is a ticket, and the answer is waited for
+ * - `paused`: there is a ticket, and operators have paused the queue: nobody gets in until they resume it
+ * - `busy`: the gateway refused for the moment (429, 503), or a part of the service failed; `code` says which
+ * - `offline`: a request got no answer
+ */
+export const progressStates = ['sending', 'solving', 'queued', 'paused', 'busy', 'offline'] as const
+
 export interface Progress {
-  /**
-   * - `sending`: the request is with the gateway, which has given no ticket yet
-   * - `queued`: there is a ticket, and the answer is waited for
-   * - `busy`: the gateway refused for the moment (429, 503), or a part of the service failed; `code` says which
-   * - `offline`: a request got no answer
-   * - `solving`: the gateway holds guessing back, and its challenge is solved
-   */
-  state: 'sending' | 'queued' | 'busy' | 'offline' | 'solving'
+  state: (typeof progressStates)[number]
   /** Requests so far, from 1. */
   attempt: number
   /** How many are ahead in the queue, if the gateway told. */

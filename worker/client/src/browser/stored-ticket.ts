@@ -16,6 +16,8 @@ export interface Ticket {
   /** Its place in line, and the name of that. */
   number: number | undefined
   line: string | undefined
+  /** Whether operators have paused that line. */
+  paused: boolean
 }
 
 export type StoredTicket = ReturnType<typeof storedTicket>
@@ -38,7 +40,7 @@ export function storedTicket(key: string, given: TicketStorage | null | undefine
   return {
     read: (): Ticket | undefined =>
       use((storage) => {
-        const { ticket, redeemAt, etaAt, position, number, line } = JSON.parse(storage.getItem(key) ?? '{}')
+        const { ticket, redeemAt, etaAt, position, number, line, paused } = JSON.parse(storage.getItem(key) ?? '{}')
         if (typeof ticket !== 'string') return undefined
         return {
           ticket,
@@ -47,6 +49,7 @@ export function storedTicket(key: string, given: TicketStorage | null | undefine
           position: numberOf(position),
           number: numberOf(number),
           line: typeof line === 'string' ? line : undefined,
+          paused: paused === true,
         }
       }),
     keep: (ticket: Ticket) => use((storage) => storage.setItem(key, JSON.stringify(ticket))),

@@ -4,9 +4,12 @@ import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { freePort, startProcess, until } from '@spillway/infra/rig'
 import { chromiumOptions, skipWithoutChromium as skip, takePicture } from '@spillway/infra/test/pictures'
-import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import { Queue } from 'bullmq'
+import { Redis } from 'ioredis'
+import { type Browser, type BrowserContextOptions, chromium, type Page, type Route } from 'playwright-core'
 import { type TestContext, test } from 'vitest'
 import { bundlePageDoor } from '../../packaging/bundle.ts'
 import { login } from '../../src/browser.ts'
@@ -29,11 +32,21 @@ async function startRoom(t: TestContext, env: object) {
   await server.waitForLog(({ msg = '' }) => msg.startsWith('The waiting room of '))
   const browser = await chromium.launch(chromiumOptions)
   t.onTestFinished(() => browser.close())
-  return { ...system, origin, open: (options?: BrowserContextOptions) => open(browser, origin, options) }
+  return {
+    ...system,
+    origin,
+    open: (options?: BrowserContextOptions, prepare?: (page: Page) => Promise<void>) =>
+      open(browser, origin, options, prepare),
+  }
 }
 
 /** A page in a profile of its own, and the paths of what it has sent to the gateway. */
-async function open(browser: Browser, origin: string, options: BrowserContextOptions = {}) {
+async function open(
+  browser: Browser,
+  origin: string,
+  options: BrowserContextOptions = {},
+  prepare?: (page: Page) => Promise<void>,
+) {
   const context = await browser.newContext({ viewport: { width: 900, height: 700 }, ...options })
   context.setDefaultTimeout(TIMEOUT_MS)
   const page = await context.newPage()
@@ -41,6 +54,7 @@ async function open(browser: Browser, origin: string, options: BrowserContextOpt
   page.on('request', (request) => {
     if (request.method() === 'POST') sent.push(new URL(request.url()).pathname)
   })
+  await prepare?.(page)
   await page.goto(origin)
   return { page, sent }
 }
@@ -153,5 +167,119 @@ test.skipIf(skip)(
       await tab.reload()
       await tab.getByRole('heading', { name: 'Log in' }).waitFor()
     }
+  },
+)
+
+/** What may become of an answer on its way. Each happens once; what is sent again is answered. */
+const troubles = {
+  delayed: async (route: Route) => {
+    await sleep(2_500)
+    await route.continue()
+  },
+  refused: (route: Route, origin: string) =>
+    route.fulfill({
+      status: 503,
+      headers: {
+        'access-control-allow-origin': origin,
+        'access-control-allow-credentials': 'true',
+        'content-type': 'application/problem+json',
+        'retry-after': '1',
+      },
+      body: JSON.stringify({ status: 503, code: 'busy', detail: 'busy' }),
+    }),
+  lost: (route: Route) => route.abort(),
+}
+
+for (const [trouble, befalls] of Object.entries(troubles)) {
+  test.skipIf(skip)(`the waiting room traps nobody whose answers are ${trouble}`, async (t) => {
+    const { account, open, origin } = await startRoom(t, { LOGIN_WAIT_MS: '0', TICKET_TTL_MS: '60000' })
+    const { email, password } = await account(1)
+
+    /** A page that meets the trouble once at this call. */
+    async function met(path: string) {
+      const { page } = await open(undefined, async (fresh) => {
+        let times = 0
+        await fresh.route(`**${path}`, async (route) => {
+          const isFirst = route.request().method() !== 'OPTIONS' && times++ === 0
+          await (isFirst ? befalls(route, origin) : route.continue()).catch(() => undefined)
+        })
+      })
+      return page
+    }
+    const logIn = async (page: Page) => {
+      await page.getByLabel('E-mail address').fill(email)
+      await page.getByLabel('Password').fill(password)
+      await page.getByRole('button', { name: 'Log in' }).click()
+    }
+    const inside = (page: Page) => page.getByRole('heading', { name: 'You are logged in' }).waitFor()
+
+    for (const path of ['/v1/login', '/v1/tickets/redeem']) {
+      const page = await met(path)
+      await logIn(page)
+      await inside(page)
+      // And a click on the way out ends it, whatever was under way.
+      const other = await met(path)
+      await logIn(other)
+      await other.getByRole('button', { name: 'Stop waiting' }).click()
+      await other.getByRole('heading', { name: 'Log in' }).waitFor()
+      await logIn(other)
+      await inside(other)
+    }
+
+    // A first visit: nobody who has not logged in waits for anything.
+    const page = await met('/v1/token/refresh')
+    const heading = page.getByRole('heading', { name: 'Log in' })
+    for (let look = 0; look < 12; look++) {
+      assert.ok(await heading.isVisible(), `look ${look}`)
+      await sleep(250)
+    }
+    await logIn(page)
+    await inside(page)
+    const leaving = await met('/v1/logout')
+    await logIn(leaving)
+    await inside(leaving)
+    await leaving.getByRole('button', { name: 'Log out' }).click()
+    await leaving.getByRole('heading', { name: 'Log in' }).waitFor()
+    await logIn(leaving)
+    await inside(leaving)
+  })
+}
+
+test.skipIf(skip)(
+  'the waiting room says that logins are paused, and lets in by itself when they are resumed',
+  async (t) => {
+    const { account, open, spillway } = await startRoom(t, { LOGIN_WAIT_MS: '1000', TICKET_TTL_MS: '60000' })
+    const { email, password } = await account(1)
+    const connection = new Redis(spillway.redisUrl)
+    const queue = new Queue('passwords', { connection, prefix: spillway.queuePrefix })
+    t.onTestFinished(async () => {
+      await queue.close()
+      connection.disconnect()
+    })
+    await queue.pause()
+    const { page } = await open()
+    await page.getByLabel('E-mail address').fill(email)
+    await page.getByLabel('Password').fill(password)
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Logins are paused' }).waitFor()
+    assert.ok(await page.locator('#numbers').isHidden(), 'a time is told')
+    await queue.resume()
+    await page.getByRole('heading', { name: 'You are logged in' }).waitFor()
+  },
+)
+
+test.skipIf(skip)(
+  'after guesses of strangers the owner gets in on a new device, and is told why it takes a while',
+  async (t) => {
+    const { account, open, gateway } = await startRoom(t, { GUESSES_PER_ACCOUNT: '2', CHALLENGE_BITS: '17' })
+    const { email, password } = await account(1)
+    const guess = () => login({ email, password: 'wrong', baseUrl: gateway.url, storage: null }).catch(() => undefined)
+    for (let n = 0; n < 2; n++) await guess()
+    const { page } = await open()
+    await page.getByLabel('E-mail address').fill(email)
+    await page.getByLabel('Password').fill(password)
+    await page.keyboard.press('Enter')
+    await page.getByRole('status').filter({ hasText: 'proves that you are no program' }).waitFor()
+    await page.getByRole('heading', { name: 'You are logged in' }).waitFor()
   },
 )
