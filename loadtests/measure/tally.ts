@@ -1,4 +1,5 @@
 // Counts the outcomes of requests, second by second, and how long the callers waited.
+import { outcomeOf as requestOutcome } from '@spillway/api/outcomes'
 import type { ApiAnswer } from '@spillway/infra/rig/api-client'
 import { quantile } from '@spillway/infra/rig/quantile'
 
@@ -10,12 +11,13 @@ export const outcomes = ['ok', 'ticket', 'busy', 'timeout', 'error'] as const
 export type Outcome = (typeof outcomes)[number]
 export type Counts = Record<Outcome, number>
 
-/** The outcome an HTTP status stands for, or the lack of one. */
-export function outcomeOf({ status, failure }: Pick<ApiAnswer, 'status'> & Partial<ApiAnswer>): Outcome {
+/** The outcome of an answer, by the gateway's own list; the lack of one is a timeout or an error. */
+export function outcomeOf({ status, failure, body }: Pick<ApiAnswer, 'status'> & Partial<ApiAnswer>): Outcome {
   if (failure !== undefined) return failure
-  if (status === 202) return 'ticket'
-  if (status === 429 || status === 503) return 'busy'
-  return (status >= 200 && status < 300) || status === 401 ? 'ok' : 'error'
+  const outcome = requestOutcome(status, body?.code)
+  if (outcome === 'ticket') return 'ticket'
+  if (outcome === 'refused') return 'busy'
+  return (outcome === 'answered' && status >= 200 && status < 300) || status === 401 ? 'ok' : 'error'
 }
 
 export class Tally {

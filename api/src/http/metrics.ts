@@ -3,6 +3,7 @@ import { lanes } from '@spillway/client/protocol/job'
 import { createRegistry } from '@spillway/worker/registry'
 import { Counter, Histogram, type Registry } from 'prom-client'
 import { refusalReasons } from '../problems/errors.js'
+import { outcomeOf, type RequestOutcome } from '../schemas/outcomes.js'
 
 export interface GatewayMetrics {
   registry: Registry
@@ -161,39 +162,48 @@ export function createGatewayMetrics(operations: readonly string[]): GatewayMetr
   return metrics
 }
 
-// The outcomes of requests to the public API, in six classes, for the live page.
+// The outcomes of requests to the public API and the service API, for the live page.
 
-export const requestOutcomes = ['answered', 'ticket', 'rejected', 'refused', 'failed', 'gone'] as const
-type RequestOutcome = (typeof requestOutcomes)[number]
+export const outcomeNames: readonly RequestOutcome[] = [
+  'answered',
+  'ticket',
+  'rejected',
+  'refused',
+  'overloaded',
+  'failed',
+  'gone',
+]
 export type RequestOutcomes = Record<RequestOutcome, number>
 
-export const noOutcomes: RequestOutcomes = { answered: 0, ticket: 0, rejected: 0, refused: 0, failed: 0, gone: 0 }
+export const noOutcomes: RequestOutcomes = {
+  ...{ answered: 0, ticket: 0, rejected: 0, refused: 0, overloaded: 0, failed: 0, gone: 0 },
+}
 
 /** Counts of this gateway since it started. */
-export async function countOutcomes({ requests }: Pick<GatewayMetrics, 'requests'>): Promise<RequestOutcomes> {
+export async function countOutcomes({
+  requests,
+  refused,
+}: Pick<GatewayMetrics, 'requests' | 'refused'>): Promise<RequestOutcomes> {
   const totals = { ...noOutcomes }
   for (const { labels, value } of (await requests.get()).values) {
-    if (String(labels.route).startsWith('/v1/')) totals[classOf(String(labels.outcome), Number(labels.status))] += value
+    const [outcome, status] = [String(labels.outcome), Number(labels.status)]
+    if (String(labels.route).startsWith('/v1/'))
+      totals[outcome === 'client_gone' ? 'gone' : outcomeOf(status, outcome)] += value
   }
+  const byReason = (await refused.get()).values
+  const overloaded = byReason.find(({ labels }) => labels.reason === 'gateway_overloaded')?.value ?? 0
+  totals.overloaded = Math.min(overloaded, totals.refused)
+  totals.refused -= totals.overloaded
   return totals
 }
 
-/** Combines two counts class by class. */
+/** Combines two counts outcome by outcome. */
 export function combineOutcomes(
   a: RequestOutcomes,
   b: RequestOutcomes,
   combine: (a: number, b: number) => number,
 ): RequestOutcomes {
   const result = { ...noOutcomes }
-  for (const outcome of requestOutcomes) result[outcome] = combine(a[outcome], b[outcome])
+  for (const outcome of outcomeNames) result[outcome] = combine(a[outcome], b[outcome])
   return result
-}
-
-function classOf(outcome: string, status: number): RequestOutcome {
-  if (outcome === 'ticket') return 'ticket'
-  if (outcome === 'client_gone') return 'gone'
-  // Any other 503 means that PostgreSQL or Redis is not reachable: a failure.
-  if (outcome === 'busy' || outcome === 'too_many_requests' || outcome === 'challenge_required') return 'refused'
-  if (status < 400) return 'answered'
-  return status < 500 ? 'rejected' : 'failed'
 }

@@ -1,9 +1,9 @@
 // The live page: what it is told when it is opened late, by several gateways, and by whoever writes to Redis.
 import assert from 'node:assert/strict'
 import { until } from '@spillway/infra/rig'
+import { Queue } from 'bullmq'
 import { afterAll, describe, test } from 'vitest'
-import { scaleOf } from '../../src/ops/live/page/chart.js'
-import type { LiveState } from '../../src/ops/live/state.ts'
+import type { LiveState } from '../../src/operators/live.ts'
 import { login, respondAsync } from '../client.ts'
 import { openSystem } from '../system.ts'
 
@@ -49,6 +49,33 @@ test('a page that is opened in the middle of a spike is told how it came, and wh
   assert.ok(done.history.waiting.includes(5), 'what was before is still there')
   assert.ok(done.history.capacityPerSecond.some((capacity) => capacity !== null && capacity > 0))
   assert.equal(done.history.waiting.length, done.history.finishedPerSecond.length)
+
+  // The times are of the last minute: what was before says nothing about now.
+  const completed = `${system.namespace.queuePrefix}:passwords:completed`
+  const { times } = await until(async () => {
+    const state = await liveOf(gateway)
+    return state.queue?.completed === 5 ? state : undefined
+  })
+  assert.equal(times?.jobs, 5)
+  for (const id of await system.redis.zrange(completed, 0, -1)) await system.redis.zincrby(completed, -61_000, id)
+  await until(async () => (await liveOf(gateway)).times === null)
+  assert.equal((await liveOf(gateway)).queue?.completed, 5)
+})
+
+test('while the queue is paused no end is predicted', async (t) => {
+  const gateway = await system.gateway()
+  t.onTestFinished(() => gateway.close())
+  await until(async () => (await liveOf(gateway)).predictedWaitMs !== null)
+  const queue = new Queue('passwords', { connection: system.redis, prefix: system.namespace.queuePrefix })
+  await queue.pause()
+  const { queue: shown } = await until(async () => {
+    const state = await liveOf(gateway)
+    return state.predictedWaitMs === null ? state : undefined
+  })
+  assert.equal(shown?.paused, true)
+  await queue.resume()
+  await until(async () => (await liveOf(gateway)).predictedWaitMs !== null)
+  await queue.close()
 })
 
 test('the requests of all gateways are added up at each of them, until one goes', async (t) => {
@@ -72,7 +99,7 @@ test('the requests of all gateways are added up at each of them, until one goes'
 })
 
 describe('what others write there', () => {
-  const counts = { answered: 1, ticket: 1, rejected: 1, refused: 1, failed: 1, gone: 1 }
+  const counts = { answered: 1, ticket: 1, rejected: 1, refused: 1, overloaded: 1, failed: 1, gone: 1 }
   const entryAt = (at: number) => ({ at, name: 'host:1', total: counts, lately: counts, latelyMs: 1_000 })
   const hourMs = 3_600_000
 
@@ -121,13 +148,4 @@ describe('what others write there', () => {
     await gateway.close()
     await system.redis.del(key)
   })
-})
-
-test('an early value that did not last flattens no chart; one that lasts, or is there now, is on the scale', () => {
-  const calm = Array.from({ length: 20 }, () => 8)
-  assert.equal(scaleOf([5_000, 5_000, ...calm]), 8)
-  assert.equal(scaleOf([...calm, null, 5_000, ...calm]), 8)
-  assert.equal(scaleOf([...calm, 40, 45, 50, ...calm]), 40)
-  assert.equal(scaleOf([...calm, 5_000]), 5_000)
-  assert.equal(scaleOf([]), 1)
 })

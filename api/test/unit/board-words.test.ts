@@ -1,7 +1,7 @@
 // The board's view of a job: its times and its end, and nothing made up by others.
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
-import { describeData, describeJob, describeMail, describeMailData } from '../../src/board/words.ts'
+import { describeData, describeJob, describeMail, describeMailData } from '../../src/operators/board-words.ts'
 
 const added = { name: 'verify', timestamp: 1_000 }
 

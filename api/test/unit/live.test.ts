@@ -2,15 +2,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
 import { noOutcomes } from '../../src/http/metrics.ts'
-import { createLately } from '../../src/ops/live/gateways.ts'
-import { startLiveHistory } from '../../src/ops/live/history.ts'
-import { percentiles } from '../../src/ops/live/state.ts'
+import { Lately } from '../../src/operators/gateways.ts'
+import { LiveHistory, percentiles, scaleOf } from '../../src/operators/live.ts'
 
 const answered = (count: number) => ({ ...noOutcomes, answered: count })
 
 test('what happened lately is all that happened within the first minute, and of later ones the last', () => {
   let nowMs = 5_000
-  const lately = createLately(() => nowMs)
+  const lately = new Lately(() => nowMs)
   assert.deepEqual(lately.since(answered(0)), { lately: answered(0), latelyMs: 1 })
   for (let second = 1; second <= 300; second++) {
     nowMs += 1_000
@@ -44,9 +43,18 @@ test('the history begins with the jobs of both lanes, and is unknown where Redis
     aheadOfKnown: 1,
   }
   for (const known of [true, false]) {
-    const history = startLiveHistory({ load: () => ({ known, ...load }), finishedJobs: () => 0 })
+    const history = new LiveHistory({ load: () => ({ known, ...load }), finishedJobs: () => 0 })
     const { waiting, capacityPerSecond } = history.read()
     assert.deepEqual([waiting, capacityPerSecond], known ? [[23], [10]] : [[null], [null]])
     history.close()
   }
+})
+
+test('an early value that did not last flattens no chart; one that lasts, or is there now, is on the scale', () => {
+  const calm = Array.from({ length: 20 }, () => 8)
+  assert.equal(scaleOf([5_000, 5_000, ...calm]), 8)
+  assert.equal(scaleOf([...calm, null, 5_000, ...calm]), 8)
+  assert.equal(scaleOf([...calm, 40, 45, 50, ...calm]), 40)
+  assert.equal(scaleOf([...calm, 5_000]), 5_000)
+  assert.equal(scaleOf([]), 1)
 })

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
-import { createLockout } from '../../src/ops/lockout.ts'
+import { Lockout } from '../../src/operators/access.ts'
 
 function scene() {
   let now = 0
-  const lockout = createLockout(() => now)
+  const lockout = new Lockout(() => now)
   return {
     lockout,
     pass: (ms: number) => {

@@ -6,8 +6,8 @@ import { basename, dirname, join } from 'node:path'
 import { repositoryDir } from '../../src/processes/repository.ts'
 import { onPath } from '../../src/processes/run.ts'
 
-const livePage = ['api/src/ops/live/page']
-const board = ['api/src/board', 'npm:@bull-board/ui']
+const livePage = ['api/src/operators/page']
+const board = ['api/src/operators/board.ts', 'api/src/operators/board-words.ts', 'npm:@bull-board/ui']
 const waitingRoom = ['index.html', 'waiting-room.css', 'waiting-room.js', 'words.js'].map(
   (name) => `worker/client/examples/waiting-room/${name}`,
 )
@@ -20,7 +20,7 @@ export const pictures: Readonly<Record<string, readonly string[]>> = {
   'infra/grafana/screenshots/board-completed.png': board,
   'infra/grafana/screenshots/board-failed.png': board,
   'infra/grafana/screenshots/board-retry-refused.png': board,
-  'infra/grafana/screenshots/board-locked-out.png': ['api/src/ops/operators.ts', 'api/src/ops/lockout.ts'],
+  'infra/grafana/screenshots/board-locked-out.png': ['api/src/operators/access.ts'],
   'worker/client/examples/waiting-room/waiting-room.png': waitingRoom,
   'worker/client/examples/waiting-room/waiting-room-phone-dark.png': waitingRoom,
 }

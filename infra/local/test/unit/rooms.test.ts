@@ -9,7 +9,7 @@ import { repositoryDir } from '../../src/processes/repository.ts'
 const rooms: Record<string, string[]> = {
   'api/src': [
     ...['main', 'gateway', 'app', 'service', 'server', 'config'],
-    ...['routes', 'ops', 'board', 'operations', 'waiting', 'mail', 'sessions', 'audit', 'breached', 'guessing'],
+    ...['routes', 'operators', 'operations', 'waiting', 'mail', 'sessions', 'audit', 'breached', 'guessing'],
     ...['limits', 'load-shedding', 'http', 'problems', 'schemas', 'rounds', 'route-table'],
   ],
   'worker/src': [
@@ -37,7 +37,7 @@ const rooms: Record<string, string[]> = {
 }
 
 /** Where the gateway runs queues: the board, and mails. */
-const queueRooms = ['api/src/board/', 'api/src/mail/']
+const queueRooms = ['api/src/operators/', 'api/src/mail/']
 
 /** Packages that no file under a folder may import. */
 const strangers: Record<string, RegExp> = {

@@ -10,8 +10,9 @@ import { LUA_SOUND } from './sound.js'
 
 /** The highest age of a report: many readers cost Redis no more than one. */
 const FRESH_FOR_MS = 500
-/** The number of completed jobs to report times of. */
+/** The number of completed jobs to report times of, and their highest age. */
 const RECENT_JOBS = 100
+const RECENT_MS = 60_000
 
 export interface QueueReport {
   /** Jobs by state; absent are tickets that were passed over. Finished jobs only while they are kept. */
@@ -23,7 +24,7 @@ export interface QueueReport {
   /** How long the next job of each lane has waited; 0 for an empty lane. */
   oldestMs: { waiting: number; deferred: number }
   workers: ({ id: string } & WorkerCapacity)[]
-  /** The last completed jobs, newest first. */
+  /** The last jobs that were completed within a minute, newest first. */
   recent: JobResult[]
 }
 
@@ -34,7 +35,7 @@ export interface QueueReporter {
 
 /**
  * Lua: reads the report. KEYS: capacity hash, waiting list, deferred set, active list, completed set, failed set, meta hash, absent set,
- * line. ARGV: prefix of job keys, number of completed jobs to read. Returns the time in epoch milliseconds, five lengths, whether the queue
+ * line. ARGV: prefix of job keys, number of completed jobs to read, milliseconds since then. Returns the time in epoch milliseconds, five lengths, whether the queue
  * is paused, the data of the next job of each lane, the results of the last completed jobs, the pairs of the capacity hash, the numbers of
  * absent and of abandoned jobs.
  */
@@ -45,7 +46,8 @@ local function text_of(id, field)
   return type(text) == 'string' and text or ''
 end
 local results = {}
-for i, id in ipairs(redis.call('ZREVRANGE', KEYS[5], 0, ARGV[2] - 1)) do
+local since = time[1] * 1000 + math.floor(time[2] / 1000) - ARGV[3]
+for i, id in ipairs(redis.call('ZREVRANGEBYSCORE', KEYS[5], '+inf', since, 'LIMIT', 0, ARGV[2])) do
   results[i] = text_of(id, 'returnvalue')
 end
 return {time[1] * 1000 + math.floor(time[2] / 1000),
@@ -62,7 +64,7 @@ export function createQueueReporter({ redis, prefix }: { redis: RedisConnection;
   let askedAt = Number.NEGATIVE_INFINITY
 
   async function ask(): Promise<QueueReport> {
-    return parseReport(await redis.eval(READ_QUEUE, keys.length, ...keys, jobKey(prefix), RECENT_JOBS))
+    return parseReport(await redis.eval(READ_QUEUE, keys.length, ...keys, jobKey(prefix), RECENT_JOBS, RECENT_MS))
   }
 
   return {

@@ -11,7 +11,7 @@ import type { RedisWatch } from '@spillway/client/redis/watch'
 import type { Job, Queue } from 'bullmq'
 import type { FastifyPluginAsync } from 'fastify'
 import { MAIL_QUEUE } from '../mail/outbox.js'
-import { describeData, describeJob, describeMail, describeMailData } from './words.js'
+import { describeData, describeJob, describeMail, describeMailData } from './board-words.js'
 
 export interface BoardOptions {
   /** A queue for each, by its address where there are several. They stay the caller's to watch and to close. */

@@ -8,7 +8,6 @@ import basicAuth from '@fastify/basic-auth'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { ApiError } from '../problems/errors.js'
-import { createLockout } from './lockout.js'
 
 const SAFE_METHODS = ['GET', 'HEAD', 'OPTIONS']
 const LOOPBACK_HOST = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/
@@ -33,7 +32,7 @@ export const operatorsPlugin = fp(
       return
     }
 
-    const lockout = createLockout()
+    const lockout = new Lockout()
     await app.register(basicAuth, {
       authenticate: { realm: 'Spillway operators' },
       validate(givenUser, givenPassword, { ip }, _reply, done) {
@@ -75,4 +74,50 @@ function isFromAnotherSite({ headers }: FastifyRequest): boolean {
     headers.origin !== `http://${headers.host}` &&
     headers.origin !== `https://${headers.host}`
   )
+}
+
+const WINDOW_MS = 60_000
+const FAILURES_PER_ADDRESS = 10
+const FAILURES_OVERALL = 60
+/** The number of known addresses to remember. */
+const KNOWN_MAX = 100
+
+/**
+ * Lock-out against password guessing on the ops port. An address is locked out after a few failures within a minute. After many failures
+ * from all addresses together, every address that has not logged in before is locked out, because all share one password. Known addresses
+ * stay allowed: guessing does not lock out operators. A header is believed about the address only when a proxy of TRUST_PROXY sent it.
+ */
+export class Lockout {
+  readonly #now: () => number
+  /** Its length is bounded by the two limits: a locked-out address cannot add failures. */
+  #failures: { address: string; at: number }[] = []
+  readonly #known = new Set<string>()
+
+  constructor(now: () => number = () => performance.now()) {
+    this.#now = now
+  }
+
+  failed(address: string): void {
+    this.#failures.push({ address, at: this.#now() })
+  }
+
+  succeeded(address: string): void {
+    this.#known.delete(address)
+    this.#known.add(address)
+    const [oldest] = this.#known
+    if (this.#known.size > KNOWN_MAX && oldest !== undefined) this.#known.delete(oldest)
+  }
+
+  /** Milliseconds until this address may try again; 0 when it may now. */
+  remainingMs(address: string): number {
+    this.#failures = this.#failures.filter(({ at }) => at + WINDOW_MS > this.#now())
+    const own = this.#failures.filter((failure) => failure.address === address)
+    const overall = this.#known.has(address) ? 0 : this.#untilBelow(this.#failures, FAILURES_OVERALL)
+    return Math.max(this.#untilBelow(own, FAILURES_PER_ADDRESS), overall)
+  }
+
+  #untilBelow(counted: { at: number }[], limit: number): number {
+    const decisive = counted.at(-limit)
+    return decisive === undefined ? 0 : decisive.at + WINDOW_MS - this.#now()
+  }
 }

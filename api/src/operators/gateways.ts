@@ -1,0 +1,208 @@
+/**
+ * Request counts of all gateways for the live page. Each gateway writes its counts into one hash of every Redis server once a second; only the
+ * live page reads it. Entries that are not renewed expire. Invalid entries are skipped, because Redis is not trusted.
+ */
+import { randomUUID } from 'node:crypto'
+import { hostname } from 'node:os'
+import { checkFor } from '@spillway/client/protocol/schema'
+import type { PasswordClient, RedisConnection } from '@spillway/client/queue-client'
+import type { FastifyBaseLogger } from 'fastify'
+import { ReplyError } from 'ioredis'
+import type { FromSchema } from 'json-schema-to-ts'
+import {
+  combineOutcomes,
+  countOutcomes,
+  type GatewayMetrics,
+  noOutcomes,
+  outcomeNames,
+  type RequestOutcomes,
+} from '../http/metrics.js'
+
+const PUBLISH_MS = 1_000
+/** An older entry does not count. */
+const FRESH_FOR_MS = 3_000
+/** After this long without renewal, the next gateway that starts deletes an entry; after this long without a write, the hash expires. */
+const KEPT_S = 60
+
+const Count = { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER } as const
+const Counts = {
+  type: 'object',
+  properties: {
+    ...{ answered: Count, ticket: Count, rejected: Count },
+    ...{ refused: Count, overloaded: Count, failed: Count, gone: Count },
+  },
+  required: outcomeNames,
+  additionalProperties: false,
+} as const
+const Entry = {
+  type: 'object',
+  properties: {
+    /** The time of writing: epoch milliseconds by Redis's clock. */
+    at: { type: 'integer' },
+    /** Host name and process id. */
+    name: { type: 'string', pattern: '^[\\w.:-]{1,128}$' },
+    /** Counts since the gateway started, and within the last `latelyMs`. */
+    total: Counts,
+    lately: Counts,
+    latelyMs: { type: 'integer', minimum: 1, maximum: 600_000 },
+  },
+  required: ['at', 'name', 'total', 'lately', 'latelyMs'],
+  additionalProperties: false,
+} as const
+type Entry = FromSchema<typeof Entry>
+const isEntry = checkFor<Entry>(Entry)
+
+export interface Gateways {
+  /** The names of the gateways, this one's first. */
+  names: string[]
+  /** Requests since each gateway started, in about the last minute, and the latter per second. */
+  total: RequestOutcomes
+  lately: RequestOutcomes
+  perSecond: RequestOutcomes
+}
+
+export interface GatewayReportsOptions {
+  redis: readonly RedisConnection[]
+  queuePrefix: string
+  passwords: Pick<PasswordClient, 'now'>
+  metrics: Pick<GatewayMetrics, 'requests' | 'refused'>
+  log: FastifyBaseLogger
+}
+
+/** Publishes at once and each second; failures are logged and do not stop it. */
+export class GatewayReports {
+  readonly #options: GatewayReportsOptions
+  readonly #id = randomUUID()
+  readonly #key: string
+  readonly #name = `${hostname()}:${process.pid}`.replaceAll(/[^\w.:-]/g, '_').slice(-128)
+  readonly #lately = new Lately()
+  /** Redis servers whose old entries are deleted. */
+  readonly #swept = new Set<RedisConnection>()
+  readonly #timer: NodeJS.Timeout
+  #publishing: Promise<void> | undefined
+
+  constructor(options: GatewayReportsOptions) {
+    this.#options = options
+    this.#key = `${options.queuePrefix}:gateways`
+    this.#publishUnlessUnderway()
+    this.#timer = setInterval(() => this.#publishUnlessUnderway(), PUBLISH_MS)
+    this.#timer.unref()
+  }
+
+  /** All live gateways; only this one while Redis does not answer. */
+  async read(): Promise<Gateways> {
+    const entries = [await this.#own(), ...(await this.#others().catch(() => []))]
+    const ratesOf = ({ lately, latelyMs }: Entry) =>
+      combineOutcomes(lately, noOutcomes, (count) => (count * 1_000) / latelyMs)
+    return {
+      names: entries.map(({ name }) => name),
+      total: sum(entries.map(({ total }) => total)),
+      lately: sum(entries.map(({ lately }) => lately)),
+      perSecond: sum(entries.map(ratesOf)),
+    }
+  }
+
+  /** Deletes this gateway's entry. */
+  async close(): Promise<void> {
+    clearInterval(this.#timer)
+    await this.#publishing
+    await Promise.all(this.#options.redis.map((one) => one.hdel(this.#key, this.#id).catch(() => undefined)))
+  }
+
+  #publishUnlessUnderway(): void {
+    this.#publishing ??= this.#publish()
+      .catch((error: unknown) => {
+        this.#options.log.debug({ err: error }, 'the counts of this gateway could not be published')
+      })
+      .finally(() => {
+        this.#publishing = undefined
+      })
+  }
+
+  async #publish(): Promise<void> {
+    const entry = await this.#own()
+    this.#lately.sample(entry.total)
+    const text = JSON.stringify(entry)
+    const written = await Promise.allSettled(this.#options.redis.map((one) => this.#publishTo(one, text)))
+    const failed = written.find((each) => each.status === 'rejected')
+    if (failed) throw failed.reason
+  }
+
+  async #publishTo(one: RedisConnection, entry: string): Promise<void> {
+    try {
+      await Promise.all([one.hset(this.#key, this.#id, entry), one.expire(this.#key, KEPT_S)])
+      if (!this.#swept.has(one)) await this.#sweep(one)
+      this.#swept.add(one)
+    } catch (error) {
+      // As with readings of the load: a connection that has lost a reply gives each command the reply of another.
+      if (!(error instanceof ReplyError) && one.status === 'ready') one.disconnect(true)
+      throw error
+    }
+  }
+
+  /** Deletes old entries, and those without a time. Other fields are not checked: the entry may be of a newer version. */
+  async #sweep(one: RedisConnection): Promise<void> {
+    const old = Object.entries(await one.hgetall(this.#key)).filter(([, text]) => {
+      const at = Number(Object(parse(text)).at)
+      return !(Math.abs(this.#options.passwords.now() - at) <= KEPT_S * 1_000)
+    })
+    if (old.length > 0) await one.hdel(this.#key, ...old.map(([field]) => field))
+  }
+
+  async #own(): Promise<Entry> {
+    const total = await countOutcomes(this.#options.metrics)
+    const at = Math.round(this.#options.passwords.now())
+    return { at, name: this.#name, total, ...this.#lately.since(total) }
+  }
+
+  async #others(): Promise<Entry[]> {
+    const now = this.#options.passwords.now()
+    const read = await Promise.all(this.#options.redis.map((one) => one.hgetall(this.#key).catch(() => ({}))))
+    const { [this.#id]: _own, ...entries } = Object.assign({}, ...read)
+    return Object.values(entries)
+      .map((text) => parse(String(text)))
+      .filter((entry) => isEntry(entry))
+      .filter(({ at }) => Math.abs(now - at) <= FRESH_FOR_MS)
+  }
+}
+
+function sum(all: RequestOutcomes[]): RequestOutcomes {
+  return all.reduce((a, b) => combineOutcomes(a, b, (x, y) => x + y), noOutcomes)
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** The length of the recent period, in samples of a second. */
+const SAMPLES = 60
+
+/** The requests of the recent period. */
+export class Lately {
+  readonly #now: () => number
+  readonly #samples: { atMs: number; total: RequestOutcomes }[]
+
+  constructor(now: () => number = () => performance.now()) {
+    this.#now = now
+    this.#samples = [{ atMs: now(), total: noOutcomes }]
+  }
+
+  /** Takes the counts of now; to be called once a second. */
+  sample(total: RequestOutcomes): void {
+    this.#samples.push({ atMs: this.#now(), total })
+    if (this.#samples.length > SAMPLES) this.#samples.shift()
+  }
+
+  /** The requests since the oldest sample, given the counts of now, and its age in milliseconds, at least 1. */
+  since(total: RequestOutcomes): { lately: RequestOutcomes; latelyMs: number } {
+    const before = this.#samples[0] ?? { atMs: 0, total: noOutcomes }
+    return {
+      lately: combineOutcomes(total, before.total, (count, then) => count - then),
+      latelyMs: Math.max(1, Math.round(this.#now() - before.atMs)),
+    }
+  }
+}

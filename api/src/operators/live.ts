@@ -1,0 +1,199 @@
+/**
+ * The live page at `/` of the ops port: the queue, its workers and the outcomes of requests, updated every second. Needs no Grafana. Charts
+ * are drawn by uPlot.
+ */
+import { readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import type { QueueReport, QueueReporter } from '@spillway/client/queue/report'
+import type { PasswordClient, RedisConnection } from '@spillway/client/queue-client'
+import type { FastifyInstance } from 'fastify'
+import { type GatewayMetrics, outcomeNames, type RequestOutcomes } from '../http/metrics.js'
+import { type RequestOutcome, requestOutcomes } from '../schemas/outcomes.js'
+import { GatewayReports } from './gateways.js'
+
+export interface LiveOptions {
+  metrics: GatewayMetrics
+  passwords: PasswordClient
+  reporter: QueueReporter
+  redis: readonly RedisConnection[]
+  queuePrefix: string
+  /** What a proxy has before the paths of the pages; empty for nothing. */
+  basePath: string
+  boardPath: string
+}
+
+const { resolve } = createRequire(import.meta.url)
+/** Next to this module, in src/ and in dist/. */
+const own = (name: string) => new URL(`page/${name}`, import.meta.url)
+const files = [
+  { path: '/', file: own('page.html'), type: 'text/html; charset=utf-8' },
+  { path: '/live.css', file: own('live.css'), type: 'text/css; charset=utf-8' },
+  { path: '/live.js', file: own('live.js'), type: 'text/javascript; charset=utf-8' },
+  { path: '/uplot.js', file: resolve('uplot/dist/uPlot.esm.js'), type: 'text/javascript; charset=utf-8' },
+  { path: '/uplot.css', file: resolve('uplot/dist/uPlot.min.css'), type: 'text/css; charset=utf-8' },
+]
+
+export async function livePlugin(app: FastifyInstance, options: LiveOptions): Promise<void> {
+  for (const { path, file, type } of files) {
+    const content = (await readFile(file, 'utf8'))
+      .replaceAll('{{basePath}}', options.basePath)
+      .replaceAll('{{boardPath}}', options.boardPath)
+    app.get(path, async (_request, reply) => reply.type(type).header('cache-control', 'no-cache').send(content))
+  }
+  const history = new LiveHistory(options.passwords)
+  const gateways = new GatewayReports({ ...options, log: app.log })
+  app.addHook('onClose', async () => {
+    history.close()
+    await gateways.close()
+  })
+  app.get('/live.json', async (_request, reply) =>
+    reply.header('cache-control', 'no-store').send(await liveState({ ...options, gateways, history })),
+  )
+}
+
+// The data of the page.
+
+interface Percentiles {
+  p50: number
+  p95: number
+}
+
+export interface LiveState {
+  /** Epoch milliseconds. */
+  at: number
+  /** Null while Redis does not answer. */
+  queue: (QueueReport['jobs'] & Pick<QueueReport, 'paused' | 'oldestMs' | 'abandoned'>) | null
+  /** How far the line of each Redis server has come. */
+  lines: { serving: number; last: number }[]
+  workers: QueueReport['workers']
+  /** Percentiles of the jobs that finished within the last minute; null when no job did. */
+  times: { jobs: number; queueWaitMs: Percentiles; serviceMs: Percentiles } | null
+  /** The predicted wait of a deferred job added now; null when no worker is alive, or the queue is paused. */
+  predictedWaitMs: number | null
+  jobsPerSecond: number
+  /** The names of the live gateways, this one first. */
+  gateways: string[]
+  /** Every outcome, in the order of the page. */
+  outcomes: { outcome: RequestOutcome; words: string; level: string }[]
+  /** Requests of all live gateways by outcome: since each started, in the last minute, and the latter per second. */
+  requests: RequestOutcomes
+  requestsLately: RequestOutcomes
+  requestsPerSecond: RequestOutcomes
+  history: ReturnType<LiveHistory['read']>
+}
+
+async function liveState(sources: {
+  passwords: PasswordClient
+  reporter: QueueReporter
+  gateways: GatewayReports
+  history: LiveHistory
+}): Promise<LiveState> {
+  const { passwords, reporter, history } = sources
+  const [report, gateways] = await Promise.all([reporter.read().catch(() => undefined), sources.gateways.read()])
+  const predictedMs = passwords.predictedWaitMs('deferred')
+  return {
+    at: Date.now(),
+    queue: report
+      ? { ...report.jobs, paused: report.paused, oldestMs: report.oldestMs, abandoned: report.abandoned }
+      : null,
+    lines: passwords.redis.map(({ line }) => line()).map(({ serving, last }) => ({ serving, last })),
+    workers: report?.workers.sort((a, b) => a.name.localeCompare(b.name)) ?? [],
+    times: report ? timesOf(report) : null,
+    predictedWaitMs: Number.isFinite(predictedMs) ? predictedMs : null,
+    jobsPerSecond: passwords.load().jobsPerSecond,
+    gateways: gateways.names,
+    outcomes: outcomeNames.map((outcome) => ({ outcome, ...requestOutcomes[outcome] })),
+    requests: gateways.total,
+    requestsLately: gateways.lately,
+    requestsPerSecond: gateways.perSecond,
+    history: history.read(),
+  }
+}
+
+function timesOf({ recent }: QueueReport): LiveState['times'] {
+  const hashed = recent.filter(({ outcome }) => outcome === 'answered')
+  if (hashed.length === 0) return null
+  return {
+    jobs: hashed.length,
+    queueWaitMs: percentiles(hashed.map(({ queueWaitMs }) => queueWaitMs)),
+    serviceMs: percentiles(hashed.map(({ serviceMs }) => serviceMs)),
+  }
+}
+
+/** By the nearest-rank method; needs at least one value. */
+export function percentiles(values: number[]): Percentiles {
+  const sorted = values.toSorted((a, b) => a - b)
+  const at = (share: number) => sorted[Math.ceil(share * sorted.length) - 1] ?? 0
+  return { p50: at(0.5), p95: at(0.95) }
+}
+
+// The last minutes, sampled once a second from the load that admission reads anyway: it costs Redis nothing.
+
+const SAMPLE_MS = 1_000
+/** Five minutes. */
+const KEPT = 300
+/** The number of samples over which a rate is computed, because jobs end in bursts, and of which the present capacity is the highest. */
+const RATE_SAMPLES = 5
+/** A peak of fewer samples is cut off at the top. It would flatten everything else for minutes. */
+const LASTING_SAMPLES = 3
+
+interface Sample {
+  atMs: number
+  known: boolean
+  finished: number
+  waiting: number
+  capacityPerSecond: number
+  finishedPerSecond: number | undefined
+}
+
+/** Samples until it is closed. */
+export class LiveHistory {
+  readonly #passwords: Pick<PasswordClient, 'load' | 'finishedJobs'>
+  readonly #samples: Sample[] = []
+  readonly #timer: NodeJS.Timeout
+
+  constructor(passwords: Pick<PasswordClient, 'load' | 'finishedJobs'>) {
+    this.#passwords = passwords
+    this.#sample()
+    this.#timer = setInterval(() => this.#sample(), SAMPLE_MS)
+    this.#timer.unref()
+  }
+
+  #sample(): void {
+    const { known, waiting, deferred, jobsPerSecond: capacityPerSecond } = this.#passwords.load()
+    const finished = this.#passwords.finishedJobs()
+    const atMs = performance.now()
+    const before = this.#samples.at(-RATE_SAMPLES) ?? this.#samples[0]
+    const finishedPerSecond = before && ((finished - before.finished) * 1_000) / (atMs - before.atMs)
+    this.#samples.push({ atMs, known, finished, waiting: waiting + deferred, capacityPerSecond, finishedPerSecond })
+    if (this.#samples.length > KEPT) this.#samples.shift()
+  }
+
+  /** A value for each second, oldest first; null when Redis did not answer. The scales are the values at the top of the charts. */
+  read() {
+    const waiting = this.#column('waiting')
+    const finishedPerSecond = this.#column('finishedPerSecond')
+    const capacityPerSecond = this.#column('capacityPerSecond')
+    // A worker that has hashed nothing yet guesses its capacity: only the present one is on the scale.
+    const perSecond = Math.max(scaleOf(finishedPerSecond), scaleOf(capacityPerSecond.slice(-RATE_SAMPLES)))
+    const scales = { waiting: scaleOf(waiting), perSecond }
+    return { waiting, finishedPerSecond, capacityPerSecond, scales }
+  }
+
+  #column(name: 'waiting' | 'finishedPerSecond' | 'capacityPerSecond'): (number | null)[] {
+    return this.#samples.map(({ known, [name]: value }) =>
+      known && value !== undefined ? Math.round(value * 10) / 10 : null,
+    )
+  }
+
+  close(): void {
+    clearInterval(this.#timer)
+  }
+}
+
+/** The highest value that lasted, or was there just now, and at least 1. */
+export function scaleOf(values: readonly (number | null)[]): number {
+  const known = values.map((value) => value ?? 0)
+  const lasting = known.map((_, index) => Math.min(...known.slice(index, index + LASTING_SAMPLES)))
+  return Math.max(1, ...lasting, ...known.slice(-LASTING_SAMPLES))
+}

@@ -1,0 +1,27 @@
+/** The outcomes of requests: one list for metrics, the live page, the summary of `pnpm load spike` and the load report. */
+
+/** In words, and how alarming many of them are. */
+export const requestOutcomes = {
+  answered: { words: 'answered', level: 'good' },
+  ticket: { words: 'ticket: answer later', level: 'good' },
+  rejected: { words: 'rejected: wrong password, bad input', level: 'good' },
+  refused: { words: 'refused: limits, queue full', level: 'warn' },
+  overloaded: { words: 'refused: gateway overloaded', level: 'warn' },
+  failed: { words: 'failed', level: 'bad' },
+  gone: { words: 'client went away', level: 'warn' },
+} as const
+export type RequestOutcome = keyof typeof requestOutcomes
+
+/** Codes of refusals: the same request may succeed later. Any other 503 means that a part of the service fails. */
+const REFUSALS = ['busy', 'too_many_requests', 'challenge_required']
+
+/**
+ * The outcome of a request by its status and, where it is known, the code of its problem. A 503 or 429 without a code, of another server,
+ * counts as refused. An overloaded gateway answers as a full queue does: its metrics tell the two apart.
+ */
+export function outcomeOf(status: number, code?: string): RequestOutcome {
+  if (status === 202) return 'ticket'
+  if (status < 400) return 'answered'
+  if (code === undefined ? status === 429 || status === 503 : REFUSALS.includes(code)) return 'refused'
+  return status < 500 ? 'rejected' : 'failed'
+}
