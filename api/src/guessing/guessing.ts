@@ -167,7 +167,8 @@ export function createGuessing(deps: GuessingDeps): Guessing {
         if (outcome === 'too_many' || outcome === 'device_too_many')
           tellLimit(perMinute, { count: requests, resetS: secondsOf(waitMs) })
         if (outcome !== 'known' && outcome !== 'unknown' && outcome !== 'solved') throw refusal(account, counted)
-        metrics.loginAttempts.inc({ device: outcome })
+        // Whether the token of a known device is of this account's present password shows later: it is counted then, once.
+        if (outcome !== 'known') metrics.loginAttempts.inc({ device: outcome })
         // A device that failed too often is as good as unknown, and only its failures count for its address. A challenge that let nobody in was used before, and must stay used.
         const attempt = { id, account, device: outcome === 'known' ? device : null, network }
         return { attempt, challengeId: outcome === 'solved' ? solved?.id : undefined }
@@ -187,7 +188,8 @@ export function createGuessing(deps: GuessingDeps): Guessing {
           return ofAddress?.isBehind === true
         },
         async confirm(generation) {
-          if (letIn.attempt.device === null || known?.generation === generation) return
+          if (letIn.attempt.device === null) return
+          if (known?.generation === generation) return metrics.loginAttempts.inc({ device: 'known' })
           takeBack()
           letIn = await attemptOf(null)
           isTakenBack = false

@@ -394,3 +394,22 @@ test('Redis holds no address, nothing that was made from a password, and nothing
   assert.equal(failures.length, 1, failures.join())
   assert.deepEqual(Object.keys(await redis.hgetall(failures[0] ?? '')).sort(), ['failedAt', 'failures'])
 })
+
+test('each login is counted once, by what its device is: a token of an earlier password is of an unknown one', async () => {
+  const owner = await newAccount(here)
+  const counts = async () => {
+    const of = (device: string) => readMetric(opsUrl, 'spillway_login_attempts_total', `device="${device}"`)
+    return [await of('known'), await of('unknown')] as const
+  }
+  const { accessToken, deviceToken } = expect(200, await login(here, owner))
+  const [known1, unknown1] = await counts()
+  expect(200, await login(here, owner, known(deviceToken)))
+  assert.deepEqual(await counts(), [known1 + 1, unknown1])
+  const renewed = { ...owner, password: 'another long passphrase' }
+  expect(
+    204,
+    await changePassword(here, accessToken, { currentPassword: owner.password, newPassword: renewed.password }),
+  )
+  expect(200, await login(here, renewed, known(deviceToken)))
+  assert.deepEqual(await counts(), [known1 + 1, unknown1 + 1])
+})
