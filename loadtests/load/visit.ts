@@ -104,9 +104,10 @@ export class Visitor {
       for (let nth = 1; ; nth++) {
         const answer = await atNextIfBroken((at) => at.login(credentials, sent))
         const isBusy = outcomeOf(answer) === 'busy'
-        if (nth === tries || (!isBusy && answer.status !== 0)) return answer
-        if (answer.body.code === 'unavailable') failures++
-        else if (isBusy) sentAway.push(answer.status)
+        const isFailing = answer.body.code === 'unavailable'
+        if (nth === tries || (!isBusy && !isFailing && answer.status !== 0)) return answer
+        if (isFailing) failures++
+        if (isBusy) sentAway.push(answer.status)
         const isAnother = answer.status === 0 && nth <= urls.length
         const pause = polite && !isAnother ? back(answer, nth - 1) : sleep(RUDE_PAUSE_MS)
         await pause.catch(() => undefined)
