@@ -4,7 +4,7 @@ import '@spillway/worker/no-inspector'
 import { createLogger } from '@spillway/worker/log'
 import { closeOnSignal } from '@spillway/worker/shutdown'
 import { readGatewayConfig } from './config.js'
-import { type Gateway, startGateway } from './gateway.js'
+import { type Gateway, startGateway } from './start.js'
 
 try {
   const config = readGatewayConfig(process.env)

@@ -14,7 +14,7 @@ import {
 import { connectDatabase, type Database } from '@spillway/prisma'
 import { createLogger } from '@spillway/worker/log'
 import { readGatewayConfig } from '../src/config.ts'
-import { type Gateway, startGateway } from '../src/gateway.ts'
+import { type Gateway, startGateway } from '../src/start.ts'
 
 /** Low enough that a hash takes a millisecond. */
 export const CHEAP_ARGON2 = { ARGON2_MEMORY_KIB: '1024', ARGON2_TIME: '1', ARGON2_PARALLELISM: '1' }

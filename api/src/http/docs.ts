@@ -88,3 +88,32 @@ function shareComponents<Document extends { paths?: unknown; components?: object
 function isObject(value: unknown): value is Json {
   return typeof value === 'object' && value !== null
 }
+
+export const publicDocs: DocsOptions = {
+  title: 'Spillway',
+  description:
+    'Accounts and logins that survive the spike. A request whose hash takes longer than it is held is answered with 202 and a ' +
+    'ticket; errors are RFC 9457 problems with a stable code.',
+  tags: [
+    { name: 'Accounts', description: 'Registration and the signed-in user' },
+    { name: 'Sessions', description: 'Logging in and out, tokens, and the keys they are verified with' },
+    { name: 'Tickets', description: 'Answers that came later' },
+    { name: 'Probes', description: 'For balancers and orchestrators' },
+  ],
+  securitySchemes: { accessToken: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } },
+}
+
+export const serviceDocs: DocsOptions = {
+  title: 'Spillway service',
+  description:
+    'Verifies and hashes passwords for applications that keep their own users, and tells other services whether access tokens are good. A request whose hash takes longer than it is held is ' +
+    'answered with 202 and a ticket; errors are RFC 9457 problems with a stable code.',
+  tags: [
+    { name: 'Passwords', description: 'Verifying and hashing' },
+    { name: 'Tokens', description: 'Whether an access token of a user is good' },
+    { name: 'Tickets', description: 'Answers that came later' },
+  ],
+  securitySchemes: {
+    serviceKey: { type: 'http', scheme: 'bearer', description: 'A key of SERVICE_KEYS, without its name' },
+  },
+}

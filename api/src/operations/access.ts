@@ -103,12 +103,3 @@ export const SignedInContents = schemaOf({
   required: ['userId', 'sessionId', 'credentialVersion'],
   additionalProperties: false,
 })
-
-declare module 'fastify' {
-  interface FastifyInstance {
-    /** Whether anyone may make an account. */
-    isRegistrationOpen: boolean
-    /** Whether mail is on. */
-    sendsMail: boolean
-  }
-}

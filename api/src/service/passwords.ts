@@ -189,3 +189,5 @@ export const hash = new Operation({
     throw new ApiError('internal_error', { cause })
   },
 })
+
+export const serviceOperations: readonly Operation<unknown>[] = [verify, hash]

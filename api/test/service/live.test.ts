@@ -57,7 +57,7 @@ test('a page that is opened in the middle of a spike is told how it came, and wh
     return state.queue?.completed === 5 ? state : undefined
   })
   assert.equal(times?.jobs, 5)
-  for (const id of await system.redis.zrange(completed, 0, -1)) await system.redis.zincrby(completed, -61_000, id)
+  for (const id of await system.redis.zrange(completed, 0, '-1')) await system.redis.zincrby(completed, -61_000, id)
   await until(async () => (await liveOf(gateway)).times === null)
   assert.equal((await liveOf(gateway)).queue?.completed, 5)
 })

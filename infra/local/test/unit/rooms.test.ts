@@ -8,7 +8,7 @@ import { repositoryDir } from '../../src/processes/repository.ts'
 /** Folders, and files that stand beside them. */
 const rooms: Record<string, string[]> = {
   'api/src': [
-    ...['main', 'gateway', 'app', 'service', 'server', 'config'],
+    ...['main', 'start', 'servers', 'service', 'config', 'plugins'],
     ...['routes', 'operators', 'operations', 'waiting', 'mail', 'sessions', 'audit', 'breached', 'guessing'],
     ...['limits', 'load-shedding', 'http', 'problems', 'schemas', 'rounds', 'route-table'],
   ],

@@ -4,29 +4,19 @@ import type { FastifyPluginAsyncJsonSchemaToTs } from '@fastify/type-provider-js
 import type { QueueReporter } from '@spillway/client/queue/report'
 import type { PasswordClient, RedisConnection, RedisWatch } from '@spillway/client/queue-client'
 import type { Database } from '@spillway/prisma'
-import { limitPipelining } from '@spillway/worker/pipeline-limit'
-import { listOf } from '@spillway/worker/settings'
-import { type FastifyBaseLogger, type FastifyInstance, fastify } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import { auditEventNames } from '../audit/events.js'
 import { readEvents } from '../audit/store.js'
 import type { GatewayConfig } from '../config.js'
-import { clientGonePlugin } from '../http/client-gone.js'
-import { drainPlugin, stalledConnectionsPlugin } from '../http/connections.js'
-import { jsonBodyPlugin, messageRulesPlugin } from '../http/message-rules.js'
 import type { GatewayMetrics } from '../http/metrics.js'
-import { ownSchemas, serverOptions } from '../http/server-options.js'
-import { problemPlugin } from '../problems/plugin.js'
 import { operatorsPlugin } from './access.js'
 import { boardPlugin } from './board.js'
 import { livePlugin } from './live.js'
 
 const BOARD_PATH = '/queues'
-/** How long running answers may take when the port closes, in milliseconds. */
-const CLOSE_MS = 1_000
 
-export interface OpsDeps {
-  /** Whether the gateway was told to stop. */
-  isDraining(): boolean
+export interface OperatorPagesOptions {
+  config: GatewayConfig
   metrics: GatewayMetrics
   passwords: PasswordClient
   reporter: QueueReporter
@@ -34,31 +24,13 @@ export interface OpsDeps {
   /** For what operators look at: long reads must not delay logins. */
   operatorsRedis: readonly { address: string; connection: RedisConnection }[]
   watch: RedisWatch
-  log: FastifyBaseLogger
 }
 
-export async function buildOps(config: GatewayConfig, deps: OpsDeps): Promise<FastifyInstance> {
-  const { metrics, log } = deps
+export async function operatorPagesPlugin(app: FastifyInstance, options: OperatorPagesOptions): Promise<void> {
+  const { config, ...deps } = options
+  const { metrics } = deps
   const { registry } = metrics
   const basePath = config.OPS_BASE_PATH
-  const app: FastifyInstance = fastify({
-    rewriteUrl: ({ url = '/' }) => withoutBase(url, basePath),
-    ...serverOptions({
-      ...{ log, requestTimeoutMs: config.REQUEST_TIMEOUT_MS },
-      trustedProxies: listOf(config.TRUST_PROXY),
-    }),
-    forceCloseConnections: 'idle',
-    return503OnClosing: false,
-    // A mistyped parameter would show more than was asked for.
-    ajv: { customOptions: { ...ownSchemas, removeAdditional: false } },
-  })
-  app.addHook('onReady', async () => limitPipelining(app.server))
-  await app.register(clientGonePlugin)
-  await app.register(drainPlugin, { graceMs: CLOSE_MS, isDraining: deps.isDraining })
-  await app.register(stalledConnectionsPlugin, { stalledMs: config.REQUEST_TIMEOUT_MS })
-  await app.register(problemPlugin)
-  await app.register(messageRulesPlugin)
-  await app.register(jsonBodyPlugin)
   await app.register(helmet, {
     // Bull Board needs inline styles. Its external fonts stay blocked; it works without them.
     contentSecurityPolicy: {
@@ -106,11 +78,10 @@ export async function buildOps(config: GatewayConfig, deps: OpsDeps): Promise<Fa
       ],
     })
   })
-  return app
 }
 
 /** The URL of a request without the path at which a proxy has the pages: some proxies pass it on, others strip it. */
-function withoutBase(url: string, basePath: string): string {
+export function withoutBase(url: string, basePath: string): string {
   if (basePath === '' || !url.startsWith(basePath)) return url
   const rest = url.slice(basePath.length)
   return rest.startsWith('/') ? rest : /^(\?|$)/.test(rest) ? `/${rest}` : url

@@ -11,7 +11,6 @@ import type { Logger } from '@spillway/worker/log'
 import { listOf } from '@spillway/worker/settings'
 import { beginShutdown } from '@spillway/worker/shutdown'
 import { startTracing } from '@spillway/worker/tracing'
-import { buildApp } from './app.js'
 import { startAudit } from './audit/recorder.js'
 import { readPasswordList } from './breached/list.js'
 import type { GatewayConfig } from './config.js'
@@ -22,9 +21,9 @@ import { createLoadShedder } from './load-shedding/load-shedder.js'
 import { openMail } from './mail/open.js'
 import { operations } from './operations/list.js'
 import { exposeGatewayState } from './operators/gauges.js'
-import { buildOps } from './operators/server.js'
-import { closeTimeMs } from './server.js'
-import { buildServiceApp, serviceOperations } from './service/app.js'
+import { closeTimeMs } from './plugins/common.js'
+import { buildOpsPort, buildPublicApi, buildServiceApi, type Opened } from './servers.js'
+import { serviceOperations } from './service/passwords.js'
 import { createTokenIssuer, optionalClaimNames } from './sessions/access-token.js'
 import { startDeletingExpiredSessions } from './sessions/expired-sessions.js'
 import { createRefreshTokenTags } from './sessions/refresh-tokens.js'
@@ -44,17 +43,7 @@ const FALLBACK_TIMEOUT_MS = 15_000
 /** A mail that is not sent by then is sent by another gateway, or after the next start. */
 const MAIL_TIMEOUT_MS = 5_000
 
-export interface Gateway {
-  url: string
-  opsUrl: string
-  /** Undefined without SERVICE_KEYS. */
-  serviceUrl: string | undefined
-  /**
-   * Drains for DRAIN_MS, or until interrupted: answers everything, and says with each answer that the connection ends. Then stops
-   * listening, answers the running requests, and disconnects from Redis and PostgreSQL.
-   */
-  close(interrupted?: AbortSignal): Promise<void>
-}
+export type Gateway = Awaited<ReturnType<typeof startGateway>>
 
 /**
  * Starts a gateway. It starts without PostgreSQL or Redis too; /readyz then names what is missing. `env` is only passed on to a
@@ -65,7 +54,7 @@ export async function startGateway(
   env: NodeJS.ProcessEnv,
   log: Logger,
   { acceptors = true } = {},
-): Promise<Gateway> {
+) {
   const keyring = parseKeyring(config.SPILLWAY_SEAL_KEYS)
   const keys = await parseSigningKeys(config.SPILLWAY_JWT_KEYS)
   const { BREACHED_PASSWORDS_FILE: listFile } = config
@@ -144,15 +133,21 @@ export async function startGateway(
     ttlS: config.ACCESS_TOKEN_TTL_S,
     claims: tokenClaims,
   })
-  const isDraining = () => draining
-  const serving = { isDraining, database, passwords, countingRedis, admission, keyring }
-  const shared = { ...serving, sessions, accessTokens, metrics, shedder, tracing, log }
-  const app = await buildApp(config, { ...shared, keys, issueTokens, tokenClaims, audit, breached, post: mail?.post })
-  const serviceApp = config.SERVICE_KEYS === '' ? undefined : await buildServiceApp(config, shared)
+  const opened: Opened = {
+    ...{ isDraining: () => draining, metrics, shedder, tracing, log, watch },
+    ...{ database, passwords, admission, keyring, countingRedis, operatorsRedis, reporter },
+    ...{ keys, accessTokens, issueTokens, tokenClaims, sessions, audit, post: mail?.post, breached },
+  }
+  const app = await buildPublicApi(config, opened)
+  const serviceApp = config.SERVICE_KEYS === '' ? undefined : await buildServiceApi(config, opened)
   // After all routes: onClose hooks run in reverse order, and these connections must end before anything else is closed.
   if (acceptors) for (const each of [app, serviceApp]) await each?.register(acceptorsPlugin, { backlog: BACKLOG })
-  const ops = await buildOps(config, { isDraining, metrics, passwords, reporter, database, operatorsRedis, watch, log })
+  const ops = await buildOpsPort(config, opened)
 
+  /**
+   * Drains for DRAIN_MS, or until interrupted: answers everything, and says with each answer that the connection ends. Then stops
+   * listening, answers the running requests, and disconnects from Redis and PostgreSQL.
+   */
   async function close(interrupted?: AbortSignal): Promise<void> {
     draining = true
     await sleep(config.DRAIN_MS, undefined, interrupted && { signal: interrupted }).catch(() => undefined)
@@ -187,6 +182,7 @@ export async function startGateway(
     const servicePlace = { host: config.SERVICE_HOST, port: config.SERVICE_PORT, backlog: BACKLOG }
     const serviceUrl = await serviceApp?.listen(servicePlace)
     const url = await app.listen({ host: config.HOST, port: config.PORT, backlog: BACKLOG })
+    /** The service API has no URL without SERVICE_KEYS. */
     return { url, opsUrl, serviceUrl, close }
   } catch (error) {
     await shutDown().catch(() => undefined)
