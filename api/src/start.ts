@@ -11,11 +11,11 @@ import type { Logger } from '@spillway/worker/log'
 import { listOf } from '@spillway/worker/settings'
 import { beginShutdown } from '@spillway/worker/shutdown'
 import { startTracing } from '@spillway/worker/tracing'
-import { startAudit } from './audit/recorder.js'
+import { Audit } from './audit/recorder.js'
 import { readPasswordList } from './breached/list.js'
 import type { GatewayConfig } from './config.js'
 import { acceptorsPlugin, BACKLOG } from './http/acceptors.js'
-import { createGatewayMetrics } from './http/metrics.js'
+import { GatewayMetrics } from './http/metrics.js'
 import { toCountingRedis } from './limits/shared-counts.js'
 import { createLoadShedder } from './load-shedding/load-shedder.js'
 import { openMail } from './mail/open.js'
@@ -76,7 +76,7 @@ export async function startGateway(
     })
   const operatorsRedis = connect('producer', 'operators')
   const mailRedis = config.SMTP_URL === '' ? [] : connect('consumer', 'mail')
-  const metrics = createGatewayMetrics([...operations, ...serviceOperations].map(({ kind }) => kind))
+  const metrics = new GatewayMetrics([...operations, ...serviceOperations].map(({ kind }) => kind))
   const shedder = createLoadShedder(config.DATABASE_POOL_SIZE)
   const tracing = await startTracing({ service: 'spillway-gateway', endpoint: config.OTEL_EXPORTER_OTLP_ENDPOINT })
   const passwords = createPasswordClient({
@@ -111,7 +111,7 @@ export async function startGateway(
     poolUse: () => poolUse(database),
     isFallingBack: fallback.active,
   })
-  const audit = startAudit({ database, retentionDays: config.AUDIT_RETENTION_DAYS, metrics, log })
+  const audit = new Audit({ database, retentionDays: config.AUDIT_RETENTION_DAYS, metrics, log })
   const countingRedis = toCountingRedis(passwords.redis, log)
   const mail = openMail(config, { redis: countingRedis, mailRedis, watch, keyring, database, metrics, log })
   const expiredSessions = startDeletingExpiredSessions({ database, log })
@@ -168,7 +168,7 @@ export async function startGateway(
       for (const { connection } of operatorsRedis) connection.disconnect()
       await Promise.all(mailRedis.map(({ connection }) => quitRedis(connection)))
     })
-    await step('write the last audit events', STEP_TIMEOUT_MS, audit.close)
+    await step('write the last audit events', STEP_TIMEOUT_MS, () => audit.close())
     await step('stop deleting expired sessions', STEP_TIMEOUT_MS, expiredSessions.close)
     await step('disconnect from PostgreSQL', STEP_TIMEOUT_MS, () => database.$disconnect())
     await step('flush traces', STEP_TIMEOUT_MS, () => tracing?.close())

@@ -6,10 +6,12 @@
 import { newId } from '@spillway/client/protocol/id'
 import type { Database } from '@spillway/prisma'
 import type { Logger } from '@spillway/worker/log'
+import type { FastifyInstance } from 'fastify'
+import fp from 'fastify-plugin'
 import type { GatewayMetrics } from '../http/metrics.js'
 import { storedNetworkOf } from '../limits/client-network.js'
-import { startRounds } from '../rounds.js'
-import type { Audit, AuditEvent } from './events.js'
+import { type Rounds, startRounds } from '../rounds.js'
+import type { AuditEvent } from './events.js'
 import { deleteOldEvents, insertEvents, type StoredEvent } from './store.js'
 
 /** Some 4 MB; a minute and more of what workers hash. */
@@ -20,104 +22,129 @@ const WRITE_PERIOD_MS = 1_000
 const SUM_PERIOD_MS = 60_000
 const DELETE_PERIOD_MS = 5 * 60_000
 
-export interface AuditRecorder extends Audit {
-  /** Writes what is left. Events that come later are ignored. */
-  close(): Promise<void>
-}
-
-/** Starts recording, and the deletion of events that are older than the retention. With a retention of 0 nothing is done. */
-export function startAudit(deps: {
+export interface AuditOptions {
   database: Database
+  /** With 0 nothing is recorded, or deleted. */
   retentionDays: number
   metrics: Pick<GatewayMetrics, 'auditEvents'>
   log: Pick<Logger, 'warn' | 'info'>
   deletePeriodMs?: number
-}): AuditRecorder {
-  const { database, retentionDays, metrics, log, deletePeriodMs = DELETE_PERIOD_MS } = deps
-  if (retentionDays === 0) return { record() {}, async close() {} }
+}
 
-  const buffer: StoredEvent[] = []
-  const sums = new Map<string, StoredEvent>()
-  const takeFromBudget = createRefusalBudget()
-  let summedAt = performance.now()
-  let dropped = 0
-  let isFailing = false
-  let isClosed = false
+/** Records from its construction on, and deletes events that are older than the retention. */
+export class Audit {
+  readonly #options: AuditOptions
+  readonly #buffer: StoredEvent[] = []
+  readonly #sums = new Map<string, StoredEvent>()
+  readonly #budget = new RefusalBudget()
+  readonly #rounds: Rounds[]
+  #summedAt = performance.now()
+  #dropped = 0
+  #isFailing = false
+  #isClosed: boolean
 
-  function drop(count: number): void {
-    dropped += count
-    metrics.auditEvents.inc({ result: 'dropped' }, count)
+  constructor(options: AuditOptions) {
+    this.#options = options
+    const { database, retentionDays, log, deletePeriodMs = DELETE_PERIOD_MS } = options
+    this.#isClosed = retentionDays === 0
+    if (this.#isClosed) {
+      this.#rounds = []
+      return
+    }
+    const writing = startRounds({
+      periodMs: WRITE_PERIOD_MS,
+      round: async () => {
+        if (performance.now() - this.#summedAt >= SUM_PERIOD_MS) this.#pushSums()
+        await this.#writeAll()
+      },
+      onFailure: (error) => {
+        if (!this.#isFailing)
+          log.warn({ err: error }, 'audit events cannot be written: they are kept while there is room')
+        this.#isFailing = true
+      },
+    })
+    const deleting = startRounds({
+      periodMs: deletePeriodMs,
+      async round(signal) {
+        while (!signal.aborted && (await deleteOldEvents(database, retentionDays)) > 0);
+      },
+      onFailure: (error) => log.warn({ err: error }, 'old audit events could not be deleted'),
+    })
+    this.#rounds = [writing, deleting]
   }
 
-  function push(event: StoredEvent): void {
-    if (buffer.length < BUFFER_MAX) buffer.push(event)
-    else drop(event.count)
+  /** Returns at once and never throws: events are written asynchronously. */
+  record(event: AuditEvent): void {
+    if (this.#isClosed) return
+    const isBounded = event.outcome === 'ok' && event.userId
+    if (isBounded || this.#budget.take()) this.#push(stored(event, 1))
+    else this.#addUp(event)
   }
 
-  function addUp({ event, outcome }: AuditEvent): void {
-    metrics.auditEvents.inc({ result: 'added_up' })
+  /** Writes what is left. Events that come later are ignored. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    await Promise.all(this.#rounds.map((rounds) => rounds.close()))
+    this.#pushSums()
+    await this.#writeAll().catch((error: unknown) => {
+      this.#drop(this.#buffer.length)
+      this.#options.log.warn({ err: error, dropped: this.#dropped }, 'the last audit events were not written')
+    })
+  }
+
+  #drop(count: number): void {
+    this.#dropped += count
+    this.#options.metrics.auditEvents.inc({ result: 'dropped' }, count)
+  }
+
+  #push(event: StoredEvent): void {
+    if (this.#buffer.length < BUFFER_MAX) this.#buffer.push(event)
+    else this.#drop(event.count)
+  }
+
+  #addUp({ event, outcome }: AuditEvent): void {
+    this.#options.metrics.auditEvents.inc({ result: 'added_up' })
     const key = `${event} ${outcome}`
-    const sum = sums.get(key) ?? stored({ event, outcome }, 0)
+    const sum = this.#sums.get(key) ?? stored({ event, outcome }, 0)
     sum.count += 1
-    sums.set(key, sum)
+    this.#sums.set(key, sum)
   }
 
-  function pushSums(): void {
-    summedAt = performance.now()
-    for (const sum of sums.values()) push(sum)
-    sums.clear()
+  #pushSums(): void {
+    this.#summedAt = performance.now()
+    for (const sum of this.#sums.values()) this.#push(sum)
+    this.#sums.clear()
   }
 
-  async function writeAll(): Promise<void> {
-    while (buffer.length > 0) {
-      const batch = buffer.slice(0, BATCH)
+  async #writeAll(): Promise<void> {
+    const { database, metrics, log } = this.#options
+    while (this.#buffer.length > 0) {
+      const batch = this.#buffer.slice(0, BATCH)
       await insertEvents(database, batch)
-      buffer.splice(0, batch.length)
+      this.#buffer.splice(0, batch.length)
       metrics.auditEvents.inc({ result: 'written' }, batch.length)
     }
-    if (dropped > 0) log.warn({ dropped }, 'audit events were dropped: there was no room for them')
-    if (isFailing) log.info({}, 'audit events are written again')
-    isFailing = false
-    dropped = 0
-  }
-
-  const writing = startRounds({
-    periodMs: WRITE_PERIOD_MS,
-    async round() {
-      if (performance.now() - summedAt >= SUM_PERIOD_MS) pushSums()
-      await writeAll()
-    },
-    onFailure(error) {
-      if (!isFailing) log.warn({ err: error }, 'audit events cannot be written: they are kept while there is room')
-      isFailing = true
-    },
-  })
-  const deleting = startRounds({
-    periodMs: deletePeriodMs,
-    async round(signal) {
-      while (!signal.aborted && (await deleteOldEvents(database, retentionDays)) > 0);
-    },
-    onFailure: (error) => log.warn({ err: error }, 'old audit events could not be deleted'),
-  })
-
-  return {
-    record(event) {
-      if (isClosed) return
-      const isBounded = event.outcome === 'ok' && event.userId
-      if (isBounded || takeFromBudget()) push(stored(event, 1))
-      else addUp(event)
-    },
-    async close() {
-      isClosed = true
-      await Promise.all([writing.close(), deleting.close()])
-      pushSums()
-      await writeAll().catch((error: unknown) => {
-        drop(buffer.length)
-        log.warn({ err: error, dropped }, 'the last audit events were not written')
-      })
-    },
+    if (this.#dropped > 0) log.warn({ dropped: this.#dropped }, 'audit events were dropped: there was no room for them')
+    if (this.#isFailing) log.info({}, 'audit events are written again')
+    this.#isFailing = false
+    this.#dropped = 0
   }
 }
+
+/** Records requests that a limit refused, and those that were told to solve a challenge. */
+export const auditRateLimitsPlugin = fp(
+  async (app: FastifyInstance, { audit }: { audit: Audit }) => {
+    app.addHook('onResponse', (request, _reply, next) => {
+      const { errorCode, refusedFor, user } = request
+      const isLimited = errorCode === 'too_many_requests' || errorCode === 'challenge_required'
+      // There is no user before the access token is verified. The address is read here alone: it costs a call of the system.
+      if (isLimited && refusedFor !== undefined)
+        audit.record({ event: 'rate_limit', outcome: refusedFor, userId: user?.sub ?? null, address: request.ip })
+      next()
+    })
+  },
+  { name: 'audit-rate-limits' },
+)
 
 function stored(
   { event, outcome, userId = null, sessionId, address }: Omit<AuditEvent, 'address'> & { address?: string },
@@ -138,15 +165,17 @@ function stored(
 const BURST = 1_000
 const PER_SECOND = 10
 
-/** Returns a function that takes one from the budget, and says whether there was one left. */
-function createRefusalBudget(now: () => number = () => performance.now()): () => boolean {
-  let left = BURST
-  let at = now()
-  return () => {
-    left = Math.min(BURST, left + ((now() - at) / 1_000) * PER_SECOND)
-    at = now()
-    if (left < 1) return false
-    left -= 1
+class RefusalBudget {
+  #left = BURST
+  #at = performance.now()
+
+  /** Takes one, and says whether there was one left. */
+  take(): boolean {
+    const now = performance.now()
+    this.#left = Math.min(BURST, this.#left + ((now - this.#at) / 1_000) * PER_SECOND)
+    this.#at = now
+    if (this.#left < 1) return false
+    this.#left -= 1
     return true
   }
 }

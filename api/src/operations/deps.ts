@@ -3,7 +3,7 @@ import type { FastifyPluginAsyncJsonSchemaToTs } from '@fastify/type-provider-js
 import type { PasswordClient } from '@spillway/client/queue-client'
 import type { Database } from '@spillway/prisma'
 import type { Logger } from '@spillway/worker/log'
-import type { Audit } from '../audit/events.js'
+import type { Audit } from '../audit/recorder.js'
 import type { Guessing } from '../guessing/guessing.js'
 import type { Post } from '../mail/post.js'
 import type { IssueTokens, OptionalClaim } from '../sessions/access-token.js'

@@ -7,8 +7,8 @@ import { createRequire } from 'node:module'
 import type { QueueReport, QueueReporter } from '@spillway/client/queue/report'
 import type { PasswordClient, RedisConnection } from '@spillway/client/queue-client'
 import type { FastifyInstance } from 'fastify'
-import { type GatewayMetrics, outcomeNames, type RequestOutcomes } from '../http/metrics.js'
-import { type RequestOutcome, requestOutcomes } from '../schemas/outcomes.js'
+import type { GatewayMetrics, RequestOutcomes } from '../http/metrics.js'
+import { requestOutcomes } from '../schemas/outcomes.js'
 import { GatewayReports } from './gateways.js'
 
 export interface LiveOptions {
@@ -74,7 +74,7 @@ export interface LiveState {
   /** The names of the live gateways, this one first. */
   gateways: string[]
   /** Every outcome, in the order of the page. */
-  outcomes: { outcome: RequestOutcome; words: string; level: string }[]
+  outcomes: typeof requestOutcomes
   /** Requests of all live gateways by outcome: since each started, in the last minute, and the latter per second. */
   requests: RequestOutcomes
   requestsLately: RequestOutcomes
@@ -102,7 +102,7 @@ async function liveState(sources: {
     predictedWaitMs: Number.isFinite(predictedMs) ? predictedMs : null,
     jobsPerSecond: passwords.load().jobsPerSecond,
     gateways: gateways.names,
-    outcomes: outcomeNames.map((outcome) => ({ outcome, ...requestOutcomes[outcome] })),
+    outcomes: requestOutcomes,
     requests: gateways.total,
     requestsLately: gateways.lately,
     requestsPerSecond: gateways.perSecond,

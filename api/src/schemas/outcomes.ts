@@ -1,16 +1,16 @@
 /** The outcomes of requests: one list for metrics, the live page, the summary of `pnpm load spike` and the load report. */
 
-/** In words, and how alarming many of them are. */
-export const requestOutcomes = {
-  answered: { words: 'answered', level: 'good' },
-  ticket: { words: 'ticket: answer later', level: 'good' },
-  rejected: { words: 'rejected: wrong password, bad input', level: 'good' },
-  refused: { words: 'refused: limits, queue full', level: 'warn' },
-  overloaded: { words: 'refused: gateway overloaded', level: 'warn' },
-  failed: { words: 'failed', level: 'bad' },
-  gone: { words: 'client went away', level: 'warn' },
-} as const
-export type RequestOutcome = keyof typeof requestOutcomes
+/** In the order of the live page: in words, and how alarming many of them are. */
+export const requestOutcomes = [
+  { outcome: 'answered', words: 'answered', level: 'good' },
+  { outcome: 'ticket', words: 'ticket: answer later', level: 'good' },
+  { outcome: 'rejected', words: 'rejected: wrong password, bad input', level: 'good' },
+  { outcome: 'refused', words: 'refused: limits, queue full', level: 'warn' },
+  { outcome: 'overloaded', words: 'refused: gateway overloaded', level: 'warn' },
+  { outcome: 'failed', words: 'failed', level: 'bad' },
+  { outcome: 'gone', words: 'client went away', level: 'warn' },
+] as const
+export type RequestOutcome = (typeof requestOutcomes)[number]['outcome']
 
 /** Codes of refusals: the same request may succeed later. Any other 503 means that a part of the service fails. */
 const REFUSALS = ['busy', 'too_many_requests', 'challenge_required']

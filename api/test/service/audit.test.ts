@@ -4,8 +4,8 @@ import { randomUUID } from 'node:crypto'
 import { newId } from '@spillway/client/protocol/id'
 import { until } from '@spillway/infra/rig'
 import { afterAll, test } from 'vitest'
-import { startAudit } from '../../src/audit/recorder.ts'
-import { createGatewayMetrics } from '../../src/http/metrics.ts'
+import { Audit } from '../../src/audit/recorder.ts'
+import { GatewayMetrics } from '../../src/http/metrics.ts'
 import {
   assertProblem,
   call,
@@ -64,11 +64,11 @@ const sessionIdOf = ({ accessToken }: { accessToken: string }): string =>
 
 /** A recorder on the database of this file, its counts, and what it says in the log. */
 function openRecorder(options: { retentionDays?: number; deletePeriodMs?: number } = {}) {
-  const metrics = createGatewayMetrics([])
+  const metrics = new GatewayMetrics([])
   const said: string[] = []
   const say = (_details: unknown, message = ''): void => void said.push(message)
   const log = { warn: say, info: say }
-  const audit = startAudit({ database, retentionDays: 90, metrics, log, ...options })
+  const audit = new Audit({ database, retentionDays: 90, metrics, log, ...options })
   const counted = async (result: string) =>
     (await metrics.auditEvents.get()).values.find(({ labels }) => labels.result === result)?.value
   return { audit, counted, said }

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { fastify } from 'fastify'
 import { test } from 'vitest'
-import { createGatewayMetrics } from '../../src/http/metrics.ts'
+import { GatewayMetrics } from '../../src/http/metrics.ts'
 import { createLoadShedder, type Priority } from '../../src/load-shedding/load-shedder.ts'
 import { loadSheddingPlugin } from '../../src/load-shedding/plugin.ts'
 
@@ -25,7 +25,7 @@ test('requests of known devices go first while a gateway is behind, and then alo
         return shedder.begin(priority, isGone)
       },
     },
-    metrics: createGatewayMetrics([]),
+    metrics: new GatewayMetrics([]),
     bodyLimitBytes: 1_000,
     deviceOf: ({ 'x-device': device }) => (typeof device === 'string' ? device : undefined),
   })

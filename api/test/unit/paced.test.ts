@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { fastify } from 'fastify'
 import { afterAll, test } from 'vitest'
-import { createGatewayMetrics } from '../../src/http/metrics.ts'
+import { GatewayMetrics } from '../../src/http/metrics.ts'
 import { createLoadShedder } from '../../src/load-shedding/load-shedder.ts'
 import { loadSheddingPlugin } from '../../src/load-shedding/plugin.ts'
 import { ApiError } from '../../src/problems/errors.ts'
@@ -12,7 +12,7 @@ import { type ErrorCode, problems } from '../../src/schemas/problem-codes.ts'
 const app = fastify()
 afterAll(() => app.close())
 const shedder = createLoadShedder(10)
-await app.register(loadSheddingPlugin, { shedder, metrics: createGatewayMetrics([]), bodyLimitBytes: 100 })
+await app.register(loadSheddingPlugin, { shedder, metrics: new GatewayMetrics([]), bodyLimitBytes: 100 })
 await app.register(problemPlugin)
 app.get<{ Params: { code: ErrorCode } }>('/problem/:code', async ({ params: { code } }) => {
   throw new ApiError(code)

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict'
 import { fastify } from 'fastify'
 import { afterAll, test } from 'vitest'
-import { createGatewayMetrics } from '../../src/http/metrics.ts'
+import { GatewayMetrics } from '../../src/http/metrics.ts'
 import { loadSheddingPlugin } from '../../src/load-shedding/plugin.ts'
 
-const metrics = createGatewayMetrics([])
+const metrics = new GatewayMetrics([])
 const app = fastify()
 afterAll(() => app.close())
 await app.register(loadSheddingPlugin, {
