@@ -42,11 +42,7 @@ export function bound(name: Name, text: string): number {
 }
 
 /** @throws {@link UserError} for what is no whole number within bounds */
-function countOf(
-  option: string,
-  text: string,
-  { least = 1, most }: Pick<NumberOption, 'least' | 'most'>,
-): number {
+function countOf(option: string, text: string, { least = 1, most }: Pick<NumberOption, 'least' | 'most'>): number {
   const value = Number(text)
   if (/^\d{1,9}$/.test(text) && value >= least && value <= most) return value
   throw new UserError(`${option} takes a whole number from ${least} to ${most}.`)

@@ -203,10 +203,14 @@ test('every question is answered by a real gateway with its one status, after th
   await until(async () => (await unsupported()) >= 8, { what: 'stored hashes that nothing verifies' })
 })
 
-test('what SECURITY says to be alike cannot be told apart by time, where what is known to differ can', async (t) => {
-  const { questions, close } = await openAsked(t, SAMPLES, {})
-  t.onTestFinished(close)
-  const pairs = compareAll(await askInTurn(questions, { samples: SAMPLES, stop: () => t.signal.aborted }))
-  assert.deepEqual(broken(pairs), [], table(pairs))
-  assert.equal(isBlind(pairs), false, `this says nothing: is the machine busy?\n${table(pairs)}`)
-}, WITHIN_MS)
+test(
+  'what SECURITY says to be alike cannot be told apart by time, where what is known to differ can',
+  async (t) => {
+    const { questions, close } = await openAsked(t, SAMPLES, {})
+    t.onTestFinished(close)
+    const pairs = compareAll(await askInTurn(questions, { samples: SAMPLES, stop: () => t.signal.aborted }))
+    assert.deepEqual(broken(pairs), [], table(pairs))
+    assert.equal(isBlind(pairs), false, `this says nothing: is the machine busy?\n${table(pairs)}`)
+  },
+  WITHIN_MS,
+)
