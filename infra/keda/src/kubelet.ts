@@ -12,7 +12,7 @@ const RESTART_MS = 1_000
 const NODE = 'here'
 
 interface KubeletOptions {
-  api: KubernetesApi
+  api: Pick<KubernetesApi, 'call' | 'watch'>
   keeper: Keeper
   namespace: string
   /** Images of this machine, by the repository that a pod names. */

@@ -48,6 +48,8 @@ test('the changelog is in its form, from the latest version to the first, and de
   }
 })
 
+const { scripts: ofInfra }: { scripts: Record<string, string> } = JSON.parse(await read('infra/package.json'))
+
 test('what the workflows run is there, and their pnpm is the version in package.json', async () => {
   for (const name of ['ci', 'release']) {
     const text = await read(`.github/workflows/${name}.yaml`)
@@ -55,11 +57,13 @@ test('what the workflows run is there, and their pnpm is the version in package.
     const commands = Object.values(jobs).flatMap(({ steps }) => steps.flatMap(({ run = '' }) => run.split('\n')))
     assert.ok(commands.some(Boolean))
     for (const command of commands) {
-      const [, pnpm, script] = /\bnpx --yes (pnpm\S*) (\S+)/.exec(command) ?? []
-      if (pnpm !== undefined) assert.equal(pnpm, packageManager)
-      if (script !== undefined) assert.ok(script in scripts, command)
       const [, file] = /^bash (\S+)$/.exec(command) ?? []
       if (file !== undefined) await read(file)
+      const [, pnpm, infra, script = ''] =
+        /\bnpx --yes (pnpm\S*) (--filter @spillway\/infra )?(\S+)/.exec(command) ?? []
+      if (pnpm === undefined) continue
+      assert.equal(pnpm, packageManager)
+      assert.ok(script === 'install' || script in (infra === undefined ? scripts : ofInfra), command)
     }
   }
 })
