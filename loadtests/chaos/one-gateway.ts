@@ -6,10 +6,12 @@ import { moveTo, pinned } from '@spillway/infra/processes/processor-time'
 import { startProcess } from '@spillway/infra/rig'
 import { ask, type Credentials } from '@spillway/infra/rig/api-client'
 import { quantile } from '@spillway/infra/rig/quantile'
-import { allCores, contenderCores, holdToShare } from '../measure/cores.ts'
+import { compiled } from '../contenders/contender.ts'
+import { allCores, contenderCores } from '../measure/cores.ts'
 import { startProbe } from '../measure/observe.ts'
+import type { Findings } from './findings.ts'
 import type { RushOptions, RushResult } from './rush.ts'
-import type { Findings, Scenario } from './scenario.ts'
+import type { Scenario } from './scenario.ts'
 import { onOwnRedis, type Stage, type System } from './stage/stage.ts'
 
 /** How long the slowest of some logins takes, one after the other, in milliseconds; infinite when one gets no verdict. */
@@ -63,6 +65,20 @@ export function onShortGateway(run: (system: System, url: string, stage: Stage) 
     } finally {
       for (const pid of pids) moveTo(pid, allCores)
     }
+  }
+}
+
+/** Begins at once, and ends with `close`. Linux alone. */
+function holdToShare(pids: readonly number[], share: number): { close(): Promise<void> } {
+  const program = startProcess({
+    entry: compiled('measure/processor-share-program'),
+    args: [String(share), ...pids.map(String)],
+  })
+  return {
+    /** Asked to end, so that nobody stays stopped. */
+    async close() {
+      await program.stop()
+    },
   }
 }
 

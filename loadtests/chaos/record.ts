@@ -5,7 +5,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { UserError } from '@spillway/infra/processes/command-line'
 import { repositoryDir } from '@spillway/infra/processes/repository'
 import { markdownTable } from 'markdown-table'
-import type { Findings } from './scenario.ts'
+import type { Findings } from './findings.ts'
 import { scenariosOfFiles } from './scenarios.ts'
 
 /** What is kept of a scenario's findings. */
@@ -37,7 +37,7 @@ function git(...args: readonly string[]): string {
 /** What a scenario's findings depend on beside the product. */
 function filesOf(name: string): string[] {
   const [file = name] = Object.entries(scenariosOfFiles).find(([, all]) => all.some((one) => one.name === name)) ?? []
-  return [`scenarios/${file}.ts`, 'scenario.ts', 'stage'].map((path) => `loadtests/chaos/${path}`)
+  return [`scenarios/${file}.ts`, 'findings.ts', 'scenario.ts', 'stage'].map((path) => `loadtests/chaos/${path}`)
 }
 
 /** The rows whose commit is not here, or whose scenario or stage changed since. */

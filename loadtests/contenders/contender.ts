@@ -1,5 +1,6 @@
 // A contender is one login architecture that the scenarios can start, address and measure.
 import { fileURLToPath } from 'node:url'
+import { findPids } from '@spillway/infra/processes/process-table'
 import { type ProcessToTest, startProcess } from '@spillway/infra/rig'
 import { allCores } from '../measure/cores.ts'
 import type { Algorithm } from './hashing.ts'
@@ -112,4 +113,14 @@ export async function startRival(
     parts: [{ role: 'api', pid }, ...others.map(({ role, pid }) => ({ role, pid }))],
     close,
   }
+}
+
+/** Embedded servers, which have their cores too, by their ports; of PostgreSQL, the process that starts all others. */
+export function serverProcesses({ databaseUrl, redisUrl }: Services): Part[] {
+  const [postgres] = findPids('postgres', `-p ${new URL(databaseUrl).port}`)
+  const [redis] = findPids('-server', `:${new URL(redisUrl).port}`)
+  return [
+    ...(postgres === undefined ? [] : [{ role: 'postgres', pid: postgres }]),
+    ...(redis === undefined ? [] : [{ role: 'redis', pid: redis }]),
+  ]
 }

@@ -70,10 +70,7 @@ async function stress(running: Running, setting: Setting, credential: Credential
     ...measured,
     figures: {
       ...measured.figures,
-      timeoutPercent: tally.share('timeout'),
       answeredPercent: tally.share('ok', 'ticket', 'busy'),
-      deferredPercent: tally.share('ticket', 'busy'),
-      peakPerSecond: Math.max(0, ...tally.bySecond.map((counts) => counts.ok)),
     },
     series: { outcomes: [{ ...tally.counts }] },
   }

@@ -64,7 +64,7 @@ const HASHES = 20
 /** Enough that the worker always has a job at hand while the next is on its way from Redis. */
 const PIPELINE_SLOTS = 16
 
-type Measure<R extends Running> = (running: R) => Promise<Partial<Measured>>
+type Measure = (running: Running) => Promise<Partial<Measured>>
 
 interface OfContenders {
   contenders: readonly Contender[]
@@ -77,7 +77,7 @@ interface OfContenders {
 }
 
 /** One measurement for each contender, on its cores. */
-export function ofContenders(setting: Setting, options: OfContenders, measure: Measure<Running>): Measurement[] {
+export function ofContenders(setting: Setting, options: OfContenders, measure: Measure): Measurement[] {
   const { contenders, algorithm = 'argon2id', variant = algorithm, callers = 0 } = options
   const { cores, services } = setting
   return contenders.map((contender) => ({
@@ -93,7 +93,7 @@ export function ofContenders(setting: Setting, options: OfContenders, measure: M
 }
 
 /** A measurement of Spillway's pipeline alone, on all cores: one gateway, and one worker that hashes nothing. Empty where Spillway does not take part. */
-export function ofPipeline(setting: Setting, measure: Measure<Running>): Measurement[] {
+export function ofPipeline(setting: Setting, measure: Measure): Measurement[] {
   const { contenders, services } = setting
   const size = { cores: undefined, services, slots: PIPELINE_SLOTS }
   const spillway = contenders.filter(({ name }) => name === 'spillway')
@@ -106,18 +106,14 @@ export function ofPipeline(setting: Setting, measure: Measure<Running>): Measure
   }))
 }
 
-async function whileWarm<R extends Running, T>(
-  started: Promise<R>,
-  { accounts, warmUp }: Setting,
-  credential: Credential,
-  body: (running: R) => Promise<T>,
-): Promise<T> {
+async function whileWarm(started: Promise<Running>, setting: Setting, credential: Credential, measure: Measure) {
+  const { accounts, warmUp } = setting
   const running = await started
   try {
     await accounts.warmUp(running, 'token', warmUp)
     const hashes: WarmUp = { ...warmUp, logins: Math.min(HASHES, warmUp.logins) }
     if (credential !== 'token') await accounts.warmUp(running, credential, hashes)
-    return await body(running)
+    return await measure(running)
   } finally {
     await running.close()
   }
@@ -125,22 +121,18 @@ async function whileWarm<R extends Running, T>(
 
 // The figures that several scenarios take from what they observed.
 
+type ObservedLogins = Awaited<ReturnType<typeof observe<{ tally: Tally; seconds: number }>>>
+
 /** The effects of a closed loop of requests on its callers, on the API process and on bystanders. */
-export function loginFigures(
-  observed: Awaited<ReturnType<typeof observe<{ tally: Tally; seconds: number }>>>,
-): Measured {
-  const { result, generatorPercent, bystanders } = observed
-  const { tally } = result
+export function loginFigures({ result: { tally, seconds }, generatorPercent, bystanders }: ObservedLogins): Measured {
   return {
     figures: {
-      perSecond: tally.counts.ok / result.seconds,
+      perSecond: tally.counts.ok / seconds,
       ...percentiles(tally.waitedMs),
       failedPercent: tally.share('timeout', 'error'),
       ...percentiles(bystanders.neighbour, 'neighbourP'),
       ...percentiles(bystanders.healthz, 'healthzP'),
       generatorPercent,
-      ...(tally.counts.ticket + tally.counts.busy > 0 && { deferredPercent: tally.share('ticket', 'busy') }),
     },
-    series: {},
   }
 }

@@ -78,7 +78,6 @@ async function overrun(running: Running, setting: Setting): Promise<Measured> {
     figures: {
       answeredPercent: tally.share('ok', 'ticket', 'busy'),
       failedPercent: tally.share('timeout', 'error'),
-      deferredPercent: tally.share('ticket', 'busy'),
       inPercent: tally.share('ok'),
       lastInMs,
       perSecond: (tally.counts.ok * 1_000) / (performance.now() - startMs),

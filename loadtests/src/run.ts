@@ -69,11 +69,10 @@ async function measureOnce(measurement: Measurement, repeat: number, options: Ru
   const { contender, variant } = measurement
   const about = { contender, variant, repeat, ...(backgroundPercent && { backgroundPercent }) }
   try {
-    const { figures = {}, series = {} } = await measurement.measure()
-    return { ...about, figures, series }
+    return { ...about, figures: {}, ...(await measurement.measure()) }
   } catch (error) {
     const failure = error instanceof Error ? error.message : String(error)
-    return { ...about, figures: {}, series: {}, failure }
+    return { ...about, figures: {}, failure }
   }
 }
 

@@ -5,8 +5,9 @@ import { ask, readMetric } from '@spillway/infra/rig/api-client'
 import { closedLoop } from '@spillway/infra/rig/open-loop'
 import { quantile } from '@spillway/infra/rig/quantile'
 import { startTraffic, type Visit, Visitor } from '../../load/visit.ts'
+import { countBy, Findings } from '../findings.ts'
 import { isOk, watchNeighbours } from '../one-gateway.ts'
-import { countBy, Findings, type Scenario } from '../scenario.ts'
+import type { Scenario } from '../scenario.ts'
 import { deviceTokens, onOwnRedis, type System } from '../stage/stage.ts'
 
 /** Each hash waits so long in one of so many slots, and needs no processor time: sixty a second. */

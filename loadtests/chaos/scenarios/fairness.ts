@@ -4,7 +4,8 @@ import { until } from '@spillway/infra/processes/until'
 import { type ApiAnswer, ask, readMetric } from '@spillway/infra/rig/api-client'
 import { startLoop } from '@spillway/infra/rig/open-loop'
 import { startTraffic } from '../../load/visit.ts'
-import { Findings, type Scenario } from '../scenario.ts'
+import { Findings } from '../findings.ts'
+import type { Scenario } from '../scenario.ts'
 import { drained, onOwnRedis } from '../stage/stage.ts'
 
 const FLOOD_PER_SECOND = 300

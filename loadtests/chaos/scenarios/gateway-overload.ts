@@ -1,9 +1,10 @@
 // More requests than the gateway itself can process: logins, and made-up tickets and refresh tokens beside them.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { quantile } from '@spillway/infra/rig/quantile'
+import { Findings } from '../findings.ts'
 import { answersOf, isOk, onShortGateway, rush, rushLogins, slowestLogin, watchNeighbours } from '../one-gateway.ts'
 import type { RushOptions } from '../rush.ts'
-import { Findings, type Scenario } from '../scenario.ts'
+import type { Scenario } from '../scenario.ts'
 import type { Stage, System } from '../stage/stage.ts'
 
 /** Logins a second, and the connections that offer them. A refusal is answered after half a second to three. */

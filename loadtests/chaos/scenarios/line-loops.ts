@@ -3,9 +3,10 @@
 import { quantile } from '@spillway/infra/rig/quantile'
 import { startRival } from '../../contenders/contender.ts'
 import { allCores, contenderCores, generatorCores } from '../../measure/cores.ts'
+import { Findings } from '../findings.ts'
 import { answersOf, isOk, rush, watchNeighbours } from '../one-gateway.ts'
 import type { RushOptions } from '../rush.ts'
-import { Findings, type Scenario } from '../scenario.ts'
+import type { Scenario } from '../scenario.ts'
 import type { Stage } from '../stage/stage.ts'
 import { AS_QUICK, onLine } from './line.ts'
 

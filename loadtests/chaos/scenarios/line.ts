@@ -6,8 +6,9 @@ import { ask, readMetric } from '@spillway/infra/rig/api-client'
 import { quantile } from '@spillway/infra/rig/quantile'
 import { DEAR_PASSES } from '../../contenders/hashing.ts'
 import { arrivals, type Visit, Visitor, type VisitorOptions } from '../../load/visit.ts'
+import { Findings } from '../findings.ts'
 import { isOk, watchNeighbours } from '../one-gateway.ts'
-import { Findings, type Scenario } from '../scenario.ts'
+import type { Scenario } from '../scenario.ts'
 import { type OwnSystem, onOwnRedis, type Stage } from '../stage/stage.ts'
 
 // A Spillway whose hashes are real and expensive: one slot does some thirty a second. Twenty times as many are few people, and gateway,

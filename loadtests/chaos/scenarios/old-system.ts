@@ -5,7 +5,8 @@ import { createServer, type ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { listening } from '@spillway/infra/rig'
 import { type ApiAnswer, ask } from '@spillway/infra/rig/api-client'
-import { countBy, type Findings, type Scenario, underFault } from '../scenario.ts'
+import { countBy, type Findings } from '../findings.ts'
+import { type Scenario, underFault } from '../scenario.ts'
 import { onOwnRedis, type System } from '../stage/stage.ts'
 
 const PER_SECOND = 20

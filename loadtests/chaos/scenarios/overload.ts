@@ -3,8 +3,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ask, respondAsync } from '@spillway/infra/rig/api-client'
 import { startTraffic, type Visit, type VisitorOptions } from '../../load/visit.ts'
+import { Findings } from '../findings.ts'
 import { neighboursOf, slowestLogin, watchNeighbours } from '../one-gateway.ts'
-import { Findings, type Scenario } from '../scenario.ts'
+import type { Scenario } from '../scenario.ts'
 import { drained, type OwnSystem, onOwnRedis } from '../stage/stage.ts'
 
 /** Each hash waits so long in one of so many slots, and needs no processor time. */

@@ -5,7 +5,8 @@ import { readMetric } from '@spillway/infra/rig/api-client'
 import { query } from '@spillway/infra/services/query'
 import { arrivals, Visitor } from '../../load/visit.ts'
 import { startProbe } from '../../measure/observe.ts'
-import { Findings, type Scenario, underFault } from '../scenario.ts'
+import { Findings } from '../findings.ts'
+import { type Scenario, underFault } from '../scenario.ts'
 import { onRedis, onSharedRedis, type Stage } from '../stage/stage.ts'
 
 const AWAY_MS = 3_000

@@ -1,7 +1,8 @@
 // Every gateway and every worker is replaced under load, one after the other, each by SIGTERM.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { MemberOptions } from '@spillway/infra/rig'
-import { type Findings, type Scenario, underFault } from '../scenario.ts'
+import type { Findings } from '../findings.ts'
+import { type Scenario, underFault } from '../scenario.ts'
 import { startBalancer } from '../stage/balancer.ts'
 import { onOwnRedis, type System } from '../stage/stage.ts'
 

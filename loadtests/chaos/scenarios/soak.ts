@@ -3,7 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { readMetric } from '@spillway/infra/rig/api-client'
 import { quantile } from '@spillway/infra/rig/quantile'
 import { startTraffic } from '../../load/visit.ts'
-import { Findings, type Scenario } from '../scenario.ts'
+import { Findings } from '../findings.ts'
+import type { Scenario } from '../scenario.ts'
 import { drained, expectNoLeftovers, type OwnSystem, onOwnRedis } from '../stage/stage.ts'
 
 const SERVICE_MS = 200

@@ -5,7 +5,8 @@ import { ask } from '@spillway/infra/rig/api-client'
 import { startLoop } from '@spillway/infra/rig/open-loop'
 import { quantile } from '@spillway/infra/rig/quantile'
 import { startTraffic } from '../../load/visit.ts'
-import { countBy, Findings, type Scenario } from '../scenario.ts'
+import { countBy, Findings } from '../findings.ts'
+import type { Scenario } from '../scenario.ts'
 import { deviceTokens, homeAddress, onOwnRedis, type System } from '../stage/stage.ts'
 
 /** Each hash waits so long in one of so many slots, and needs no processor time. */

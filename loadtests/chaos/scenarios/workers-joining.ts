@@ -4,7 +4,8 @@ import { ask, respondAsync } from '@spillway/infra/rig/api-client'
 import { startLoop } from '@spillway/infra/rig/open-loop'
 import { type EtaErrors, etaErrors, quantile, type ToldEta } from '@spillway/infra/rig/quantile'
 import { startTraffic } from '../../load/visit.ts'
-import { Findings, type Scenario } from '../scenario.ts'
+import { Findings } from '../findings.ts'
+import type { Scenario } from '../scenario.ts'
 import { onOwnRedis, type System } from '../stage/stage.ts'
 
 /** Two slots of 200 ms do ten logins a second; the worker that joins does seventy. */

@@ -6,7 +6,8 @@ import { type Member, startProcess, until } from '@spillway/infra/rig'
 import { ask, readMetric } from '@spillway/infra/rig/api-client'
 import { quantile } from '@spillway/infra/rig/quantile'
 import { startProbe } from '../../measure/observe.ts'
-import { type Findings, type Scenario, underFault } from '../scenario.ts'
+import type { Findings } from '../findings.ts'
+import { type Scenario, underFault } from '../scenario.ts'
 import {
   drained,
   type OwnSystem,

@@ -11,7 +11,7 @@ import { startOwnServices } from '@spillway/infra/rig/services'
 import { startRedis } from '@spillway/infra/services/redis'
 import { type Credential, createAccounts } from '../../load/accounts.ts'
 import type { VisitorOptions } from '../../load/visit.ts'
-import type { Findings, Scenario } from '../scenario.ts'
+import type { Findings } from '../findings.ts'
 
 export type Stage = Awaited<ReturnType<typeof openStage>>
 
@@ -81,6 +81,8 @@ interface Redis {
   close(): Promise<void>
 }
 
+/** Of a scenario. */
+type ScenarioRun = (stage: Stage) => Promise<Findings>
 type Run<T> = (system: System, redis: T, stage: Stage) => Promise<Findings>
 
 /** Starts a Spillway on the Redis that `start` starts. Hashes by doubles are accepted, so that load need not cost processor time. */
@@ -134,7 +136,7 @@ export function onRedis<T extends Redis>(
   start: (stage: Stage) => Promise<T>,
   options: SystemOptions,
   run: Run<T>,
-): Scenario['run'] {
+): ScenarioRun {
   return async (stage) => {
     const opened = await open(stage, start, options)
     try {
@@ -148,7 +150,7 @@ export function onRedis<T extends Redis>(
 /** Makes runs that share a Spillway: each mends what it breaks. The first one on a stage starts it, and it ends with the stage. */
 export function onSharedRedis<T extends Redis>(start: (stage: Stage) => Promise<T>, options: SystemOptions) {
   const ofStages = new WeakMap<Stage, ReturnType<typeof open<T>>>()
-  return (run: Run<T>): Scenario['run'] =>
+  return (run: Run<T>): ScenarioRun =>
     async (stage) => {
       const opening = ofStages.get(stage) ?? open(stage, start, options)
       ofStages.set(stage, opening)
@@ -162,7 +164,7 @@ export function onSharedRedis<T extends Redis>(start: (stage: Stage) => Promise<
 export function onOwnRedis(
   options: SystemOptions,
   run: (system: OwnSystem, stage: Stage) => Promise<Findings>,
-): Scenario['run'] {
+): ScenarioRun {
   return onRedis(
     (stage) => stage.redis(),
     options,

@@ -4,7 +4,8 @@ import { colors, type Html, html, lines, page, powersOfTen, table as tableOf } f
 import { NOISE_MS } from './probes.ts'
 import type { StormResult } from './result.ts'
 import { advice } from './words/advice.ts'
-import { count, milliseconds, phases, seconds, sentences, table } from './words/in-words.ts'
+import { count, milliseconds, seconds } from './words/figures.ts'
+import { phases, sentences, table } from './words/in-words.ts'
 
 /** @returns a whole HTML document that needs nothing else, not even a network */
 export function renderReport(result: StormResult): string {

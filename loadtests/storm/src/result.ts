@@ -1,7 +1,21 @@
 // What a storm measured, as it is written to JSON: figures and names, nothing of requests.
 import { quantile } from '@spillway/infra/rig/quantile'
 import type { Asked, Probe, StormTimes } from './probes.ts'
-import type { Login, Outcome } from './storm.ts'
+
+/**
+ * How a login ends: as expected; refused with a time to come back (202, 429 or 503 with Retry-After); lost, without an answer; or with
+ * another answer.
+ */
+type Outcome = 'success' | 'refused' | 'lost' | 'other'
+
+export interface Login {
+  /** By `performance.now()`. */
+  startMs: number
+  tookMs: number
+  outcome: Outcome
+  /** What ended it: a status, or the failure. */
+  why: string
+}
 
 export interface StormResult {
   format: 1

@@ -5,7 +5,7 @@ import { type ApiAnswer, type ApiClient, createApiClient } from '@spillway/infra
 import { closedLoop } from '@spillway/infra/rig/open-loop'
 import { isWorking, Probe, pause, type StormTimes, untilCalmAgain } from './probes.ts'
 import { beginningOf, forUser, type HttpRequest, nameOf } from './request.ts'
-import { generatorOf, loginFigures, probeResult, type StormResult } from './result.ts'
+import { generatorOf, type Login, loginFigures, probeResult, type StormResult } from './result.ts'
 import { openTarget } from './target.ts'
 
 export interface StormOptions {
@@ -96,21 +96,6 @@ export async function storm(options: StormOptions, { signal, progress }: StormWa
 
 // The users: each logs in again as soon as the last login was answered, on a connection of its own (a closed loop). A refused user comes back
 // when told, which autocannon's connections cannot do.
-
-/**
- * How a login ends: as expected; refused with a time to come back (202, 429 or 503 with Retry-After); lost, without an answer; or with
- * another answer.
- */
-export type Outcome = 'success' | 'refused' | 'lost' | 'other'
-
-export interface Login {
-  /** By `performance.now()`. */
-  startMs: number
-  tookMs: number
-  outcome: Outcome
-  /** What ended it: a status, or the failure. */
-  why: string
-}
 
 /** 202: the login was accepted for later, and nobody is logged in yet. */
 const ACCEPTED = 202

@@ -1,6 +1,6 @@
 // What to do, chosen by what was measured.
 import type { ProbeResult, StormResult } from '../result.ts'
-import { count, list, milliseconds } from './in-words.ts'
+import { count, list, milliseconds } from './figures.ts'
 
 interface Advice {
   text: string
