@@ -1,7 +1,5 @@
 /** A gateway's configuration: every setting with its default, bounds and meaning. */
 import { isIP } from 'node:net'
-import { rehashModes } from '@spillway/client/protocol/stored-hash'
-import { refuseGuessableKeys } from '@spillway/client/queue-client'
 import {
   boolean,
   choice,
@@ -14,7 +12,10 @@ import {
   ports,
   required,
   text,
-} from '@spillway/worker/settings'
+} from '@spillway/common/settings'
+import { refuseGuessableKeys } from '@spillway/queue/queue-client'
+import { queueSettings } from '@spillway/queue/settings'
+import { rehashModes } from '@spillway/queue/wire/stored-hash'
 import { envSchema } from 'env-schema'
 import type { FromSchema } from 'json-schema-to-ts'
 import { isCommon } from './operations/new-password.js'
@@ -35,6 +36,7 @@ export const GatewayConfig = {
       [1, 1_000],
       'Connections to PostgreSQL; a login uses one for two short queries, and holds no connection while it waits',
     ),
+    ...queueSettings,
     ...commonSettings,
     SPILLWAY_JWT_KEYS: required(
       'Keys that sign access tokens: `kid:base64` or `base64` of an Ed25519, P-256 or RSA private key (PKCS#8 DER), comma-separated; the first signs, all verify',

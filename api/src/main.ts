@@ -1,8 +1,8 @@
 /** Entry point of a gateway: reads the environment, starts it, closes it on a signal. */
-import '@spillway/worker/no-inspector'
+import '@spillway/common/no-inspector'
 
-import { createLogger } from '@spillway/worker/log'
-import { closeOnSignal } from '@spillway/worker/shutdown'
+import { createLogger } from '@spillway/common/log'
+import { closeOnSignal } from '@spillway/common/shutdown'
 import { readGatewayConfig } from './config.js'
 import { type Gateway, startGateway } from './start.js'
 

@@ -4,11 +4,11 @@
  */
 
 import { randomUUID } from 'node:crypto'
-import { presentMs } from '@spillway/client/queue/ticket'
-import type { Keyring } from '@spillway/client/queue-client'
-import type { Logger } from '@spillway/worker/log'
-import { limitPipelining } from '@spillway/worker/pipeline-limit'
-import { listOf } from '@spillway/worker/settings'
+import type { Logger } from '@spillway/common/log'
+import { limitPipelining } from '@spillway/common/pipeline-limit'
+import { listOf } from '@spillway/common/settings'
+import { presentMs } from '@spillway/queue/jobs/ticket'
+import type { Keyring } from '@spillway/queue/queue-client'
 import { type FastifyInstance, fastify } from 'fastify'
 import { auditRateLimitsPlugin } from './audit/recorder.js'
 import type { PasswordList } from './breached/list.js'

@@ -1,8 +1,8 @@
 // Accounts whose stored hash a test chooses, and what accounts are called in Redis.
 import { randomUUID } from 'node:crypto'
-import { parseKeyring } from '@spillway/client/queue-client'
 import { closedGate, type Ending } from '@spillway/infra/rig'
 import type { Database } from '@spillway/prisma'
+import { parseKeyring } from '@spillway/queue/queue-client'
 import { accountOfEmail, createAccountNames } from '../src/limits/account-name.ts'
 import { type Credentials, newCredentials } from './client.ts'
 import type { System } from './system.ts'

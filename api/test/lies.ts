@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import type { RedisConnection } from '@spillway/client/queue-client'
 import { startProxy, until } from '@spillway/infra/rig'
+import type { RedisConnection } from '@spillway/queue/queue-client'
 import { nameInRedis } from './account.ts'
 import {
   type Body,

@@ -1,6 +1,6 @@
 // Gateways and workers of one test file, on a database and Redis keys of their own.
 import assert from 'node:assert/strict'
-import { connectRedis, type RedisConnection } from '@spillway/client/queue-client'
+import { createLogger } from '@spillway/common/log'
 import {
   createNamespace,
   type GatewayProcess,
@@ -12,7 +12,7 @@ import {
   until,
 } from '@spillway/infra/rig'
 import { connectDatabase, type Database } from '@spillway/prisma'
-import { createLogger } from '@spillway/worker/log'
+import { connectRedis, type RedisConnection } from '@spillway/queue/queue-client'
 import { readGatewayConfig } from '../src/config.ts'
 import { type Gateway, startGateway } from '../src/start.ts'
 

@@ -2,7 +2,7 @@
 // accounts bring along.
 import { pbkdf2, randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
-import { unpadded } from '@spillway/client/protocol/stored-hash'
+import { unpadded } from '@spillway/queue/wire/stored-hash'
 import argon2 from 'argon2'
 import bcrypt from 'bcrypt'
 import { ARGON2_COST, BCRYPT_COST, type Hashing, hash, verify } from '../contenders/hashing.ts'

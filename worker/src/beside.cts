@@ -2,14 +2,14 @@
  * Entry point of the process beside an application that has no queue. CommonJS for the reason that main.cts gives; the package
  * @spillway/client holds it bundled into one file.
  */
-require('./process/no-inspector.js')
+require('@spillway/common/no-inspector')
 
 const { workerConcurrency }: typeof import('./consumer/cpu-limit.js') = require('./consumer/cpu-limit.js')
 
 /** Threads in addition to those that hash: files are read while it starts. */
 const SPARE_THREADS = 1
 
-const settings: import('@spillway/client/protocol/beside').BesideSettings = JSON.parse(process.argv[2] ?? '{}')
+const settings: import('@spillway/queue/wire/beside').BesideSettings = JSON.parse(process.argv[2] ?? '{}')
 const concurrency = settings.concurrency ?? workerConcurrency()
 process.env.UV_THREADPOOL_SIZE = String(concurrency + SPARE_THREADS)
 

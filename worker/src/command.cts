@@ -54,7 +54,7 @@ async function hasWorkers(): Promise<boolean> {
   // Before the pool is used, as main.cts says.
   const { sizeThreadPool }: typeof import('./consumer/cpu-limit.js') = require('./consumer/cpu-limit.js')
   sizeThreadPool()
-  const { hasCanary } = await import('@spillway/client/queue/capacity')
+  const { hasCanary } = await import('@spillway/queue/jobs/capacity')
   const { REDIS_URL = 'redis://127.0.0.1:6379', QUEUE_PREFIX: prefix = QUEUE_PREFIX } = process.env
   return await hasCanary(REDIS_URL, prefix).catch(() => false)
 }

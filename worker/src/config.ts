@@ -1,10 +1,5 @@
 /** A worker's configuration: every setting with its default, bounds and meaning. */
-import { refuseGuessableKeys } from '@spillway/client/protocol/seal'
-import { parseRedisServers } from '@spillway/client/redis/servers'
-import { envSchema } from 'env-schema'
-import type { FromSchema } from 'json-schema-to-ts'
-import { firebaseSettings, oldSystemSettings } from './hashing/formats/settings.js'
-import { policySettings } from './hashing/policy.js'
+
 import {
   boolean,
   choice,
@@ -15,11 +10,19 @@ import {
   optionalInteger,
   ports,
   text,
-} from './process/settings.js'
+} from '@spillway/common/settings'
+import { parseRedisServers } from '@spillway/queue/redis/servers'
+import { queueSettings } from '@spillway/queue/settings'
+import { refuseGuessableKeys } from '@spillway/queue/wire/seal'
+import { envSchema } from 'env-schema'
+import type { FromSchema } from 'json-schema-to-ts'
+import { firebaseSettings, oldSystemSettings } from './hashing/formats/settings.js'
+import { policySettings } from './hashing/policy.js'
 
 export const WorkerConfig = {
   type: 'object',
   properties: {
+    ...queueSettings,
     ...commonSettings,
     ...policySettings,
     ...firebaseSettings,

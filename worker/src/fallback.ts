@@ -4,9 +4,9 @@
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import { childVariables } from '@spillway/client/child-environment'
+import { childVariables } from '@spillway/common/child-environment'
+import type { Logger } from '@spillway/common/log'
 import { WORKER_VARIABLES } from './config.js'
-import type { Logger } from './process/log.js'
 
 /** A setting of workers, or of OpenTelemetry: the fallback worker sends its traces where the gateway does. */
 const isOfWorker = (name: string): boolean => WORKER_VARIABLES.includes(name) || /^OTEL_\w+$/.test(name)

@@ -6,7 +6,7 @@ const { workerConcurrency }: typeof import('./consumer/cpu-limit.js') = require(
 
 const { answering }: typeof import('./beside/serve.js') = require('./beside/serve.js')
 
-type Settings = import('@spillway/client/protocol/beside').BesideSettings
+type Settings = import('@spillway/queue/wire/beside').BesideSettings
 type Answering = typeof answering
 
 // Loaded before any call: Jest loads nothing once a test has ended, and a test may have left a call without await.

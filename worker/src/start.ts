@@ -1,8 +1,9 @@
 /** Runs a worker as a process: reads the configuration, handles signals, exits with 1 and one sentence when it cannot start. */
+
+import { createLogger } from '@spillway/common/log'
+import { closeOnSignal } from '@spillway/common/shutdown'
 import { readWorkerConfig } from './config.js'
 import { type RunningWorker, startWorker } from './consumer/start.js'
-import { createLogger } from './process/log.js'
-import { closeOnSignal } from './process/shutdown.js'
 
 export async function start(env: NodeJS.ProcessEnv, concurrency: number): Promise<void> {
   try {

@@ -1,7 +1,7 @@
 // How the drop-in replacements are compared with the packages that they replace: each case is run through both.
 import assert from 'node:assert/strict'
 import { createPasswordsWith, type ExactPasswords } from '@spillway/client/application/create-passwords'
-import { withResolvers } from '@spillway/client/within'
+import { withResolvers } from '@spillway/common/within'
 import { test } from 'vitest'
 import { besideProgram } from './application.ts'
 

@@ -1,17 +1,17 @@
 // Both ends of the queue, started for one test: real ones, in this process.
 import { randomBytes } from 'node:crypto'
-import { parseKeyring } from '@spillway/client/protocol/seal'
+import { createLogger, type Logger } from '@spillway/common/log'
+import { until } from '@spillway/infra/rig'
 import {
   createPasswordClient,
   type PasswordClient,
   type PasswordClientOptions,
   type PendingJob,
   type Verdict,
-} from '@spillway/client/queue-client'
-import { until } from '@spillway/infra/rig'
+} from '@spillway/queue/queue-client'
+import { parseKeyring } from '@spillway/queue/wire/seal'
 import { readWorkerConfig } from '../src/config.ts'
 import { type RunningWorker, startWorker } from '../src/consumer/start.ts'
-import { createLogger, type Logger } from '../src/process/log.ts'
 import type { Space } from './space.ts'
 
 export const sealKeys = `test:${randomBytes(32).toString('base64')}`

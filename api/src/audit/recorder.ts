@@ -3,9 +3,10 @@
  * the database is unavailable, the buffer keeps the oldest events; later events are dropped, counted and logged. Beyond their budget,
  * refusals and events without an account are summed by event and outcome, without user and address: one row a minute for each sum.
  */
-import { newId } from '@spillway/client/protocol/id'
+
+import type { Logger } from '@spillway/common/log'
 import type { Database } from '@spillway/prisma'
-import type { Logger } from '@spillway/worker/log'
+import { newId } from '@spillway/queue/wire/id'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import type { GatewayMetrics } from '../http/metrics.js'

@@ -1,6 +1,7 @@
 /** The table of audit events: batches in, pages out, and the end of the oldest. */
-import { firstIdAt } from '@spillway/client/protocol/id'
+
 import { type Database, Prisma, rawQuery } from '@spillway/prisma'
+import { firstIdAt } from '@spillway/queue/wire/id'
 import type { AuditEventName, AuditOutcome } from './events.js'
 
 export type StoredEvent = {

@@ -1,7 +1,7 @@
 /** A list of breached passwords in memory, as `pnpm accounts breached build` makes it. */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { checkFor } from '@spillway/client/protocol/schema'
+import { checkFor } from '@spillway/queue/wire/schema'
 import type { FromSchema } from 'json-schema-to-ts'
 
 export interface PasswordList {

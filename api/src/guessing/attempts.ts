@@ -3,9 +3,10 @@
  * more of a hundred at once get in than of a hundred in turn. It lapses with its ticket. So an attempt that revealed nothing does not
  * count, whatever happened to its job, its client and its gateway.
  */
-import { randomBytes } from '@spillway/client/protocol/seal'
-import type { RedisConnection } from '@spillway/client/queue-client'
-import { toCount, toList, UnexpectedReply } from '@spillway/client/redis/unexpected-reply'
+
+import type { RedisConnection } from '@spillway/queue/queue-client'
+import { toCount, toList, UnexpectedReply } from '@spillway/queue/redis/unexpected-reply'
+import { randomBytes } from '@spillway/queue/wire/seal'
 import type { ScriptInput } from '../limits/address-attempts.js'
 import { atHome, type CountingRedis } from '../limits/shared-counts.js'
 import { type AttemptOutcome, attemptOutcomes, defineAttemptScripts } from './attempt-scripts.js'

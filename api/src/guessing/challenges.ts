@@ -1,5 +1,5 @@
 /** The challenge in force: proof of work, or the challenge of another service, if one is configured. */
-import type { Keyring } from '@spillway/client/queue-client'
+import type { Keyring } from '@spillway/queue/queue-client'
 import type { Challenge } from '../schemas/responses.js'
 import { type Answerer, createOutsideChallenge } from './outside-challenge.js'
 import { createProofOfWork, type Solved } from './proof-of-work.js'

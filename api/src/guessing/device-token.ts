@@ -9,8 +9,8 @@
  */
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
-import { randomBytes } from '@spillway/client/protocol/seal'
-import type { Keyring } from '@spillway/client/queue-client'
+import type { Keyring } from '@spillway/queue/queue-client'
+import { randomBytes } from '@spillway/queue/wire/seal'
 
 const RANDOM_BYTES = 10
 /** One in 2^48 guesses of an id is right, and gets its request before others at an overloaded gateway, once. */

@@ -1,5 +1,5 @@
 /** Builds the protection against password guessing from the configuration. */
-import type { Keyring } from '@spillway/client/queue-client'
+import type { Keyring } from '@spillway/queue/queue-client'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import type { GatewayConfig } from '../config.js'
 import type { GatewayMetrics } from '../http/metrics.js'

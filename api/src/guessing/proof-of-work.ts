@@ -5,7 +5,7 @@
  * remembers only which were used.
  */
 import { createHash, randomBytes } from 'node:crypto'
-import type { Keyring } from '@spillway/client/queue-client'
+import type { Keyring } from '@spillway/queue/queue-client'
 import { isSigned } from './device-token.js'
 
 /** How long a client may take, in seconds: a slow phone needs a minute for the hardest. */

@@ -6,7 +6,7 @@
  * Register it last: the connections of these handles must end before anything else is closed.
  */
 import type { Server, Socket } from 'node:net'
-import { addHandles, closed } from '@spillway/client/inside/node'
+import { addHandles, closed } from '@spillway/queue/inside/node'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 

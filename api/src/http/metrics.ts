@@ -1,6 +1,7 @@
 /** The metrics of a gateway, with Prometheus's naming and units (seconds). No label's values grow with users. */
-import { lanes } from '@spillway/client/protocol/job'
-import { createRegistry } from '@spillway/worker/registry'
+
+import { createRegistry } from '@spillway/common/registry'
+import { lanes } from '@spillway/queue/wire/job'
 import { Counter, Histogram } from 'prom-client'
 import { refusalReasons } from '../problems/errors.js'
 import { outcomeOf, type RequestOutcome, requestOutcomes } from '../schemas/outcomes.js'

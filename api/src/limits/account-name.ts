@@ -1,6 +1,6 @@
 /** Names for accounts where neither Redis nor a ticket may hold an e-mail address. */
 import { hash } from 'node:crypto'
-import type { Keyring } from '@spillway/client/queue-client'
+import type { Keyring } from '@spillway/queue/queue-client'
 import { normalizeEmail } from '../schemas/credentials.js'
 
 const NAME_BYTES = 16

@@ -6,8 +6,9 @@
  * turn. Attempts beyond that go behind: each gets a ticket, whose job is hashed only once a redemption finds room (letIn), and while its
  * client is there. So everything that may be hashed within the minute is counted.
  */
-import { randomBytes } from '@spillway/client/protocol/seal'
-import { toCount, toList } from '@spillway/client/redis/unexpected-reply'
+
+import { toCount, toList } from '@spillway/queue/redis/unexpected-reply'
+import { randomBytes } from '@spillway/queue/wire/seal'
 import type { FastifyReply } from 'fastify'
 import type { ClientContext, Result } from 'ioredis'
 import { ApiError } from '../problems/errors.js'

@@ -1,7 +1,7 @@
 /** Counters of requests in Redis, shared by all gateways. */
-import { LUA_SOUND } from '@spillway/client/queue/sound'
-import type { RedisConnection } from '@spillway/client/queue-client'
-import { toCount, toList } from '@spillway/client/redis/unexpected-reply'
+import { LUA_SOUND } from '@spillway/queue/jobs/sound'
+import type { RedisConnection } from '@spillway/queue/queue-client'
+import { toCount, toList } from '@spillway/queue/redis/unexpected-reply'
 import type { ClientContext, Result } from 'ioredis'
 
 // Lua for scripts that count. A writer to Redis can put anything in place of a count. A script would then fail as long as the key exists,

@@ -4,9 +4,9 @@
  * through up to n times the limit, and the limit once more for each server that comes back without its data.
  */
 import { createHash } from 'node:crypto'
-import type { RedisOfQueue } from '@spillway/client/queue-client'
-import { throttledWarning, type Warnings } from '@spillway/client/redis/throttled-warning'
-import { within } from '@spillway/client/within'
+import { throttledWarning, type Warnings } from '@spillway/common/throttled-warning'
+import { within } from '@spillway/common/within'
+import type { RedisOfQueue } from '@spillway/queue/queue-client'
 import { type CountRequest, createRequestCounts } from './request-counts.js'
 
 /** How long to wait for one of several Redis servers before asking the next, in milliseconds. */

@@ -4,8 +4,8 @@
  * a retry. The log has the beginning and the end of a period of refusals, with their number, instead of a line for each.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { createRetryAfter } from '@spillway/client/passwords/outstanding-limit'
-import { createRefusalPace, REFUSED_AT_ONCE_MS } from '@spillway/client/passwords/refusal-pace'
+import { createRetryAfter } from '@spillway/queue/wait/outstanding-limit'
+import { createRefusalPace, REFUSED_AT_ONCE_MS } from '@spillway/queue/wait/refusal-pace'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { GatewayMetrics } from '../http/metrics.js'

@@ -1,7 +1,8 @@
 /** Opens the outbox, the mail senders, the texts and the SMTP connection. Gateways send mail, because workers have no database. */
-import type { Keyring, RedisConnection, RedisWatch } from '@spillway/client/queue-client'
+
+import type { Logger } from '@spillway/common/log'
 import type { Database } from '@spillway/prisma'
-import type { Logger } from '@spillway/worker/log'
+import type { Keyring, RedisConnection, RedisWatch } from '@spillway/queue/queue-client'
 import type { GatewayConfig } from '../config.js'
 import type { GatewayMetrics } from '../http/metrics.js'
 import { createAccountNames } from '../limits/account-name.js'

@@ -1,10 +1,10 @@
 /** Seals mails and adds them to the queue. */
 import { randomUUID } from 'node:crypto'
-import { checkFor } from '@spillway/client/protocol/schema'
-import type { Keyring } from '@spillway/client/protocol/seal'
-import { openQueue } from '@spillway/client/queue/open-queue'
-import type { RedisConnection } from '@spillway/client/redis/connect'
-import type { RedisWatch } from '@spillway/client/redis/watch'
+import { openQueue } from '@spillway/queue/jobs/open-queue'
+import type { RedisConnection } from '@spillway/queue/redis/connect'
+import type { RedisWatch } from '@spillway/queue/redis/watch'
+import { checkFor } from '@spillway/queue/wire/schema'
+import type { Keyring } from '@spillway/queue/wire/seal'
 import type { FromSchema } from 'json-schema-to-ts'
 
 /** Requests are padded to a multiple of this many characters, so that the length reveals neither the kind of a mail nor its recipient. */

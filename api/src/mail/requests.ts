@@ -2,8 +2,9 @@
  * What is sealed into the job of a mail, and the message that is made of it when it is sent. Accounts are looked up then, and not while the
  * request is answered. So neither its time nor Redis reveals whether an account exists.
  */
-import { checkFor } from '@spillway/client/protocol/schema'
+
 import type { Database } from '@spillway/prisma'
+import { checkFor } from '@spillway/queue/wire/schema'
 import type { FromSchema } from 'json-schema-to-ts'
 import type { Message } from './smtp.js'
 import type { TextName, WriteText } from './texts.js'

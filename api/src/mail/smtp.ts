@@ -1,5 +1,5 @@
 /** Mails over SMTP, by nodemailer: plain text, one recipient each. */
-import { isLoopback } from '@spillway/worker/settings'
+import { isLoopback } from '@spillway/common/settings'
 import { createTransport } from 'nodemailer'
 
 export interface Message {

@@ -4,8 +4,8 @@
  * address voids it.
  */
 import { createHash, randomBytes } from 'node:crypto'
-import { newId } from '@spillway/client/protocol/id'
 import { type Database, Prisma, rawQuery } from '@spillway/prisma'
+import { newId } from '@spillway/queue/wire/id'
 
 /** `confirm` an address, `change` to another one, `reset` the password. */
 export type TokenPurpose = 'confirm' | 'change' | 'reset'

@@ -1,5 +1,5 @@
 /** PUT /v1/me/password: one job verifies the current password and hashes the new one. */
-import { ACCOUNTS } from '@spillway/client/protocol/job'
+import { ACCOUNTS } from '@spillway/queue/wire/job'
 import { ApiError } from '../problems/errors.js'
 import { NewPasswordField, normalizePassword, PasswordField, passwordForms } from '../schemas/credentials.js'
 import { unauthorizedProblem } from '../schemas/responses.js'

@@ -3,14 +3,14 @@
  * finished or stays pending.
  */
 import { once } from 'node:events'
+import { type Database, isDatabaseUnavailable } from '@spillway/prisma'
 import {
   type Keyring,
   type PasswordClient,
   PasswordClientError,
   type PendingJob,
   type Verdict,
-} from '@spillway/client/queue-client'
-import { type Database, isDatabaseUnavailable } from '@spillway/prisma'
+} from '@spillway/queue/queue-client'
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { FromSchema } from 'json-schema-to-ts'
 import type { GatewayMetrics, WaitOutcome } from '../http/metrics.js'

@@ -1,8 +1,8 @@
 /** What operations and routes of the public API are made of: one set, from which each takes what it needs. */
 import type { FastifyPluginAsyncJsonSchemaToTs } from '@fastify/type-provider-json-schema-to-ts'
-import type { PasswordClient } from '@spillway/client/queue-client'
+import type { Logger } from '@spillway/common/log'
 import type { Database } from '@spillway/prisma'
-import type { Logger } from '@spillway/worker/log'
+import type { PasswordClient } from '@spillway/queue/queue-client'
 import type { Audit } from '../audit/recorder.js'
 import type { Guessing } from '../guessing/guessing.js'
 import type { Post } from '../mail/post.js'

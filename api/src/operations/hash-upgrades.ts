@@ -2,11 +2,12 @@
  * Upgrades of stored hashes after a login: the verdict says that a new hash follows, the login is answered, and the new hash is stored
  * when it comes. One that is lost is made again at the next login.
  */
-import type { Requests } from '@spillway/client/protocol/job'
-import { upgradeOf } from '@spillway/client/protocol/reply'
-import type { RehashMode } from '@spillway/client/protocol/stored-hash'
-import { type JobRef, type PasswordClient, PasswordClientError } from '@spillway/client/queue-client'
+
 import { type Database, Prisma, rawQuery } from '@spillway/prisma'
+import { type JobRef, type PasswordClient, PasswordClientError } from '@spillway/queue/queue-client'
+import type { Requests } from '@spillway/queue/wire/job'
+import { upgradeOf } from '@spillway/queue/wire/reply'
+import type { RehashMode } from '@spillway/queue/wire/stored-hash'
 import type { FastifyBaseLogger } from 'fastify'
 
 /** New hashes that are waited for. More are left to the next login: a gateway must not grow while workers are behind. */

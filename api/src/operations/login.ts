@@ -1,7 +1,8 @@
 /** POST /v1/login: loads the credential, verifies it (or a decoy), and opens a session. The hash is upgraded after the answer. */
-import { ACCOUNTS } from '@spillway/client/protocol/job'
-import { ASK_OLD_SYSTEM, storedHashDigest } from '@spillway/client/protocol/stored-hash'
+
 import { type Database, gather, Prisma, rawQuery, type User } from '@spillway/prisma'
+import { ACCOUNTS } from '@spillway/queue/wire/job'
+import { ASK_OLD_SYSTEM, storedHashDigest } from '@spillway/queue/wire/stored-hash'
 import { generationOf } from '../guessing/device-token.js'
 import { ApiError } from '../problems/errors.js'
 import { TokenBody } from '../schemas/bodies.js'

@@ -2,8 +2,8 @@
  * An operation is an endpoint whose answer needs a password job. One definition determines everything about it: the route and its
  * OpenAPI description, the contents of its tickets, the response to a verdict, and its label in metrics. The conductor runs it.
  */
-import { StacklessError } from '@spillway/client/errors'
-import type { JobName, JobRef, Requests, Verdict } from '@spillway/client/queue-client'
+import { StacklessError } from '@spillway/queue/errors'
+import type { JobName, JobRef, Requests, Verdict } from '@spillway/queue/queue-client'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { ApiError } from '../problems/errors.js'
 import { bodyProblems, limitProblem, ticketResponse } from '../schemas/responses.js'

@@ -1,6 +1,7 @@
 /** Operations of the public API: those on accounts. */
-import { ACCOUNTS } from '@spillway/client/protocol/job'
-import type { Verdict } from '@spillway/client/queue-client'
+
+import type { Verdict } from '@spillway/queue/queue-client'
+import { ACCOUNTS } from '@spillway/queue/wire/job'
 import type { AuditEvent, AuditEventName } from '../audit/events.js'
 import { ApiError } from '../problems/errors.js'
 import { passwordForms } from '../schemas/credentials.js'

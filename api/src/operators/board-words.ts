@@ -1,5 +1,5 @@
 /** Texts of Bull Board for a job. All data comes from Redis, which is not trusted: nothing is shown unchecked. */
-import { isJobData, isJobResult, jobNames } from '@spillway/client/protocol/job'
+import { isJobData, isJobResult, jobNames } from '@spillway/queue/wire/job'
 import { isMailData } from '../mail/outbox.js'
 
 /** Fields of a BullMQ job. Times are epoch milliseconds by the writer's clock. */

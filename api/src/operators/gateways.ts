@@ -4,8 +4,8 @@
  */
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
-import { checkFor } from '@spillway/client/protocol/schema'
-import type { PasswordClient, RedisConnection } from '@spillway/client/queue-client'
+import type { PasswordClient, RedisConnection } from '@spillway/queue/queue-client'
+import { checkFor } from '@spillway/queue/wire/schema'
 import type { FastifyBaseLogger } from 'fastify'
 import { ReplyError } from 'ioredis'
 import type { FromSchema } from 'json-schema-to-ts'

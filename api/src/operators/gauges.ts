@@ -1,8 +1,9 @@
 /** Gauges of the queue, its workers and the gateway's own state, read at each scrape. */
-import type { QueueReporter } from '@spillway/client/queue/report'
-import type { PasswordClient, RedisOfQueue } from '@spillway/client/queue-client'
+
+import { exposeEviction } from '@spillway/common/registry'
 import type { PoolUse } from '@spillway/prisma'
-import { exposeEviction } from '@spillway/worker/registry'
+import type { QueueReporter } from '@spillway/queue/jobs/report'
+import type { PasswordClient, RedisOfQueue } from '@spillway/queue/queue-client'
 import { Gauge, type Registry } from 'prom-client'
 import type { LoadShedder } from '../load-shedding/load-shedder.js'
 

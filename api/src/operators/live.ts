@@ -4,8 +4,8 @@
  */
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
-import type { QueueReport, QueueReporter } from '@spillway/client/queue/report'
-import type { PasswordClient, RedisConnection } from '@spillway/client/queue-client'
+import type { QueueReport, QueueReporter } from '@spillway/queue/jobs/report'
+import type { PasswordClient, RedisConnection } from '@spillway/queue/queue-client'
 import type { FastifyInstance } from 'fastify'
 import type { GatewayMetrics, RequestOutcomes } from '../http/metrics.js'
 import { requestOutcomes } from '../schemas/outcomes.js'

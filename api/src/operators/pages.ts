@@ -1,9 +1,9 @@
 /** The ops listener of a gateway: metrics for Prometheus, the live page and Bull Board for operators. The public port serves nothing of it. */
 import helmet from '@fastify/helmet'
 import type { FastifyPluginAsyncJsonSchemaToTs } from '@fastify/type-provider-json-schema-to-ts'
-import type { QueueReporter } from '@spillway/client/queue/report'
-import type { PasswordClient, RedisConnection, RedisWatch } from '@spillway/client/queue-client'
 import type { Database } from '@spillway/prisma'
+import type { QueueReporter } from '@spillway/queue/jobs/report'
+import type { PasswordClient, RedisConnection, RedisWatch } from '@spillway/queue/queue-client'
 import type { FastifyInstance } from 'fastify'
 import { auditEventNames } from '../audit/events.js'
 import { readEvents } from '../audit/store.js'

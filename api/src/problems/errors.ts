@@ -1,5 +1,5 @@
 /** Errors for clients: each has a code, which determines its status and its public sentence (RFC 9457). */
-import { StacklessError } from '@spillway/client/errors'
+import { StacklessError } from '@spillway/queue/errors'
 import { type ErrorCode, problems } from '../schemas/problem-codes.js'
 import type { Challenge } from '../schemas/responses.js'
 

@@ -2,8 +2,9 @@
  * Converts errors of Fastify and its plugins, of validation, and of PostgreSQL and Redis to coded errors. Errors that a client must not
  * see become `internal_error` or `unavailable`, with the original as the cause.
  */
-import { PasswordClientError } from '@spillway/client/queue-client'
+
 import { isDatabaseUnavailable } from '@spillway/prisma'
+import { PasswordClientError } from '@spillway/queue/queue-client'
 import type { FastifyError } from 'fastify'
 import { formatMessages } from '../schemas/credentials.js'
 import type { ErrorCode } from '../schemas/problem-codes.js'

@@ -1,5 +1,5 @@
 /** GET /healthz and GET /readyz. Liveness uses no dependency; readiness checks each dependency of a login. */
-import { throttledWarning } from '@spillway/client/redis/throttled-warning'
+import { throttledWarning } from '@spillway/common/throttled-warning'
 import { databaseProblem } from '@spillway/prisma'
 import type { RoutePlugin } from '../operations/deps.js'
 

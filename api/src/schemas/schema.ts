@@ -1,5 +1,5 @@
 /** A JSON schema together with the type of its values, for generic functions that need both. */
-import { checkFor } from '@spillway/client/protocol/schema'
+import { checkFor } from '@spillway/queue/wire/schema'
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
 
 /** The keywords of a JSON schema that are read here. */

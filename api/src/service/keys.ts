@@ -4,7 +4,7 @@
  * first.
  */
 import { timingSafeEqual } from 'node:crypto'
-import { parseKeyList } from '@spillway/client/protocol/seal'
+import { parseKeyList } from '@spillway/queue/wire/seal'
 import type { FastifyInstance, onRequestAsyncHookHandler } from 'fastify'
 import fp from 'fastify-plugin'
 import { ApiError } from '../problems/errors.js'

@@ -1,8 +1,8 @@
 /** Operations of the service API, on passwords and stored hashes of an application that keeps its own users. */
 import { completePolicy } from '@spillway/client/application/options'
-import { ownerOfService } from '@spillway/client/protocol/job'
-import { bcryptReadsWhole, type HashPolicy, HashPolicySchema } from '@spillway/client/protocol/policy'
-import { isOf, storedHashDigest } from '@spillway/client/protocol/stored-hash'
+import { ownerOfService } from '@spillway/queue/wire/job'
+import { bcryptReadsWhole, type HashPolicy, HashPolicySchema } from '@spillway/queue/wire/policy'
+import { isOf, storedHashDigest } from '@spillway/queue/wire/stored-hash'
 import type { FromSchema } from 'json-schema-to-ts'
 import type { Access } from '../operations/access.js'
 import { tooLongForBcrypt } from '../operations/new-password.js'

@@ -1,7 +1,8 @@
 /** Periodically deletes expired sessions, tokens of mails, and the marks of used tickets. */
-import { firstIdAt } from '@spillway/client/protocol/id'
+
+import type { Logger } from '@spillway/common/log'
 import type { Database } from '@spillway/prisma'
-import type { Logger } from '@spillway/worker/log'
+import { firstIdAt } from '@spillway/queue/wire/id'
 import { type Rounds, startRounds } from '../rounds.js'
 
 /** The average time between two rounds of a gateway, in milliseconds. */

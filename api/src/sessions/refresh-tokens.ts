@@ -7,8 +7,8 @@
  * nothing: digests in the database are of the token without it, which two gateways with other keys know too.
  */
 import { createHmac, hash, timingSafeEqual } from 'node:crypto'
-import { randomBytes } from '@spillway/client/protocol/seal'
-import type { Keyring } from '@spillway/client/queue-client'
+import type { Keyring } from '@spillway/queue/queue-client'
+import { randomBytes } from '@spillway/queue/wire/seal'
 
 /** 128 bits for the family, as for a session id; 256 bits for the secret, which authenticates. */
 const FAMILY_BYTES = 16

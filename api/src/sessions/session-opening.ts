@@ -1,8 +1,8 @@
 /** Opens sessions in the database, and ends the oldest ones of a user who has too many. */
 import { randomInt } from 'node:crypto'
-import { newId } from '@spillway/client/protocol/id'
-import { ASK_OLD_SYSTEM } from '@spillway/client/protocol/stored-hash'
 import { type Database, gather, Prisma, rawQuery } from '@spillway/prisma'
+import { newId } from '@spillway/queue/wire/id'
+import { ASK_OLD_SYSTEM } from '@spillway/queue/wire/stored-hash'
 import type { FastifyRequest } from 'fastify'
 import { withoutPort } from '../limits/client-network.js'
 import { hasTombstone } from './deleted-addresses.js'

@@ -9,10 +9,11 @@
  * second at half of the capacity (see the client's lanes.ts). Further ones are admitted as any other request, however many tokens someone
  * has collected.
  */
-import { OVERTAKING_MS } from '@spillway/client/passwords/load-state'
-import { createOutstandingLimit } from '@spillway/client/passwords/outstanding-limit'
-import { LINE_SHARE } from '@spillway/client/queue/lanes'
-import type { Lane, Load, PasswordClient } from '@spillway/client/queue-client'
+
+import { LINE_SHARE } from '@spillway/queue/jobs/lanes'
+import type { Lane, Load, PasswordClient } from '@spillway/queue/queue-client'
+import { OVERTAKING_MS } from '@spillway/queue/wait/load-state'
+import { createOutstandingLimit } from '@spillway/queue/wait/outstanding-limit'
 import { ApiError } from '../problems/errors.js'
 
 /** An admitted request. */

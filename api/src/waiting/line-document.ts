@@ -2,7 +2,7 @@
  * How far the line has come, for everybody: one small text, made at most once a second from what this gateway reads of Redis anyway. It
  * tells nothing about anyone, so that it may be kept by anything between.
  */
-import type { Keyring, PasswordClient } from '@spillway/client/queue-client'
+import type { Keyring, PasswordClient } from '@spillway/queue/queue-client'
 import type { FromSchema } from 'json-schema-to-ts'
 import type { LineBody } from '../schemas/bodies.js'
 

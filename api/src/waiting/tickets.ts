@@ -2,9 +2,10 @@
  * Tickets: sealed promises to answer later. Every gateway can read them; nobody else can create or change one. A ticket is the job's id,
  * a dot, and the sealed contents.
  */
-import { jobNames } from '@spillway/client/protocol/job'
-import { checkFor } from '@spillway/client/protocol/schema'
-import { type JobRef, type Keyring, SealError } from '@spillway/client/queue-client'
+
+import { type JobRef, type Keyring, SealError } from '@spillway/queue/queue-client'
+import { jobNames } from '@spillway/queue/wire/job'
+import { checkFor } from '@spillway/queue/wire/schema'
 import type { FromSchema } from 'json-schema-to-ts'
 import { ApiError } from '../problems/errors.js'
 

@@ -1,6 +1,7 @@
 /** How long a request is held, and the Retry-After of tickets. */
-import { createRefusalTimes, REFUSED_AT_ONCE_MS } from '@spillway/client/passwords/refusal-pace'
-import { AWAY_MS } from '@spillway/client/queue/ticket'
+
+import { AWAY_MS } from '@spillway/queue/jobs/ticket'
+import { createRefusalTimes, REFUSED_AT_ONCE_MS } from '@spillway/queue/wait/refusal-pace'
 
 /**
  * Bounds of the predicted Retry-After. Clients must neither poll in a busy loop nor be away for long: workers may join and answer them

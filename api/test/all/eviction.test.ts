@@ -1,11 +1,11 @@
 // A Redis server that may evict keys is told of by gateways and workers: in the log, in a metric and in readiness, for each of several.
 import assert from 'node:assert/strict'
 import { connect, createServer } from 'node:net'
-import { connectRedis } from '@spillway/client/redis/connect'
 import { type LogLine, listening, startProcess, type TestProcess, until } from '@spillway/infra/rig'
 import { gatewayProgram, type Program, workerProgram } from '@spillway/infra/start/member'
 import { evictionNotice } from '@spillway/infra/start/screen'
 import { startOwnRedis } from '@spillway/infra/test/own-redis'
+import { connectRedis } from '@spillway/queue/redis/connect'
 import { afterAll, type TestContext, test } from 'vitest'
 import { openSystem } from '../system.ts'
 

@@ -1,8 +1,8 @@
 // A user of Redis with the rights of the documented rule does everything; one that lacks a right is told which, and the rule.
 import assert from 'node:assert/strict'
-import { ACL_RULE } from '@spillway/client/inside/ioredis'
 import { startProcess, until } from '@spillway/infra/rig'
 import { gatewayProgram } from '@spillway/infra/start/member'
+import { ACL_RULE } from '@spillway/queue/inside/ioredis'
 import { afterAll, test } from 'vitest'
 import { call, expect, login, newAccount, respondAsync } from '../client.ts'
 import { startMailServer } from '../mail-server.ts'

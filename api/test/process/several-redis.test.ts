@@ -1,10 +1,10 @@
 // Gateways on two Redis: tickets that know where their job is, limits, what operators see, and lists that change.
 import assert from 'node:assert/strict'
-import { parseKeyring } from '@spillway/client/queue-client'
-import { parseRedisServers } from '@spillway/client/redis/servers'
 import { closedGate, until } from '@spillway/infra/rig'
 import { redisCommand } from '@spillway/infra/services/redis'
 import { startOwnRedis } from '@spillway/infra/test/own-redis'
+import { parseKeyring } from '@spillway/queue/queue-client'
+import { parseRedisServers } from '@spillway/queue/redis/servers'
 import { Redis } from 'ioredis'
 import { afterAll, type TestContext, test } from 'vitest'
 import { accountOfEmail, createAccountNames } from '../../src/limits/account-name.ts'

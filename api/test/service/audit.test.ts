@@ -1,8 +1,8 @@
 // The audit: what is recorded, who reads it, that nobody changes it, and that no request waits for it.
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { newId } from '@spillway/client/protocol/id'
 import { until } from '@spillway/infra/rig'
+import { newId } from '@spillway/queue/wire/id'
 import { afterAll, test } from 'vitest'
 import { Audit } from '../../src/audit/recorder.ts'
 import { GatewayMetrics } from '../../src/http/metrics.ts'

@@ -1,9 +1,9 @@
 // Which sessions are deleted, with what, and that it does no harm where several do it or the database is away.
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { newId } from '@spillway/client/protocol/id'
 import { until } from '@spillway/infra/rig'
 import { connectDatabase } from '@spillway/prisma'
+import { newId } from '@spillway/queue/wire/id'
 import { afterAll, test } from 'vitest'
 import { startDeletingExpiredSessions } from '../../src/sessions/expired-sessions.ts'
 import { openSystem } from '../system.ts'

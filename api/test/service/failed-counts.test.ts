@@ -1,10 +1,10 @@
 // A count that fails although Redis answers: its request is let in, and the log says so.
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { parseKeyring } from '@spillway/client/queue-client'
-import { parseRedisServers } from '@spillway/client/redis/servers'
 import { until } from '@spillway/infra/rig'
 import { startOwnRedis } from '@spillway/infra/test/own-redis'
+import { parseKeyring } from '@spillway/queue/queue-client'
+import { parseRedisServers } from '@spillway/queue/redis/servers'
 import { afterAll, test } from 'vitest'
 import { createRefreshTokenTags, newRefreshToken } from '../../src/sessions/refresh-tokens.ts'
 import { assertProblem, refresh } from '../client.ts'

@@ -1,8 +1,8 @@
 // The line as its clients see it: numbers, how far it has come, and what becomes of who goes away.
 import assert from 'node:assert/strict'
-import { presentKey } from '@spillway/client/protocol/reply'
-import { absentKey, queueKey } from '@spillway/client/queue/keys'
 import { type Member, until } from '@spillway/infra/rig'
+import { absentKey, queueKey } from '@spillway/queue/jobs/keys'
+import { presentKey } from '@spillway/queue/wire/reply'
 import { Queue } from 'bullmq'
 import { afterAll, test } from 'vitest'
 import { assertProblem, call, expect, login, newAccount, newCredentials, redeem, respondAsync } from '../client.ts'

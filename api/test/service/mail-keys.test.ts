@@ -1,9 +1,9 @@
 // Gateways with other seal keys than those that send mails: they take none, and destroy none.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { canaryOf } from '@spillway/client/protocol/capacity'
-import { parseKeyring } from '@spillway/client/queue-client'
 import { until } from '@spillway/infra/rig'
+import { parseKeyring } from '@spillway/queue/queue-client'
+import { canaryOf } from '@spillway/queue/wire/capacity'
 import { afterAll, test } from 'vitest'
 import { call, expect, newAccount } from '../client.ts'
 import { startMailServer } from '../mail-server.ts'

@@ -2,8 +2,8 @@
 // outcome.
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { parseKeyring } from '@spillway/client/queue-client'
 import { connectDatabase } from '@spillway/prisma'
+import { parseKeyring } from '@spillway/queue/queue-client'
 import { afterAll, test } from 'vitest'
 import { createFindCredential } from '../../src/operations/login.ts'
 import { createRefreshTokenTags, newRefreshToken } from '../../src/sessions/refresh-tokens.ts'

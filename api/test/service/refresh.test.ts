@@ -1,7 +1,7 @@
 // Refresh tokens at two gateways: what each is good for, what two that come at once get, and what ends the session.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { withResolvers } from '@spillway/client/within'
+import { withResolvers } from '@spillway/common/within'
 import { afterAll, test } from 'vitest'
 import { assertProblem, type Body, call, expect, login, logout, me, newAccount, patiently, refresh } from '../client.ts'
 import { shareSystem } from '../system.ts'

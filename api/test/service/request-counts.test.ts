@@ -1,7 +1,7 @@
 // Counts of requests in Redis: a window has an end, and nothing moves it.
 import assert from 'node:assert/strict'
-import { connectRedis } from '@spillway/client/queue-client'
 import { createNamespace, until } from '@spillway/infra/rig'
+import { connectRedis } from '@spillway/queue/queue-client'
 import { afterAll, test } from 'vitest'
 import { createRequestCounts } from '../../src/limits/request-counts.ts'
 

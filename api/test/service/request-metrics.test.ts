@@ -1,9 +1,9 @@
 // Operators' metrics of requests: each is counted once, by its outcome.
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { verdictKey } from '@spillway/client/protocol/reply'
-import { parseKeyring } from '@spillway/client/queue-client'
 import { startProxy, until } from '@spillway/infra/rig'
+import { parseKeyring } from '@spillway/queue/queue-client'
+import { verdictKey } from '@spillway/queue/wire/reply'
 import { afterAll, test } from 'vitest'
 import { createRefreshTokenTags, newRefreshToken } from '../../src/sessions/refresh-tokens.ts'
 import {

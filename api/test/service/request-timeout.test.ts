@@ -1,8 +1,8 @@
 // The time limit for a request to arrive. A client that sends a byte now and then cannot hold a connection for longer.
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
+import { createLogger } from '@spillway/common/log'
 import { startStopwatch } from '@spillway/infra/rig'
-import { createLogger } from '@spillway/worker/log'
 import { afterAll, beforeAll, test } from 'vitest'
 import { readGatewayConfig } from '../../src/config.ts'
 import { serverOptions, TIMEOUT_CHECK_MS } from '../../src/http/server-options.ts'

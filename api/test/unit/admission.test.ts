@@ -1,7 +1,7 @@
 // The bounds and the arithmetic of admission: who is held, who gets a ticket at once, who is told to come back, and when.
 import assert from 'node:assert/strict'
-import { lanes } from '@spillway/client/protocol/job'
-import type { Lane, Load } from '@spillway/client/queue-client'
+import type { Lane, Load } from '@spillway/queue/queue-client'
+import { lanes } from '@spillway/queue/wire/job'
 import { test } from 'vitest'
 import { ApiError } from '../../src/problems/errors.ts'
 import { createAdmission } from '../../src/waiting/admission.ts'

@@ -1,6 +1,6 @@
 // What a device token must look like, and which key signed it.
 import assert from 'node:assert/strict'
-import { parseKeyring } from '@spillway/client/queue-client'
+import { parseKeyring } from '@spillway/queue/queue-client'
 import { test } from 'vitest'
 import { createDeviceTokens, deviceTokenOf, isSigned } from '../../src/guessing/device-token.ts'
 

@@ -1,7 +1,7 @@
 // Device tokens and proofs of work: their life, their keys; passwords that are sprayed; networks around networks.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { parseKeyring } from '@spillway/client/queue-client'
+import { parseKeyring } from '@spillway/queue/queue-client'
 import { test } from 'vitest'
 import { createDeviceTokens, generationOf } from '../../src/guessing/device-token.ts'
 import { createProofOfWork } from '../../src/guessing/proof-of-work.ts'

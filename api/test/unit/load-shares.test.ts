@@ -1,6 +1,6 @@
 // What a gateway in an overload lets through of each kind, by numbers: promised requests, refusals, known devices.
 import assert from 'node:assert/strict'
-import { createRefusalTimes } from '@spillway/client/passwords/refusal-pace'
+import { createRefusalTimes } from '@spillway/queue/wait/refusal-pace'
 import { test } from 'vitest'
 import { createPreference, createPromisedShare, type PromisedShare } from '../../src/load-shedding/preference.ts'
 

@@ -1,7 +1,7 @@
 // When the gateway refuses what it cannot do in time itself, and when it must not: on a clock that the tests turn.
 import assert from 'node:assert/strict'
 import { setImmediate as flushed } from 'node:timers/promises'
-import { createRefusalTimes } from '@spillway/client/passwords/refusal-pace'
+import { createRefusalTimes } from '@spillway/queue/wait/refusal-pace'
 import { test } from 'vitest'
 import { createLoadShedder, type Priority, type Work } from '../../src/load-shedding/load-shedder.ts'
 import { createPreference, type DeviceOf } from '../../src/load-shedding/preference.ts'

@@ -1,6 +1,6 @@
 // What an answer to a challenge must look like: nothing of a challenge can be changed, and none is solved by less than its work.
 import assert from 'node:assert/strict'
-import { parseKeyring } from '@spillway/client/queue-client'
+import { parseKeyring } from '@spillway/queue/queue-client'
 import { test } from 'vitest'
 import { createProofOfWork } from '../../src/guessing/proof-of-work.ts'
 import { solve, solveNot } from '../solve.ts'

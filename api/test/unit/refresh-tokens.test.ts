@@ -1,7 +1,7 @@
 // What refresh tokens are made of.
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { parseKeyring } from '@spillway/client/queue-client'
+import { parseKeyring } from '@spillway/queue/queue-client'
 import { test } from 'vitest'
 import {
   createRefreshTokenTags,

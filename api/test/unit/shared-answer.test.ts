@@ -1,6 +1,6 @@
 // Probes of one moment share an answer.
 import assert from 'node:assert/strict'
-import { withResolvers } from '@spillway/client/within'
+import { withResolvers } from '@spillway/common/within'
 import { test } from 'vitest'
 import { shareAnswer } from '../../src/routes/health.ts'
 

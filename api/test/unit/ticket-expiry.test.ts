@@ -1,7 +1,7 @@
 // How long a ticket is good by the clock of the gateway that reads it.
 import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'
-import { parseKeyring } from '@spillway/client/queue-client'
+import { parseKeyring } from '@spillway/queue/queue-client'
 import { test } from 'vitest'
 import { type TicketContents, Tickets } from '../../src/waiting/tickets.ts'
 

@@ -1,7 +1,7 @@
 // Checks a record, and makes an account of it.
 import { parseEmailAddress } from '@spillway/api/email-address'
-import { newId } from '@spillway/client/protocol/id'
-import { ASK_OLD_SYSTEM } from '@spillway/client/protocol/stored-hash'
+import { newId } from '@spillway/queue/wire/id'
+import { ASK_OLD_SYSTEM } from '@spillway/queue/wire/stored-hash'
 import type { Hasher } from '@spillway/worker/hashing/index'
 import { dateOf, type Fields, textAt, truthOf, valueAt } from './fields.ts'
 import type { HashSettings, Preset } from './presets.ts'

@@ -1,5 +1,5 @@
 // Exports of other systems, as they write them.
-import { unpadded } from '@spillway/client/protocol/stored-hash'
+import { unpadded } from '@spillway/queue/wire/stored-hash'
 import { firebaseHash } from '@spillway/worker/hashing/formats/firebase'
 import { type Fields, own, textAt, textOf, valueAt } from './fields.ts'
 import { isRecord } from './records.ts'

@@ -3,10 +3,10 @@ import { once } from 'node:events'
 import type { Writable } from 'node:stream'
 import { insertEvents } from '@spillway/api/audit/store'
 import { parseEmailAddress } from '@spillway/api/email-address'
-import { newId } from '@spillway/client/protocol/id'
-import { ASK_OLD_SYSTEM, parseStoredHash } from '@spillway/client/protocol/stored-hash'
 import { UserError } from '@spillway/infra/processes/command-line'
 import { type Database, Prisma, rawQuery } from '@spillway/prisma'
+import { newId } from '@spillway/queue/wire/id'
+import { ASK_OLD_SYSTEM, parseStoredHash } from '@spillway/queue/wire/stored-hash'
 import { createReader } from '@spillway/worker/hashing/formats/list'
 
 const BATCH = 20_000

@@ -1,8 +1,8 @@
 // Plain digests, salted or not: too fast to rest in a table. Each is hashed with argon2id by the workers, and the account stored with that
 // (worker/src/hashing/formats/wrapped.ts).
 import type { Passwords } from '@spillway/client'
-import { unpadded } from '@spillway/client/protocol/stored-hash'
 import { UserError } from '@spillway/infra/processes/command-line'
+import { unpadded } from '@spillway/queue/wire/stored-hash'
 import { plainRecipe } from '@spillway/worker/hashing/formats/plain'
 import { symfonyHash } from '@spillway/worker/hashing/formats/symfony'
 import { hexBytes, paddedBase64 } from '@spillway/worker/hashing/formats/texts'

@@ -1,5 +1,6 @@
 // A Spillway on a database and Redis keys of its own, and a client of each gateway.
-import { createPasswordClient, type PasswordClient, parseKeyring } from '@spillway/client/queue-client'
+
+import { createLogger } from '@spillway/common/log'
 import { runWithKeeper } from '@spillway/infra/processes/command'
 import type { Keeper } from '@spillway/infra/processes/keeper'
 import { createNamespace, openSpillway, until } from '@spillway/infra/rig'
@@ -7,7 +8,7 @@ import { createApiClient } from '@spillway/infra/rig/api-client'
 import { toVariables } from '@spillway/infra/rig/namespace'
 import { startTestServices } from '@spillway/infra/rig/services'
 import { readEnvironment } from '@spillway/infra/start/places'
-import { createLogger } from '@spillway/worker/log'
+import { createPasswordClient, type PasswordClient, parseKeyring } from '@spillway/queue/queue-client'
 
 export const OPERATOR = { user: 'operator', password: 'operators only' }
 

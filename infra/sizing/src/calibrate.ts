@@ -1,6 +1,7 @@
 // Calibrates: proposes a policy for workers on machines like this one, and describes it in lines.
-import type { HashPolicy } from '@spillway/client/protocol/policy'
+
 import { UserError } from '@spillway/infra/processes/command-line'
+import type { HashPolicy } from '@spillway/queue/wire/policy'
 import { PROGRAM_KIB } from '@spillway/worker/hashing/memory-limit'
 import { policySettings } from '@spillway/worker/hashing/policy'
 import type { Figures } from './figures.ts'

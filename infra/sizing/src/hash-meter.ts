@@ -1,9 +1,9 @@
 // What one hash takes of a core of this machine, by the engine that a worker here would use.
 import { availableParallelism } from 'node:os'
-import type { HashPolicy } from '@spillway/client/protocol/policy'
-import { argon2Setting, newArgon2Setting } from '@spillway/client/protocol/setting'
-import { unpadded } from '@spillway/client/protocol/stored-hash'
 import { quantile } from '@spillway/infra/rig/quantile'
+import type { HashPolicy } from '@spillway/queue/wire/policy'
+import { argon2Setting, newArgon2Setting } from '@spillway/queue/wire/setting'
+import { unpadded } from '@spillway/queue/wire/stored-hash'
 import { Hasher } from '@spillway/worker/hashing/index'
 import { asPolicy, policySettings } from '@spillway/worker/hashing/policy'
 

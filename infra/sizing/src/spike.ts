@@ -2,9 +2,9 @@
 // refused. Arrivals and service are even, which is accurate enough because a spike far exceeds the capacity of the slots.
 import { type AdmissionLimits, type Admitted, createAdmission } from '@spillway/api/admission'
 import { GatewayConfig } from '@spillway/api/config'
-import { createLoadState } from '@spillway/client/passwords/load-state'
-import { sumCapacity, type TotalCapacity } from '@spillway/client/protocol/capacity'
-import { PROMOTED_BY_EACH } from '@spillway/client/queue/lanes'
+import { PROMOTED_BY_EACH } from '@spillway/queue/jobs/lanes'
+import { createLoadState } from '@spillway/queue/wait/load-state'
+import { sumCapacity, type TotalCapacity } from '@spillway/queue/wire/capacity'
 import type { Station } from './sizing.ts'
 
 /** The station is that before the spike. */

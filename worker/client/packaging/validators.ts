@@ -5,16 +5,16 @@ import { Ajv } from 'ajv'
 import standalone from 'ajv/dist/standalone/index.js'
 import type { Plugin } from 'esbuild'
 import '../dist/application/tickets.js'
-import '../dist/protocol/capacity.js'
-import '../dist/protocol/job.js'
-import { known, validation } from '../dist/protocol/schema.js'
+import '@spillway/queue/wire/capacity'
+import '@spillway/queue/wire/job'
+import { known, validation } from '@spillway/queue/wire/schema'
 
 /** In place of the module that compiles them: all that it has compiled here, found by their schemas. */
 export const validators: Plugin = {
   name: 'validators',
   setup({ onLoad }) {
-    const resolveDir = join(import.meta.dirname, '../dist/protocol')
-    onLoad({ filter: /[\\/]protocol[\\/]schema\.js$/ }, () => ({ contents: compiled(), loader: 'js', resolveDir }))
+    const resolveDir = join(import.meta.dirname, '../../queue/dist/wire')
+    onLoad({ filter: /[\\/]wire[\\/]schema\.js$/ }, () => ({ contents: compiled(), loader: 'js', resolveDir }))
   },
 }
 

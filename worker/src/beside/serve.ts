@@ -1,14 +1,15 @@
 /** Hashes for the application that started this process, as a worker does for a queue: the same engines, policy and verdicts. */
+
+import { within } from '@spillway/common/within'
 import type {
   BesideCancellation,
   BesideCapacity,
   BesideMessage,
   BesidePing,
   BesideRequest,
-} from '@spillway/client/protocol/beside'
-import type { Verdict } from '@spillway/client/protocol/job'
-import type { HashPolicy } from '@spillway/client/protocol/policy'
-import { within } from '@spillway/client/within'
+} from '@spillway/queue/wire/beside'
+import type { Verdict } from '@spillway/queue/wire/job'
+import type { HashPolicy } from '@spillway/queue/wire/policy'
 import { jobsUnderLoad } from '../consumer/jobs-in-hand.js'
 import { CapacityEstimate, measureCapacity } from '../hashing/capacity-estimate.js'
 import { Hasher, UnaffordablePolicyError, UnsupportedHashError } from '../hashing/index.js'

@@ -1,16 +1,16 @@
 /** Publishes this worker's capacity to the gateways of one Redis server every half second. The answer carries Redis's time and the number of waiting jobs. */
 import { randomUUID } from 'node:crypto'
-import { canaryOf, capacityKey, PUBLISH_INTERVAL_MS, type WorkerCapacity } from '@spillway/client/protocol/capacity'
-import { type Keyring, SEAL_KEYS } from '@spillway/client/protocol/seal'
-import { type Publication, writeCapacity } from '@spillway/client/queue/capacity'
-import type { RedisClock } from '@spillway/client/redis/clock'
-import type { RedisConnection } from '@spillway/client/redis/connect'
-import { throttledWarning } from '@spillway/client/redis/throttled-warning'
-import { withResolvers } from '@spillway/client/within'
+import type { Logger } from '@spillway/common/log'
+import { throttledWarning } from '@spillway/common/throttled-warning'
+import { withResolvers } from '@spillway/common/within'
+import { type Publication, writeCapacity } from '@spillway/queue/jobs/capacity'
+import type { RedisClock } from '@spillway/queue/redis/clock'
+import type { RedisConnection } from '@spillway/queue/redis/connect'
+import { canaryOf, capacityKey, PUBLISH_INTERVAL_MS, type WorkerCapacity } from '@spillway/queue/wire/capacity'
+import { type Keyring, SEAL_KEYS } from '@spillway/queue/wire/seal'
 import { ReplyError } from 'ioredis'
 import type { CapacityEstimate } from '../hashing/capacity-estimate.js'
 import type { Hasher } from '../hashing/index.js'
-import type { Logger } from '../process/log.js'
 
 export interface CapacityPublisher {
   /**

@@ -1,25 +1,19 @@
 /** BullMQ's consumer of the queue: its settings, and how it processes jobs. */
-import { renewLocksOfJobsAlone, takeMoreJobs } from '@spillway/client/inside/bullmq'
-import {
-  BEHIND_PRIORITY,
-  DEFERRED_PRIORITY,
-  type JobData,
-  type JobResult,
-  QUEUE_NAME,
-} from '@spillway/client/protocol/job'
-import { SEAL_KEYS } from '@spillway/client/protocol/seal'
-import { countOtherWorkers } from '@spillway/client/queue/capacity'
-import { retakeLock } from '@spillway/client/queue/jobs'
-import { MalformedJobs } from '@spillway/client/queue/malformed-jobs'
-import { openQueue } from '@spillway/client/queue/open-queue'
-import { passOver } from '@spillway/client/queue/ticket'
-import type { RedisConnection } from '@spillway/client/redis/connect'
-import { throttledWarning } from '@spillway/client/redis/throttled-warning'
-import type { RedisWatch } from '@spillway/client/redis/watch'
+
+import { throttledWarning } from '@spillway/common/throttled-warning'
+import type { Tracing } from '@spillway/common/tracing'
+import { renewLocksOfJobsAlone, takeMoreJobs } from '@spillway/queue/inside/bullmq'
+import { countOtherWorkers } from '@spillway/queue/jobs/capacity'
+import { retakeLock } from '@spillway/queue/jobs/jobs'
+import { MalformedJobs } from '@spillway/queue/jobs/malformed-jobs'
+import { closeConsumer, openQueue } from '@spillway/queue/jobs/open-queue'
+import { passOver } from '@spillway/queue/jobs/ticket'
+import type { RedisConnection } from '@spillway/queue/redis/connect'
+import type { RedisWatch } from '@spillway/queue/redis/watch'
+import { BEHIND_PRIORITY, DEFERRED_PRIORITY, type JobData, type JobResult, QUEUE_NAME } from '@spillway/queue/wire/job'
+import { SEAL_KEYS } from '@spillway/queue/wire/seal'
 import { DelayedError, ErrorCode, type Job, Worker } from 'bullmq'
 import type { CapacityEstimate } from '../hashing/capacity-estimate.js'
-import { closeConsumer } from '../process/shutdown.js'
-import type { Tracing } from '../process/tracing.js'
 import type { CapacityPublisher } from './capacity-publisher.js'
 import type { Liveness } from './liveness.js'
 import { watchForOrphanedJobs } from './orphaned-jobs.js'

@@ -1,11 +1,11 @@
 /** Delivers verdicts: stores each until its job's deadline and announces it to the waiting gateways. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type JobRef, presentKey, REPLY, replyChannel, verdictKey } from '@spillway/client/protocol/reply'
-import { setAside } from '@spillway/client/queue/ticket'
-import type { RedisClock } from '@spillway/client/redis/clock'
-import type { RedisConnection } from '@spillway/client/redis/connect'
+import type { Logger } from '@spillway/common/log'
+import { setAside } from '@spillway/queue/jobs/ticket'
+import type { RedisClock } from '@spillway/queue/redis/clock'
+import type { RedisConnection } from '@spillway/queue/redis/connect'
+import { type JobRef, presentKey, REPLY, replyChannel, verdictKey } from '@spillway/queue/wire/reply'
 import type { Result } from 'ioredis'
-import type { Logger } from '../process/log.js'
 
 const RETRY_MS = 200
 

@@ -2,12 +2,13 @@
  * Requeues orphaned jobs. Redis made them active for this worker, but the reply was lost with the connection, or came when the worker had
  * stopped taking jobs. Nobody works on them, and stall recovery would take them up only when their locks have expired.
  */
-import { type LockedJob, lockedJobs } from '@spillway/client/queue/jobs'
-import { readJob } from '@spillway/client/queue/open-queue'
-import type { RedisConnection } from '@spillway/client/redis/connect'
+
+import type { Logger } from '@spillway/common/log'
+import { type LockedJob, lockedJobs } from '@spillway/queue/jobs/jobs'
+import { readJob } from '@spillway/queue/jobs/open-queue'
+import type { RedisConnection } from '@spillway/queue/redis/connect'
 import type { Queue } from 'bullmq'
 import type { WorkerMetrics } from '../ops/metrics.js'
-import type { Logger } from '../process/log.js'
 
 /** How long after its reply a job is in hand at the latest, in milliseconds. The event loop never hashes, so it is less. */
 const SETTLE_MS = 50

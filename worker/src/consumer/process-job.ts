@@ -1,4 +1,8 @@
 /** Processes one job: opens the request, checks whether it can be answered in time, hashes or verifies, seals the verdict and delivers it. */
+
+import type { Logger } from '@spillway/common/log'
+import type { Tracing } from '@spillway/common/tracing'
+import type { RedisClock } from '@spillway/queue/redis/clock'
 import {
   type HashRequest,
   isHashRequest,
@@ -10,10 +14,9 @@ import {
   jobNames,
   type Verdict,
   type VerifyRequest,
-} from '@spillway/client/protocol/job'
-import { type JobRef, requestSeal, upgradeOf, verdictSeal } from '@spillway/client/protocol/reply'
-import { type Keyring, SealError } from '@spillway/client/protocol/seal'
-import type { RedisClock } from '@spillway/client/redis/clock'
+} from '@spillway/queue/wire/job'
+import { type JobRef, requestSeal, upgradeOf, verdictSeal } from '@spillway/queue/wire/reply'
+import { type Keyring, SealError } from '@spillway/queue/wire/seal'
 import { UnrecoverableError } from 'bullmq'
 import type { Hasher } from '../hashing/index.js'
 import {
@@ -24,8 +27,6 @@ import {
   performVerify,
 } from '../hashing/perform.js'
 import type { WorkerMetrics } from '../ops/metrics.js'
-import type { Logger } from '../process/log.js'
-import type { Tracing } from '../process/tracing.js'
 import type { Delivery } from './deliver.js'
 
 /**

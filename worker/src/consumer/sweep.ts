@@ -3,11 +3,12 @@
  * only when another job finishes, so in an idle queue they would stay. The capacity entry of a killed worker would stay as long as other
  * workers renew the hash.
  */
-import { sweepCapacity } from '@spillway/client/queue/capacity'
-import { openQueue } from '@spillway/client/queue/open-queue'
-import type { RedisConnection } from '@spillway/client/redis/connect'
-import type { RedisWatch } from '@spillway/client/redis/watch'
-import type { Logger } from '../process/log.js'
+
+import type { Logger } from '@spillway/common/log'
+import { sweepCapacity } from '@spillway/queue/jobs/capacity'
+import { openQueue } from '@spillway/queue/jobs/open-queue'
+import type { RedisConnection } from '@spillway/queue/redis/connect'
+import type { RedisWatch } from '@spillway/queue/redis/watch'
 
 /** At most 500 completed and 500 failed jobs, for ten minutes. */
 export const KEEP_FINISHED = { age: 600, count: 500 }

@@ -1,5 +1,5 @@
 /** A password hashing algorithm of which a worker makes new hashes. */
-import type { ExactHash } from '@spillway/client/protocol/setting'
+import type { ExactHash } from '@spillway/queue/wire/setting'
 import type { Method, Recipe } from './methods/recipe.js'
 
 /** @template Cost of a policy */

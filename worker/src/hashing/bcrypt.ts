@@ -6,7 +6,7 @@ import {
   decodeBcrypt,
   encodeBcrypt,
   newBcryptSetting,
-} from '@spillway/client/protocol/setting'
+} from '@spillway/queue/wire/setting'
 import type { Algorithm } from './algorithm.js'
 import { type Engine, Engines, type KnownAnswer } from './engine.js'
 import type { BcryptRecipe, Password } from './methods/recipe.js'

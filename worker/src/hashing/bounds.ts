@@ -4,10 +4,10 @@
  * cost above the usual.
  */
 import { pbkdf2Sync, scryptSync } from 'node:crypto'
-import type { HashPolicy } from '@spillway/client/protocol/policy'
-import type { Setting } from '@spillway/client/protocol/setting'
-import type { StoredHash } from '@spillway/client/protocol/stored-hash'
-import { type UnitCosts, workOf as unitsOf } from '@spillway/client/protocol/work'
+import type { HashPolicy } from '@spillway/queue/wire/policy'
+import type { Setting } from '@spillway/queue/wire/setting'
+import type { StoredHash } from '@spillway/queue/wire/stored-hash'
+import { type UnitCosts, workOf as unitsOf } from '@spillway/queue/wire/work'
 import { computeDigest, type DigestProgram, memoryKibOf, readsPassword, roundsOf } from './methods/digest-programs.js'
 import { type Password, pbkdf2Digests, type Recipe } from './methods/recipe.js'
 import { memoryBytes } from './methods/scrypt.js'

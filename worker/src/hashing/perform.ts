@@ -1,7 +1,7 @@
 /** Performs a request: hashes or verifies by its policy. Shared by the consumer of the queue and the process beside an application. */
-import type { HashRequest, Verdict, VerifyRequest } from '@spillway/client/protocol/job'
-import { parseSetting } from '@spillway/client/protocol/setting'
-import { ASK_OLD_SYSTEM } from '@spillway/client/protocol/stored-hash'
+import type { HashRequest, Verdict, VerifyRequest } from '@spillway/queue/wire/job'
+import { parseSetting } from '@spillway/queue/wire/setting'
+import { ASK_OLD_SYSTEM } from '@spillway/queue/wire/stored-hash'
 import type { AlgorithmName } from './algorithm.js'
 import { type Hasher, UnsupportedHashError, UnsupportedPasswordError } from './index.js'
 

@@ -2,10 +2,11 @@
  * The policy of a worker: the algorithm and cost of new hashes for requests that bring no policy of their own, with its settings. Only
  * this file, index.ts, the algorithm's own file and algorithm.ts contain the name and costs of an algorithm.
  */
-import type { Argon2Cost, HashPolicy } from '@spillway/client/protocol/policy'
-import { type RehashMode, rehashModes } from '@spillway/client/protocol/stored-hash'
+
+import { choice, integer } from '@spillway/common/settings'
+import type { Argon2Cost, HashPolicy } from '@spillway/queue/wire/policy'
+import { type RehashMode, rehashModes } from '@spillway/queue/wire/stored-hash'
 import type { FromSchema } from 'json-schema-to-ts'
-import { choice, integer } from '../process/settings.js'
 import type { AlgorithmName } from './algorithm.js'
 import type { Argon2, Argon2Options } from './argon2.js'
 import type { Bcrypt, BcryptOptions } from './bcrypt.js'

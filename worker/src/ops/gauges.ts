@@ -1,8 +1,9 @@
 /** The state of a worker as gauges, read at each scrape. */
-import type { Eviction } from '@spillway/client/redis/eviction'
+
+import { exposeEviction } from '@spillway/common/registry'
+import type { Eviction } from '@spillway/queue/redis/eviction'
 import { Gauge, type Registry } from 'prom-client'
 import type { Policy } from '../hashing/policy.js'
-import { exposeEviction } from '../process/registry.js'
 
 export interface WorkerState {
   slots: number

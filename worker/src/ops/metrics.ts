@@ -1,8 +1,9 @@
 /** The metrics of a worker, with Prometheus's naming and units (seconds). No label's values grow with users. */
-import { jobNames } from '@spillway/client/protocol/job'
+
+import { createRegistry } from '@spillway/common/registry'
+import { jobNames } from '@spillway/queue/wire/job'
 import { Counter, Histogram, type Registry } from 'prom-client'
 import { algorithmNames } from '../hashing/algorithm.js'
-import { createRegistry } from '../process/registry.js'
 
 /**
  * Outcomes of jobs. `hashed` also stands for every completed verify: only the gateway learns whether the password matched.

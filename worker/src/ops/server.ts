@@ -1,7 +1,7 @@
 /** The only listener of a worker: metrics and probes. */
 import { createServer, type ServerResponse } from 'node:http'
+import { limitPipelining } from '@spillway/common/pipeline-limit'
 import type { Registry } from 'prom-client'
-import { limitPipelining } from '../process/pipeline-limit.js'
 
 export interface OpsServer {
   url: string

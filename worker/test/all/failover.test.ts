@@ -1,7 +1,7 @@
 // After a failover the server that was the master answers writes with READONLY: its connection is dropped, and the new one found.
 import assert from 'node:assert/strict'
-import { connectRedis } from '@spillway/client/redis/connect'
 import { until } from '@spillway/infra/rig'
+import { connectRedis } from '@spillway/queue/redis/connect'
 import { test } from 'vitest'
 import { startOwnRedis } from '../own-redis.ts'
 import { spaceFor } from '../space.ts'

@@ -1,8 +1,8 @@
 // A job whose lock is lost while it is in hand: it costs neither a second hash nor a look through the queue.
 import assert from 'node:assert/strict'
-import { jobKey, lockKey, queueKey } from '@spillway/client/queue/keys'
 import { monitorRedis, until } from '@spillway/infra/rig'
 import { readMetric } from '@spillway/infra/rig/api-client'
+import { jobKey, lockKey, queueKey } from '@spillway/queue/jobs/keys'
 import { test } from 'vitest'
 import { startOwnRedis } from '../own-redis.ts'
 import { answerOf, jobsAreCounted, readyClient, startedWorker } from '../parts.ts'

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { createHash, pbkdf2Sync, randomBytes, scryptSync } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { unpadded } from '@spillway/client/protocol/stored-hash'
+import { unpadded } from '@spillway/queue/wire/stored-hash'
 import argon2 from 'argon2'
 import bcrypt from 'bcrypt'
 import { test } from 'vitest'

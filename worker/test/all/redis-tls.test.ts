@@ -6,12 +6,12 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { connectRedis } from '@spillway/client/redis/connect'
 import { openKeeper, stopOrder } from '@spillway/infra/processes/keeper'
 import { programsDir } from '@spillway/infra/processes/repository'
 import { freePort, until } from '@spillway/infra/rig'
 import { canIssue, createAuthority, issue } from '@spillway/infra/rig/certificates'
 import { findRedis } from '@spillway/infra/services/find-redis'
+import { connectRedis } from '@spillway/queue/redis/connect'
 import { afterAll, beforeAll, describe, test } from 'vitest'
 
 const run = promisify(execFile)

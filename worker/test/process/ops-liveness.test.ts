@@ -2,7 +2,7 @@
 // the one that is started in its place does the work. A Redis that answers nobody is no reason to restart anything.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { createPasswordClient, parseKeyring } from '@spillway/client/queue-client'
+import { createLogger } from '@spillway/common/log'
 import {
   createNamespace,
   type Member,
@@ -12,8 +12,8 @@ import {
   type TcpProxy,
   until,
 } from '@spillway/infra/rig'
+import { createPasswordClient, parseKeyring } from '@spillway/queue/queue-client'
 import { test } from 'vitest'
-import { createLogger } from '../../src/process/log.ts'
 
 const STUCK_AFTER_MS = 1_500
 

@@ -1,9 +1,9 @@
 // A client of two Redis: where its jobs go, and what becomes of them when one fails in any way.
 import assert from 'node:assert/strict'
-import { type PasswordClient, PasswordClientError, type PendingJob } from '@spillway/client/queue-client'
-import { parseRedisServers } from '@spillway/client/redis/servers'
 import { until } from '@spillway/infra/rig'
 import { redisCommand } from '@spillway/infra/services/redis'
+import { type PasswordClient, PasswordClientError, type PendingJob } from '@spillway/queue/queue-client'
+import { parseRedisServers } from '@spillway/queue/redis/servers'
 import { test } from 'vitest'
 import { answerOf, readyClient, startedWorker } from '../parts.ts'
 import { type Space, waitingJobs } from '../space.ts'

@@ -1,7 +1,7 @@
 // A worker that takes jobs from two Redis with one set of slots.
 import assert from 'node:assert/strict'
-import type { PasswordClient } from '@spillway/client/queue-client'
 import { until } from '@spillway/infra/rig'
+import type { PasswordClient } from '@spillway/queue/queue-client'
 import { test } from 'vitest'
 import { answerOf, jobsAreCounted, readyClient, startedWorker } from '../parts.ts'
 import { activeJobs, waitingJobs } from '../space.ts'

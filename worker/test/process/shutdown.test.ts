@@ -1,8 +1,8 @@
 // SIGTERM and SIGKILL in the middle of the work: what becomes of the jobs, and of the process.
 import assert from 'node:assert/strict'
 import { createServer } from 'node:net'
-import type { PasswordClient, PendingJob } from '@spillway/client/queue-client'
 import { closedGate, listening, startProcess, until } from '@spillway/infra/rig'
+import type { PasswordClient, PendingJob } from '@spillway/queue/queue-client'
 import { test } from 'vitest'
 import { answerOf, readyClient, startedWorker, workerEnvironment } from '../parts.ts'
 import { activeJobs, jobKey, redisProxy, resultOf, type Space, spaceFor, waitingJobs } from '../space.ts'

@@ -1,7 +1,7 @@
 // Held jobs go before deferred ones, and these get their turn all the same.
 import assert from 'node:assert/strict'
-import { queueKey } from '@spillway/client/queue/keys'
 import { until } from '@spillway/infra/rig'
+import { queueKey } from '@spillway/queue/jobs/keys'
 import { test } from 'vitest'
 import { answerOf, readyClient, startedWorker } from '../parts.ts'
 import { jobKey, spaceFor, waitingJobs } from '../space.ts'

@@ -1,6 +1,6 @@
 // Connections to Redis: where they lead.
 import assert from 'node:assert/strict'
-import { connectRedis } from '@spillway/client/redis/connect'
+import { connectRedis } from '@spillway/queue/redis/connect'
 import { test } from 'vitest'
 import { spaceFor } from '../space.ts'
 

@@ -1,11 +1,11 @@
 // The cost of delivering a verdict.
 import assert from 'node:assert/strict'
-import { type JobRef, presentKey, replyChannel, verdictKey } from '@spillway/client/protocol/reply'
-import { createRedisClock } from '@spillway/client/redis/clock'
+import { createLogger } from '@spillway/common/log'
 import { monitorRedis, until } from '@spillway/infra/rig'
+import { createRedisClock } from '@spillway/queue/redis/clock'
+import { type JobRef, presentKey, replyChannel, verdictKey } from '@spillway/queue/wire/reply'
 import { test } from 'vitest'
 import { createDelivery } from '../../src/consumer/deliver.ts'
-import { createLogger } from '../../src/process/log.ts'
 import { answerOf, jobsCounted, keepingLog, readyClient, startedWorker } from '../parts.ts'
 import { jobKey, type Space, spaceFor } from '../space.ts'
 

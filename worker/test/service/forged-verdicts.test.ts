@@ -1,10 +1,10 @@
 // An attacker who can write to Redis makes up verdicts, swaps and replays them: none is believed, and the true one still is.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { type JobRef, replyChannel, requestSeal, verdictKey, verdictSeal } from '@spillway/client/protocol/reply'
-import { parseKeyring } from '@spillway/client/protocol/seal'
-import type { PendingJob } from '@spillway/client/queue-client'
 import { until } from '@spillway/infra/rig'
+import type { PendingJob } from '@spillway/queue/queue-client'
+import { type JobRef, replyChannel, requestSeal, verdictKey, verdictSeal } from '@spillway/queue/wire/reply'
+import { parseKeyring } from '@spillway/queue/wire/seal'
 import { test } from 'vitest'
 import { answerOf, keyring, readyClient, startedWorker } from '../parts.ts'
 import { jobKey, type Space, spaceFor } from '../space.ts'

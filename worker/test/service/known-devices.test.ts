@@ -1,8 +1,8 @@
 // The lane of known devices, in a real Redis: before those who wait, in turn among themselves, and for half of the capacity.
 import assert from 'node:assert/strict'
-import { lastKnownKey, queueKey } from '@spillway/client/queue/keys'
-import type { Lane } from '@spillway/client/queue-client'
 import { until } from '@spillway/infra/rig'
+import { lastKnownKey, queueKey } from '@spillway/queue/jobs/keys'
+import type { Lane } from '@spillway/queue/queue-client'
 import { type TestContext, test } from 'vitest'
 import { answerOf, readyClient, startedWorker } from '../parts.ts'
 import { spaceFor, waitingJobs } from '../space.ts'

@@ -1,9 +1,9 @@
 // How a worker's silence is looked into: once at a time, and not believed when it is over.
 import assert from 'node:assert/strict'
-import { capacityKey } from '@spillway/client/protocol/capacity'
-import { askOnNewConnection, type RedisConnection } from '@spillway/client/redis/connect'
-import { withResolvers } from '@spillway/client/within'
+import { withResolvers } from '@spillway/common/within'
 import { until } from '@spillway/infra/rig'
+import { askOnNewConnection, type RedisConnection } from '@spillway/queue/redis/connect'
+import { capacityKey } from '@spillway/queue/wire/capacity'
 import { test } from 'vitest'
 import { createLiveness } from '../../src/consumer/liveness.ts'
 import { spaceFor } from '../space.ts'

@@ -1,8 +1,8 @@
 // An attacker who can write to Redis queues entries that BullMQ cannot parse: each is removed once, soon, and harms no other job.
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { queueKey } from '@spillway/client/queue/keys'
 import { until } from '@spillway/infra/rig'
+import { queueKey } from '@spillway/queue/jobs/keys'
 import { test } from 'vitest'
 import { answerOf, jobsCounted, keepingLog, readyClient, type SaidLine, startedWorker } from '../parts.ts'
 import { activeJobs, jobKey, type Space, spaceFor, waitingJobs } from '../space.ts'

@@ -1,9 +1,9 @@
 // Workers with other keys: they take nothing from those who have the right ones, and destroy no job.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { canaryKey, canaryOf, capacityKey } from '@spillway/client/protocol/capacity'
-import { parseKeyring } from '@spillway/client/protocol/seal'
 import { redisTime, until } from '@spillway/infra/rig'
+import { canaryKey, canaryOf, capacityKey } from '@spillway/queue/wire/capacity'
+import { parseKeyring } from '@spillway/queue/wire/seal'
 import { test } from 'vitest'
 import { readWorkerConfig } from '../../src/config.ts'
 import { startWorker } from '../../src/consumer/start.ts'

@@ -1,8 +1,8 @@
 // The place of a job in its queue, as its holder is told: from real lanes, while workers take from them.
 import assert from 'node:assert/strict'
-import { queueKey } from '@spillway/client/queue/keys'
-import type { Lane, PasswordClient } from '@spillway/client/queue-client'
 import { until } from '@spillway/infra/rig'
+import { queueKey } from '@spillway/queue/jobs/keys'
+import type { Lane, PasswordClient } from '@spillway/queue/queue-client'
 import { test } from 'vitest'
 import { answerOf, readyClient, startedWorker } from '../parts.ts'
 import { spaceFor } from '../space.ts'

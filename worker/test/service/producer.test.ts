@@ -1,12 +1,12 @@
 // Adding jobs over a connection that breaks: once more over the next one, and no more than that.
 import assert from 'node:assert/strict'
-import { PasswordClientError } from '@spillway/client/errors'
-import { createProducer } from '@spillway/client/passwords/producer'
-import { watchRedis } from '@spillway/client/redis/watch'
+import { createLogger } from '@spillway/common/log'
 import { until } from '@spillway/infra/rig'
+import { PasswordClientError } from '@spillway/queue/errors'
+import { watchRedis } from '@spillway/queue/redis/watch'
+import { createProducer } from '@spillway/queue/wait/producer'
 import { Redis } from 'ioredis'
 import { type TestContext, test } from 'vitest'
-import { createLogger } from '../../src/process/log.ts'
 import { redisProxy, spaceFor, waitingJobs } from '../space.ts'
 
 const isUnavailable = (error: unknown) => error instanceof PasswordClientError && error.code === 'queue_unavailable'

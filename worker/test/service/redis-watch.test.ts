@@ -1,9 +1,9 @@
 // The log of connections to Redis that fail and come back.
 import assert from 'node:assert/strict'
-import { connectRedis } from '@spillway/client/redis/connect'
-import { throttledWarning } from '@spillway/client/redis/throttled-warning'
-import { type RedisWatch, watchRedis } from '@spillway/client/redis/watch'
+import { throttledWarning } from '@spillway/common/throttled-warning'
 import { until } from '@spillway/infra/rig'
+import { connectRedis } from '@spillway/queue/redis/connect'
+import { type RedisWatch, watchRedis } from '@spillway/queue/redis/watch'
 import { Worker } from 'bullmq'
 import { type TestContext, test } from 'vitest'
 import { redisProxy, spaceFor } from '../space.ts'

@@ -1,9 +1,9 @@
 // BullMQ looks for locks to renew only while a job is in hand: whether the hook still fits its version.
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { renewLocksOfJobsAlone } from '@spillway/client/inside/bullmq'
-import { withResolvers } from '@spillway/client/within'
+import { withResolvers } from '@spillway/common/within'
 import { until } from '@spillway/infra/rig'
+import { renewLocksOfJobsAlone } from '@spillway/queue/inside/bullmq'
 import { Queue, Worker } from 'bullmq'
 import { test } from 'vitest'
 import { spaceFor } from '../space.ts'

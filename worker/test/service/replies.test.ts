@@ -1,11 +1,11 @@
 // The channel on which answers come: a connection that nobody closed, but over which nothing comes any more, is replaced.
 import assert from 'node:assert/strict'
-import { subscribeToReplies } from '@spillway/client/passwords/replies'
-import { replyChannel } from '@spillway/client/protocol/reply'
-import { connectRedis } from '@spillway/client/redis/connect'
+import { createLogger } from '@spillway/common/log'
 import { until } from '@spillway/infra/rig'
+import { connectRedis } from '@spillway/queue/redis/connect'
+import { subscribeToReplies } from '@spillway/queue/wait/replies'
+import { replyChannel } from '@spillway/queue/wire/reply'
 import { test } from 'vitest'
-import { createLogger } from '../../src/process/log.ts'
 import { redisProxy, spaceFor } from '../space.ts'
 
 test('a subscriber that has fallen silent is replaced, and hears what is announced after that', async (t) => {

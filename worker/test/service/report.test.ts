@@ -1,6 +1,6 @@
 // The report on the queue for operators.
 import assert from 'node:assert/strict'
-import { createQueueReporter } from '@spillway/client/queue/report'
+import { createQueueReporter } from '@spillway/queue/jobs/report'
 import { test } from 'vitest'
 import { readyClient } from '../parts.ts'
 import { jobKey, spaceFor } from '../space.ts'

@@ -1,7 +1,7 @@
 // How long a sealed request is tells nothing of whose password is verified: known, unknown, or of an older system.
 import assert from 'node:assert/strict'
-import { padRequest } from '@spillway/client/protocol/job'
-import { requestSeal } from '@spillway/client/protocol/reply'
+import { padRequest } from '@spillway/queue/wire/job'
+import { requestSeal } from '@spillway/queue/wire/reply'
 import { test } from 'vitest'
 import { answerOf, keyring, readyClient, startedWorker } from '../parts.ts'
 import { jobKey, spaceFor } from '../space.ts'

@@ -1,8 +1,8 @@
 // Jobs that are on their way to two Redis when one of them is killed: after it took them, and before it said so.
 import assert from 'node:assert/strict'
-import type { PasswordClient, PendingJob } from '@spillway/client/queue-client'
 import { until } from '@spillway/infra/rig'
 import { redisCommand } from '@spillway/infra/services/redis'
+import type { PasswordClient, PendingJob } from '@spillway/queue/queue-client'
 import { test } from 'vitest'
 import { answerOf, readyClient, startedWorker } from '../parts.ts'
 import { redisProxy, type Space, waitingJobs } from '../space.ts'

@@ -1,9 +1,9 @@
 // The traces of jobs that others can read in Redis: keys and messages, and their names.
 import assert from 'node:assert/strict'
-import { DEFAULT_QUEUE_PREFIX } from '@spillway/client/protocol/job'
-import { verdictKey } from '@spillway/client/protocol/reply'
-import { queueKey } from '@spillway/client/queue/keys'
 import { until } from '@spillway/infra/rig'
+import { queueKey } from '@spillway/queue/jobs/keys'
+import { DEFAULT_QUEUE_PREFIX } from '@spillway/queue/wire/job'
+import { verdictKey } from '@spillway/queue/wire/reply'
 import { Redis } from 'ioredis'
 import { test } from 'vitest'
 import { Hasher } from '../../src/hashing/index.ts'

@@ -1,8 +1,8 @@
 // How long a job is waited for, by whom, and what becomes of it when nobody waits any more.
 import assert from 'node:assert/strict'
-import { PasswordClientError } from '@spillway/client/errors'
-import { verdictKey } from '@spillway/client/protocol/reply'
 import { until } from '@spillway/infra/rig'
+import { PasswordClientError } from '@spillway/queue/errors'
+import { verdictKey } from '@spillway/queue/wire/reply'
 import { test } from 'vitest'
 import { answerOf, readyClient, startedWorker } from '../parts.ts'
 import { activeJobs, jobKey, resultOf, spaceFor, waitingJobs } from '../space.ts'

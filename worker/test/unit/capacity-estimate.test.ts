@@ -1,6 +1,6 @@
 // A worker's estimates of a job: the processor time of its thread, the share of a core that threads get, and the time until the verdict.
 import assert from 'node:assert/strict'
-import type { HashPolicy } from '@spillway/client/protocol/policy'
+import type { HashPolicy } from '@spillway/queue/wire/policy'
 import { test, vi } from 'vitest'
 import { CapacityEstimate, measureCapacity } from '../../src/hashing/capacity-estimate.ts'
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
+import { isLoopback } from '@spillway/common/settings'
 import { test } from 'vitest'
 import { readWorkerConfig } from '../../src/config.ts'
-import { isLoopback } from '../../src/process/settings.ts'
 
 const sealKeys = `k1:${randomBytes(32).toString('base64')}`
 

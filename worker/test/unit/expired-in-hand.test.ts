@@ -1,15 +1,15 @@
 // Jobs that are dropped: their deadline passes while they wait for a hashing thread, or they can only be answered after it.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { type JobRef, requestSeal, verdictSeal } from '@spillway/client/protocol/reply'
-import { parseKeyring } from '@spillway/client/protocol/seal'
-import { createRedisClock } from '@spillway/client/redis/clock'
+import { createLogger } from '@spillway/common/log'
+import { createRedisClock } from '@spillway/queue/redis/clock'
+import { type JobRef, requestSeal, verdictSeal } from '@spillway/queue/wire/reply'
+import { parseKeyring } from '@spillway/queue/wire/seal'
 import { test } from 'vitest'
 import { processJob } from '../../src/consumer/process-job.ts'
 import { Hasher } from '../../src/hashing/index.ts'
 import { argon2idPolicy } from '../../src/hashing/policy.ts'
 import { createWorkerMetrics } from '../../src/ops/metrics.ts'
-import { createLogger } from '../../src/process/log.ts'
 
 const keyring = parseKeyring(`test:${randomBytes(32).toString('base64')}`)
 const load = () => Hasher.load(argon2idPolicy({ memoryKib: 64, time: 1, parallelism: 1 }), {})

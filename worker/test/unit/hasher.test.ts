@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { argon2Setting } from '@spillway/client/protocol/setting'
-import { unpadded } from '@spillway/client/protocol/stored-hash'
+import { argon2Setting } from '@spillway/queue/wire/setting'
+import { unpadded } from '@spillway/queue/wire/stored-hash'
 import { test } from 'vitest'
 import { Hasher, UnsupportedHashError } from '../../src/hashing/index.ts'
 import { argon2idPolicy, loadAlgorithms } from '../../src/hashing/policy.ts'

@@ -1,7 +1,7 @@
 // Passwords of other systems that new hashes must not lose: longer than bcrypt reads, and hashed with a pepper that is no text.
 import assert from 'node:assert/strict'
 import { createHash, createHmac, pbkdf2Sync } from 'node:crypto'
-import { ASK_OLD_SYSTEM } from '@spillway/client/protocol/stored-hash'
+import { ASK_OLD_SYSTEM } from '@spillway/queue/wire/stored-hash'
 import bcrypt from 'bcrypt'
 import { test } from 'vitest'
 import { Hasher } from '../../src/hashing/index.ts'

@@ -1,7 +1,8 @@
 // The steps of a shutdown, which go on after failures.
 import assert from 'node:assert/strict'
+import { beginShutdown } from '@spillway/common/shutdown'
+import { closeConsumer } from '@spillway/queue/jobs/open-queue'
 import { test } from 'vitest'
-import { beginShutdown, closeConsumer } from '../../src/process/shutdown.ts'
 
 test('a step that rejects, throws or never ends is logged, and all the others run', async () => {
   const told: unknown[] = []

@@ -1,9 +1,9 @@
 // The keys that the scaler watches are those that the queue makes. A key that nobody makes reads as empty for ever.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { createPasswordClient, parseKeyring } from '@spillway/client/queue-client'
+import { createLogger } from '@spillway/common/log'
 import { createNamespace, startWorker, until } from '@spillway/infra/rig'
-import { createLogger } from '@spillway/worker/log'
+import { createPasswordClient, parseKeyring } from '@spillway/queue/queue-client'
 import { Queue } from 'bullmq'
 import { Redis } from 'ioredis'
 import { test } from 'vitest'

@@ -1,7 +1,7 @@
 // What KEDA is told, against what it understands.
 import assert from 'node:assert/strict'
 import { runInNewContext } from 'node:vm'
-import { parseRedisServers } from '@spillway/client/redis/servers'
+import { parseRedisServers } from '@spillway/queue/redis/servers'
 import { test } from 'vitest'
 import { manifests } from '../../src/chart.ts'
 import { render, rendered, renderSet, schemasDir, skip, specOf, valueSets } from '../programs.ts'

@@ -1,7 +1,7 @@
 // The cost that is proposed: for machines of several speeds, which are reckoned.
 import assert from 'node:assert/strict'
-import type { HashPolicy } from '@spillway/client/protocol/policy'
 import { UserError } from '@spillway/infra/processes/command-line'
+import type { HashPolicy } from '@spillway/queue/wire/policy'
 import { test } from 'vitest'
 import { calibrate, proposeArgon2id, proposeBcrypt } from '../../src/calibrate.ts'
 import type { HashCost, MeasureHash } from '../../src/hash-meter.ts'

@@ -1,8 +1,9 @@
 /** Admission of an application's calls by the predicted wait: a call that cannot be answered in time is refused before it costs anything. */
-import { createOutstandingLimit, createRetryAfter } from '../passwords/outstanding-limit.js'
-import { createRefusalPace, REFUSED_AT_ONCE_MS } from '../passwords/refusal-pace.js'
-import type { Load } from '../protocol/capacity.js'
-import { LINE_SHARE } from '../queue/lanes.js'
+
+import { LINE_SHARE } from '@spillway/queue/jobs/lanes'
+import { createOutstandingLimit, createRetryAfter } from '@spillway/queue/wait/outstanding-limit'
+import { createRefusalPace, REFUSED_AT_ONCE_MS } from '@spillway/queue/wait/refusal-pace'
+import type { Load } from '@spillway/queue/wire/capacity'
 import type { Backend } from './backend.js'
 import { PasswordsError } from './passwords-error.js'
 

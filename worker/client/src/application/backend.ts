@@ -1,8 +1,8 @@
 /** What hashes for an application: the workers of a queue, or a process beside it. */
-import type { Load } from '../protocol/capacity.js'
-import type { JobName, Requests, Verdict } from '../protocol/job.js'
-import type { JobRef } from '../protocol/reply.js'
-import type { Tally } from '../protocol/work.js'
+import type { Load } from '@spillway/queue/wire/capacity'
+import type { JobName, Requests, Verdict } from '@spillway/queue/wire/job'
+import type { JobRef } from '@spillway/queue/wire/reply'
+import type { Tally } from '@spillway/queue/wire/work'
 
 interface PerformOptions {
   waitMs: number

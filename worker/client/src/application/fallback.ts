@@ -3,7 +3,7 @@
  * Calls that wait are moved to it; hashing one twice does no harm. It hashes few at a time, and admission refuses what it could not do.
  */
 import { setMaxListeners } from 'node:events'
-import { withResolvers } from '../within.js'
+import { withResolvers } from '@spillway/common/within'
 import type { Backend } from './backend.js'
 import { PasswordsError } from './passwords-error.js'
 import type { Logger } from './types.js'

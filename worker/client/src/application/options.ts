@@ -1,5 +1,5 @@
 /** The policy of an application, completed and checked. */
-import type { HashPolicy as CompletePolicy } from '../protocol/policy.js'
+import type { HashPolicy as CompletePolicy } from '@spillway/queue/wire/policy'
 import type { HashPolicy } from './types.js'
 
 /** OWASP's Password Storage Cheat Sheet: 19 MiB, 2 passes, 1 lane. */

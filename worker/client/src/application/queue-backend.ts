@@ -1,14 +1,14 @@
 /** The workers of a queue as what hashes for an application. */
-import { PasswordClientError } from '../errors.js'
-import { createLoadState } from '../passwords/load-state.js'
-import type { PasswordClient } from '../passwords/password-client.js'
-import type { Load } from '../protocol/capacity.js'
-import { DEFAULT_QUEUE_PREFIX, type JobName, type Requests, type Verdict } from '../protocol/job.js'
-import type { HashPolicy } from '../protocol/policy.js'
-import type { JobRef } from '../protocol/reply.js'
-import { parseKeyring, refuseGuessableKeys, SEAL_KEYS } from '../protocol/seal.js'
-import { createTally, workOfRequest } from '../protocol/work.js'
-import { parseRedisServers } from '../redis/servers.js'
+import { PasswordClientError } from '@spillway/queue/errors'
+import { parseRedisServers } from '@spillway/queue/redis/servers'
+import { createLoadState } from '@spillway/queue/wait/load-state'
+import type { PasswordClient } from '@spillway/queue/wait/password-client'
+import type { Load } from '@spillway/queue/wire/capacity'
+import { DEFAULT_QUEUE_PREFIX, type JobName, type Requests, type Verdict } from '@spillway/queue/wire/job'
+import type { HashPolicy } from '@spillway/queue/wire/policy'
+import type { JobRef } from '@spillway/queue/wire/reply'
+import { parseKeyring, refuseGuessableKeys, SEAL_KEYS } from '@spillway/queue/wire/seal'
+import { createTally, workOfRequest } from '@spillway/queue/wire/work'
 import { type Backend, type Followed, withOwnWork } from './backend.js'
 import { PasswordsError } from './passwords-error.js'
 import type { Logger } from './types.js'
@@ -44,7 +44,7 @@ export class QueueBackend implements Backend {
     const keyring = parseKeyring(sealKeys)
     this.#policy = policy
     // Loaded for applications that have a queue alone: it takes longer to load than many a program runs.
-    this.#opening = import('../queue-client.js').then(({ createPasswordClient }) => {
+    this.#opening = import('@spillway/queue/queue-client').then(({ createPasswordClient }) => {
       const own = { jobLifeMs: waitMs, background: true, traceparent }
       this.#client = createPasswordClient({
         ...{ redisUrl: redis, prefix: queuePrefix ?? DEFAULT_QUEUE_PREFIX, keyring, log },

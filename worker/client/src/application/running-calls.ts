@@ -1,9 +1,9 @@
 /** The calls of an application on their way: admitted by the predicted wait, bounded by their deadlines, told to its metrics. */
 import cluster from 'node:cluster'
 import { isMainThread } from 'node:worker_threads'
-import { hasServersAtPaths } from '../inside/node.js'
-import type { JobName, Requests, Verdict } from '../protocol/job.js'
-import { within } from '../within.js'
+import { within } from '@spillway/common/within'
+import { hasServersAtPaths } from '@spillway/queue/inside/node'
+import type { JobName, Requests, Verdict } from '@spillway/queue/wire/job'
 import { type Admission, createCallAdmission } from './admission.js'
 import type { Backend } from './backend.js'
 import { PasswordsError } from './passwords-error.js'

@@ -1,9 +1,10 @@
 /** Tickets of an application: sealed promises to answer later. Every process with the seal keys can read them; nobody else can make one. */
+
+import { AWAY_MS } from '@spillway/queue/jobs/ticket'
+import type { JobRef } from '@spillway/queue/wire/reply'
+import { checkFor } from '@spillway/queue/wire/schema'
+import { type Keyring, SealError } from '@spillway/queue/wire/seal'
 import type { FromSchema } from 'json-schema-to-ts'
-import type { JobRef } from '../protocol/reply.js'
-import { checkFor } from '../protocol/schema.js'
-import { type Keyring, SealError } from '../protocol/seal.js'
-import { AWAY_MS } from '../queue/ticket.js'
 import { PasswordsError } from './passwords-error.js'
 import type { WaitingAnswer } from './types.js'
 

@@ -1,6 +1,7 @@
 /** Digests of argon2, with all of their inputs given, and checked as the C code of the package `argon2` does. */
+
+import { type Argon2Setting, argon2Setting } from '@spillway/queue/wire/setting'
 import type { ExactPasswords } from '../application/create-passwords.js'
-import { type Argon2Setting, argon2Setting } from '../protocol/setting.js'
 
 /** As callers give them, who need not be typed. */
 interface GivenInput {

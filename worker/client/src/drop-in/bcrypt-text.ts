@@ -1,5 +1,5 @@
 /** Salts, hashes and passwords as the package `bcrypt` reads them, brought into the form that every implementation reads alike. */
-import { type BcryptSetting, bcryptSetting, decodeBcrypt, encodeBcrypt } from '../protocol/setting.js'
+import { type BcryptSetting, bcryptSetting, decodeBcrypt, encodeBcrypt } from '@spillway/queue/wire/setting'
 
 /** The letter behind the 2. Without one the password ends without a NUL. */
 type Minor = 'a' | 'b' | ''

@@ -1,9 +1,9 @@
 /** The package `bcrypt`, version 6, with its hashes made elsewhere: its functions, arguments, outcomes and errors. */
 import { timingSafeEqual } from 'node:crypto'
 import { createRequire } from 'node:module'
+import { type BcryptSetting, bcryptSetting, decodeBcrypt, newBcryptSetting } from '@spillway/queue/wire/setting'
 import type { ExactPasswords } from '../application/create-passwords.js'
 import { PasswordsError } from '../application/passwords-error.js'
-import { type BcryptSetting, bcryptSetting, decodeBcrypt, newBcryptSetting } from '../protocol/setting.js'
 import { type BcryptSalt, costOf, hashText, readHash, readPassword, readRounds, readSalt } from './bcrypt-text.js'
 import type { Bcrypt, Minor } from './bcrypt-types.js'
 import { asText } from './text.js'

@@ -1,6 +1,7 @@
 /** The package `bcryptjs`, version 3, with its hashes made elsewhere: its functions, outcomes and errors. */
+
+import { bcryptSetting, decodeBcrypt, encodeBcrypt, newBcryptSetting } from '@spillway/queue/wire/setting'
 import type { ExactPasswords } from '../application/create-passwords.js'
-import { bcryptSetting, decodeBcrypt, encodeBcrypt, newBcryptSetting } from '../protocol/setting.js'
 import { digestInPlace, settle } from './bcrypt.js'
 import type { Bcryptjs } from './bcryptjs-types.js'
 

@@ -1,9 +1,9 @@
 /** The packages `@node-rs/bcrypt` 1 and `@node-rs/argon2` 2, with their hashes made elsewhere. */
 import { randomBytes, timingSafeEqual } from 'node:crypto'
+import { argon2Setting, bcryptSetting, decodeBcrypt, encodeBcrypt } from '@spillway/queue/wire/setting'
+import { parseArgon2, unpadded } from '@spillway/queue/wire/stored-hash'
 import type { ExactPasswords } from '../application/create-passwords.js'
 import { PasswordsError } from '../application/passwords-error.js'
-import { argon2Setting, bcryptSetting, decodeBcrypt, encodeBcrypt } from '../protocol/setting.js'
-import { parseArgon2, unpadded } from '../protocol/stored-hash.js'
 import { createArgon2 } from './argon2.js'
 import { hashingHere } from './bcrypt.js'
 import type { NodeRsArgon2, NodeRsBcrypt, Options } from './node-rs-types.js'

@@ -1,9 +1,9 @@
 // Commands of one turn of the event loop leave together, at its end, and so do those that come while earlier ones are on their way.
 import assert from 'node:assert/strict'
+import { connectRedis } from '@spillway/queue/redis/connect'
 import { Redis } from 'ioredis'
 import { type TestContext, test, vi } from 'vitest'
 import { spaceFor } from '../../../test/space.ts'
-import { connectRedis } from '../../src/redis/connect.ts'
 
 function connected(t: TestContext): Redis {
   const space = spaceFor(t)

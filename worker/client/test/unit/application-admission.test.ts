@@ -1,8 +1,8 @@
 // Which calls of an application are refused, when they are told, and when they may come back.
 import assert from 'node:assert/strict'
+import type { Load } from '@spillway/queue/wire/capacity'
 import { test } from 'vitest'
 import { createCallAdmission } from '../../src/application/admission.ts'
-import type { Load } from '../../src/protocol/capacity.ts'
 
 const quick: Load = {
   ...{ known: true, workers: 1, slots: 2, jobsPerSecond: 47, linePerSecond: 47, serviceMs: 42, latencyMs: 43 },

@@ -1,11 +1,11 @@
 // When the process beside an application takes over from the queue, by a simulated clock.
 import assert from 'node:assert/strict'
+import { createLoadState } from '@spillway/queue/wait/load-state'
+import type { Load } from '@spillway/queue/wire/capacity'
+import type { Verdict } from '@spillway/queue/wire/job'
 import { afterEach, beforeEach, test, vi } from 'vitest'
 import type { Backend } from '../../src/application/backend.ts'
 import { openFallback } from '../../src/application/fallback.ts'
-import { createLoadState } from '../../src/passwords/load-state.ts'
-import type { Load } from '../../src/protocol/capacity.ts'
-import type { Verdict } from '../../src/protocol/job.ts'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())

@@ -1,10 +1,10 @@
 // What calls will take, by units of work that whatever hashes has measured: before one as dear was ever hashed.
 import assert from 'node:assert/strict'
+import { createTally, foretell, workOfRequest } from '@spillway/queue/wire/work'
 import { test } from 'vitest'
+import { depth, workers } from '../../../queue/test/load-scene.ts'
 import { withOwnWork } from '../../src/application/backend.ts'
 import { Calls } from '../../src/application/beside/calls.ts'
-import { createTally, foretell, workOfRequest } from '../../src/protocol/work.ts'
-import { depth, workers } from '../load-scene.ts'
 
 const policy = { algorithm: 'argon2id', memoryKib: 19_456, time: 2, parallelism: 1 } as const
 const bcryptOf = (cost: number) => `$2b$${String(cost).padStart(2, '0')}$CCCCCCCCCCCCCCCCCCCCC.`

@@ -1,8 +1,7 @@
 // The sum of workers' entries, and invalid entries.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { test } from 'vitest'
-import { entry, now } from '../../../test/capacity-entry.ts'
+import { toEntries } from '@spillway/queue/jobs/keys'
 import {
   areForEachOther,
   canaryKey,
@@ -11,9 +10,10 @@ import {
   finishedBy,
   liveWorkers,
   sumCapacity,
-} from '../../src/protocol/capacity.ts'
-import { parseKeyring } from '../../src/protocol/seal.ts'
-import { toEntries } from '../../src/queue/keys.ts'
+} from '@spillway/queue/wire/capacity'
+import { parseKeyring } from '@spillway/queue/wire/seal'
+import { test } from 'vitest'
+import { entry, now } from '../../../test/capacity-entry.ts'
 
 test('slots and jobs per second are summed up over workers of different speed', () => {
   const entries = {

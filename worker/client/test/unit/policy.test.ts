@@ -1,11 +1,11 @@
 // What a stored hash says of its making, how it compares with a policy, and how a policy travels.
 import assert from 'node:assert/strict'
+import { isHashRequest, isVerifyRequest, padRequest } from '@spillway/queue/wire/job'
+import { bcryptReadsWhole, type HashPolicy } from '@spillway/queue/wire/policy'
+import { isBelow, isDue, isOf, parseArgon2, parseStoredHash, rehashModes } from '@spillway/queue/wire/stored-hash'
 import { test } from 'vitest'
 import { createPasswordsWith } from '../../src/application/create-passwords.ts'
 import { completePolicy } from '../../src/application/options.ts'
-import { isHashRequest, isVerifyRequest, padRequest } from '../../src/protocol/job.ts'
-import { bcryptReadsWhole, type HashPolicy } from '../../src/protocol/policy.ts'
-import { isBelow, isDue, isOf, parseArgon2, parseStoredHash, rehashModes } from '../../src/protocol/stored-hash.ts'
 
 const bcrypt = (cost: number): HashPolicy => ({ algorithm: 'bcrypt', cost })
 const argon2id: HashPolicy = { algorithm: 'argon2id', memoryKib: 256, time: 2, parallelism: 1 }

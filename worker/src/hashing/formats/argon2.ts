@@ -1,5 +1,5 @@
 /** argon2 as PHC strings have it. */
-import { parseArgon2 } from '@spillway/client/protocol/stored-hash'
+import { parseArgon2 } from '@spillway/queue/wire/stored-hash'
 import type { Format, Reading } from './format.js'
 
 export const argon2: Format = {

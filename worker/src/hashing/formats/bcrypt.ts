@@ -1,5 +1,5 @@
 /** bcrypt in the modular crypt format: `2a`, `2b` and PHP's `2y`, and the older `2` and `2x`. */
-import { decodeBcrypt, encodeBcrypt } from '@spillway/client/protocol/setting'
+import { decodeBcrypt, encodeBcrypt } from '@spillway/queue/wire/setting'
 import type { BcryptRecipe } from '../methods/recipe.js'
 import type { Format } from './format.js'
 

@@ -1,6 +1,7 @@
 /** Settings for stored hashes of other systems: peppers, long bcrypt passwords, Firebase's project. Loads no hashing code. */
-import { ACCOUNTS, ownerOfService } from '@spillway/client/protocol/job'
-import { choice, text } from '../../process/settings.js'
+
+import { choice, text } from '@spillway/common/settings'
+import { ACCOUNTS, ownerOfService } from '@spillway/queue/wire/job'
 
 export interface Pepper {
   name: string

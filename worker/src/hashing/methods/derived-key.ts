@@ -3,7 +3,7 @@
  */
 import { pbkdf2 as derive, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
-import { unpadded } from '@spillway/client/protocol/stored-hash'
+import { unpadded } from '@spillway/queue/wire/stored-hash'
 import { type Engine, Engines, type KnownAnswer } from '../engine.js'
 import { NATIVE_NAME, type NativeEngine } from '../native.js'
 import type { Threads } from '../threads.js'

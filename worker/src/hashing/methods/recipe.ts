@@ -1,5 +1,5 @@
 /** Recipes: what a stored hash was made with, once its text is read, and what the right password gives. */
-import type { Argon2Hash } from '@spillway/client/protocol/stored-hash'
+import type { Argon2Hash } from '@spillway/queue/wire/stored-hash'
 import type { DigestProgram } from './digest-programs.js'
 
 export interface Argon2Recipe {

@@ -1,7 +1,7 @@
 // A job shows in the queue: while logins are asked for, what the scaler counts grows.
 import { randomUUID } from 'node:crypto'
-import { connectRedis } from '@spillway/client/queue-client'
-import { parseRedisServers } from '@spillway/client/redis/servers'
+import { connectRedis } from '@spillway/queue/queue-client'
+import { parseRedisServers } from '@spillway/queue/redis/servers'
 
 const { GATEWAY_URL, REDIS_URL = '', QUEUE_KEYS = '' } = process.env
 const LOGINS = 50

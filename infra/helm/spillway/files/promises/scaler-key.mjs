@@ -1,6 +1,6 @@
 // The scaler watches keys of a queue that is there: a key that never existed reads as empty for ever, and nothing scales.
-import { connectRedis } from '@spillway/client/queue-client'
-import { parseRedisServers } from '@spillway/client/redis/servers'
+import { connectRedis } from '@spillway/queue/queue-client'
+import { parseRedisServers } from '@spillway/queue/redis/servers'
 
 const { REDIS_URL = '', QUEUE_PREFIX, QUEUE_KEYS = '' } = process.env
 for (const { url } of parseRedisServers(REDIS_URL)) await check(connectRedis(url, 'consumer'))

@@ -1,7 +1,7 @@
 /** Calls to the hashing process: those that wait, and those in its hands. */
-import type { BesideRequest } from '../../protocol/beside.js'
-import type { Verdict } from '../../protocol/job.js'
-import { createTally, type Work } from '../../protocol/work.js'
+import type { BesideRequest } from '@spillway/queue/wire/beside'
+import type { Verdict } from '@spillway/queue/wire/job'
+import { createTally, type Work } from '@spillway/queue/wire/work'
 
 /** A call in the hands of a process that ended is tried once more: it may be what ended it. */
 const ATTEMPTS = 2

@@ -4,15 +4,15 @@ import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
-import { childVariables } from '../../child-environment.js'
+import { childVariables } from '@spillway/common/child-environment'
+import { within } from '@spillway/common/within'
 import type {
   BesideCancellation,
   BesideMessage,
   BesidePing,
   BesideRequest,
   BesideSettings,
-} from '../../protocol/beside.js'
-import { within } from '../../within.js'
+} from '@spillway/queue/wire/beside'
 
 /** How long the process may take to end by itself: the hashes in its threads are finished first. */
 const END_MS = 1_000

@@ -1,7 +1,7 @@
 /** Hashing in this process instead of in one beside it, for tests: on libuv's threads, by the same code. */
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
-import type { BesideCancellation, BesideMessage, BesideRequest, BesideSettings } from '../../protocol/beside.js'
+import type { BesideCancellation, BesideMessage, BesideRequest, BesideSettings } from '@spillway/queue/wire/beside'
 import type { HashingProcess, HashingProcessOptions } from './hashing-process.js'
 
 /** Stands beside the program of the process. */

@@ -1,0 +1,71 @@
+/**
+ * Settings of a process as properties of the JSON Schema of its environment: default, bounds and meaning. The tables of settings in the
+ * READMEs are made from them.
+ */
+/** Both are included. */
+type Bounds = readonly [least: number, most?: number]
+
+/** A whole number. */
+export function integer(byDefault: number, bounds: Bounds, description: string) {
+  return { ...optionalInteger(bounds, description), default: byDefault }
+}
+
+/** A whole number that has no fixed default. */
+export function optionalInteger([minimum, maximum = Number.MAX_SAFE_INTEGER]: Bounds, description: string) {
+  return { type: 'integer', minimum, maximum, description } as const
+}
+
+export function boolean(byDefault: boolean, description: string) {
+  return { type: 'boolean', default: byDefault, description } as const
+}
+
+export function text(
+  byDefault: string,
+  description: string,
+  restriction: { readonly pattern?: string; readonly minLength?: number } = {},
+) {
+  return { type: 'string', default: byDefault, ...restriction, description } as const
+}
+
+/** A text that must be set. */
+export function required(description: string) {
+  return { type: 'string', description } as const
+}
+
+/** One of several words. */
+export function choice<const W extends readonly string[]>(byDefault: W[number], words: W, description: string) {
+  return { type: 'string', default: byDefault, enum: words, description } as const
+}
+
+export const notEmpty = { minLength: 1 } as const
+export const httpUrl = { pattern: '^(https?://.+)?$' } as const
+/** The bounds of a port. */
+export const ports = [0, 65_535] as const
+
+/** Whether a host of a URL or of a listener is this machine and no other. */
+export function isLoopback(host: string): boolean {
+  const name = host.replace(/^\[|\]$/g, '')
+  return name === 'localhost' || name === '::1' || /^127(\.\d{1,3}){3}$/.test(name)
+}
+
+/** The settings that gateways and workers have in common. */
+export const commonSettings = {
+  OTEL_EXPORTER_OTLP_ENDPOINT: text(
+    '',
+    'Collector of traces, OTLP over HTTP; empty for no traces; the SDK reads the other `OTEL_` variables itself',
+    httpUrl,
+  ),
+  LOG_LEVEL: choice(
+    'info',
+    ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],
+    'Least severe level that is logged',
+  ),
+} as const
+
+/** The entries of a comma-separated list; an empty text has no entry. */
+export function listOf(text: string): string[] {
+  return text
+    .split(',')
+    .map((entry) => entry.trim())
+    .filter((entry) => entry !== '')
+}

@@ -1,0 +1,62 @@
+/** Graceful shutdown of a process: by a signal, and in steps of limited time. */
+
+import type { Logger } from './log.js'
+import { within } from './within.js'
+
+/** How long the last log lines are waited for: their reader may be gone. */
+const LOG_FLUSH_MS = 1_000
+
+export interface Shutdown {
+  /** Runs one step. A step that fails or takes longer than `timeMs` is logged, and the next one can run all the same. */
+  step(name: string, timeMs: number, work: () => unknown): Promise<void>
+  /** One error for all steps that failed so far, with the first failure as its cause. */
+  failure(): Error | undefined
+}
+
+export function beginShutdown(process: 'gateway' | 'worker', log: Pick<Logger, 'warn'>): Shutdown {
+  const failed: { name: string; error: unknown }[] = []
+  return {
+    async step(name, timeMs, work) {
+      try {
+        const done = Promise.resolve(work()).then(() => true)
+        if (!(await within(timeMs, done))) throw new Error(`timed out after ${timeMs} ms`)
+      } catch (error) {
+        failed.push({ name, error })
+        log.warn({ err: error, step: name }, `${process} shutdown step failed`)
+      }
+    },
+    failure() {
+      const [first] = failed
+      return first && new Error(`could not ${failed.map(({ name }) => name).join(', ')}`, { cause: first.error })
+    },
+  }
+}
+
+/**
+ * Closes at the first SIGTERM or SIGINT and ends the process: with 0, or with 1 when closing failed. Further signals have no effect: a
+ * terminal and a process manager may both send one. `interrupted` is aborted by SIGINT: somebody waits at a terminal.
+ */
+export function closeOnSignal(
+  name: 'gateway' | 'worker',
+  log: Logger,
+  close: (interrupted: AbortSignal) => Promise<void>,
+): void {
+  let isStopping = false
+  const interruption = new AbortController()
+  async function stop(signal: NodeJS.Signals): Promise<void> {
+    if (signal === 'SIGINT') interruption.abort()
+    if (isStopping) return
+    isStopping = true
+    log.info({ signal }, `${name} stopping`)
+    let code = 0
+    try {
+      await close(interruption.signal)
+    } catch (error) {
+      code = 1
+      log.error({ err: error }, `${name} not closed in order`)
+    }
+    await within(LOG_FLUSH_MS, new Promise<void>((resolve) => log.flush(() => resolve())))
+    process.exit(code)
+  }
+  process.on('SIGTERM', stop).on('SIGINT', stop)
+}

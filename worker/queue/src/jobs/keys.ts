@@ -1,0 +1,72 @@
+/** Redis keys of the queue: BullMQ's own, which any BullMQ version may change, and this client's. */
+import { QUEUE_NAME } from '../wire/job.js'
+
+/** BullMQ's keys of a queue, beside those of jobs, and the type of each. */
+export const queueParts = {
+  ...{ stalled: 'set', wait: 'list', active: 'list', prioritized: 'zset', delayed: 'zset', completed: 'zset' },
+  ...{ failed: 'zset', marker: 'zset', meta: 'hash', id: 'string', pc: 'string', limiter: 'string' },
+  ...{ 'stalled-check': 'string', events: 'stream' },
+} as const
+export type QueuePart = keyof typeof queueParts
+
+/**
+ * One of BullMQ's own keys: the lists of held (`wait`) and active jobs, the sorted sets of deferred (`prioritized`) and finished jobs, the
+ * jobs whose locks are checked next (`stalled`), the settings (`meta`), what wakes idle workers (`marker`).
+ */
+export function queueKey(prefix: string, part: QueuePart, queue: string = QUEUE_NAME): string {
+  return `${prefix}:${queue}:${part}`
+}
+
+/** BullMQ's hash of a job; without a job id, the prefix of all of them. */
+export function jobKey(prefix: string, jobId = '', queue: string = QUEUE_NAME): string {
+  return `${prefix}:${queue}:${jobId}`
+}
+
+/** The lock of an active job: its value is the token with which BullMQ moves it. */
+export function lockKey(prefix: string, jobId: string, queue: string = QUEUE_NAME): string {
+  return `${jobKey(prefix, jobId, queue)}:lock`
+}
+
+/** The hash with the last number that was given out, how many tickets were abandoned, and the job whose client came back last. */
+export function lineKey(prefix: string): string {
+  return `${prefix}:line`
+}
+
+/**
+ * The set of jobs that were passed over, by their deadlines. The score of a job that is behind is less by {@link BEHIND_BY}: the first
+ * of the set is the oldest one that is behind, or else the oldest.
+ */
+export function absentKey(prefix: string): string {
+  return `${prefix}:absent`
+}
+
+/** More than any deadline, in milliseconds. */
+export const BEHIND_BY = 2 ** 43
+
+/** The set of jobs that were passed over, whose clients have come back, by their deadlines; until workers take them. */
+export function returnedKey(prefix: string): string {
+  return `${prefix}:returned`
+}
+
+/** The key that names the job of a known device which was brought forward last. */
+export function lastKnownKey(prefix: string): string {
+  return `${prefix}:last-known`
+}
+
+/** A key that a client writes to find out whether Redis takes writes again. */
+export function probeKey(prefix: string, clientId: string): string {
+  return `${prefix}:probe:${clientId}`
+}
+
+/** Converts the result of HGETALL in a script, which alternates names and values. */
+export function toEntries(pairs: unknown): Record<string, string> {
+  const entries: Record<string, string> = {}
+  if (Array.isArray(pairs))
+    for (let i = 0; i + 1 < pairs.length; i += 2) entries[String(pairs[i])] = String(pairs[i + 1])
+  return entries
+}
+
+/** Lua: whether BullMQ has marked a job as failed for good. A job that is tried again loses these fields. */
+export function isFailed(key: string): string {
+  return `redis.call('HEXISTS', ${key}, 'failedReason') + redis.call('HEXISTS', ${key}, 'finishedOn') == 2`
+}

@@ -1,0 +1,120 @@
+/**
+ * Reports on the queue for metrics and the live page: depth, age, finished jobs, workers, read in one round trip on demand. Contains
+ * no sealed data.
+ */
+
+import type { RedisConnection } from '../redis/connect.js'
+import { capacityKey, liveWorkers, type WorkerCapacity } from '../wire/capacity.js'
+import { isJobData, isJobResult, type JobResult } from '../wire/job.js'
+import { absentKey, jobKey, lineKey, queueKey, toEntries } from './keys.js'
+import { LUA_SOUND } from './sound.js'
+
+/** The highest age of a report: many readers cost Redis no more than one. */
+const FRESH_FOR_MS = 500
+/** The number of completed jobs to report times of, and their highest age. */
+const RECENT_JOBS = 100
+const RECENT_MS = 60_000
+
+export interface QueueReport {
+  /** Jobs by state; absent are tickets that were passed over. Finished jobs only while they are kept. */
+  jobs: { waiting: number; deferred: number; active: number; absent: number; completed: number; failed: number }
+  /** Tickets that were absent until the end of their life, since Redis has had its data. */
+  abandoned: number
+  /** Whether operators have paused the queue: workers then take no jobs. */
+  paused: boolean
+  /** How long the next job of each lane has waited; 0 for an empty lane. */
+  oldestMs: { waiting: number; deferred: number }
+  workers: ({ id: string } & WorkerCapacity)[]
+  /** The last jobs that were completed within a minute, newest first. */
+  recent: JobResult[]
+}
+
+export interface QueueReporter {
+  /** Rejects when Redis does not answer. */
+  read(): Promise<QueueReport>
+}
+
+/**
+ * Lua: reads the report. KEYS: capacity hash, waiting list, deferred set, active list, completed set, failed set, meta hash, absent set,
+ * line. ARGV: prefix of job keys, number of completed jobs to read, milliseconds since then. Returns the time in epoch milliseconds, five lengths, whether the queue
+ * is paused, the data of the next job of each lane, the results of the last completed jobs, the pairs of the capacity hash, the numbers of
+ * absent and of abandoned jobs.
+ */
+const READ_QUEUE = `${LUA_SOUND}
+local time = redis.call('TIME')
+local function text_of(id, field)
+  local text = id and redis.pcall('HGET', ARGV[1] .. id, field)
+  return type(text) == 'string' and text or ''
+end
+local results = {}
+local since = time[1] * 1000 + math.floor(time[2] / 1000) - ARGV[3]
+for i, id in ipairs(redis.call('ZREVRANGEBYSCORE', KEYS[5], '+inf', since, 'LIMIT', 0, ARGV[2])) do
+  results[i] = text_of(id, 'returnvalue')
+end
+return {time[1] * 1000 + math.floor(time[2] / 1000),
+  redis.call('LLEN', KEYS[2]), redis.call('ZCARD', KEYS[3]), redis.call('LLEN', KEYS[4]),
+  redis.call('ZCARD', KEYS[5]), redis.call('ZCARD', KEYS[6]), redis.call('HEXISTS', KEYS[7], 'paused'),
+  text_of(redis.call('LINDEX', KEYS[2], -1), 'data'), text_of(redis.call('ZRANGE', KEYS[3], 0, 0)[1], 'data'),
+  results, redis.call('HGETALL', KEYS[1]), redis.call('ZCARD', KEYS[8]), to_count(redis.pcall('HGET', KEYS[9], 'abandoned'))}`
+
+export function createQueueReporter({ redis, prefix }: { redis: RedisConnection; prefix: string }): QueueReporter {
+  const states = ['wait', 'prioritized', 'active', 'completed', 'failed', 'meta'] as const
+  const ofQueue = states.map((state) => queueKey(prefix, state))
+  const keys = [capacityKey(prefix), ...ofQueue, absentKey(prefix), lineKey(prefix)]
+  let answer: Promise<QueueReport> | undefined
+  let askedAt = Number.NEGATIVE_INFINITY
+
+  async function ask(): Promise<QueueReport> {
+    return parseReport(await redis.eval(READ_QUEUE, keys.length, ...keys, jobKey(prefix), RECENT_JOBS, RECENT_MS))
+  }
+
+  return {
+    read() {
+      if (answer === undefined || performance.now() - askedAt > FRESH_FOR_MS) {
+        askedAt = performance.now()
+        answer = ask()
+      }
+      return answer
+    },
+  }
+}
+
+function parseReport(reply: unknown): QueueReport {
+  if (!Array.isArray(reply)) throw new Error('Redis gave no report')
+  const [at, ...rest]: unknown[] = reply
+  const [waiting, deferred, active, completed, failed, paused, nextHeld, nextDeferred, results, pairs, ...line] = rest
+  const [absent, abandoned] = line
+  const ageMs = (json: unknown) => {
+    const data = parse(json)
+    return isJobData(data) ? Math.max(0, Number(at) - data.enqueuedAt) : 0
+  }
+  return {
+    jobs: {
+      waiting: Number(waiting),
+      deferred: Number(deferred),
+      active: Number(active),
+      absent: Number(absent),
+      completed: Number(completed),
+      failed: Number(failed),
+    },
+    abandoned: Number(abandoned),
+    paused: paused === 1,
+    oldestMs: { waiting: ageMs(nextHeld), deferred: ageMs(nextDeferred) },
+    workers: [...liveWorkers(toEntries(pairs), Number(at))].map(([id, capacity]) => ({ id, ...capacity })),
+    recent: toArray(results)
+      .map(parse)
+      .filter((result) => isJobResult(result)),
+  }
+}
+
+function parse(json: unknown): unknown {
+  try {
+    return JSON.parse(String(json))
+  } catch {
+    return undefined
+  }
+}
+
+function toArray(value: unknown): unknown[] {
+  return Array.isArray(value) ? value : []
+}

@@ -1,0 +1,99 @@
+/** The interface of the client of the password queue, whether that is in one Redis server or in several. */
+import type { Telemetry } from 'bullmq'
+import type { Logger } from '../logger.js'
+import type { RedisConnection } from '../redis/connect.js'
+import type { Eviction } from '../redis/eviction.js'
+import type { RedisWatch } from '../redis/watch.js'
+import type { Load } from '../wire/capacity.js'
+import type { Lane } from '../wire/job.js'
+import type { JobRef } from '../wire/reply.js'
+import type { Keyring } from '../wire/seal.js'
+import type { ResumedJob, VerdictSource } from './answers.js'
+import type { Line } from './load-state.js'
+import type { Submit } from './submit.js'
+
+/** Callbacks for metrics. */
+export interface ClientObserver {
+  verdictReceived(source: VerdictSource): void
+  verdictBroken(): void
+  jobAddedAgain(): void
+  /** A job was added to another Redis server, because its own does not answer. */
+  jobMoved?(): void
+}
+
+export interface QueueClientOptions {
+  prefix?: string
+  keyring: Keyring
+  /** The time from submitting a job to its deadline, in milliseconds: how long it may wait and its verdict can be read. */
+  jobLifeMs: number
+  log: Logger
+  /**
+   * How many tickets may be absent, or have come back and wait for their turn, before the oldest absent ones are dropped, those that are
+   * behind first [any number]. Of several clients of a queue the least number holds.
+   */
+  maxAbsent?: number
+  /** Whether this client's connections keep the process alive only while a call waits [false: they always do]. */
+  background?: boolean
+  /** Logs the failures of this client's connections [a watch of its own]. */
+  watch?: RedisWatch
+  observer?: ClientObserver
+  /** Adds the submission of a job to the active trace. */
+  telemetry?: Telemetry
+  /** In place of `telemetry`: the W3C trace context to which spans of workers belong. */
+  traceparent?: (() => string | undefined) | undefined
+}
+
+/** One Redis server, with the connection for commands, which fails fast. */
+export interface RedisOfQueue {
+  /** As tickets name it. */
+  id: string
+  /** Host, port and what is chosen there, without user and password. */
+  address: string
+  connection: RedisConnection
+  isReady(): boolean
+  /** Whether it answers in time and takes writes, as far as is known. With one Redis server there is no choice: always true. */
+  isUsable(): boolean
+  /** Epoch milliseconds by its clock. */
+  now(): number
+  /** How far its line has come. */
+  line(): Line
+  /** Whether it may evict keys; undefined until it was asked. */
+  eviction(): Eviction | undefined
+}
+
+export interface PasswordClient {
+  /**
+   * Adds a job to a lane [held] that lives for a whole number of milliseconds [jobLifeMs]. Throws `queue_unavailable` when Redis does
+   * not accept it.
+   */
+  submit: Submit
+  /**
+   * Waits for a job that this or another gateway added, for so many milliseconds [until its deadline]; its client is present meanwhile,
+   * unless it is not to be [true]. Throws `held_too_often` when eight requests already wait for the job here, and `queue_unavailable` when
+   * Redis does not answer.
+   */
+  resume(job: JobRef, holdMs?: number, isPresent?: boolean): Promise<ResumedJob>
+  /** The client that waited for a job by its ticket disconnected: it gives up its place after a grace. Never rejects. */
+  left(job: JobRef): Promise<void>
+  /** Removes a job from the queue, now or once Redis answers again. True when it was removed before a worker took it. */
+  cancel(job: JobRef): Promise<boolean>
+  /** Resolves once the queue has been read, or after this time without success. */
+  whenKnown(waitMs: number): Promise<void>
+  /** The state of the queue, at most a quarter of a second old. */
+  load(): Load
+  /** Jobs that workers reported as finished since this process started; never decreases. */
+  finishedJobs(): number
+  /** Whether all workers have other keys, so that there will be no verdict. */
+  hasOtherKeys(): boolean
+  /** Milliseconds until a job added to this lane now would be answered; Infinity when no worker is alive, or the queue is paused. */
+  predictedWaitMs(lane: Lane): number
+  /** Epoch milliseconds by the clock of the Redis server which has this job [the first]; deadlines use it. */
+  now(job?: JobRef): number
+  /** Whether there is a Redis server that can be reached. */
+  isReady(): boolean
+  /** How far the line has come in which this job is. */
+  line(job: JobRef): Line
+  /** The Redis of the queue, in the order of the setting. */
+  redis: readonly RedisOfQueue[]
+  close(): Promise<void>
+}

@@ -1,0 +1,17 @@
+// The view of a queue and its workers for one test, with a clock of its own.
+import { createLoadState } from '../src/wait/load-state.ts'
+
+/** Two slots of 200 ms each. */
+export const workers = { workers: 1, slots: 2, jobsPerSecond: 10, linePerSecond: 10, serviceMs: 200, latencyMs: 200 }
+export const depth = { waiting: 3, deferred: 20, active: 2, absent: 0, returned: 0, aheadOfKnown: 1 }
+
+export function scene() {
+  let nowMs = 0
+  const state = createLoadState(() => nowMs)
+  return {
+    state,
+    pass(ms: number) {
+      nowMs += ms
+    },
+  }
+}

@@ -1,0 +1,41 @@
+// Finished jobs of all workers, counted while workers come and go.
+import assert from 'node:assert/strict'
+import { test } from 'vitest'
+import { countFinishedJobs } from '../../src/wait/load.ts'
+import type { WorkerCapacity } from '../../src/wire/capacity.ts'
+
+const alive = (counts: Record<string, number>): Map<string, WorkerCapacity> =>
+  new Map(
+    Object.entries(counts).map(([id, answered]) => [
+      id,
+      {
+        slots: 1,
+        lineMs: 20,
+        serviceMs: 10,
+        fallback: false,
+        at: 0,
+        name: id,
+        busy: 0,
+        finished: { answered, expired: 1, failed: 1 },
+      },
+    ]),
+  )
+
+test('jobs from before a worker was first seen are not counted, those from then on are', () => {
+  const finished = countFinishedJobs()
+  finished.update(alive({ a: 1_000 }))
+  assert.equal(finished.count(), 0)
+  finished.update(alive({ a: 1_003, b: 500 }))
+  finished.update(alive({ a: 1_005, b: 501 }))
+  assert.equal(finished.count(), 6)
+})
+
+test('a worker that goes, comes back or starts anew takes nothing away', () => {
+  const finished = countFinishedJobs()
+  finished.update(alive({ a: 10 }))
+  finished.update(alive({ a: 12 }))
+  finished.update(alive({}))
+  finished.update(alive({ a: 20 }))
+  finished.update(alive({ a: 3 }))
+  assert.equal(finished.count(), 2)
+})
