@@ -21,7 +21,7 @@ The storm is on any other application that runs already: "pnpm load storm --help
   --duration s      seconds under load, for each measurement (ramp: for each step; spike: of the spike)
   --users n         how many users there are, where the scenario has a number of them [100 or 5000]
   --rate n          requests per second (ramp: of the first step; spike: of the spike); the others run as fast as they are answered
-  --repeat n        measures everything n times, in turn; the report shows medians and how far apart they are [1]
+  --repeat n        measures everything n times, in turn; the report shows medians [1]
   --json file       where results go; the report goes beside it as .html [.spillway/load/<time>.json]
   --from file       runs nothing; reads these results, and writes their report
   --help            prints this

@@ -18,8 +18,8 @@ const POLITE_SHARE = 0.9
 const BESIDE_SHARE = 0.9
 const HANDLER_SHARE = 0.8
 
-const LOOP = { durationS: 12, settlingS: 5 }
-const POLITE = { settlingMs: 3_000, countedMs: 7_000 }
+const LOOP = { durationS: 10, settlingS: 4 }
+const POLITE = { settlingMs: 3_000, countedMs: 6_000 }
 
 const BESIDE_LOOP = { durationS: 8, settlingS: 4 }
 /** Few enough that nobody is refused. */

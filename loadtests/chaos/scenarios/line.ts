@@ -95,7 +95,7 @@ interface Spike {
 }
 
 const SPIKES: readonly Spike[] = [
-  { times: 5, seconds: 5 },
+  { times: 5, seconds: 4 },
   { times: 10, seconds: 3 },
 ]
 /** Of the work, divided by the capacity. */

@@ -65,7 +65,6 @@ function startStuffing({ gateways, login }: System) {
 export const stuffing: Scenario = {
   name: 'stuffing',
   promise: `At ${TIMES} times capacity from ten thousand addresses, known devices log in as ever: 99 % and more.`,
-  alone: true,
   run: onOwnRedis(size, async (system) => {
     // The workers are warm after it.
     const tokens = await deviceTokens(system, OWNERS, { atATime: SLOTS })
