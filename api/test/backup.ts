@@ -2,7 +2,7 @@
 // there all rows are copied in one snapshot, and restored into a database that is migrated anew.
 import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
-import { openKeeper } from '@spillway/infra/processes/keeper'
+import { Keeper } from '@spillway/infra/processes/keeper'
 import { run } from '@spillway/infra/processes/run'
 import { databaseOf, query, withDatabase } from '@spillway/infra/services/query'
 import { migrate } from '@spillway/infra/start/build'
@@ -41,7 +41,7 @@ async function copyRows(databaseUrl: string, file: string): Promise<void> {
 }
 
 async function restoreRows(databaseUrl: string, file: string): Promise<void> {
-  const keeper = openKeeper()
+  const keeper = new Keeper()
   try {
     await migrate(keeper, databaseUrl)
   } finally {

@@ -2,7 +2,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { runCommand } from '@spillway/infra/processes/command'
-import { openKeeper } from '@spillway/infra/processes/keeper'
+import { Keeper } from '@spillway/infra/processes/keeper'
 import { moveTo } from '@spillway/infra/processes/processor-time'
 import { startOwnServices } from '@spillway/infra/rig/services'
 import { buildEngine, hasEngine } from '@spillway/infra/start/build'
@@ -43,7 +43,7 @@ async function load(options: LoadOptions, file: string): Promise<Results> {
   // Before anything is started, so that all processes inherit it.
   if (cores !== undefined) moveTo(process.pid, generatorCores)
   console.log('Building, and starting PostgreSQL and Redis ...')
-  const keeper = openKeeper()
+  const keeper = new Keeper()
   const wantsEngine = process.env.HASH_ENGINE !== 'packages'
   if (wantsEngine) await buildEngine(keeper, console.log)
   const machine = describeMachine(wantsEngine && hasEngine() ? 'native' : 'packages')

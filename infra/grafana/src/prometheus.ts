@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { UserError } from '@spillway/infra/processes/command-line'
-import { type Keeper, openKeeper } from '@spillway/infra/processes/keeper'
+import { Keeper } from '@spillway/infra/processes/keeper'
 import { onPath } from '@spillway/infra/processes/run'
 import { freePort } from '@spillway/infra/rig'
 import { type AptProgram, aptProgram, isUnpacked } from '@spillway/infra/services/apt-packages'
@@ -45,7 +45,7 @@ export const skipWithoutPrometheus =
 
 /** Runs promtool in a folder, once for each list of arguments. Rejects when it finds a fault. */
 export async function promtool(cwd: string, ...runs: string[][]): Promise<void> {
-  const keeper = openKeeper()
+  const keeper = new Keeper()
   try {
     const { command, env } = await prometheusProgram(keeper, 'promtool')
     for (const args of runs) await keeper.run({ command, args, cwd, env: { ...process.env, ...env } })

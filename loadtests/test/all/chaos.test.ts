@@ -1,13 +1,13 @@
 // The fast core of `pnpm chaos`: real processes, as there, and as little of it as a test can take.
 import assert from 'node:assert/strict'
-import { openKeeper } from '@spillway/infra/processes/keeper'
+import { Keeper } from '@spillway/infra/processes/keeper'
 import { afterAll, test } from 'vitest'
 import { scenarios } from '../../chaos/scenarios.ts'
 import { openStage } from '../../chaos/stage/stage.ts'
 
 const FAST = ['clock', 'flood-limits', 'redis-cut']
 
-const keeper = openKeeper()
+const keeper = new Keeper()
 const stage = await openStage(keeper, () => undefined)
 afterAll(async () => {
   await stage.close()

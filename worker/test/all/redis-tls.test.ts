@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { openKeeper, stopOrder } from '@spillway/infra/processes/keeper'
+import { Keeper, stopOrder } from '@spillway/infra/processes/keeper'
 import { programsDir } from '@spillway/infra/processes/repository'
 import { freePort, until } from '@spillway/infra/rig'
 import { canIssue, createAuthority, issue } from '@spillway/infra/rig/certificates'
@@ -16,7 +16,7 @@ import { afterAll, beforeAll, describe, test } from 'vitest'
 
 const run = promisify(execFile)
 const dir = mkdtempSync(join(tmpdir(), 'spillway-tls-'))
-const keeper = openKeeper()
+const keeper = new Keeper()
 afterAll(async () => {
   await keeper.close()
   rmSync(dir, { recursive: true, force: true })

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { openKeeper } from '@spillway/infra/processes/keeper'
+import { Keeper } from '@spillway/infra/processes/keeper'
 import { until } from '@spillway/infra/processes/until'
 import { scratchDir } from '@spillway/infra/rig'
 import { test } from 'vitest'
@@ -68,7 +68,7 @@ const pod: Pod = {
 test.skipIf(skip)(
   'a pod runs with its environment and rights, is probed, restarted, and ends by SIGTERM',
   async (t) => {
-    const keeper = openKeeper()
+    const keeper = new Keeper()
     t.onTestFinished(() => keeper.close())
     const logDir = await scratchDir(t)
     await mkdir(join(logDir, 'pods'))

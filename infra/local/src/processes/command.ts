@@ -1,7 +1,7 @@
 // The frame of a command: an error is reported and makes the exit code 1.
 import { basename } from 'node:path'
 import { report, UserError } from './command-line.ts'
-import { type Keeper, openKeeper } from './keeper.ts'
+import { Keeper } from './keeper.ts'
 import { findProcess, isRunning } from './process-table.ts'
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
@@ -17,7 +17,7 @@ export async function runCommand(command: () => unknown): Promise<void> {
 
 /** A command that starts processes: they end with it, and a signal, or the end of the package manager, ends them first. */
 export async function runWithKeeper(command: (keeper: Keeper) => Promise<unknown>): Promise<void> {
-  const keeper = openKeeper()
+  const keeper = new Keeper()
   // Closing the keeper ends all processes, and with them all that is awaited; the `finally` blocks of the command clean up.
   const stop = () => void keeper.close()
   for (const signal of SIGNALS) process.on(signal, stop)

@@ -5,6 +5,7 @@ import { once } from 'node:events'
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import { Socket } from 'node:net'
 import { basename } from 'node:path'
+import type { Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { UserError } from './command-line.ts'
 
@@ -43,38 +44,62 @@ export class ToolFailure extends UserError {
 /** Longer than a worker's grace period, and than PostgreSQL's checkpoint at shutdown. */
 const defaultGraceMs = 15_000
 
-export type Keeper = ReturnType<typeof openKeeper>
+/** A keeper process, from its construction until `close`. */
+export class Keeper {
+  readonly #process: ChildProcess
+  readonly #stdin: Writable
+  readonly #exited: Promise<unknown>
+  readonly #closing: (() => void)[] = []
 
-/** Starts a keeper process. Processes that do not end within graceMs [15 s] after their signal are killed. */
-export function openKeeper(graceMs = defaultGraceMs) {
-  const script = fileURLToPath(new URL('keeper-process.js', import.meta.url))
-  const keeper = spawn(process.execPath, [script, String(graceMs)], {
-    detached: true,
-    cwd: '/',
-    stdio: ['pipe', 'ignore', 'ignore'],
-  })
-  const { pid, stdin } = keeper
-  if (pid === undefined) throw new UserError('No further process could be started: free some memory or processes.')
-  const exited = once(keeper, 'exit')
-  keeper.unref()
-  if (stdin instanceof Socket) stdin.unref()
-  // The pipe breaks only when the keeper has been killed; close() then resolves at once.
-  stdin.on('error', () => {})
+  /** Processes that do not end within graceMs [15 s] after their signal are killed. */
+  constructor(graceMs = defaultGraceMs) {
+    const script = fileURLToPath(new URL('keeper-process.js', import.meta.url))
+    const keeper = spawn(process.execPath, [script, String(graceMs)], {
+      detached: true,
+      cwd: '/',
+      stdio: ['pipe', 'ignore', 'ignore'],
+    })
+    if (keeper.pid === undefined)
+      throw new UserError('No further process could be started: free some memory or processes.')
+    this.#process = keeper
+    this.#stdin = keeper.stdin
+    this.#exited = once(keeper, 'exit')
+    keeper.unref()
+    if (keeper.stdin instanceof Socket) keeper.stdin.unref()
+    // The pipe breaks only when the keeper has been killed; close() then resolves at once.
+    this.#stdin.on('error', () => {})
+  }
 
-  const start = ({ command, args, stopOrder, signal = 'SIGTERM', logFd, ...options }: KeptProcess): ChildProcess => {
-    if (stdin.writableEnded) throw new UserError('Closing: nothing more is started.')
+  get pid(): number | undefined {
+    return this.#process.pid
+  }
+
+  /** True from the moment that close() is called. */
+  get closing(): boolean {
+    return this.#stdin.writableEnded
+  }
+
+  /** Called once, when close() is. */
+  onClosing(act: () => void): void {
+    this.#closing.push(act)
+  }
+
+  /** Starts a process, which is stopped with this one at the latest. */
+  spawn({ command, args, stopOrder, signal = 'SIGTERM', logFd, ...options }: KeptProcess): ChildProcess {
+    if (this.closing) throw new UserError('Closing: nothing more is started.')
     const output = logFd ?? 'pipe'
     const child = spawn(command, args, { ...options, detached: true, stdio: ['pipe', output, output] })
     child.on('error', () => {})
     if (child.pid !== undefined) {
-      stdin.write(`watch ${child.pid} ${signal} ${stopOrder}\n`)
-      child.on('exit', () => stdin.writable && stdin.write(`forget ${child.pid}\n`))
+      this.#stdin.write(`watch ${child.pid} ${signal} ${stopOrder}\n`)
+      child.on('exit', () => this.#stdin.writable && this.#stdin.write(`forget ${child.pid}\n`))
     }
     return child
   }
 
-  const run = async (what: Tool): Promise<string> => {
-    const child = start({ ...what, stopOrder: stopOrder.tool })
+  /** Runs a process to its end and returns its output. Rejects with a ToolFailure if it fails. */
+  async run(what: Tool): Promise<string> {
+    const child = this.spawn({ ...what, stopOrder: stopOrder.tool })
     child.stdin?.end()
     let output = ''
     for (const stream of [child.stdout, child.stderr])
@@ -84,27 +109,12 @@ export function openKeeper(graceMs = defaultGraceMs) {
     throw new ToolFailure(what, code instanceof Error ? code.message : output)
   }
 
-  const closing: (() => void)[] = []
-  const close = async (): Promise<void> => {
-    for (const each of closing.splice(0)) each()
-    keeper.ref()
-    stdin.end()
-    await exited
-  }
-  return {
-    pid,
-    /** True from the moment that close() is called. */
-    get closing(): boolean {
-      return stdin.writableEnded
-    },
-    /** Called once, when close() is. */
-    onClosing: (act: () => void): void => void closing.push(act),
-    /** Starts a process, which is stopped with this one at the latest. */
-    spawn: start,
-    /** Runs a process to its end and returns its output. Rejects with a ToolFailure if it fails. */
-    run,
-    /** Stops all running processes by stopOrder, and resolves when no process is left. */
-    close,
+  /** Stops all running processes by stopOrder, and resolves when no process is left. */
+  async close(): Promise<void> {
+    for (const act of this.#closing.splice(0)) act()
+    this.#process.ref()
+    this.#stdin.end()
+    await this.#exited
   }
 }
 

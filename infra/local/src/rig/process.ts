@@ -2,7 +2,7 @@
 import { EventEmitter, on } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { type Keeper, openKeeper, stopOrder } from '../processes/keeper.ts'
+import { Keeper, stopOrder } from '../processes/keeper.ts'
 import { pinned } from '../processes/processor-time.ts'
 import { repositoryDir } from '../processes/repository.ts'
 import { until } from '../processes/until.ts'
@@ -153,7 +153,7 @@ export function startProcess(options: ProcessToTest) {
 }
 
 function keeperOfTests(): Keeper {
-  sharedKeeper ??= openKeeper()
+  sharedKeeper ??= new Keeper()
   return sharedKeeper
 }
 

@@ -4,7 +4,7 @@ import { copyFileSync, existsSync, renameSync, rmSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { UserError } from '../processes/command-line.ts'
-import { type Keeper, logTail, openKeeper, ToolFailure } from '../processes/keeper.ts'
+import { Keeper, logTail, ToolFailure } from '../processes/keeper.ts'
 import { defaultStateDir, repositoryDir } from '../processes/repository.ts'
 import { onPath } from '../processes/run.ts'
 import { takeLock } from './lock.ts'
@@ -72,7 +72,7 @@ export async function pack(folder: string, outdir: string): Promise<string> {
   const { name, version }: Record<'name' | 'version', string> = JSON.parse(
     await readFile(join(cwd, 'package.json'), 'utf8'),
   )
-  const keeper = openKeeper()
+  const keeper = new Keeper()
   try {
     // One at a time, because what goes into the tarball is first written into the package's folder.
     const lock = await takeLock(join(defaultStateDir, 'pack.lock'), keeper, WAIT_MS)

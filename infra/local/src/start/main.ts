@@ -3,7 +3,7 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { onLauncherGone } from '../processes/command.ts'
 import { report, UserError } from '../processes/command-line.ts'
-import { type Keeper, openKeeper } from '../processes/keeper.ts'
+import { Keeper } from '../processes/keeper.ts'
 import { removeHome } from '../services/postgres-user.ts'
 import { startServices } from '../services/services.ts'
 import { build, buildEngine, checkPlatform, hasEngine, migrate } from './build.ts'
@@ -72,7 +72,7 @@ async function main(): Promise<void> {
   checkPlatform()
   const options = parseOptions(process.argv.slice(2))
   if (options.help) return say(help)
-  const keeper = openKeeper()
+  const keeper = new Keeper()
   const stop = (code: number): void => {
     if (keeper.closing) return
     keeper.close().then(

@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { test } from 'vitest'
-import { openKeeper, stopOrder, ToolFailure } from '../../src/processes/keeper.ts'
+import { Keeper, stopOrder, ToolFailure } from '../../src/processes/keeper.ts'
 import { isRunning } from '../../src/processes/process-table.ts'
 import { repositoryDir } from '../../src/processes/repository.ts'
 import { until } from '../../src/processes/until.ts'
@@ -18,7 +18,7 @@ const noting = (name: string, file: string) => ({
 
 test('closing ends the lower ranks first, and kills what does not listen', async (t) => {
   const file = join(await scratchDir(t), 'ended')
-  const keeper = openKeeper(500)
+  const keeper = new Keeper(500)
   const deaf = { command: 'sh', args: ['-c', `trap '' TERM; echo up; while :; do sleep 0.05; done`] }
   const children = [
     keeper.spawn({ ...noting('service', file), stopOrder: stopOrder.service }),
@@ -41,8 +41,8 @@ test('a process that is killed takes along what it started', async (t) => {
   const source = join(repositoryDir, 'infra/local/src')
   await writeFile(
     script,
-    `import { openKeeper } from ${JSON.stringify(pathToFileURL(join(source, 'processes/keeper.ts')).href)}
-     const child = openKeeper().spawn({ command: 'sleep', args: ['600'], stopOrder: 0 })
+    `import { Keeper } from ${JSON.stringify(pathToFileURL(join(source, 'processes/keeper.ts')).href)}
+     const child = new Keeper().spawn({ command: 'sleep', args: ['600'], stopOrder: 0 })
      console.log(JSON.stringify({ msg: 'started', childPid: child.pid }))`,
   )
   const launcher = startProcess({ entry: script, nodeArgs: ['--import', 'tsx'] })
@@ -54,7 +54,7 @@ test('a process that is killed takes along what it started', async (t) => {
 })
 
 test('a tool that fails, or does not exist, says so in one sentence with its last words', async (t) => {
-  const keeper = openKeeper()
+  const keeper = new Keeper()
   t.onTestFinished(() => keeper.close())
   assert.equal(await keeper.run({ command: 'sh', args: ['-c', 'echo all is well'] }), 'all is well\n')
   await assert.rejects(

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'vitest'
-import { openKeeper } from '../../src/processes/keeper.ts'
+import { Keeper } from '../../src/processes/keeper.ts'
 import { onPath } from '../../src/processes/run.ts'
 import { scratchDir } from '../../src/rig/namespace.ts'
 import { aptRedis, serverNames } from '../../src/services/find-redis.ts'
@@ -12,7 +12,7 @@ const noApt = onPath(serverNames) ? 'there is a Redis on the PATH' : onPath(['ap
 
 test.skipIf(noApt)('two runs that fetch Redis at once both get one that works', async (t) => {
   const dir = await scratchDir(t)
-  const keeper = openKeeper()
+  const keeper = new Keeper()
   t.onTestFinished(() => keeper.close())
   const fetched = join(dir, 'programs')
   const said: string[] = []
@@ -30,7 +30,7 @@ test.skipIf(noApt)('two runs that fetch Redis at once both get one that works', 
 
 test.skipIf(noApt)('a package that is installed without its program on the PATH is fetched all the same', async (t) => {
   const dir = await scratchDir(t)
-  const keeper = openKeeper()
+  const keeper = new Keeper()
   t.onTestFinished(() => keeper.close())
   // For dpkg they are installed, with all that they need.
   const names = ['redis-server', 'redis-tools', 'lsb-base', 'libjemalloc2', 'liblzf1']

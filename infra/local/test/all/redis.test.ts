@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { Redis } from 'ioredis'
 import { test } from 'vitest'
-import { openKeeper } from '../../src/processes/keeper.ts'
+import { Keeper } from '../../src/processes/keeper.ts'
 import { programsDir, repositoryDir } from '../../src/processes/repository.ts'
 import { scratchDir } from '../../src/rig/namespace.ts'
 import { startProcess } from '../../src/rig/process.ts'
@@ -13,7 +13,7 @@ import { startRedis } from '../../src/services/redis.ts'
 
 test('it keeps jobs over a restart, evicts nothing, and asks for the password', async (t) => {
   const dir = await scratchDir(t)
-  const keeper = openKeeper()
+  const keeper = new Keeper()
   t.onTestFinished(() => keeper.close())
   const start = () =>
     startRedis({
@@ -58,9 +58,9 @@ test('without any way to get a Redis, nothing is installed and one sentence name
   const module = (name: string) => JSON.stringify(pathToFileURL(join(repositoryDir, 'infra/local/src', name)).href)
   await writeFile(
     script,
-    `import { openKeeper } from ${module('processes/keeper.ts')}
+    `import { Keeper } from ${module('processes/keeper.ts')}
      import { findRedis } from ${module('services/find-redis.ts')}
-     const search = { keeper: openKeeper(), dir: ${JSON.stringify(dir)}, programsDir: ${JSON.stringify(dir)}, durable: false }
+     const search = { keeper: new Keeper(), dir: ${JSON.stringify(dir)}, programsDir: ${JSON.stringify(dir)}, durable: false }
      await findRedis({ ...search, say: console.log }).catch((error) => console.log(error.message))`,
   )
   const search = startProcess({ entry: script, nodeArgs: ['--import', 'tsx'], env: { PATH: bin } })

@@ -2,14 +2,14 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openKeeper } from '../../src/processes/keeper.ts'
+import { Keeper } from '../../src/processes/keeper.ts'
 import { startRedis } from '../../src/services/redis.ts'
 
 export type OwnRedis = Awaited<ReturnType<typeof startOwnRedis>>
 
 /** Starts it with a password on a free port; `close` ends it and deletes its data. */
 export async function startOwnRedis() {
-  const keeper = openKeeper()
+  const keeper = new Keeper()
   const dir = await mkdtemp(join(tmpdir(), 'spillway-redis-'))
   const service = await startRedis({
     keeper,
