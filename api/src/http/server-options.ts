@@ -35,6 +35,8 @@ export function serverOptions({
   return {
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true }),
+    // A starved machine may take longer than Fastify's ten seconds to load a plugin.
+    pluginTimeout: 0,
     requestTimeout: requestTimeoutMs,
     trustProxy: trustedProxies.length > 0 && trustedProxies,
     clientErrorHandler: ({ code }, socket) => sendConnectionProblem(connectionProblem(code), socket),

@@ -1,27 +1,21 @@
 /** Opens the outbox, the mail senders, the texts and the SMTP connection. Gateways send mail, because workers have no database. */
-
 import type { Logger } from '@spillway/common/log'
 import type { Database } from '@spillway/prisma'
+import { openQueue } from '@spillway/queue/jobs/open-queue'
 import type { Keyring, RedisConnection, RedisWatch } from '@spillway/queue/queue-client'
 import type { GatewayConfig } from '../config.js'
 import type { GatewayMetrics } from '../http/metrics.js'
 import { createAccountNames } from '../limits/account-name.js'
 import type { CountingRedis } from '../limits/shared-counts.js'
 import { parseSender } from '../schemas/email-address.js'
-import { openOutbox, shareOutbox } from './outbox.js'
-import { createPost, type Post } from './post.js'
+import { MAIL_QUEUE, Outbox } from './outbox.js'
+import { Post } from './post.js'
 import { createMessages } from './requests.js'
-import { startMailSender } from './sender.js'
-import { createSmtp } from './smtp.js'
+import { MailSender } from './sender.js'
+import { Smtp } from './smtp.js'
 import { readTexts } from './texts.js'
 
-export interface OpenMail {
-  post: Post
-  /** Takes no more mails, and ends once the running ones are sent. */
-  close(): Promise<void>
-}
-
-/** Undefined without SMTP_URL. Throws one sentence when a text cannot be used. */
+/** Undefined without SMTP_URL. Throws one sentence when a text cannot be used. Closing takes no more mails, and ends once the running ones are sent. */
 export function openMail(
   config: GatewayConfig,
   deps: {
@@ -35,20 +29,20 @@ export function openMail(
     metrics: GatewayMetrics
     log: Logger
   },
-): OpenMail | undefined {
+): { post: Post; close(): Promise<void> } | undefined {
   if (config.SMTP_URL === '') return undefined
   const { redis, mailRedis, watch, keyring, database, metrics, log } = deps
   const prefix = config.QUEUE_PREFIX
   const write = readTexts(config.MAIL_TEXTS)
   const from = parseSender(config.MAIL_FROM)
   if (from === undefined) throw new TypeError('MAIL_FROM was not validated')
-  const smtp = createSmtp({ url: config.SMTP_URL, from })
-  const outbox = shareOutbox(
-    redis.map(({ connection, isUsable, now }) => ({
-      outbox: openOutbox({ redis: connection, prefix, now, keyring, watch }),
-      isUsable,
-    })),
-  )
+  const smtp = new Smtp({ url: config.SMTP_URL, from })
+  const places = redis.map(({ connection, isUsable, now }) => ({
+    queue: openQueue({ redis: connection, prefix, name: MAIL_QUEUE, watch }),
+    isUsable,
+    now,
+  }))
+  const outbox = new Outbox(places, keyring)
   const messageFor = createMessages({
     database,
     write,
@@ -57,13 +51,12 @@ export function openMail(
   const senders = redis.flatMap(({ now }, place) => {
     const own = mailRedis[place]
     if (own === undefined) return []
-    return startMailSender({
-      ...{ redis: own.connection, prefix, now, keyring, watch, log, messageFor },
-      send: smtp.send,
+    return new MailSender({
+      ...{ redis: own.connection, prefix, now, keyring, watch, log, messageFor, smtp },
       onOutcome: (outcome) => metrics.mails.inc({ outcome }),
     })
   })
-  const post = createPost({
+  const post = new Post({
     ...{ outbox, redis, queuePrefix: prefix, accountNameOf: createAccountNames(keyring), metrics, log },
     perReader: config.LIMIT_MAIL_PER_RECIPIENT,
     confirmTtlS: config.MAIL_CONFIRM_TTL_S,

@@ -1,82 +1,70 @@
 /** Seals mails and adds them to the queue. */
 import { randomUUID } from 'node:crypto'
-import { openQueue } from '@spillway/queue/jobs/open-queue'
-import type { RedisConnection } from '@spillway/queue/redis/connect'
-import type { RedisWatch } from '@spillway/queue/redis/watch'
 import { checkFor } from '@spillway/queue/wire/schema'
 import type { Keyring } from '@spillway/queue/wire/seal'
+import type { JobsOptions } from 'bullmq'
 import type { FromSchema } from 'json-schema-to-ts'
 
 /** Requests are padded to a multiple of this many characters, so that the length reveals neither the kind of a mail nor its recipient. */
 const FILLED_LENGTH = 2_048
 
-export interface Outbox {
-  /**
-   * Adds a mail, which may be sent for so long, in milliseconds. Rejects when Redis does not accept it.
-   *
-   * @param request what the handler of {@link startMailSender} makes a message of
-   */
-  add(request: object, lifeMs: number): Promise<void>
-  close(): Promise<void>
-}
-
-export function openOutbox(options: {
-  /** Of the role `producer`; stays the caller's to watch and to close. */
-  redis: RedisConnection
-  prefix: string
+/** Where mails are put: the queue of one Redis server. */
+export interface MailPlace {
+  queue: { add(name: string, data: MailData, options: JobsOptions): Promise<unknown>; close(): Promise<unknown> }
+  isUsable(): boolean
   /** Epoch milliseconds by the clock of this Redis server. */
   now(): number
-  keyring: Keyring
-  watch: RedisWatch
-}): Outbox {
-  const queue = openQueue({ ...options, name: MAIL_QUEUE })
-  return {
-    async add(request, lifeMs) {
-      const id = randomUUID()
-      const deadline = options.now() + lifeMs
-      const data: MailData = { sealed: options.keyring.seal(mailSeal(id, deadline), filled(request)), deadline }
-      await queue.add(MAIL_JOB, data, {
-        jobId: id,
-        attempts: MAIL_ATTEMPTS,
-        backoff: { type: 'custom' },
-        removeOnComplete: true,
-        removeOnFail: KEEP_FAILED,
-      })
-    },
-    close: () => queue.close(),
+}
+
+/** Of several Redis servers the first that takes a mail has it. A mail that is tried again elsewhere may be sent twice; no mail is lost. */
+export class Outbox {
+  readonly #places: readonly MailPlace[]
+  readonly #keyring: Keyring
+
+  constructor(places: readonly MailPlace[], keyring: Keyring) {
+    this.#places = places
+    this.#keyring = keyring
+  }
+
+  /**
+   * Adds a mail, which may be sent for so long, in milliseconds. Rejects when no Redis server accepts it.
+   *
+   * @param request what the sender makes a message of
+   */
+  async add(request: object, lifeMs: number): Promise<void> {
+    const usable = this.#places.filter(({ isUsable }) => isUsable())
+    let failure: unknown = new Error('no Redis server can take the mail')
+    for (const place of usable.length > 0 ? usable : this.#places) {
+      try {
+        return await this.#addTo(place, request, lifeMs)
+      } catch (error) {
+        failure = error
+      }
+    }
+    throw failure
+  }
+
+  async #addTo({ queue, now }: MailPlace, request: object, lifeMs: number): Promise<void> {
+    const id = randomUUID()
+    const deadline = now() + lifeMs
+    const data: MailData = { sealed: this.#keyring.seal(mailSeal(id, deadline), filled(request)), deadline }
+    await queue.add(MAIL_JOB, data, {
+      jobId: id,
+      attempts: MAIL_ATTEMPTS,
+      backoff: { type: 'custom' },
+      removeOnComplete: true,
+      removeOnFail: KEEP_FAILED,
+    })
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#places.map(({ queue }) => queue.close()))
   }
 }
 
 function filled(request: object): { request: object; fill: string } {
   const { length } = JSON.stringify(request)
   return { request, fill: ' '.repeat(Math.ceil(length / FILLED_LENGTH) * FILLED_LENGTH - length) }
-}
-
-/** The outbox of several Redis servers: a mail goes into the first that takes it. A mail that is tried again elsewhere may be sent twice; no mail is lost. */
-interface OutboxOfRedis {
-  outbox: Outbox
-  isUsable(): boolean
-}
-
-/** Combines several outboxes; a single one is returned unchanged. */
-export function shareOutbox(all: readonly OutboxOfRedis[]): Outbox {
-  const [only] = all
-  if (only !== undefined && all.length === 1) return only.outbox
-  return {
-    async add(request, lifeMs) {
-      const usable = all.filter(({ isUsable }) => isUsable())
-      let failure: unknown = new Error('no Redis server can take the mail')
-      for (const { outbox } of usable.length > 0 ? usable : all) {
-        try {
-          return await outbox.add(request, lifeMs)
-        } catch (error) {
-          failure = error
-        }
-      }
-      throw failure
-    },
-    close: async () => void (await Promise.all(all.map(({ outbox }) => outbox.close()))),
-  }
 }
 
 // The queue of mails: its name, what is in a job, and how long a job is kept. Apart from passwords, so that no login waits for a mail.

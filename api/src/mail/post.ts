@@ -22,23 +22,6 @@ export interface Owner {
   isConfirmed: boolean
 }
 
-export interface Post {
-  /**
-   * Has a mail sent, unless its reader got too many within the hour. Never rejects, and takes the same work whether there is such an account
-   * or not: its caller answers the same in any case.
-   *
-   * @param reader the recipient's address, against whose limit the mail counts
-   */
-  send(request: Exclude<MailRequest, { kind: 'notice' }>, reader: string): Promise<void>
-  /**
-   * Tells an owner what was done to the account. A confirmed address has a limit for notices alone, because a thief would use up the other
-   * mails first. Any other address may be a stranger's: its notices count as other mails do. Never rejects.
-   */
-  notify(owner: Owner, notice: Notice): Promise<void>
-  /** How long a mail may be on its way and its token is good, in milliseconds. */
-  lifeMsOf(kind: MailRequest['kind']): number
-}
-
 export interface PostOptions {
   outbox: Outbox
   redis: readonly CountingRedis[]
@@ -59,34 +42,55 @@ interface Counted {
   countedAs: 'mail' | 'notice'
 }
 
-export function createPost(options: PostOptions): Post {
-  const { outbox, redis, queuePrefix, accountNameOf, perReader, confirmTtlS, resetTtlS, metrics, log } = options
-  const countMail = createSharedCounts(redis, { windowMs: HOUR_MS })
+export class Post {
+  readonly #options: PostOptions
+  readonly #countMail: ReturnType<typeof createSharedCounts>
 
-  function lifeMsOf(kind: MailRequest['kind']): number {
+  constructor(options: PostOptions) {
+    this.#options = options
+    this.#countMail = createSharedCounts(options.redis, { windowMs: HOUR_MS })
+  }
+
+  /** How long a mail may be on its way and its token is good, in milliseconds. */
+  lifeMsOf(kind: MailRequest['kind']): number {
     if (kind === 'notice') return NOTICE_LIFE_MS
-    return (kind === 'reset' ? resetTtlS : confirmTtlS) * 1_000
+    return (kind === 'reset' ? this.#options.resetTtlS : this.#options.confirmTtlS) * 1_000
   }
 
-  async function isOverLimit({ reader, countedAs }: Counted): Promise<boolean> {
-    const { count } = await countMail(`${queuePrefix}:limit:${countedAs}:${accountNameOf(accountOfEmail(reader))}`)
-    return perReader > 0 && count > (countedAs === 'mail' ? perReader : Math.max(perReader, NOTICES_PER_READER))
+  /**
+   * Has a mail sent, unless its reader got too many within the hour. Never rejects, and takes the same work whether there is such an account
+   * or not: its caller answers the same in any case.
+   *
+   * @param reader the recipient's address, against whose limit the mail counts
+   */
+  send(request: Exclude<MailRequest, { kind: 'notice' }>, reader: string): Promise<void> {
+    return this.#add(request, { reader, countedAs: 'mail' })
   }
 
-  async function add(request: MailRequest, counted: Counted): Promise<void> {
+  /**
+   * Tells an owner what was done to the account. A confirmed address has a limit for notices alone, because a thief would use up the other
+   * mails first. Any other address may be a stranger's: its notices count as other mails do. Never rejects.
+   */
+  notify({ email, isConfirmed }: Owner, notice: Notice): Promise<void> {
+    const counted: Counted = { reader: email, countedAs: isConfirmed ? 'notice' : 'mail' }
+    return this.#add({ kind: 'notice', email, notice }, counted)
+  }
+
+  async #add(request: MailRequest, counted: Counted): Promise<void> {
+    const { outbox, metrics, log } = this.#options
     try {
-      if (await isOverLimit(counted)) return metrics.mails.inc({ outcome: 'limited' })
-      await outbox.add(request, lifeMsOf(request.kind))
+      if (await this.#isOverLimit(counted)) return metrics.mails.inc({ outcome: 'limited' })
+      await outbox.add(request, this.lifeMsOf(request.kind))
     } catch (error) {
       metrics.mails.inc({ outcome: 'not_queued' })
       log.warn({ err: error }, 'a mail was not queued')
     }
   }
 
-  return {
-    lifeMsOf,
-    send: (request, reader) => add(request, { reader, countedAs: 'mail' }),
-    notify: ({ email, isConfirmed }, notice) =>
-      add({ kind: 'notice', email, notice }, { reader: email, countedAs: isConfirmed ? 'notice' : 'mail' }),
+  async #isOverLimit({ reader, countedAs }: Counted): Promise<boolean> {
+    const { queuePrefix, accountNameOf, perReader } = this.#options
+    const name = accountNameOf(accountOfEmail(reader))
+    const { count } = await this.#countMail(`${queuePrefix}:limit:${countedAs}:${name}`)
+    return perReader > 0 && count > (countedAs === 'mail' ? perReader : Math.max(perReader, NOTICES_PER_READER))
   }
 }

@@ -10,10 +10,10 @@ import type { RedisConnection } from '@spillway/queue/redis/connect'
 import type { RedisWatch } from '@spillway/queue/redis/watch'
 import { canaryOf } from '@spillway/queue/wire/capacity'
 import { type Keyring, SEAL_KEYS } from '@spillway/queue/wire/seal'
-import { DelayedError, type Job, UnrecoverableError, Worker } from 'bullmq'
+import { DelayedError, type Job, type Queue, UnrecoverableError, Worker } from 'bullmq'
 import type { MailOutcome } from '../http/metrics.js'
 import { isMailData, MAIL_QUEUE, type MailData, mailCanaryKey, mailSeal, retryDelayMs } from './outbox.js'
-import { MailError, type Message, type SendMessage } from './smtp.js'
+import { MailError, type Message, type Smtp } from './smtp.js'
 
 /** A killed process's mails are sent elsewhere within LOCK + 2 × STALLED_CHECK. */
 const LOCK_MS = 6_000
@@ -30,6 +30,7 @@ const LEFT_FOR_MS = 500
 const MOST_TRIES = 20
 /** How long gateways with other keys are taken to be there, once they were seen. */
 const OTHERS_COUNT_MS = 5_000
+const compareKeys = new Error(`compare ${SEAL_KEYS} with theirs`)
 /** Mails at a time: they wait for the server, and take no processor. */
 const CONCURRENCY = 4
 
@@ -42,15 +43,10 @@ export interface MailSenderOptions {
   keyring: Keyring
   watch: RedisWatch
   /** The message of a request; undefined when nobody is to get one. May be called again for the same request. */
-  messageFor(request: unknown, mail: { id: string; leftMs: number }): Promise<Message | undefined>
-  send: SendMessage
+  messageFor(request: unknown, mail: { leftMs: number }): Promise<Message | undefined>
+  smtp: Smtp
   onOutcome(outcome: MailOutcome): void
   log: Pick<Logger, 'info' | 'warn' | 'error'>
-}
-
-export interface MailSender {
-  /** Takes no more mails, and resolves when the running ones are sent or put back. */
-  close(): Promise<void>
 }
 
 interface OpenedMail {
@@ -66,21 +62,100 @@ class MailWorker extends Worker {
   }
 }
 
-export function startMailSender(options: MailSenderOptions): MailSender {
-  const { redis, prefix, keyring, watch, onOutcome, log } = options
-  const senderId = randomUUID()
-  const keys = canaryOf(keyring, prefix)
-  const otherKeys = throttledWarning(log, 'gateways that send mails have other keys')
-  const compare = new Error(`compare ${SEAL_KEYS} with theirs`)
-  let inHand = 0
-  let othersSeenAt = Number.NEGATIVE_INFINITY
+/** Takes mails from its construction on, unless gateways that take them have other keys. */
+export class MailSender {
+  readonly #options: MailSenderOptions
+  readonly #id = randomUUID()
+  readonly #keys: string
+  readonly #otherKeys: ReturnType<typeof throttledWarning>
+  readonly #worker: Worker
+  readonly #sound: SoundQueue
+  readonly #queue: Queue
+  readonly #malformed: MalformedJobs
+  readonly #timer: NodeJS.Timeout
+  readonly #claimNow = () => void this.#claim().catch(() => undefined)
+  #takesMails = false
+  #inHand = 0
+  #othersSeenAt = Number.NEGATIVE_INFINITY
+
+  constructor(options: MailSenderOptions) {
+    const { redis, prefix, keyring, watch, onOutcome, log } = options
+    this.#options = options
+    this.#keys = canaryOf(keyring, prefix)
+    this.#otherKeys = throttledWarning(log, 'gateways that send mails have other keys')
+    this.#worker = new MailWorker(MAIL_QUEUE, (job) => this.#handle(job), {
+      connection: redis,
+      prefix,
+      autorun: false,
+      concurrency: CONCURRENCY,
+      lockDuration: LOCK_MS,
+      stalledInterval: STALLED_CHECK_MS,
+      maxStalledCount: STALLS_ALLOWED,
+      drainDelay: LONGEST_READ_S,
+      runRetryDelay: READ_RETRY_MS,
+      settings: { backoffStrategy: retryDelayMs },
+    })
+    this.#sound = new SoundQueue({ redis, prefix, name: MAIL_QUEUE, log })
+    this.#queue = openQueue({ redis, prefix, name: MAIL_QUEUE, watch })
+    this.#malformed = new MalformedJobs({
+      ...{ redis, prefix, queue: this.#queue, log, watch },
+      jobOptions: ['removeOnComplete', 'removeOnFail'],
+      removed: (count) => {
+        for (let n = 0; n < count; n += 1) onOutcome('forged')
+      },
+    })
+    this.#worker.on('error', (error) => this.#malformed.suspect(error))
+    this.#worker.on('failed', (job, error) => this.#failed(job, error))
+    redis.on('ready', this.#claimNow)
+    this.#claimNow()
+    this.#timer = setInterval(this.#claimNow, CLAIM_INTERVAL_MS)
+    this.#timer.unref()
+  }
+
+  /** Takes no more mails, and resolves when the running ones are sent or put back. */
+  async close(): Promise<void> {
+    const { redis } = this.#options
+    clearInterval(this.#timer)
+    redis.off('ready', this.#claimNow)
+    this.#sound.close()
+    this.#malformed.close()
+    await closeConsumer(this.#worker, { redis, isIdle: this.#inHand === 0 })
+    await this.#queue.close()
+  }
+
+  /** Begins to take mails, unless gateways that take them have other keys. */
+  async #claim(): Promise<void> {
+    const { redis, prefix, log } = this.#options
+    if (redis.status !== 'ready') return
+    const claimed = await claimCanary(redis, mailCanaryKey(prefix), this.#keys, this.#takesMails)
+    if (claimed !== 'alone') {
+      this.#othersSeenAt = performance.now()
+      this.#otherKeys.warn(compareKeys)
+    }
+    if (claimed === 'refused' || this.#takesMails) return
+    this.#takesMails = true
+    this.#worker.run().catch((error: unknown) => log.error({ err: error }, 'mail sender stopped'))
+  }
+
+  async #handle(job: Job): Promise<void> {
+    this.#inHand++
+    try {
+      const mail = this.#open(job)
+      if (mail !== undefined) return await this.#send(mail)
+      if (await this.#leaveToOthers(job).catch(() => false)) throw new DelayedError()
+      this.#options.onOutcome('forged')
+      throw new UnrecoverableError('forged')
+    } finally {
+      this.#inHand--
+    }
+  }
 
   /** Undefined for what does not open. */
-  function open({ id, data }: Job): OpenedMail | undefined {
+  #open({ id, data }: Job): OpenedMail | undefined {
     try {
       if (id === undefined || !isMailData(data)) return undefined
       const { deadline } = data
-      const contents = keyring.open(mailSeal(id, deadline), data.sealed)
+      const contents = this.#options.keyring.open(mailSeal(id, deadline), data.sealed)
       if (typeof contents !== 'object' || contents === null || !('request' in contents)) return undefined
       return { id, deadline, request: contents.request }
     } catch {
@@ -89,41 +164,29 @@ export function startMailSender(options: MailSenderOptions): MailSender {
   }
 
   /** A mail that does not open goes back once, to a gateway with other keys. False where there is none, or it could not open it either. */
-  async function leaveToOthers(job: Job): Promise<boolean> {
+  async #leaveToOthers(job: Job): Promise<boolean> {
     if (!isMailData(job.data) || job.attemptsStarted > MOST_TRIES) return false
-    if (performance.now() - othersSeenAt > OTHERS_COUNT_MS) return false
-    const { unopenedBy = senderId } = job.data
-    if (unopenedBy !== senderId) return false
+    if (performance.now() - this.#othersSeenAt > OTHERS_COUNT_MS) return false
+    const { unopenedBy = this.#id } = job.data
+    if (unopenedBy !== this.#id) return false
     await job.updateData({ ...job.data, unopenedBy } satisfies MailData)
     await job.moveToDelayed(Date.now() + LEFT_FOR_MS, job.token)
-    otherKeys.warn(compare, { facts: { mailId: job.id } })
+    this.#otherKeys.warn(compareKeys, { facts: { mailId: job.id } })
     return true
   }
 
-  async function handle(job: Job): Promise<void> {
-    inHand++
-    try {
-      const mail = open(job)
-      if (mail !== undefined) return await send(mail)
-      if (await leaveToOthers(job).catch(() => false)) throw new DelayedError()
-      onOutcome('forged')
-      throw new UnrecoverableError('forged')
-    } finally {
-      inHand--
-    }
-  }
-
-  async function send(mail: OpenedMail): Promise<void> {
-    const leftMs = mail.deadline - options.now()
+  async #send({ id, deadline, request }: OpenedMail): Promise<void> {
+    const { now, messageFor, smtp, onOutcome, log } = this.#options
+    const leftMs = deadline - now()
     if (leftMs < 0) return onOutcome('expired')
-    const message = await options.messageFor(mail.request, { id: mail.id, leftMs }).catch((error: unknown) => {
+    const message = await messageFor(request, { leftMs }).catch((error: unknown) => {
       // Not passed on: BullMQ keeps errors in Redis, and a database's errors may quote its rows.
-      log.warn({ err: error, mailId: mail.id }, 'a mail could not be written')
+      log.warn({ err: error, mailId: id }, 'a mail could not be written')
       throw new MailError('not written', { isFinal: false })
     })
     if (message === undefined) return onOutcome('nobody')
     try {
-      await options.send({ ...message, id: mail.id })
+      await smtp.send({ ...message, id })
     } catch (error) {
       if (error instanceof MailError && error.isFinal) throw new UnrecoverableError(error.message)
       throw error
@@ -131,65 +194,11 @@ export function startMailSender(options: MailSenderOptions): MailSender {
     onOutcome('sent')
   }
 
-  const worker = new MailWorker(MAIL_QUEUE, handle, {
-    connection: redis,
-    prefix,
-    autorun: false,
-    concurrency: CONCURRENCY,
-    lockDuration: LOCK_MS,
-    stalledInterval: STALLED_CHECK_MS,
-    maxStalledCount: STALLS_ALLOWED,
-    drainDelay: LONGEST_READ_S,
-    runRetryDelay: READ_RETRY_MS,
-    settings: { backoffStrategy: retryDelayMs },
-  })
-  const sound = new SoundQueue({ redis, prefix, name: MAIL_QUEUE, log })
-  const queue = openQueue({ redis, prefix, name: MAIL_QUEUE, watch })
-  const malformed = new MalformedJobs({
-    ...{ redis, prefix, queue, log, watch },
-    jobOptions: ['removeOnComplete', 'removeOnFail'],
-    removed: (count) => {
-      for (let n = 0; n < count; n += 1) onOutcome('forged')
-    },
-  })
-  worker.on('error', (error) => malformed.suspect(error))
-  worker.on('failed', (job, error) => {
-    const isForged = error.message === 'forged'
+  #failed(job: Job | undefined, { message }: Error): void {
     const isFinal = job === undefined || job.finishedOn !== undefined
-    if (!isForged) onOutcome(isFinal ? 'failed' : 'retried')
-    log[isFinal ? 'error' : 'warn'](
-      { mailId: job?.id, reason: error.message },
-      isFinal ? 'mail not sent' : 'mail not sent, retrying later',
-    )
-  })
-
-  let takesMails = false
-  /** Begins to take mails, unless gateways that take them have other keys. */
-  async function claim(): Promise<void> {
-    if (redis.status !== 'ready') return
-    const claimed = await claimCanary(redis, mailCanaryKey(prefix), keys, takesMails)
-    if (claimed !== 'alone') {
-      othersSeenAt = performance.now()
-      otherKeys.warn(compare)
-    }
-    if (claimed === 'refused' || takesMails) return
-    takesMails = true
-    worker.run().catch((error: unknown) => log.error({ err: error }, 'mail sender stopped'))
-  }
-  const claimNow = () => void claim().catch(() => undefined)
-  redis.on('ready', claimNow)
-  claimNow()
-  const timer = setInterval(claimNow, CLAIM_INTERVAL_MS)
-  timer.unref()
-
-  return {
-    async close() {
-      clearInterval(timer)
-      redis.off('ready', claimNow)
-      sound.close()
-      malformed.close()
-      await closeConsumer(worker, { redis, isIdle: inHand === 0 })
-      await queue.close()
-    },
+    if (message !== 'forged') this.#options.onOutcome(isFinal ? 'failed' : 'retried')
+    const facts = { mailId: job?.id, reason: message }
+    if (isFinal) this.#options.log.error(facts, 'mail not sent')
+    else this.#options.log.warn(facts, 'mail not sent, retrying later')
   }
 }

@@ -9,9 +9,6 @@ export interface Message {
   text: string
 }
 
-/** Sends one message. Throws {@link MailError}. */
-export type SendMessage = (message: Message & { id: string }) => Promise<void>
-
 /** Why a mail was not sent. Neither text nor cause names an address: BullMQ keeps both in Redis. */
 export class MailError extends Error {
   override readonly name = 'MailError'
@@ -34,11 +31,47 @@ export interface SmtpOptions {
   from: { name: string; address: string }
 }
 
-export function createSmtp({ url, from }: SmtpOptions): { send: SendMessage; close(): void } {
+export class Smtp {
+  readonly #from: SmtpOptions['from']
+  readonly #transport: ReturnType<typeof transportTo>
+
+  constructor({ url, from }: SmtpOptions) {
+    this.#from = from
+    this.#transport = transportTo(url)
+    // In place of nodemailer's own, which it makes by parsing addresses and changing their domains.
+    this.#transport.use('stream', ({ data: { envelope }, message }, done) => {
+      const to = envelope?.to
+      if (!message || typeof to !== 'string') return done(new MailError('no recipient', { isFinal: true }))
+      const otherHeaders = message.buildHeaders.bind(message)
+      message.buildHeaders = () => `To: <${to}>\r\n${otherHeaders()}`
+      message.getEnvelope = () => ({ from: from.address, to: [to] })
+      done()
+    })
+  }
+
+  /** Sends one message. Throws {@link MailError}. */
+  async send({ id, to, subject, text }: Message & { id: string }): Promise<void> {
+    const { address } = this.#from
+    // The same at each attempt, so that a mailbox can tell a repetition.
+    const messageId = `<${id}@${address.slice(address.lastIndexOf('@') + 1)}>`
+    const headers = { 'Auto-Submitted': 'auto-generated' }
+    try {
+      await this.#transport.sendMail({ envelope: { to }, from: this.#from, subject, text, messageId, headers })
+    } catch (error) {
+      throw mailError(error)
+    }
+  }
+
+  close(): void {
+    this.#transport.close()
+  }
+}
+
+function transportTo(url: string) {
   const { protocol, hostname, port, username, password, searchParams } = new URL(url)
   const secure = protocol === 'smtps:'
   const host = hostname.replace(/^\[|\]$/g, '')
-  const transport = createTransport({
+  return createTransport({
     host,
     port: port === '' ? (secure ? 465 : 587) : Number(port),
     secure,
@@ -52,34 +85,6 @@ export function createSmtp({ url, from }: SmtpOptions): { send: SendMessage; clo
     disableFileAccess: true,
     disableUrlAccess: true,
   })
-  // In place of nodemailer's own, which it makes by parsing addresses and changing their domains.
-  transport.use('stream', ({ data: { envelope }, message }, done) => {
-    const to = envelope?.to
-    if (!message || typeof to !== 'string') return done(new MailError('no recipient', { isFinal: true }))
-    const otherHeaders = message.buildHeaders.bind(message)
-    message.buildHeaders = () => `To: <${to}>\r\n${otherHeaders()}`
-    message.getEnvelope = () => ({ from: from.address, to: [to] })
-    done()
-  })
-  const domain = from.address.slice(from.address.lastIndexOf('@') + 1)
-  return {
-    async send({ id, to, subject, text }) {
-      try {
-        await transport.sendMail({
-          envelope: { to },
-          from,
-          subject,
-          text,
-          // The same at each attempt, so that a mailbox can tell a repetition.
-          messageId: `<${id}@${domain}>`,
-          headers: { 'Auto-Submitted': 'auto-generated' },
-        })
-      } catch (error) {
-        throw mailError(error)
-      }
-    },
-    close: () => transport.close(),
-  }
 }
 
 /**

@@ -7,12 +7,13 @@ import { join } from 'node:path'
 import { createLogger } from '@spillway/common/log'
 import { monitorRedis, startProcess, startProxy, until } from '@spillway/infra/rig'
 import { gatewayProgram } from '@spillway/infra/start/member'
+import { openQueue } from '@spillway/queue/jobs/open-queue'
 import { parseKeyring, watchRedis } from '@spillway/queue/queue-client'
 import { afterAll, test } from 'vitest'
 import { readGatewayConfig } from '../../src/config.ts'
-import { openOutbox } from '../../src/mail/outbox.ts'
+import { MAIL_QUEUE, Outbox } from '../../src/mail/outbox.ts'
 import type { MailRequest } from '../../src/mail/requests.ts'
-import { createSmtp } from '../../src/mail/smtp.ts'
+import { Smtp } from '../../src/mail/smtp.ts'
 import { readTexts } from '../../src/mail/texts.ts'
 import { newMailToken } from '../../src/mail/tokens.ts'
 import { call, expect, login, newAccount, newCredentials, redeem, register } from '../client.ts'
@@ -104,13 +105,14 @@ for (const redisWas of ['there', 'never there'] as const) {
 }
 
 test('mails of every kind are of one length in Redis, whoever gets them', async () => {
-  const outbox = openOutbox({
+  const queue = openQueue({
     redis,
     prefix: `{lengths-${randomUUID()}}`,
-    now: Date.now,
-    keyring: parseKeyring(system.environment.SPILLWAY_SEAL_KEYS ?? ''),
+    name: MAIL_QUEUE,
     watch: watchRedis(createLogger({ service: 'gateway', level: 'silent' })),
   })
+  const keyring = parseKeyring(system.environment.SPILLWAY_SEAL_KEYS ?? '')
+  const outbox = new Outbox([{ queue, isUsable: () => true, now: Date.now }], keyring)
   const [token, userId, email] = [newMailToken(), randomUUID(), newCredentials().email]
   const long = `${'x'.repeat(64)}@${'y'.repeat(180)}.test`
   const requests: MailRequest[] = [
@@ -246,8 +248,8 @@ test('beyond the loopback interface nothing is sent without TLS, unless an opera
   const { SMTP_URL: own = '' } = plain.env
   const from = { name: 'Shop', address: 'no-reply@shop.example.test' }
   const send = async (address: string) => {
-    const smtp = createSmtp({ url: address, from })
-    t.onTestFinished(smtp.close)
+    const smtp = new Smtp({ url: address, from })
+    t.onTestFinished(() => smtp.close())
     await smtp.send({ id: randomUUID(), to: 'ada@example.test', subject: 'Hello', text: 'Hello' })
   }
   await assert.rejects(send(own), { name: 'MailError', isFinal: false })

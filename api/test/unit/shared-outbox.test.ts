@@ -1,7 +1,9 @@
 // One outbox of several Redis: where a mail goes while some of them are away.
 import assert from 'node:assert/strict'
+import { newSealKey } from '@spillway/infra/rig'
+import { parseKeyring } from '@spillway/queue/queue-client'
 import { test } from 'vitest'
-import { shareOutbox } from '../../src/mail/outbox.ts'
+import { Outbox } from '../../src/mail/outbox.ts'
 
 type State = 'usable' | 'away' | 'back, and not known to be'
 
@@ -10,7 +12,8 @@ function outboxOf(...states: State[]) {
   const took: number[] = []
   const all = states.map((state, n) => ({
     isUsable: () => state === 'usable',
-    outbox: {
+    now: () => 0,
+    queue: {
       async add() {
         if (state === 'away') throw new Error(`Redis ${n} is away`)
         took.push(n)
@@ -18,7 +21,7 @@ function outboxOf(...states: State[]) {
       close: async () => undefined,
     },
   }))
-  const add = () => shareOutbox(all).add({}, 1_000)
+  const add = () => new Outbox(all, parseKeyring(newSealKey('test'))).add({}, 1_000)
   return { add, took }
 }
 
