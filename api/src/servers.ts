@@ -9,6 +9,7 @@ import { limitPipelining } from '@spillway/common/pipeline-limit'
 import { listOf } from '@spillway/common/settings'
 import { presentMs } from '@spillway/queue/jobs/ticket'
 import type { Keyring } from '@spillway/queue/queue-client'
+import type { Admission } from '@spillway/queue/wait/admission'
 import { type FastifyInstance, fastify } from 'fastify'
 import { auditRateLimitsPlugin } from './audit/recorder.js'
 import type { PasswordList } from './breached/list.js'
@@ -51,7 +52,6 @@ import { type AccessTokenOptions, accessTokenPlugin } from './sessions/access-to
 import { rememberDeletedAddresses } from './sessions/deleted-addresses.js'
 import { sessionNameOf } from './sessions/refresh-tokens.js'
 import { inBodies, inCookies, ownPagesPlugin } from './sessions/token-carrier.js'
-import type { Admission } from './waiting/admission.js'
 import { LineDocument } from './waiting/line-document.js'
 
 /** The largest valid body changes a password: two passwords of 1,024 bytes, escaped. */

@@ -10,6 +10,7 @@ import { createPasswordClient, parseKeyring, quitRedis, watchRedis } from '@spil
 import { type ConnectionRole, connectRedis } from '@spillway/queue/redis/connect'
 import { parseRedisServers } from '@spillway/queue/redis/servers'
 import { shareReport } from '@spillway/queue/servers/shared-report'
+import { Admission } from '@spillway/queue/wait/admission'
 import { startFallback } from '@spillway/worker/fallback'
 import { Audit } from './audit/recorder.js'
 import { readPasswordList } from './breached/list.js'
@@ -29,7 +30,6 @@ import { startDeletingExpiredSessions } from './sessions/expired-sessions.js'
 import { createRefreshTokenTags } from './sessions/refresh-tokens.js'
 import { createSessions } from './sessions/sessions.js'
 import { parseSigningKeys } from './sessions/signing-keys.js'
-import { createAdmission } from './waiting/admission.js'
 
 /** How long to wait for the first reading of the queue: without it the first requests would only get tickets. */
 const FIRST_READING_MS = 500
@@ -116,9 +116,11 @@ export async function startGateway(
   const mail = openMail(config, { redis: countingRedis, mailRedis, watch, keyring, database, metrics, log })
   const expiredSessions = startDeletingExpiredSessions({ database, log })
   let draining = false
-  const admission = createAdmission(passwords, {
-    ticketTtlMs: config.TICKET_TTL_MS,
+  const admission = new Admission({
+    load: passwords.load,
+    predictedWaitMs: passwords.predictedWaitMs,
     maxOutstanding: config.MAX_OUTSTANDING,
+    lifeMs: config.TICKET_TTL_MS,
   })
   const sessions = createSessions(database, createRefreshTokenTags(keyring), {
     sessionTtlS: config.SESSION_TTL_S,

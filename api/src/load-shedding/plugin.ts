@@ -4,8 +4,8 @@
  * a retry. The log has the beginning and the end of a period of refusals, with their number, instead of a line for each.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { createRetryAfter } from '@spillway/queue/wait/outstanding-limit'
-import { createRefusalPace, REFUSED_AT_ONCE_MS } from '@spillway/queue/wait/refusal-pace'
+import { RetryAfter } from '@spillway/queue/wait/admission'
+import { Pace } from '@spillway/queue/wait/refusal-pace'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { GatewayMetrics } from '../http/metrics.js'
@@ -42,7 +42,7 @@ interface KnownRoute {
 export const loadSheddingPlugin = fp(
   async (app: FastifyInstance, options: LoadSheddingOptions) => {
     const { shedder, metrics, bodyLimitBytes, deviceOf, isDraining = () => false } = options
-    const nextRetryAfterS = createRetryAfter()
+    const retryAfter = new RetryAfter()
     const preference = createPreference({ deviceOf: deviceOf ?? (() => undefined), perSecond: shedder.perSecond })
     const preferred = new WeakSet<IncomingMessage>()
     const routes = createRouteTable<KnownRoute>()
@@ -72,29 +72,32 @@ export const loadSheddingPlugin = fp(
     const { perSecond } = shedder
     const isClosing = () => isDraining() || !app.server.listening
     const answerBusy = createBusyAnswers({ bodyLimitBytes, isClosing, perSecond })
-    const pace = { perSecond, leastDelayMs: 0, burstMs: REFUSED_AT_ONCE_MS }
-    const refusalIsDue = createRefusalPace(pace)
+    const refusals = new Pace({ perSecond })
     // By itself: a client whose token has just expired need not wait for those that are refused in a spike.
-    const rejectionIsDue = createRefusalPace(pace)
-    const documentPace = new ConnectionPace()
-    app.decorate('whenRejectionIsDue', (answer) => (isClosing() ? answer() : rejectionIsDue(answer)))
+    const rejections = new Pace({ perSecond })
+    const documents = new ConnectionPace()
+    app.decorate('whenRejectionIsDue', (answer) => (isClosing() ? answer() : rejections.whenDue(answer)))
 
-    /** How an answer is held that comes back at once where it is answered at once; undefined for any other. A challenge may be solved at once. */
-    function paceOf({ errorCode, jobId, isInVain, routeOptions, raw }: FastifyRequest, status: number) {
-      if (errorCode === undefined && routeOptions.config.priority === 'always')
-        return (answer: () => void) => documentPace.whenDue(raw.socket, answer)
-      if (isInVain) return rejectionIsDue
-      if (errorCode === undefined || errorCode === 'challenge_required') return undefined
-      if (REFUSALS.has(errorCode)) return refusalIsDue
-      // What was made up, malformed or expired: anybody can send it on and on, and it costs no hash.
-      return status < 500 && jobId === undefined ? rejectionIsDue : undefined
+    /** Calls `answer` when an answer is due: one that comes back at once where it is answered at once is held. */
+    function whenDue(
+      { errorCode, jobId, isInVain, routeOptions, raw }: FastifyRequest,
+      status: number,
+      answer: () => void,
+    ) {
+      if (isInVain) return rejections.whenDue(answer)
+      if (errorCode === undefined)
+        return routeOptions.config.priority === 'always' ? documents.whenDue(raw.socket, answer) : answer()
+      if (REFUSALS.has(errorCode)) return refusals.whenDue(answer)
+      // What was made up, malformed or expired: anybody can send it on and on, and it costs no hash. A challenge may be solved at once.
+      const isRejection = errorCode !== 'challenge_required' && status < 500 && jobId === undefined
+      return isRejection ? rejections.whenDue(answer) : answer()
     }
 
     function refuse(request: IncomingMessage, response: ServerResponse, route = 'none'): void {
       note()
       metrics.refused.inc({ reason: 'gateway_overloaded' })
       metrics.requests.inc({ method: request.method ?? '', route, status: busy.status, outcome: busy.code })
-      answerBusy(request, response, nextRetryAfterS(shedder.perSecond()))
+      answerBusy(request, response, retryAfter.seconds(shedder.perSecond()))
     }
 
     interceptRequests(app, (request, response, next) => {
@@ -113,7 +116,7 @@ export const loadSheddingPlugin = fp(
       request.work = await shedder.begin(asked, () => request.raw.socket.destroyed)
       if (request.work !== undefined) return
       if (!request.raw.socket.destroyed) note()
-      const retryAfterS = nextRetryAfterS(shedder.perSecond())
+      const retryAfterS = retryAfter.seconds(shedder.perSecond())
       throw new ApiError('busy', { reason: 'gateway_overloaded', retryAfterS })
     }
     app.addHook('onRequest', begin)
@@ -135,9 +138,8 @@ export const loadSheddingPlugin = fp(
     // throughput: it costs little, and a flood of them would raise the limit of requests in hand.
     app.addHook('onSend', (request, { statusCode }, _payload, next) => {
       request.work?.end(statusCode < 400 || (statusCode < 500 && request.jobId !== undefined))
-      const whenDue = isClosing() ? undefined : paceOf(request, statusCode)
-      if (whenDue === undefined) next()
-      else whenDue(() => next())
+      if (isClosing()) next()
+      else whenDue(request, statusCode, next)
     })
   },
   { name: 'load-shedding' },
@@ -182,11 +184,11 @@ interface BusyAnswersOptions {
 
 /** The connection stays open for a retry, unless the gateway closes or the body is too large to be discarded. */
 function createBusyAnswers({ bodyLimitBytes, isClosing, perSecond }: BusyAnswersOptions): AnswerBusy {
-  const whenDue = createRefusalPace({ perSecond, leastDelayMs: LEAST_DELAY_MS, burstMs: 0 })
+  const pace = new Pace({ perSecond, leastDelayMs: LEAST_DELAY_MS })
 
   return ({ headers: sent }, response, retryAfterS) => {
     const isTooLarge = sent['transfer-encoding'] !== undefined || Number(sent['content-length'] ?? 0) > bodyLimitBytes
-    whenDue(() => {
+    pace.whenDue(() => {
       response.writeHead(busy.status, {
         ...headers,
         'retry-after': String(retryAfterS),

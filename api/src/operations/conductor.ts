@@ -11,6 +11,9 @@ import {
   type PendingJob,
   type Verdict,
 } from '@spillway/queue/queue-client'
+import type { Admission, Admitted } from '@spillway/queue/wait/admission'
+import { Pace } from '@spillway/queue/wait/refusal-pace'
+import { type Ticket, Tickets, told } from '@spillway/queue/wait/tickets'
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { FromSchema } from 'json-schema-to-ts'
 import type { GatewayMetrics, WaitOutcome } from '../http/metrics.js'
@@ -19,18 +22,19 @@ import type { DeviceOf } from '../load-shedding/preference.js'
 import { ApiError } from '../problems/errors.js'
 import type { TicketBody } from '../schemas/bodies.js'
 import { sessionClientOf } from '../sessions/session-opening.js'
-import type { Admission, Admitted } from '../waiting/admission.js'
 import type { LineDocument } from '../waiting/line-document.js'
-import { type TicketContents, Tickets } from '../waiting/tickets.js'
 import { UsedTickets } from '../waiting/used-tickets.js'
-import {
-  createTicketPace,
-  parsePrefer,
-  preferredWaitMs,
-  remainingWaitMs,
-  ticketRetryAfterS,
-} from '../waiting/wait-times.js'
+import { parsePrefer, preferredWaitMs, remainingWaitMs } from '../waiting/wait-times.js'
 import { type JobRequest, type Operation, type Response, StartAgain } from './operation.js'
+
+/** The contents of a ticket: the kind of its operation, and what that needs besides the verdict. */
+interface Contents {
+  kind: string
+}
+
+function isContents(contents: unknown): contents is Contents {
+  return typeof contents === 'object' && contents !== null && 'kind' in contents && typeof contents.kind === 'string'
+}
 
 /** The clock is an estimate: after a wait until the deadline it may be some milliseconds before it. */
 const CLOCK_ERROR_MS = 100
@@ -83,17 +87,18 @@ interface Held {
 export class Conductor<Deps> {
   readonly operations: readonly Operation<Deps>[]
   readonly #options: ConductorOptions<Deps>
-  readonly #tickets: Tickets
+  readonly #tickets: Tickets<Contents>
   readonly #usedTickets: UsedTickets
-  readonly #ticketPaceMs: () => number
+  /** Of tickets that would be given at once: such a ticket invites clients that throw it away and log in anew. */
+  readonly #ticketPace: Pace
 
   constructor(options: ConductorOptions<Deps>) {
     this.operations = options.operations
     this.#options = options
-    this.#tickets = new Tickets(options.keyring)
+    this.#tickets = new Tickets(options.keyring, 'ticket', isContents)
     this.#usedTickets = new UsedTickets(options.database, options.log)
     const { perSecond, config } = options
-    this.#ticketPaceMs = createTicketPace({ perSecond, waitLimitMs: config.LOGIN_WAIT_MS })
+    this.#ticketPace = new Pace({ perSecond, longestDelayMs: config.LOGIN_WAIT_MS })
   }
 
   /** Registers the routes of all operations. */
@@ -126,6 +131,7 @@ export class Conductor<Deps> {
     const { admission, deps } = this.#options
     const preferredMs = this.#negotiateWaitMs(request, reply)
     const admitted = admission.admit(preferredMs, isOfKnownDevice(request))
+    if ('reason' in admitted) throw new ApiError('busy', admitted)
     const settle = admission.underway(admitted.lane)
     let contents: object
     let held: Held
@@ -171,11 +177,11 @@ export class Conductor<Deps> {
   #refuseWhenFull({ headers }: FastifyRequest): void {
     const { admission, deviceOf } = this.#options
     const refused = admission.refusalWhenFull()
-    if (refused !== undefined && deviceOf?.(headers) === undefined) throw refused
+    if (refused !== undefined && deviceOf?.(headers) === undefined) throw new ApiError('busy', refused)
   }
 
   /** Throws `invalid_ticket` for an operation that this API or its caller lacks, and for contents of another version. */
-  #taskOf({ operation: { kind, ...contents } }: TicketContents, request: FastifyRequest): Task<Deps> {
+  #taskOf({ contents: { kind, ...contents } }: Ticket<Contents>, request: FastifyRequest): Task<Deps> {
     const operation = this.operations.find((each) => each.kind === kind)
     const isOurs = operation?.definition.contents.is(contents) && (this.#options.isOwn?.(contents, request) ?? true)
     if (operation === undefined || !isOurs) throw new ApiError('invalid_ticket')
@@ -204,7 +210,7 @@ export class Conductor<Deps> {
     // A device may have turned out to be unknown meanwhile.
     const own = lane === 'known' && !isOfKnownDevice(request) ? 'held' : lane
     const added = isBehind ? 'behind' : own
-    const heldMs = isBehind || waitMs === 0 ? this.#ticketPaceMs() : waitMs
+    const heldMs = isBehind || waitMs === 0 ? Math.ceil(this.#ticketPace.delayMs()) : waitMs
     metrics.jobsAdded.inc({ lane: added })
     const submit = () => passwords.submit(name, contents, added, lifeMs, heldMs)
     const pending = await (request.inTrace?.(submit) ?? submit())
@@ -218,7 +224,7 @@ export class Conductor<Deps> {
    * deadline, and `ticket_lost` where its Redis server is gone.
    */
   async #resume(
-    { job, expiresAt }: TicketContents,
+    { job, expiresAt }: Ticket<Contents>,
     mayBeHashed: boolean,
     request: FastifyRequest,
     reply: FastifyReply,
@@ -320,27 +326,25 @@ export class Conductor<Deps> {
   }
 
   /** The ticket of a request whose wait ran out. Throws `busy` or `ticket_expired` where the time of the job did, too. */
-  async #ticketFor(operation: TicketContents['operation'], held: Held, reply: FastifyReply): Promise<Response> {
+  async #ticketFor(contents: Contents, held: Held, reply: FastifyReply): Promise<Response> {
     const { passwords, line } = this.#options
     const { pending, preferredMs, expiresAt, isFirst, isSetAside } = held
     const { job } = pending
     if (passwords.now(job) >= job.deadline - CLOCK_ERROR_MS)
       throw isFirst ? this.#tooLate() : new ApiError('ticket_expired')
-    const { ahead: position, waitMs: predictedMs, number } = await pending.expectation()
-    const ticketLeftMs = job.deadline - passwords.now(job)
-    const next = ticketRetryAfterS({ predictedMs, holdMs: preferredMs, ticketLeftMs })
-    const retryAfter = isSetAside ? Math.max(next, UNAVAILABLE_RETRY_S) : next
+    const expectation = await pending.expectation()
+    const toldNow = told(expectation, preferredMs, job.deadline - passwords.now(job))
+    const retryAfter = isSetAside ? Math.max(toldNow.retryAfter, UNAVAILABLE_RETRY_S) : toldNow.retryAfter
     reply.header('retry-after', retryAfter)
     const { serving, paused } = passwords.line(job)
     const body: FromSchema<typeof TicketBody> = {
-      ticket: this.#tickets.issue({ operation, job, expiresAt }),
+      ...toldNow,
+      ticket: this.#tickets.issue({ job, expiresAt, contents }),
       retryAfter,
       // A job that was never deferred is among the next.
-      number: number ?? serving,
+      number: expectation.number ?? serving,
       line: line.nameOf(job.server ?? passwords.redis[0]?.id ?? ''),
-      ...(position === undefined ? {} : { position }),
       ...(paused ? { paused: true } : {}),
-      ...(Number.isFinite(predictedMs) ? { eta: Math.round(predictedMs / 100) / 10 } : {}),
     }
     return { status: 202, headers: {}, body }
   }

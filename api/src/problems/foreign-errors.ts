@@ -48,6 +48,8 @@ export function toApiError(error: FastifyError): ApiError {
   if (error instanceof PasswordClientError && error.code === 'held_too_often') {
     return new ApiError('too_many_requests', { reason: 'ticket_held', retryAfterS: 1 })
   }
+  if (error instanceof PasswordClientError && (error.code === 'invalid_ticket' || error.code === 'ticket_expired'))
+    return new ApiError(error.code, { cause: error.cause })
   if (error instanceof PasswordClientError && error.code === 'request_too_long') {
     return new ApiError('invalid_request', { fields: [{ field: 'body', message: 'is too long for a job' }] })
   }

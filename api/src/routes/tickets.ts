@@ -15,8 +15,10 @@ import {
 } from '../schemas/responses.js'
 import type { JsonObject } from '../schemas/schema.js'
 import { GOOD_FOR_S, type LineDocument } from '../waiting/line-document.js'
-import { TICKET_MAX_LENGTH } from '../waiting/tickets.js'
 import { PreferHeader } from '../waiting/wait-times.js'
+
+/** The longest possible ticket is a registration's, which contains an address; other tickets contain nothing that clients choose. */
+export const TICKET_MAX_LENGTH = 2_048
 
 export interface TicketRoutesOptions extends Pick<Access<unknown>, 'security'> {
   /** A ticket answers as one of its operations. */

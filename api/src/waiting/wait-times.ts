@@ -1,16 +1,4 @@
-/** How long a request is held, and the Retry-After of tickets. */
-
-import { AWAY_MS } from '@spillway/queue/jobs/ticket'
-import { createRefusalTimes, REFUSED_AT_ONCE_MS } from '@spillway/queue/wait/refusal-pace'
-
-/**
- * Bounds of the predicted Retry-After. Clients must neither poll in a busy loop nor be away for long: workers may join and answer them
- * earlier than predicted, and a client that stays away gives its place up.
- */
-const RETRY_AFTER_MIN_S = 1
-const RETRY_AFTER_MAX_S = AWAY_MS / 1_000
-/** Without workers: they may be back in a moment, and an early redemption only costs a request that is held. */
-const RETRY_AFTER_UNKNOWN_S = 2
+/** How long a request is held, as its client prefers (RFC 7240). */
 
 /** How long a request may be held, in milliseconds: as its client prefers, up to the limit. */
 export function preferredWaitMs(preferredMs: number | undefined, limitMs: number): number {
@@ -23,44 +11,6 @@ export function preferredWaitMs(preferredMs: number | undefined, limitMs: number
  */
 export function remainingWaitMs(waitMs: number, elapsedMs: number): number {
   return waitMs === 0 ? 0 : Math.max(1, waitMs - elapsedMs)
-}
-
-/** The longest time that a ticket is paced, where requests are not held for longer, in milliseconds. */
-const PACED_MS = 3_000
-
-/**
- * Returns how long the next request is held that would get its ticket at once, in milliseconds. Tickets are paced as refusals are: a ticket
- * that is given at once invites clients that throw it away and log in anew. A held connection costs nothing, and its client may be answered.
- */
-export function createTicketPace(
-  { perSecond, waitLimitMs }: { perSecond(): number; waitLimitMs: number },
-  now: () => number = () => performance.now(),
-): () => number {
-  const longestDelayMs = Math.max(waitLimitMs, PACED_MS)
-  const dueAt = createRefusalTimes({ perSecond, leastDelayMs: 0, burstMs: REFUSED_AT_ONCE_MS, longestDelayMs })
-  return () => {
-    const nowMs = now()
-    return Math.max(0, Math.ceil(dueAt(nowMs) - nowMs))
-  }
-}
-
-/** In milliseconds. */
-export interface TicketTimes {
-  predictedMs: number
-  /** How long a redemption will be held. */
-  holdMs: number
-  ticketLeftMs: number
-}
-
-/**
- * The Retry-After of a ticket, in seconds: one hold before the predicted answer, so that the answer finds its client there. It must end
- * before the ticket expires.
- */
-export function ticketRetryAfterS({ predictedMs, holdMs, ticketLeftMs }: TicketTimes): number {
-  const awayS = Math.ceil((predictedMs - holdMs) / 1_000)
-  const expectedS = Number.isFinite(awayS) ? Math.min(RETRY_AFTER_MAX_S, awayS) : RETRY_AFTER_UNKNOWN_S
-  const lastS = Math.floor(ticketLeftMs / 1_000) - 1
-  return Math.max(RETRY_AFTER_MIN_S, Math.min(expectedS, lastS))
 }
 
 /** The headers schema of a route. Any text is valid: unknown preferences are ignored. */

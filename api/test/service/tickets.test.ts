@@ -6,9 +6,10 @@ import { text } from 'node:stream/consumers'
 import { newSealKey, redisTime, until } from '@spillway/infra/rig'
 import { jobKey, queueKey } from '@spillway/queue/jobs/keys'
 import { parseKeyring } from '@spillway/queue/queue-client'
+import { Tickets } from '@spillway/queue/wait/tickets'
 import { verdictKey, verdictSeal } from '@spillway/queue/wire/reply'
 import { afterAll, test } from 'vitest'
-import { TICKET_MAX_LENGTH, Tickets } from '../../src/waiting/tickets.ts'
+import { TICKET_MAX_LENGTH } from '../../src/routes/tickets.ts'
 import { slowAccount } from '../account.ts'
 import {
   type Answer,
@@ -172,8 +173,9 @@ test('the longest ticket that is given can be redeemed', async () => {
   // The longest name that a seal key may have, and an address with quotes, which JSON writes in two bytes each.
   const kid = 'k'.repeat(32)
   const email = `"${'.'.repeat(62)}"@${'x.'.repeat(94)}x`
-  const issued = new Tickets(parseKeyring(newSealKey(kid))).issue({
-    operation: { kind: 'register', email },
+  const isObject = (contents: unknown): contents is object => typeof contents === 'object'
+  const issued = new Tickets(parseKeyring(newSealKey(kid)), 'ticket', isObject).issue({
+    contents: { kind: 'register', email },
     job: { id: randomUUID(), name: 'verify', deadline: Number.MAX_SAFE_INTEGER },
     expiresAt: Number.MAX_SAFE_INTEGER,
   })

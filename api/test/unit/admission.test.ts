@@ -1,10 +1,10 @@
 // The bounds and the arithmetic of admission: who is held, who gets a ticket at once, who is told to come back, and when.
 import assert from 'node:assert/strict'
 import type { Lane, Load } from '@spillway/queue/queue-client'
+import { Admission } from '@spillway/queue/wait/admission'
 import { lanes } from '@spillway/queue/wire/job'
 import { test } from 'vitest'
 import { ApiError } from '../../src/problems/errors.ts'
-import { createAdmission } from '../../src/waiting/admission.ts'
 
 /** Two slots of 200 ms each: in a ticket's life of 60 s they do 600 jobs, and newcomers may take 360 of these. */
 const WORKERS: Load = {
@@ -41,21 +41,25 @@ function scene({
   let nowMs = 1_000_000
   let load = WORKERS
   const predictedMs = { known: 300, held: 300, deferred: 300, behind: 300, ...predicted }
-  const admission = createAdmission(
-    { load: () => load, predictedWaitMs: (lane) => predictedMs[lane] },
-    { ticketTtlMs: 60_000, maxOutstanding },
-    () => nowMs,
-  )
+  const admission = new Admission({
+    ...{ load: () => load, predictedWaitMs: (lane) => predictedMs[lane], now: () => nowMs },
+    ...{ lifeMs: 60_000, maxOutstanding },
+  })
+  const orBusy = <T extends object>(admitted: T): T => {
+    if ('reason' in admitted) throw new ApiError('busy', admitted)
+    return admitted
+  }
   return {
     admit(waitMs: number, queue: Partial<Load> = {}, isKnown = false) {
       load = { ...WORKERS, ...queue }
-      return admission.admit(waitMs, isKnown)
+      const admitted = orBusy(admission.admit(waitMs, isKnown))
+      return 'reason' in admitted ? assert.fail() : admitted
     },
     /** Why a request was refused, and after how many seconds it may come back. */
     refused(queue: Partial<Load>): [reason: string | undefined, retryAfterS: number | undefined] {
       try {
         load = { ...WORKERS, ...queue }
-        admission.admit(8_000, false)
+        orBusy(admission.admit(8_000, false))
       } catch (error) {
         if (error instanceof ApiError && error.code === 'busy') return [error.reason, error.retryAfterS]
         throw error
@@ -64,10 +68,9 @@ function scene({
     },
     refuseWhenFull(queue: Partial<Load>) {
       load = { ...WORKERS, ...queue }
-      const refused = admission.refusalWhenFull()
-      if (refused !== undefined) throw refused
+      orBusy(admission.refusalWhenFull() ?? {})
     },
-    underway: admission.underway,
+    underway: (lane: Lane) => admission.underway(lane),
     pass(ms: number) {
       nowMs += ms
     },

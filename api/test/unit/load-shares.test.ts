@@ -1,8 +1,8 @@
 // What a gateway in an overload lets through of each kind, by numbers: promised requests, refusals, known devices.
 import assert from 'node:assert/strict'
-import { createRefusalTimes } from '@spillway/queue/wait/refusal-pace'
 import { test } from 'vitest'
 import { createPreference, createPromisedShare, type PromisedShare } from '../../src/load-shedding/preference.ts'
+import { refusalTimes } from '../refusal-times.ts'
 
 /** Takes all that is left. */
 function takeAll(share: PromisedShare): number {
@@ -34,16 +34,16 @@ test('what is not used in time is not saved up, and what is used beyond it is no
 })
 
 test('refusals of an idle gateway are a hundredth of a second apart, and none is answered before an earlier one', () => {
-  const dueMs = createRefusalTimes({ perSecond: () => 0, leastDelayMs: 500, burstMs: 0 })
+  const dueMs = refusalTimes({ perSecond: () => 0, leastDelayMs: 500 })
   assert.deepEqual([dueMs(0), dueMs(0), dueMs(0)], [500, 510, 520])
   assert.equal(dueMs(19), 530)
   assert.equal(dueMs(100), 600)
-  const quick = createRefusalTimes({ perSecond: () => 400, leastDelayMs: 500, burstMs: 0 })
+  const quick = refusalTimes({ perSecond: () => 400, leastDelayMs: 500 })
   assert.deepEqual([quick(0), quick(0)], [500, 505])
 })
 
 test('a hundred refusals are answered at once, those that follow a hundredth of a second apart, and after a pause as at first', () => {
-  const dueMs = createRefusalTimes({ perSecond: () => 0, leastDelayMs: 0, burstMs: 1_000 })
+  const dueMs = refusalTimes({ perSecond: () => 0, leastDelayMs: 0 })
   const burst = Array.from({ length: 1_000 }, () => dueMs(0))
   assert.deepEqual([burst[100], burst[101], burst[200], burst.at(-1)], [0, 10, 1_000, 3_000])
   assert.equal(dueMs(500), 3_010)

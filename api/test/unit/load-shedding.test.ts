@@ -1,10 +1,10 @@
 // When the gateway refuses what it cannot do in time itself, and when it must not: on a clock that the tests turn.
 import assert from 'node:assert/strict'
 import { setImmediate as flushed } from 'node:timers/promises'
-import { createRefusalTimes } from '@spillway/queue/wait/refusal-pace'
 import { test } from 'vitest'
 import { createLoadShedder, type Priority, type Work } from '../../src/load-shedding/load-shedder.ts'
 import { createPreference, type DeviceOf } from '../../src/load-shedding/preference.ts'
+import { refusalTimes } from '../refusal-times.ts'
 import { type Arrival, simulate } from '../simulated-gateway.ts'
 
 /** The capacity of the simulated gateway in requests a second, at a millisecond each. */
@@ -381,7 +381,7 @@ test('in an overload at most thirty-two requests begin in a turn of the event lo
 })
 
 test('refusals are answered after half a second, half as many as requests are processed, and after three seconds in any case', () => {
-  const dueMs = createRefusalTimes({ perSecond: () => CAPACITY, leastDelayMs: 500, burstMs: 0 })
+  const dueMs = refusalTimes({ perSecond: () => CAPACITY, leastDelayMs: 500 })
   assert.equal(dueMs(0), 500)
   const burst = Array.from({ length: 3_000 }, () => dueMs(0))
   assert.deepEqual([burst[0], burst[999], burst.at(-1)], [502, 2_500, 3_000])

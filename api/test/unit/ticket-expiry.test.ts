@@ -2,16 +2,17 @@
 import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'
 import { parseKeyring } from '@spillway/queue/queue-client'
+import { type Ticket, Tickets } from '@spillway/queue/wait/tickets'
 import { test } from 'vitest'
-import { type TicketContents, Tickets } from '../../src/waiting/tickets.ts'
 
-const tickets = new Tickets(parseKeyring(`k1:${randomBytes(32).toString('base64')}`))
+const isObject = (contents: unknown): contents is object => typeof contents === 'object'
+const tickets = new Tickets(parseKeyring(`k1:${randomBytes(32).toString('base64')}`), 'ticket', isObject)
 
 /** A ticket whose deadline, by Redis's clock, and whose expiry, by a gateway's, are so far away. */
-function ticketOf(deadlineInS: number, expiresInS: number): TicketContents {
+function ticketOf(deadlineInS: number, expiresInS: number): Ticket<object> {
   const inS = (seconds: number) => Date.now() + seconds * 1_000
   const job = { id: randomUUID(), name: 'verify', deadline: inS(deadlineInS) } as const
-  return { operation: { kind: 'login' }, job, expiresAt: inS(expiresInS) }
+  return { contents: { kind: 'login' }, job, expiresAt: inS(expiresInS) }
 }
 
 test("a ticket is read until a minute and a half after its expiry by the gateway's clock, however far off Redis's is", () => {

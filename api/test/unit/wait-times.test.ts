@@ -1,13 +1,9 @@
 // How long a request is held at most, and when the holder of a ticket is told to come back.
 import assert from 'node:assert/strict'
+import { Pace } from '@spillway/queue/wait/refusal-pace'
+import { told } from '@spillway/queue/wait/tickets'
 import { test } from 'vitest'
-import {
-  createTicketPace,
-  parsePrefer,
-  preferredWaitMs,
-  remainingWaitMs,
-  ticketRetryAfterS,
-} from '../../src/waiting/wait-times.ts'
+import { parsePrefer, preferredWaitMs, remainingWaitMs } from '../../src/waiting/wait-times.ts'
 
 test('a request is held as long as its client prefers, and never longer than the limit', () => {
   assert.equal(preferredWaitMs(undefined, 8_000), 8_000)
@@ -27,7 +23,7 @@ test('the time to add a job is part of the wait; a wait that this used up is no 
 
 test('the holder of a ticket comes back one hold before its answer is expected, after one second at least and five at most', () => {
   const after = (predictedMs: number, holdMs = 8_000) =>
-    ticketRetryAfterS({ predictedMs, holdMs, ticketLeftMs: 60_000 })
+    told({ ahead: 0, waitMs: predictedMs }, holdMs, 60_000).retryAfter
   assert.equal(after(10), 1)
   assert.equal(after(9_000), 1)
   assert.equal(after(9_001), 2)
@@ -38,7 +34,7 @@ test('the holder of a ticket comes back one hold before its answer is expected, 
 })
 
 test('the ticket is valid for another second after its Retry-After', () => {
-  const before = (ticketLeftMs: number) => ticketRetryAfterS({ predictedMs: 50_000, holdMs: 8_000, ticketLeftMs })
+  const before = (ticketLeftMs: number) => told({ ahead: 0, waitMs: 50_000 }, 8_000, ticketLeftMs).retryAfter
   assert.equal(before(6_000), 5)
   assert.equal(before(5_999), 4)
   assert.equal(before(3_000), 2)
@@ -87,8 +83,10 @@ for (const [header, preference] of preferences) {
 
 test('a hundred tickets are given at once; then half as many as requests are answered, each held no longer than any request', () => {
   let nowMs = 0
-  const paceOf = (perSecond: number, waitLimitMs: number) =>
-    createTicketPace({ perSecond: () => perSecond, waitLimitMs }, () => nowMs)
+  const paceOf = (perSecond: number, longestDelayMs: number) => {
+    const pace = new Pace({ perSecond: () => perSecond, longestDelayMs }, () => nowMs)
+    return () => pace.delayMs()
+  }
   const pace = paceOf(400, 8_000)
   const held = Array.from({ length: 2_000 }, pace)
   assert.equal(held.filter((ms) => ms === 0).length, 201)

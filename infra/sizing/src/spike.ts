@@ -1,8 +1,9 @@
 // Simulates a spike in small steps. The gateway's own admission and prediction of waits decide which login is held, gets a ticket or is
 // refused. Arrivals and service are even, which is accurate enough because a spike far exceeds the capacity of the slots.
-import { type AdmissionLimits, type Admitted, createAdmission } from '@spillway/api/admission'
+
 import { GatewayConfig } from '@spillway/api/config'
 import { PROMOTED_BY_EACH } from '@spillway/queue/jobs/lanes'
+import { Admission, type Admitted } from '@spillway/queue/wait/admission'
 import { createLoadState } from '@spillway/queue/wait/load-state'
 import { sumCapacity, type TotalCapacity } from '@spillway/queue/wire/capacity'
 import type { Station } from './sizing.ts'
@@ -19,7 +20,9 @@ interface SpikeDemand extends Station {
   limits: GatewayLimits
 }
 
-interface GatewayLimits extends AdmissionLimits {
+interface GatewayLimits {
+  maxOutstanding: number
+  ticketTtlMs: number
   /** How long a request is held, in milliseconds. */
   loginWaitMs: number
 }
@@ -61,12 +64,10 @@ export function spikeCost(demand: SpikeDemand): SpikeCost {
   const crowd = Math.max(1, demand.spikePerSecond / SIMULATED_PER_SECOND)
   let nowS = 0
   const load = createLoadState(() => nowS * 1_000)
-  const passwords = { load: load.current, predictedWaitMs: load.predictedWaitMs }
-  const admission = createAdmission(
-    passwords,
-    { ...limits, maxOutstanding: limits.maxOutstanding / crowd },
-    () => nowS * 1_000,
-  )
+  const admission = new Admission({
+    ...{ load: load.current, predictedWaitMs: load.predictedWaitMs, now: () => nowS * 1_000 },
+    ...{ maxOutstanding: limits.maxOutstanding / crowd, lifeMs: limits.ticketTtlMs },
+  })
   /** The arrival of each waiting login, first come first served. */
   const held: number[] = []
   const deferred: number[] = []
@@ -95,11 +96,8 @@ export function spikeCost(demand: SpikeDemand): SpikeCost {
   }
 
   function admit(): Admitted | undefined {
-    try {
-      return admission.admit(limits.loginWaitMs, false)
-    } catch {
-      return undefined
-    }
+    const admitted = admission.admit(limits.loginWaitMs, false)
+    return 'reason' in admitted ? undefined : admitted
   }
 
   for (let step = 0; step * STEP_S < HORIZON_S; step += 1) {

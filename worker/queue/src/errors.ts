@@ -10,7 +10,9 @@ export class StacklessError extends Error {
   }
 }
 
-export type ClientErrorCode = 'queue_unavailable' | 'wait_aborted' | 'held_too_often' | 'request_too_long'
+export type ClientErrorCode =
+  | ('queue_unavailable' | 'wait_aborted' | 'held_too_often' | 'request_too_long')
+  | ('invalid_ticket' | 'ticket_expired')
 
 export class PasswordClientError extends Error {
   override readonly name = 'PasswordClientError'

@@ -1,9 +1,6 @@
-/** Admission of an application's calls by the predicted wait: a call that cannot be answered in time is refused before it costs anything. */
-
-import { LINE_SHARE } from '@spillway/queue/jobs/lanes'
-import { createOutstandingLimit, createRetryAfter } from '@spillway/queue/wait/outstanding-limit'
-import { createRefusalPace, REFUSED_AT_ONCE_MS } from '@spillway/queue/wait/refusal-pace'
-import type { Load } from '@spillway/queue/wire/capacity'
+/** Admission of an application's calls: a call that cannot be answered in time is refused before it costs anything. */
+import { Admission, type Refused } from '@spillway/queue/wait/admission'
+import { Pace } from '@spillway/queue/wait/refusal-pace'
 import type { Backend } from './backend.js'
 import { PasswordsError } from './passwords-error.js'
 
@@ -12,66 +9,73 @@ const NO_WORKER_GRACE_MS = 2_000
 /** When to come back where nothing hashes: workers publish their capacity twice a second. */
 const NO_WORKER_RETRY_MS = 1_000
 
-export interface Admission {
+export class CallAdmission {
+  readonly #backend: Pick<Backend, 'load'>
+  readonly #now: () => number
+  readonly #admission: Admission
+  readonly #refusals: Pace
+  readonly #tickets: Pace
+  #noWorkersSince: number | undefined
+
+  constructor(backend: Pick<Backend, 'load'>, maxOutstanding: number, now: () => number = () => performance.now()) {
+    this.#backend = backend
+    this.#now = now
+    const load = () => backend.load()
+    // Nobody is held here, and a ticket says itself how long it lives.
+    this.#admission = new Admission({ load, predictedWaitMs: () => 0, maxOutstanding, lifeMs: 0, now })
+    const perSecond = () => load().jobsPerSecond
+    this.#refusals = new Pace({ perSecond })
+    this.#tickets = new Pace({ perSecond })
+  }
+
   /** The error of a call that cannot be answered within its wait: `busy` or `no_worker`. Undefined lets it in. */
-  refusalOf(waitMs: number): PasswordsError | undefined
-  /** Holds a refusal until it is due: a client that calls again at once gains nothing. */
-  paced(): Promise<void>
+  refusalOf(waitMs: number): PasswordsError | undefined {
+    return this.#noWorkerForLong() ?? busy(this.#admission.refusalOfCall(waitMs))
+  }
+
   /** The same of a call with a ticket, which waits behind the others. */
-  ticketRefusalOf(lifeMs: number): PasswordsError | undefined
+  ticketRefusalOf(lifeMs: number): PasswordsError | undefined {
+    return this.#noWorkerForLong() ?? busy(this.#admission.refusalOfTicket(lifeMs))
+  }
+
+  /** Holds a refusal until it is due: a client that calls again at once gains nothing. */
+  refusalIsDue(): Promise<void> {
+    return new Promise((resolve) => this.#refusals.whenDue(resolve))
+  }
+
+  /** The same of a ticket, which a client may throw away and ask anew. */
+  ticketIsDue(): Promise<void> {
+    return new Promise((resolve) => this.#tickets.whenDue(resolve))
+  }
+
   /** The error of a call that a worker dropped, because it would have been answered too late. */
-  expired(): PasswordsError
-  /** The error of a call that was let in and that nobody took in time: `no_worker` where that is why, else `expired`. */
-  late(): PasswordsError
-}
-
-export function createCallAdmission(
-  backend: Pick<Backend, 'load'>,
-  maxOutstanding: number,
-  now: () => number = () => performance.now(),
-): Admission {
-  const limit = createOutstandingLimit(maxOutstanding, now)
-  const retryAfterS = createRetryAfter(now)
-  const perSecond = () => backend.load().jobsPerSecond
-  const whenDue = createRefusalPace({ perSecond, leastDelayMs: 0, burstMs: REFUSED_AT_ONCE_MS })
-  let noWorkersSince: number | undefined
-
-  function noWorker(): PasswordsError {
-    return new PasswordsError('no_worker', 'no worker is alive', { retryAfterMs: NO_WORKER_RETRY_MS })
-  }
-
-  function refusalOf(before: (load: Load) => Load, waitMs: number): PasswordsError | undefined {
-    const load = backend.load()
-    const lacksWorkers = load.known && load.slots === 0
-    noWorkersSince = lacksWorkers ? (noWorkersSince ?? now()) : undefined
-    if (noWorkersSince !== undefined && now() - noWorkersSince > NO_WORKER_GRACE_MS) return noWorker()
-    const refused = limit(before(load), waitMs)
-    if (refused === undefined) return undefined
-    return new PasswordsError('busy', 'the answer would come too late', { retryAfterMs: refused.retryAfterS * 1_000 })
-  }
-
-  function expired(): PasswordsError {
-    const { jobsPerSecond, waiting, active } = backend.load()
-    const retryAfterMs = retryAfterS(jobsPerSecond, waiting + active) * 1_000
+  expired(): PasswordsError {
+    const retryAfterMs = this.#admission.retryAfterS() * 1_000
     return new PasswordsError('expired', 'there was no answer before the deadline', { retryAfterMs })
   }
 
-  return {
-    refusalOf: (waitMs) => refusalOf(beforeACall, waitMs),
-    ticketRefusalOf: (lifeMs) => refusalOf((load) => load, lifeMs * LINE_SHARE),
-    paced: () => new Promise(whenDue),
-    expired,
-    late() {
-      const { known, slots } = backend.load()
-      return known && slots === 0 ? noWorker() : expired()
-    },
+  /** The error of a call that was let in and that nobody took in time: `no_worker` where that is why, else `expired`. */
+  late(): PasswordsError {
+    return this.#lacksWorkers() ? noWorker() : this.expired()
+  }
+
+  #lacksWorkers(): boolean {
+    const { known, slots } = this.#backend.load()
+    return known && slots === 0
+  }
+
+  #noWorkerForLong(): PasswordsError | undefined {
+    this.#noWorkersSince = this.#lacksWorkers() ? (this.#noWorkersSince ?? this.#now()) : undefined
+    const isLong = this.#noWorkersSince !== undefined && this.#now() - this.#noWorkersSince > NO_WORKER_GRACE_MS
+    return isLong ? noWorker() : undefined
   }
 }
 
-/**
- * What runs before a call of an application, by what the next seconds will do. It overtakes jobs with tickets of a gateway, so these do not
- * delay it: a line of thousands must not refuse a call that would be answered at once.
- */
-function beforeACall(load: Load): Load {
-  return { ...load, deferred: 0, linePerSecond: load.jobsPerSecond || load.linePerSecond }
+function noWorker(): PasswordsError {
+  return new PasswordsError('no_worker', 'no worker is alive', { retryAfterMs: NO_WORKER_RETRY_MS })
+}
+
+function busy(refused: Refused | undefined): PasswordsError | undefined {
+  if (refused === undefined) return undefined
+  return new PasswordsError('busy', 'the answer would come too late', { retryAfterMs: refused.retryAfterS * 1_000 })
 }

@@ -5,6 +5,7 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { throttledWarning } from '@spillway/common/throttled-warning'
+import { told } from '@spillway/queue/wait/tickets'
 import type { Requests } from '@spillway/queue/wire/job'
 import { bcryptReadsWhole, type HashPolicy } from '@spillway/queue/wire/policy'
 import { parseKeyring } from '@spillway/queue/wire/seal'
@@ -19,7 +20,7 @@ import { PasswordsError } from './passwords-error.js'
 import { ATTEMPT_MS } from './patience.js'
 import { QueueBackend } from './queue-backend.js'
 import { type Answered, accepted, LONGEST_MS, RunningCalls, WAIT_MS } from './running-calls.js'
-import { readTicket, sealTicket, waitingAnswer } from './tickets.js'
+import { applicationTickets, readTicket } from './tickets.js'
 import type { Logger, Passwords, PasswordsOptions, VerifyOptions } from './types.js'
 
 /** As at gateways. */
@@ -27,6 +28,8 @@ const TICKET_LIFE_MS = 300_000
 const MAX_OUTSTANDING = 10_000
 /** How far the clocks of an application's processes and its database may be apart. */
 const CLOCKS_APART_MS = 300_000
+/** After a wait until the expiry a timer may be some milliseconds early. */
+const CLOCK_ERROR_MS = 100
 
 const OPTIONS: Record<keyof PasswordsOptions, true> = {
   ...{ redis: true, sealKeys: true, queuePrefix: true, fallbackConcurrency: true, traceparent: true },
@@ -102,6 +105,7 @@ export function createPasswordsWith(program: URL, options: PasswordsOptions): Ex
   const backend = backendOf(program, { ...options, log }, policy)
   const keyring = parseKeyring(options.sealKeys || `own:${randomBytes(32).toString('base64')}`)
   const calls = new RunningCalls(backend, { waitMs, maxOutstanding, onCall, log })
+  const tickets = applicationTickets(keyring)
   const unsupported = throttledWarning(log, 'no password matches a stored hash')
 
   /**
@@ -170,7 +174,7 @@ export function createPasswordsWith(program: URL, options: PasswordsOptions): Ex
         const job = await backend.begin({ password, storedHash, policy, rehash: wantsNew }, lifeMs)
         // The length of a ticket must not tell whether there is a user.
         const hash = storedHashDigest(storedHash ?? '')
-        return sealTicket(keyring, { job, subject, expiresAt, hash })
+        return tickets.issue({ job, expiresAt, contents: { hash, ...(subject === undefined ? {} : { subject }) } })
       })
     },
     async redeem(ticket, options) {
@@ -180,17 +184,18 @@ export function createPasswordsWith(program: URL, options: PasswordsOptions): Ex
       if (typeof currentHash !== 'function')
         throw new TypeError('redeem needs the option currentHash, which reads the stored hash of a subject')
       wholeNumber('holdMs', holdMs, 0, LONGEST_MS)
-      const { job, subject, expiresAt, hash } = readTicket(keyring, ticket)
+      const { job, expiresAt, contents } = readTicket(tickets, ticket)
+      const { subject, hash } = contents
+      const isOver = () => Date.now() >= expiresAt - CLOCK_ERROR_MS
       return await calls.untilClosed(signal, async (call) => {
         await calls.known(WAIT_MS, call)
         const leftMs = Math.min(holdMs, Math.max(0, expiresAt - Date.now()))
-        const { verdict, isLost, ahead, waitMs: etaMs } = await backend.follow(job, { waitMs: leftMs, signal: call })
+        const { verdict, isLost, ...expectation } = await backend.follow(job, { waitMs: leftMs, signal: call })
         calls.throwIfOver(signal)
+        if (verdict === undefined && isOver()) throw new PasswordsError('ticket_expired', 'the ticket has expired')
         if (isLost) throw new PasswordsError('ticket_lost', 'the answer was lost; the first request may be sent again')
-        if (verdict === undefined) {
-          if (leftMs < holdMs) throw new PasswordsError('ticket_expired', 'the ticket has expired')
-          return { outcome: 'waiting', answer: waitingAnswer({ ticket, ahead, etaMs, holdMs }) }
-        }
+        if (verdict === undefined)
+          return { outcome: 'waiting', answer: { ticket, ...told(expectation, holdMs, expiresAt - Date.now()) } }
         // Read before the ticket is marked: what fails leaves the ticket good.
         const storedHash = verdict.kind === 'match' ? await currentHash(subject) : undefined
         const isMarked = await (markUsed?.(job.id, new Date(expiresAt + CLOCKS_APART_MS)) ?? true)

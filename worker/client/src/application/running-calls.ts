@@ -4,7 +4,7 @@ import { isMainThread } from 'node:worker_threads'
 import { within } from '@spillway/common/within'
 import { hasServersAtPaths } from '@spillway/queue/inside/node'
 import type { JobName, Requests, Verdict } from '@spillway/queue/wire/job'
-import { type Admission, createCallAdmission } from './admission.js'
+import { CallAdmission } from './admission.js'
 import type { Backend } from './backend.js'
 import { PasswordsError } from './passwords-error.js'
 import { createPatience, type Patience } from './patience.js'
@@ -27,7 +27,7 @@ export interface RunningCallsOptions {
 export class RunningCalls {
   readonly #backend: Backend
   readonly #options: RunningCallsOptions
-  readonly #admission: Admission
+  readonly #admission: CallAdmission
   readonly #patience: Patience
   readonly #serving = new Serving()
   readonly #inHand = new Set<AbortController>()
@@ -36,7 +36,7 @@ export class RunningCalls {
   constructor(backend: Backend, options: RunningCallsOptions) {
     this.#backend = backend
     this.#options = options
-    this.#admission = createCallAdmission(backend, options.maxOutstanding)
+    this.#admission = new CallAdmission(backend, options.maxOutstanding)
     this.#patience = createPatience(async (leftMs) => {
       if (!backend.load().known) await backend.whenKnown(leftMs)
       const refused = this.#admission.refusalOf(leftMs)
@@ -100,12 +100,14 @@ export class RunningCalls {
     )
   }
 
-  /** Rejects where a ticket that lives for so long would be refused. */
+  /** Rejects where a ticket that lives for so long would be refused; else resolves when one is due. */
   async admitTicket(lifeMs: number, call: AbortSignal): Promise<void> {
     await this.known(WAIT_MS, call)
     this.throwIfOver(undefined)
     const refused = this.#admission.ticketRefusalOf(lifeMs)
     if (refused !== undefined) throw await this.#whenDue(refused, WAIT_MS, call)
+    await within(WAIT_MS, this.#admission.ticketIsDue(), call)
+    this.throwIfOver(undefined)
   }
 
   /** Resolves once the load is known, or after this time. */
@@ -114,7 +116,7 @@ export class RunningCalls {
   }
 
   async #whenDue(refused: PasswordsError, leftMs: number, signal: AbortSignal): Promise<PasswordsError> {
-    await within(leftMs, this.#admission.paced(), signal)
+    await within(leftMs, this.#admission.refusalIsDue(), signal)
     return refused
   }
 

@@ -2,14 +2,14 @@
 import assert from 'node:assert/strict'
 import type { Load } from '@spillway/queue/wire/capacity'
 import { test } from 'vitest'
-import { createCallAdmission } from '../../src/application/admission.ts'
+import { CallAdmission } from '../../src/application/admission.ts'
 
 const quick: Load = {
   ...{ known: true, workers: 1, slots: 2, jobsPerSecond: 47, linePerSecond: 47, serviceMs: 42, latencyMs: 43 },
   ...{ waiting: 3, deferred: 0, active: 2, absent: 0, returned: 0, aheadOfKnown: 1 },
 }
 const admissionAt = (load: Load, maxOutstanding = 10_000) =>
-  createCallAdmission({ load: () => load }, maxOutstanding, () => 0)
+  new CallAdmission({ load: () => load }, maxOutstanding, () => 0)
 
 test('a call overtakes the tickets of a gateway, so that these make no call busy', () => {
   assert.equal(admissionAt({ ...quick, deferred: 40_000 }).refusalOf(8_000), undefined)
@@ -39,7 +39,7 @@ test('a call that was too late may come back when those before it are done', () 
 test('a hundred refusals are told at once, and the others are held', async () => {
   const admission = admissionAt(quick)
   let told = 0
-  for (let n = 0; n < 150; n += 1) void admission.paced().then(() => (told += 1))
+  for (let n = 0; n < 150; n += 1) void admission.refusalIsDue().then(() => (told += 1))
   await Promise.resolve()
   assert.ok(told >= 100 && told < 150, `${told} were told at once`)
 })

@@ -1,7 +1,7 @@
 /**
- * When gateways and applications answer refusals. Clients that retry at once gain nothing by it, and cost little: on thousands of connections
- * their refusals took a quarter of a gateway's time. So no more are answered in a second than a share of the requests that are processed.
- * The others wait, by one timer, until their delay is at its longest.
+ * When gateways and applications answer refusals, and give tickets. Clients that ask again at once gain nothing by it, and cost little: on
+ * thousands of connections their refusals took a quarter of a gateway's time. So no more are answered in a second than a share of the
+ * requests that are processed. The others wait, by one timer, until their delay is at its longest.
  */
 
 /** In milliseconds. */
@@ -14,56 +14,58 @@ const LEAST_PER_SECOND = 100
 const BATCH_MS = 100
 /** The most refusals that wait. Beyond it the oldest is answered at once: clients that pipeline requests would fill the memory. */
 const MOST_WAITING = 10_000
+/** What is answered without a wait after a pause, in milliseconds of the pace: a hundred. Clients that obey Retry-After wait for nothing. */
+const AT_ONCE_MS = 1_000
 
-/** For `burstMs`: a hundred refusals are answered without a wait. Clients that obey Retry-After wait for nothing. */
-export const REFUSED_AT_ONCE_MS = 1_000
-
-export interface RefusalPaceOptions {
+export interface PaceOptions {
   /** Recent throughput, in requests a second. */
   perSecond(): number
-  /** What a single refusal waits, in milliseconds. */
-  leastDelayMs: number
-  /** What may be answered without a wait after a pause, in milliseconds of the pace. */
-  burstMs: number
-  /** [3000] */
+  /** What a single refusal waits, in milliseconds; then no burst is answered at once [0]. */
+  leastDelayMs?: number
+  /** The longest that one waits, in milliseconds, and never less than its default [3000]. */
   longestDelayMs?: number
 }
 
-/** @returns the time at which a request refused at `nowMs` is answered, in milliseconds: never before an earlier refusal */
-export function createRefusalTimes({
-  perSecond,
-  leastDelayMs,
-  burstMs,
-  longestDelayMs = LONGEST_DELAY_MS,
-}: RefusalPaceOptions): (nowMs: number) => number {
-  let nextMs = Number.NEGATIVE_INFINITY
-  return (nowMs) => {
-    const intervalMs = 1_000 / Math.max(LEAST_PER_SECOND, perSecond() * SHARE)
-    const turnMs = Math.min(nowMs + longestDelayMs, Math.max(nowMs + leastDelayMs - burstMs, nextMs))
-    nextMs = turnMs + intervalMs
-    return Math.max(nowMs + leastDelayMs, turnMs)
-  }
-}
+export class Pace {
+  readonly #options: PaceOptions
+  readonly #now: () => number
+  readonly #waiting: { answer: () => void; dueMs: number }[] = []
+  #nextMs = Number.NEGATIVE_INFINITY
 
-/** Returns how to hold a refusal: `answer` is called when it is due. */
-export function createRefusalPace(options: RefusalPaceOptions): (answer: () => void) => void {
-  const waiting: { answer: () => void; dueMs: number }[] = []
-  const dueAt = createRefusalTimes(options)
-
-  function answerDue(): void {
-    const nowMs = performance.now()
-    const later = waiting.findIndex(({ dueMs }) => dueMs > nowMs + BATCH_MS)
-    for (const { answer } of waiting.splice(0, later < 0 ? waiting.length : later)) answer()
-    const [next] = waiting
-    if (next !== undefined) setTimeout(answerDue, next.dueMs - nowMs)
+  constructor(options: PaceOptions, now: () => number = () => performance.now()) {
+    this.#options = options
+    this.#now = now
   }
 
-  return (answer) => {
-    const nowMs = performance.now()
-    const dueMs = dueAt(nowMs)
-    if (waiting.length === 0 && dueMs <= nowMs) return answer()
-    waiting.push({ answer, dueMs })
-    if (waiting.length > MOST_WAITING) for (const oldest of waiting.splice(0, 1)) oldest.answer()
-    if (waiting.length === 1) setTimeout(answerDue, dueMs - nowMs)
+  /** How long the next one waits, in milliseconds: never for less than those before it are due. */
+  delayMs(): number {
+    const { perSecond, leastDelayMs = 0, longestDelayMs = 0 } = this.#options
+    const nowMs = this.#now()
+    const latestMs = nowMs + Math.max(LONGEST_DELAY_MS, longestDelayMs)
+    const earliestMs = leastDelayMs > 0 ? nowMs + leastDelayMs : nowMs - AT_ONCE_MS
+    const turnMs = Math.min(latestMs, Math.max(earliestMs, this.#nextMs))
+    this.#nextMs = turnMs + 1_000 / Math.max(LEAST_PER_SECOND, perSecond() * SHARE)
+    return Math.max(leastDelayMs, turnMs - nowMs)
+  }
+
+  /** Calls `answer` when a refusal is due. */
+  whenDue(answer: () => void): void {
+    const nowMs = this.#now()
+    const dueMs = nowMs + this.delayMs()
+    if (this.#waiting.length === 0 && dueMs <= nowMs) {
+      answer()
+      return
+    }
+    this.#waiting.push({ answer, dueMs })
+    if (this.#waiting.length > MOST_WAITING) for (const oldest of this.#waiting.splice(0, 1)) oldest.answer()
+    if (this.#waiting.length === 1) setTimeout(() => this.#answerDue(), dueMs - nowMs)
+  }
+
+  #answerDue(): void {
+    const nowMs = this.#now()
+    const later = this.#waiting.findIndex(({ dueMs }) => dueMs > nowMs + BATCH_MS)
+    for (const { answer } of this.#waiting.splice(0, later < 0 ? this.#waiting.length : later)) answer()
+    const [next] = this.#waiting
+    if (next !== undefined) setTimeout(() => this.#answerDue(), next.dueMs - nowMs)
   }
 }

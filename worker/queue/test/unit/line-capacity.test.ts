@@ -1,8 +1,8 @@
 // The capacity that the line counts on while no worker is known.
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
+import { Admission } from '../../src/wait/admission.ts'
 import { createLineCapacity, createLoadState } from '../../src/wait/load-state.ts'
-import { createOutstandingLimit } from '../../src/wait/outstanding-limit.ts'
 import { depth, workers } from '../load-scene.ts'
 
 function scene() {
@@ -54,12 +54,16 @@ test('property: without workers the limit of jobs only falls, and is never the c
   for (const stale of ['no worker', 'no answer'] as const) {
     let nowMs = 0
     const load = createLoadState(() => nowMs)
-    const refusalOf = createOutstandingLimit(10_000, () => nowMs)
+    let waiting = 0
+    const admission = new Admission({
+      ...{ load: () => ({ ...load.current(), waiting, deferred: 0, active: 0 }), predictedWaitMs: () => 0 },
+      ...{ maxOutstanding: 10_000, lifeMs: 60_000, now: () => nowMs },
+    })
     load.reading().succeeded(depth, workers)
     const letIn = () => {
-      let n = 0
-      while (refusalOf({ ...load.current(), waiting: n, deferred: 0, active: 0 }, 36_000) === undefined) n += 1
-      return n
+      waiting = 0
+      while (admission.refusalOfTicket(60_000) === undefined) waiting += 1
+      return waiting
     }
     const usual = letIn()
     let before = usual

@@ -1,7 +1,12 @@
 // Retry-After of refused requests: what a flood leaves behind.
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
-import { createRetryAfter } from '../../src/wait/outstanding-limit.ts'
+import { RetryAfter } from '../../src/wait/admission.ts'
+
+function createRetryAfter(now: () => number): (perSecond: number) => number {
+  const retryAfter = new RetryAfter(now)
+  return (perSecond) => retryAfter.seconds(perSecond)
+}
 
 test('each refusal is told to come back after those before it, and nobody later than in a minute', () => {
   const retryAfterS = createRetryAfter(() => 0)

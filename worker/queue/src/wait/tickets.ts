@@ -1,0 +1,124 @@
+/**
+ * Tickets: sealed promises to answer later. Every process with the seal keys can read them; nobody else can create or change one. A ticket
+ * is the job's id, a dot, and the sealed contents.
+ */
+import type { FromSchema } from 'json-schema-to-ts'
+import { PasswordClientError } from '../errors.js'
+import { AWAY_MS } from '../jobs/ticket.js'
+import { jobNames } from '../wire/job.js'
+import type { JobRef } from '../wire/reply.js'
+import { checkFor } from '../wire/schema.js'
+import { type Keyring, SealError } from '../wire/seal.js'
+import type { Expectation } from './expectation.js'
+
+const Sealed = {
+  type: 'object',
+  properties: {
+    contents: { type: 'object' },
+    jobName: { enum: jobNames },
+    deadline: { type: 'integer' },
+    expiresAt: { type: 'integer' },
+    /** The id of the Redis server that has the job, where there are several. Clients of one Redis server seal no id. */
+    server: { type: 'string', maxLength: 64 },
+  },
+  required: ['contents', 'jobName', 'deadline', 'expiresAt'],
+  additionalProperties: false,
+} as const
+const isSealed = /* @__PURE__ */ checkFor<FromSchema<typeof Sealed>>(Sealed)
+
+/**
+ * A ticket is valid until its job's deadline by Redis's clock. Someone with access to Redis may turn that clock back and restore old
+ * data, so a ticket is also invalid this long after its expiry by the process's own clock. The tolerance allows clocks to be a minute apart.
+ */
+const TOLERANCE_MS = 90_000
+
+export interface Ticket<Contents> {
+  job: JobRef
+  /** Epoch milliseconds by the wall clock of the process that received the request. A reissued ticket keeps it. */
+  expiresAt: number
+  contents: Contents
+}
+
+/** Seals and reads the tickets of an API. */
+export class Tickets<Contents extends object> {
+  readonly #keyring: Keyring
+  readonly #purpose: 'ticket' | 'application-ticket'
+  readonly #isContents: (contents: unknown) => contents is Contents
+
+  constructor(
+    keyring: Keyring,
+    purpose: 'ticket' | 'application-ticket',
+    isContents: (contents: unknown) => contents is Contents,
+  ) {
+    this.#keyring = keyring
+    this.#purpose = purpose
+    this.#isContents = isContents
+  }
+
+  issue({ job: { id, name, deadline, server }, expiresAt, contents }: Ticket<Contents>): string {
+    const sealed = { contents, jobName: name, deadline, expiresAt, server }
+    return `${id}.${this.#keyring.seal({ purpose: this.#purpose, id }, sealed)}`
+  }
+
+  /**
+   * Throws `invalid_ticket` for text that was not issued here, and `ticket_expired` after the expiry by this machine's clock. The caller
+   * checks the deadline by Redis's clock.
+   */
+  read(text: string): Ticket<Contents> {
+    const dot = text.indexOf('.')
+    const id = text.slice(0, Math.max(dot, 0))
+    const sealed = this.#open(id, text.slice(dot + 1))
+    if (!isSealed(sealed) || !this.#isContents(sealed.contents)) throw invalid()
+    const { contents, jobName, deadline, expiresAt, server } = sealed
+    if (Date.now() > expiresAt + TOLERANCE_MS) throw new PasswordClientError('ticket_expired', 'the ticket has expired')
+    return { job: { id, name: jobName, deadline, ...(server === undefined ? {} : { server }) }, expiresAt, contents }
+  }
+
+  #open(id: string, sealed: string): unknown {
+    try {
+      return this.#keyring.open({ purpose: this.#purpose, id }, sealed)
+    } catch (error) {
+      if (error instanceof SealError) throw invalid(error)
+      throw error
+    }
+  }
+}
+
+function invalid(cause?: unknown): PasswordClientError {
+  return new PasswordClientError('invalid_ticket', 'the ticket was not issued here', { cause })
+}
+
+/** Clients must not poll in a busy loop. */
+const RETRY_AFTER_MIN_S = 1
+/** Workers may join and answer earlier than predicted, and a client that stays away gives its place up. */
+const RETRY_AFTER_MAX_S = AWAY_MS / 1_000
+/** Without workers: they may be back in a moment, and an early redemption only costs a request that is held. */
+const RETRY_AFTER_UNKNOWN_S = 2
+
+/** What a client is told with a ticket. Times are in seconds. */
+export interface Told {
+  retryAfter: number
+  /** Undefined where Redis did not say. */
+  position?: number
+  /** Undefined while no worker is alive. */
+  eta?: number
+}
+
+/**
+ * What a client is told with a ticket that has `lifeMs` left and whose redemption will be held for `waitMs`. It comes back one hold before the
+ * predicted answer, so that the answer finds it there, and before the ticket expires.
+ */
+export function told(
+  { ahead, waitMs: etaMs }: Pick<Expectation, 'ahead' | 'waitMs'>,
+  waitMs: number,
+  lifeMs: number,
+): Told {
+  const awayS = Math.ceil((etaMs - waitMs) / 1_000)
+  const expectedS = Number.isFinite(awayS) ? Math.min(RETRY_AFTER_MAX_S, awayS) : RETRY_AFTER_UNKNOWN_S
+  const lastS = Math.floor(lifeMs / 1_000) - 1
+  return {
+    retryAfter: Math.max(RETRY_AFTER_MIN_S, Math.min(expectedS, lastS)),
+    ...(ahead === undefined ? {} : { position: ahead }),
+    ...(Number.isFinite(etaMs) ? { eta: Math.round(etaMs / 100) / 10 } : {}),
+  }
+}
