@@ -2,7 +2,7 @@
 import { follow, lifetime } from './follow.js'
 import type { WaitOptions } from './options.js'
 import type { Sent } from './send.js'
-import { storedTicket } from './stored-ticket.js'
+import { StoredTicket } from './stored-ticket.js'
 
 const HOLD_S = 20
 
@@ -56,5 +56,5 @@ function prepare(path: string, { baseUrl = '', headers = {}, holdS = HOLD_S, sto
   const redemption: Omit<Sent, 'body'> = { ...common, url: urlOf('/v1/tickets/redeem') }
   // By its address, so that a ticket is never sent to another gateway.
   const lineUrl = urlOf('/v1/line')
-  return { url, lineUrl, redemption, stored: storedTicket(`spillway ${url}`, storage) }
+  return { url, lineUrl, redemption, stored: new StoredTicket(`spillway ${url}`, storage) }
 }

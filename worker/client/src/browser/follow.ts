@@ -3,7 +3,7 @@ import { solverOf } from './challenge.js'
 import { isFar, isLost, LEAST_MS, pause, pauseAfter, pauseUntil, untilNear } from './line.js'
 import { codeOf, errorOf, type Progress, SpillwayError, type WaitOptions } from './options.js'
 import { type HttpAnswer, type Sent, send } from './send.js'
-import { numberOf, type StoredTicket, type Ticket } from './stored-ticket.js'
+import { numberOf, type StoredTicket, type Ticket, ticketFrom } from './stored-ticket.js'
 
 /** After these the same request may succeed: refusals for the moment, failures of the gateway or of a balancer in front of it. */
 const PASSING = [408, 425, 429, 500, 502, 503, 504]
@@ -100,19 +100,12 @@ function withSolution(request: Sent, solution: string): Sent {
 }
 
 function ticketOf(answer: HttpAnswer, nextMs: number): Ticket {
-  const { ticket, position, eta, number, line, paused } = answer.body
-  if (typeof ticket !== 'string') throw errorOf(answer)
-  const etaS = numberOf(eta)
+  const etaS = numberOf(answer.body.eta)
   const now = Date.now()
-  return {
-    ticket,
-    redeemAt: now + nextMs,
-    etaAt: etaS === undefined ? undefined : now + etaS * 1_000,
-    position: numberOf(position),
-    number: numberOf(number),
-    line: typeof line === 'string' ? line : undefined,
-    paused: paused === true,
-  }
+  const etaAt = etaS === undefined ? undefined : now + etaS * 1_000
+  const ticket = ticketFrom({ ...answer.body, redeemAt: now + nextMs, etaAt })
+  if (ticket === undefined) throw errorOf(answer)
+  return ticket
 }
 
 function resultOf<T>(answer: HttpAnswer, needsPassword: boolean): T {

@@ -9,20 +9,6 @@ export interface ShareOptions extends WaitOptions {
   onTokens?: ((tokens: Tokens) => void) | undefined
 }
 
-export interface SharedTokens {
-  /** The latest ones. */
-  current(): Tokens
-  /**
-   * Resolves with tokens that are newer. Of all tabs that have these tokens, one sends a request.
-   *
-   * @param used those whose access token has expired or was refused [the latest ones]
-   * @throws {@link SpillwayError}: `invalid_refresh_token` once the session has ended
-   */
-  refresh(used?: Pick<Tokens, 'accessToken'>): Promise<Tokens>
-  /** Listens to other tabs no more. */
-  close(): void
-}
-
 /** Other tabs take what was announced before they get the lock, in milliseconds. The gateway's grace covers a tab that takes longer. */
 const ANNOUNCED_MS = 100
 
@@ -31,47 +17,72 @@ const ANNOUNCED_MS = 100
  * another has replaced. Scripts of the same origin can read them, as they can read whatever a page keeps. Without Web Locks or BroadcastChannel
  * each tab refreshes by itself.
  */
-export function shareTokens(tokens: Tokens, { onTokens, ...options }: ShareOptions = {}): SharedTokens {
-  const { refreshToken: kept } = tokens
-  // All tokens of a session begin with its name. A browser has one cookie for a gateway.
-  const name = kept === undefined ? cookieName(options) : `spillway ${kept.split('.', 2).join('.')}`
-  const channel = typeof BroadcastChannel === 'undefined' ? undefined : new BroadcastChannel(name)
-  let current = tokens
-  let running: Promise<Tokens> | undefined
+export function shareTokens(tokens: Tokens, options: ShareOptions = {}): SharedTokens {
+  return new SharedTokens(tokens, options)
+}
 
-  function take(next: Tokens): void {
-    current = next
-    onTokens?.(next)
+export class SharedTokens {
+  readonly #name: string
+  readonly #options: ShareOptions
+  readonly #channel: InstanceType<typeof BroadcastChannel> | undefined
+  #current: Tokens
+  #running: Promise<Tokens> | undefined
+
+  constructor(tokens: Tokens, options: ShareOptions) {
+    const { refreshToken } = tokens
+    // All tokens of a session begin with its name. A browser has one cookie for a gateway.
+    this.#name = refreshToken === undefined ? cookieName(options) : `spillway ${refreshToken.split('.', 2).join('.')}`
+    this.#options = options
+    this.#current = tokens
+    this.#channel = typeof BroadcastChannel === 'undefined' ? undefined : new BroadcastChannel(this.#name)
+    if (this.#channel !== undefined) this.#channel.onmessage = (event) => this.#take(Object(event).data)
   }
 
-  if (channel !== undefined) channel.onmessage = (event) => take(Object(event).data)
-
-  const isLatest = ({ accessToken }: Pick<Tokens, 'accessToken'>) => current.accessToken === accessToken
-
-  async function refreshUnlessNewer(used: Pick<Tokens, 'accessToken'>): Promise<void> {
-    if (!isLatest(used)) return
-    const { refreshToken } = current
-    const how =
-      refreshToken === undefined ? { ...options, sessionCookie: true } : { ...options, body: { refreshToken } }
-    const next = await ask<Tokens>({ ...how, path: '/v1/token/refresh' })
-    channel?.postMessage(next)
-    take(next)
+  /** The latest ones. */
+  current(): Tokens {
+    return this.#current
   }
 
-  async function refresh(used: Pick<Tokens, 'accessToken'>): Promise<Tokens> {
-    await oneTabAtATime(name, () => refreshUnlessNewer(used), ANNOUNCED_MS)
-    return current
+  /**
+   * Resolves with tokens that are newer. Of all tabs that have these tokens, one sends a request.
+   *
+   * @param used those whose access token has expired or was refused [the latest ones]
+   * @throws {@link SpillwayError}: `invalid_refresh_token` once the session has ended
+   */
+  async refresh(used: Pick<Tokens, 'accessToken'> = this.#current): Promise<Tokens> {
+    if (!this.#isLatest(used)) return this.#current
+    this.#running ??= this.#inTurn(used).finally(() => {
+      this.#running = undefined
+    })
+    return this.#running
   }
 
-  return {
-    current: () => current,
-    async refresh(used = current) {
-      if (!isLatest(used)) return current
-      running ??= refresh(used).finally(() => {
-        running = undefined
-      })
-      return running
-    },
-    close: () => channel?.close(),
+  /** Listens to other tabs no more. */
+  close(): void {
+    this.#channel?.close()
+  }
+
+  #isLatest({ accessToken }: Pick<Tokens, 'accessToken'>): boolean {
+    return this.#current.accessToken === accessToken
+  }
+
+  async #inTurn(used: Pick<Tokens, 'accessToken'>): Promise<Tokens> {
+    await oneTabAtATime(this.#name, () => this.#refreshUnlessNewer(used), ANNOUNCED_MS)
+    return this.#current
+  }
+
+  #take(next: Tokens): void {
+    this.#current = next
+    this.#options.onTokens?.(next)
+  }
+
+  async #refreshUnlessNewer(used: Pick<Tokens, 'accessToken'>): Promise<void> {
+    if (!this.#isLatest(used)) return
+    const { refreshToken } = this.#current
+    const how = refreshToken === undefined ? { sessionCookie: true } : { body: { refreshToken } }
+    const { onTokens: _own, ...options } = this.#options
+    const next = await ask<Tokens>({ ...options, ...how, path: '/v1/token/refresh' })
+    this.#channel?.postMessage(next)
+    this.#take(next)
   }
 }

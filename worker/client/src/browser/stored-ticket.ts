@@ -20,43 +20,54 @@ export interface Ticket {
   paused: boolean
 }
 
-export type StoredTicket = ReturnType<typeof storedTicket>
-
-/**
- * The ticket under this key. Storages fail, for instance where a browser forbids or has filled them: the ticket is then in memory alone.
- *
- * @param given undefined is sessionStorage; null keeps it in memory
- */
-export function storedTicket(key: string, given: TicketStorage | null | undefined) {
-  const use = <T>(action: (storage: TicketStorage) => T): T | undefined => {
-    try {
-      const storage: TicketStorage | null | undefined =
-        given === undefined ? Reflect.get(globalThis, 'sessionStorage') : given
-      return storage ? action(storage) : undefined
-    } catch {
-      return undefined
-    }
-  }
+/** A ticket from what was stored, or from an answer and its times. Undefined where it has none. */
+export function ticketFrom(fields: Readonly<Record<string, unknown>>): Ticket | undefined {
+  const { ticket, redeemAt, etaAt, position, number, line, paused } = fields
+  if (typeof ticket !== 'string') return undefined
   return {
-    read: (): Ticket | undefined =>
-      use((storage) => {
-        const { ticket, redeemAt, etaAt, position, number, line, paused } = JSON.parse(storage.getItem(key) ?? '{}')
-        if (typeof ticket !== 'string') return undefined
-        return {
-          ticket,
-          redeemAt: Number(redeemAt),
-          etaAt: numberOf(etaAt),
-          position: numberOf(position),
-          number: numberOf(number),
-          line: typeof line === 'string' ? line : undefined,
-          paused: paused === true,
-        }
-      }),
-    keep: (ticket: Ticket) => use((storage) => storage.setItem(key, JSON.stringify(ticket))),
-    forget: () => use((storage) => storage.removeItem(key)),
+    ticket,
+    redeemAt: Number(redeemAt),
+    etaAt: numberOf(etaAt),
+    position: numberOf(position),
+    number: numberOf(number),
+    line: typeof line === 'string' ? line : undefined,
+    paused: paused === true,
   }
 }
 
 export function numberOf(value: unknown): number | undefined {
   return typeof value === 'number' ? value : undefined
+}
+
+/** The ticket under a key. Storages fail, for instance where a browser forbids or has filled them: the ticket is then in memory alone. */
+export class StoredTicket {
+  readonly #key: string
+  readonly #given: TicketStorage | null | undefined
+
+  /** @param given undefined is sessionStorage; null keeps it in memory */
+  constructor(key: string, given: TicketStorage | null | undefined) {
+    this.#key = key
+    this.#given = given
+  }
+
+  read(): Ticket | undefined {
+    return this.#use((storage) => ticketFrom(Object(JSON.parse(storage.getItem(this.#key) ?? '{}'))))
+  }
+
+  keep(ticket: Ticket): void {
+    this.#use((storage) => storage.setItem(this.#key, JSON.stringify(ticket)))
+  }
+
+  forget(): void {
+    this.#use((storage) => storage.removeItem(this.#key))
+  }
+
+  #use<T>(action: (storage: TicketStorage) => T): T | undefined {
+    try {
+      const storage = this.#given === undefined ? Reflect.get(globalThis, 'sessionStorage') : this.#given
+      return storage ? action(storage) : undefined
+    } catch {
+      return undefined
+    }
+  }
 }
