@@ -28,7 +28,7 @@ export async function startSlowSpillway(t: Ending, { workers = 1, env }: { worke
       await query(namespace.databaseUrl, insert, values)
       return { email, password }
     },
-    /** The passwords that the gateway was sent, and those that it had to be: one a login, and one for each refusal and expired ticket. */
+    /** The passwords that the gateway was sent, and those that it had to be: one a login, and one for each refusal and each ticket that expired or was lost. */
     async passwords(logins: number): Promise<{ sent: number; needed: number; refused: number; ticketed: number }> {
       const page = await (await fetch(`${gateway.opsUrl}/metrics`)).text()
       const count = (route: string, outcome = '') =>
@@ -36,7 +36,8 @@ export async function startSlowSpillway(t: Ending, { workers = 1, env }: { worke
           .filter(([, labels]) => labels?.includes(`route="${route}"`) && labels.includes(`outcome="${outcome}`))
           .reduce((sum, [, , value]) => sum + Number(value), 0)
       const refused = count('/v1/login', 'busy')
-      const needed = logins + refused + count('/v1/tickets/redeem', 'ticket_expired')
+      const gone = count('/v1/tickets/redeem', 'ticket_expired') + count('/v1/tickets/redeem', 'ticket_lost')
+      const needed = logins + refused + gone
       return { sent: count('/v1/login'), needed, refused, ticketed: count('/v1/login', 'ticket') }
     },
     /** Of an account. */
