@@ -29,6 +29,7 @@ const oneSlot = {
 const registrations: Scenario = {
   name: 'flood-registrations',
   promise: 'A flood of registrations at a multiple of capacity takes no more from logins than its share.',
+  alone: true,
   run: onOwnRedis(oneSlot, async (system, stage) => {
     const flood = { sent: 0, letIn: 0 }
     const countedFromMs = performance.now() + SETTLING_MS

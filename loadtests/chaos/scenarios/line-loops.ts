@@ -69,11 +69,14 @@ const lineLoops: Scenario = {
   run: onLine(credential, async (line) => {
     const findings = new Findings()
     const watched = await watchNeighbours(line.stage, { '/healthz': () => isOk(line.url, '/healthz') })
-    /** Beside as many polite clients just before. */
+    let before = await line.people().perSecond(LOOPS[0] ?? 0, POLITE)
+    /** Of polite clients just before and after it, because machines change their speed. */
     async function ratioOf(connections: number): Promise<number> {
-      const polite = await line.people().perSecond(connections, POLITE)
       const sends = { credential } as const
       const { perSecond, told } = await loop(line.stage, { url: line.url, sends, connections, ...LOOP }, findings)
+      const after = await line.people().perSecond(connections, POLITE)
+      const polite = (before + after) / 2
+      before = after
       findings.notes.push(`${connections} loops: ${told}, polite clients ${polite.toFixed(1)}`)
       return perSecond / polite
     }
