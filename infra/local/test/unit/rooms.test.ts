@@ -28,7 +28,6 @@ const rooms: Record<string, string[]> = {
       'index',
       'shared-passwords',
       'drop-in',
-      'open-passwords',
     ],
     ...['application', 'browser'],
   ],

@@ -56,7 +56,7 @@ test('importing a replacement of bcrypt loads neither, until its first call', as
     const loaded = await loadedBy(t, `worker/client/dist/${door}.js`)
     assert.ok(loaded.some((file) => file.endsWith(`/worker/client/dist/${door}.js`)))
     assert.deepEqual(
-      loaded.filter((file) => /\/(bullmq|ioredis|ajv)\/|open-passwords|\.node$/.test(file)),
+      loaded.filter((file) => /\/(bullmq|ioredis|ajv)\/|create-passwords|\.node$/.test(file)),
       [],
     )
   }
