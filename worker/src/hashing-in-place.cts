@@ -4,10 +4,10 @@
  */
 const { workerConcurrency }: typeof import('./consumer/cpu-limit.js') = require('./consumer/cpu-limit.js')
 
-const { answering }: typeof import('./beside/serve.js') = require('./beside/serve.js')
+const { Hashing }: typeof import('./beside/serve.js') = require('./beside/serve.js')
 
 type Settings = import('@spillway/queue/wire/beside').BesideSettings
-type Answering = typeof answering
+type Say = Parameters<typeof Hashing.open>[1]
 
 // Loaded before any call: Jest loads nothing once a test has ended, and a test may have left a call without await.
 for (const name of ['@node-rs/argon2', '@node-rs/bcrypt']) {
@@ -19,5 +19,7 @@ for (const name of ['@node-rs/argon2', '@node-rs/bcrypt']) {
 }
 
 /** As the process beside answers; resolves with undefined when nothing can hash here, which was said. */
-exports.open = ({ policy, concurrency }: Settings, say: Parameters<Answering>[1]): ReturnType<Answering> =>
-  answering({ policy, processors: concurrency ?? workerConcurrency(), native: false }, say)
+exports.open = async ({ policy, concurrency }: Settings, say: Say) => {
+  const hashing = await Hashing.open({ policy, processors: concurrency ?? workerConcurrency(), native: false }, say)
+  return hashing && ((message: Parameters<typeof hashing.take>[0]) => hashing.take(message))
+}

@@ -20,13 +20,13 @@ import { asPolicy } from '../hashing/policy.js'
 /** Answers requests over the channel of this process until the application ends or disconnects. */
 export async function serve(policy: HashPolicy, processors: number): Promise<void> {
   process.once('disconnect', () => process.exit(0))
-  const take = await answering({ policy, processors, native: true }, (message) => {
+  const hashing = await Hashing.open({ policy, processors, native: true }, (message) => {
     tell(message, () => message.kind === 'unfit' && process.exit(1))
   })
-  if (take === undefined) return
+  if (hashing === undefined) return
   process.on('message', (message: BesideRequest | BesideCancellation | BesidePing) => {
     if ('ping' in message) tell({ kind: 'alive' })
-    else take(message)
+    else hashing.take(message)
   })
 }
 
@@ -35,7 +35,7 @@ function tell(message: BesideMessage, told: () => void = () => undefined): void 
   process.send?.(message, undefined, undefined, told)
 }
 
-export interface AnsweringOptions {
+export interface HashingOptions {
   policy: HashPolicy
   processors: number
   /** Whether the native engine is used, if there is one: its threads last as long as the process. */
@@ -50,51 +50,6 @@ const ENGINE_AFTER_MS = 300
 /** How long calls wait for that. Where the process gets little of a core, packages continue. */
 const MEASURING_MS = 2_000
 
-/** Says `ready`, and returns what takes requests; or says `unfit` with the reason. */
-export async function answering(
-  { policy, processors, native }: AnsweringOptions,
-  say: (message: BesideMessage) => void,
-): Promise<((message: BesideRequest | BesideCancellation) => void) | undefined> {
-  try {
-    const memory = hashingMemory({ slots: processors, policyKib: policyKib(policy), isShared: true })
-    const { slots } = memory
-    const hasher = await Hasher.load(asPolicy(policy), memory)
-    const foretoldMs = hasher.foretell({ password: '' }) ?? 0
-    const first = { costMs: foretoldMs, latencyMs: foretoldMs, foretoldMs }
-    const estimate = new CapacityEstimate({ slots, first, times: () => hasher.times() })
-    let using: Using = { hasher, estimate }
-    const aborters = new Map<number, AbortController>()
-    const ready = (engine?: string) => say({ kind: 'ready', capacity: capacityOf(using, slots), engine })
-
-    /** What packages have begun they finish; what comes while the engine measures itself waits a moment, and does not disturb it. */
-    async function useEngine(): Promise<void> {
-      const hasher = await Hasher.load(asPolicy(policy), { ...memory, native })
-      if (hasher.native !== undefined) using = { hasher, estimate: await measureCapacity(hasher, slots) }
-      ready(hasher.description)
-    }
-
-    ready(native ? undefined : hasher.description)
-    let measuring: Promise<unknown> = Promise.resolve()
-    const later = () => {
-      const engine = useEngine().catch((error: unknown) => {
-        ready(hasher.description)
-        console.error('spillway: the native engine is not used:', error)
-      })
-      measuring = within(MEASURING_MS, engine)
-    }
-    if (native) setTimeout(later, ENGINE_AFTER_MS)
-    return (message) => {
-      if ('cancelled' in message) aborters.get(message.id)?.abort()
-      else void measuring.then(() => answer(message, { using, slots, aborters, say }))
-    }
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
-    if (error instanceof UnaffordablePolicyError) say({ kind: 'unfit', code: 'unsupported_policy', reason })
-    else say({ kind: 'unfit', code: 'not_installed', reason: `${reason}: ${TO_INSTALL}` })
-    return undefined
-  }
-}
-
 const TO_INSTALL = 'install @node-rs/argon2 and @node-rs/bcrypt, the optional dependencies of @spillway/client'
 
 /** What hashes, and how long that takes. */
@@ -103,43 +58,96 @@ interface Using {
   estimate: CapacityEstimate
 }
 
-function capacityOf({ hasher, estimate }: Using, slots: number): BesideCapacity {
-  return {
-    slots,
-    inHand: jobsUnderLoad(slots, hasher.batchWidth()),
-    serviceMs: estimate.serviceMs(),
-    lineMs: estimate.lineMs(),
-    latencyMs: estimate.latencyMs(),
-    unitCosts: { ...hasher.unitCosts, foretoldMs: estimate.foretoldMs() },
-  }
-}
+type Say = (message: BesideMessage) => void
 
-interface Serving {
-  using: Using
-  slots: number
+/** Takes requests of an application, and says their verdicts. */
+export class Hashing {
+  readonly #say: Say
+  readonly #slots: number
+  #using: Using
+  /** What packages have begun they finish; what comes while the engine measures itself waits a moment, and does not disturb it. */
+  #measuring: Promise<unknown> = Promise.resolve()
   /** Of the requests in hand. */
-  aborters: Map<number, AbortController>
-  say(message: BesideMessage): void
-}
+  readonly #aborters = new Map<number, AbortController>()
 
-async function answer({ id, request }: BesideRequest, serving: Serving): Promise<void> {
-  const { using, slots, aborters, say } = serving
-  const { hasher, estimate } = using
-  const startedAt = performance.now()
-  const foretoldMs = hasher.foretell(request)
-  const aborter = new AbortController()
-  aborters.set(id, aborter)
-  const options = { hasher, refused, signal: aborter.signal }
-  const performed = 'storedHash' in request ? performVerify(request, options) : performHash(request, options)
-  const verdict = await performed.then(
-    (done) => {
-      estimate.finished(performance.now() - startedAt, foretoldMs)
-      return done.verdict
-    },
-    (): Verdict => ({ kind: 'refused', code: 'hashing_failed' }),
-  )
-  aborters.delete(id)
-  say({ kind: 'performed', id, verdict, capacity: capacityOf(using, slots) })
+  /** Says `ready`; or says `unfit` with the reason, and resolves with undefined. */
+  static async open({ policy, processors, native }: HashingOptions, say: Say): Promise<Hashing | undefined> {
+    try {
+      const memory = hashingMemory({ slots: processors, policyKib: policyKib(policy), isShared: true })
+      const hasher = await Hasher.load(asPolicy(policy), memory)
+      const hashing = new Hashing(hasher, memory.slots, say)
+      hashing.#ready(native ? undefined : hasher.description)
+      if (native)
+        setTimeout(() => hashing.#useEngine(Hasher.load(asPolicy(policy), { ...memory, native })), ENGINE_AFTER_MS)
+      return hashing
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error)
+      if (error instanceof UnaffordablePolicyError) say({ kind: 'unfit', code: 'unsupported_policy', reason })
+      else say({ kind: 'unfit', code: 'not_installed', reason: `${reason}: ${TO_INSTALL}` })
+      return undefined
+    }
+  }
+
+  private constructor(hasher: Hasher, slots: number, say: Say) {
+    const foretoldMs = hasher.foretell({ password: '' }) ?? 0
+    const first = { costMs: foretoldMs, latencyMs: foretoldMs, foretoldMs }
+    this.#using = { hasher, estimate: new CapacityEstimate({ slots, first, times: () => hasher.times() }) }
+    this.#slots = slots
+    this.#say = say
+  }
+
+  #useEngine(opening: Promise<Hasher>): void {
+    const engine = opening.then(async (hasher) => {
+      if (hasher.native !== undefined) this.#using = { hasher, estimate: await measureCapacity(hasher, this.#slots) }
+      this.#ready(hasher.description)
+    })
+    const packages = this.#using.hasher
+    const orPackages = engine.catch((error: unknown) => {
+      this.#ready(packages.description)
+      console.error('spillway: the native engine is not used:', error)
+    })
+    this.#measuring = within(MEASURING_MS, orPackages)
+  }
+
+  #ready(engine?: string): void {
+    this.#say({ kind: 'ready', capacity: this.#capacity(), engine })
+  }
+
+  #capacity(): BesideCapacity {
+    const { hasher, estimate } = this.#using
+    return {
+      slots: this.#slots,
+      inHand: jobsUnderLoad(this.#slots, hasher.batchWidth()),
+      serviceMs: estimate.serviceMs(),
+      lineMs: estimate.lineMs(),
+      latencyMs: estimate.latencyMs(),
+      unitCosts: { ...hasher.unitCosts, foretoldMs: estimate.foretoldMs() },
+    }
+  }
+
+  take(message: BesideRequest | BesideCancellation): void {
+    if ('cancelled' in message) this.#aborters.get(message.id)?.abort()
+    else void this.#measuring.then(() => this.#answer(message))
+  }
+
+  async #answer({ id, request }: BesideRequest): Promise<void> {
+    const { hasher, estimate } = this.#using
+    const startedAt = performance.now()
+    const foretoldMs = hasher.foretell(request)
+    const aborter = new AbortController()
+    this.#aborters.set(id, aborter)
+    const options = { hasher, refused, signal: aborter.signal }
+    const performed = 'storedHash' in request ? performVerify(request, options) : performHash(request, options)
+    const verdict = await performed.then(
+      (done) => {
+        estimate.finished(performance.now() - startedAt, foretoldMs)
+        return done.verdict
+      },
+      (): Verdict => ({ kind: 'refused', code: 'hashing_failed' }),
+    )
+    this.#aborters.delete(id)
+    this.#say({ kind: 'performed', id, verdict, capacity: this.#capacity() })
+  }
 }
 
 function refused(error: unknown): void {

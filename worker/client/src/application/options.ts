@@ -12,13 +12,13 @@ export function completePolicy(policy: HashPolicy = { algorithm: 'argon2id' }): 
   switch (policy.algorithm) {
     case 'bcrypt':
       refuseUnknown('policies of bcrypt', policy, { algorithm: true, cost: true })
-      return { algorithm: 'bcrypt', cost: within('cost', policy.cost ?? BCRYPT_COST, 4, 17) }
+      return { algorithm: 'bcrypt', cost: costBetween('cost', policy.cost ?? BCRYPT_COST, 4, 17) }
     case 'argon2id': {
       refuseUnknown('policies of argon2id', policy, { algorithm: true, ...ARGON2ID })
-      const parallelism = within('parallelism', policy.parallelism ?? ARGON2ID.parallelism, 1, 16)
-      const time = within('time', policy.time ?? ARGON2ID.time, 1, 64)
+      const parallelism = costBetween('parallelism', policy.parallelism ?? ARGON2ID.parallelism, 1, 16)
+      const time = costBetween('time', policy.time ?? ARGON2ID.time, 1, 64)
       // RFC 9106, 3.1: eight blocks for each lane.
-      const memoryKib = within('memoryKib', policy.memoryKib ?? ARGON2ID.memoryKib, 8 * parallelism, 1_048_576)
+      const memoryKib = costBetween('memoryKib', policy.memoryKib ?? ARGON2ID.memoryKib, 8 * parallelism, 1_048_576)
       return { algorithm: 'argon2id', memoryKib, time, parallelism }
     }
     default:
@@ -26,7 +26,7 @@ export function completePolicy(policy: HashPolicy = { algorithm: 'argon2id' }): 
   }
 }
 
-function within(name: string, value: number, min: number, max: number): number {
+function costBetween(name: string, value: number, min: number, max: number): number {
   return wholeNumber(`${name} of a policy`, value, min, max)
 }
 

@@ -8,7 +8,7 @@ import type { ExactPasswords } from '../application/create-passwords.js'
 import { PasswordsError } from '../application/passwords-error.js'
 import { type Argon2Input, rawDigest, readInput } from './argon2-digest.js'
 import type { Argon2, HashOptions } from './argon2-types.js'
-import { asText } from './text.js'
+import { asText } from './bcrypt.js'
 
 const TYPES = { argon2d: 0, argon2i: 1, argon2id: 2 } as const
 const NAMES = ['argon2d', 'argon2i', 'argon2id'] as const

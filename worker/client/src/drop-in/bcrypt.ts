@@ -6,7 +6,6 @@ import type { ExactPasswords } from '../application/create-passwords.js'
 import { PasswordsError } from '../application/passwords-error.js'
 import { type BcryptSalt, costOf, hashText, readHash, readPassword, readRounds, readSalt } from './bcrypt-text.js'
 import type { Bcrypt, Minor } from './bcrypt-types.js'
-import { asText } from './text.js'
 
 const INVALID_SALT = 'Invalid salt. Salt must be in the form of: $Vers$log2(NumRounds)$saltvalue'
 const HASH_TYPES = 'data must be a string or Buffer and salt must either be a salt string or a number of rounds'
@@ -143,6 +142,12 @@ function isNoCallback(callback: unknown): boolean {
 
 function refused(): Promise<never> {
   return Promise.reject(new Error('cb must be a function or null to return a Promise'))
+}
+
+/** Bytes as the text that requests carry; undefined for bytes that are not UTF-8: as text they would change. */
+export function asText(bytes: Buffer): string | undefined {
+  const text = bytes.toString('utf8')
+  return Buffer.from(text).equals(bytes) ? text : undefined
 }
 
 /**

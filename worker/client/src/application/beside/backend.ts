@@ -11,8 +11,8 @@ import { type Backend, type Followed, withOwnWork } from '../backend.js'
 import { PasswordsError } from '../passwords-error.js'
 import type { Logger } from '../types.js'
 import { type Call, Calls } from './calls.js'
-import { type HashingProcess, startHashingProcess } from './hashing-process.js'
-import { startHashingInPlace } from './in-place.js'
+import { ForkedProcess, type HashingProcess } from './hashing-process.js'
+import { HashingInPlace } from './in-place.js'
 
 /** After a process that never got ready: what kept it is likely to keep the next one. */
 const RESTART_AFTER_MS = 1_000
@@ -52,7 +52,7 @@ export class BesideBackend implements Backend {
     this.#unfit = undefined
     const { program, settings, inProcess = false } = this.#options
     let unfitMessage: Unfit | undefined
-    this.#hashing = (inProcess ? startHashingInPlace : startHashingProcess)({
+    this.#hashing = new (inProcess ? HashingInPlace : ForkedProcess)({
       program,
       settings,
       isNeeded: () => this.#calls.waiting + this.#calls.inHand > 0,

@@ -43,84 +43,97 @@ export interface HashingProcessOptions {
   ended(reason: string): void
 }
 
-/** Starts one process. It does not keep this one alive, and ends with it. */
-export function startHashingProcess({
-  program,
-  settings,
-  isNeeded,
-  told,
-  ended,
-}: HashingProcessOptions): HashingProcess {
-  let isOver = false
-  let isReady = false
-  let unanswered = 0
-  const end = (reason: string) => {
-    if (!isOver) ended(reason)
-    isOver = true
+/** One process. It does not keep this one alive, and ends with it. */
+export class ForkedProcess implements HashingProcess {
+  readonly #options: HashingProcessOptions
+  /** Undefined where it could not be started. */
+  readonly #child: ChildProcess | undefined
+  #pings: NodeJS.Timeout | undefined
+  #isOver = false
+  #isReady = false
+  #unanswered = 0
+
+  constructor(options: HashingProcessOptions) {
+    this.#options = options
+    this.#child = this.#fork(options)
+    if (this.#child !== undefined) this.#watch(this.#child)
   }
-  const { NODE_OPTIONS: _, ...withoutNodeOptions } = process.env
-  let child: ChildProcess
-  if (!existsSync(program)) {
-    queueMicrotask(() => {
-      told({ kind: 'unfit', code: 'not_installed', reason: BUNDLED })
-      end(BUNDLED)
+
+  /** `told` and `ended` are called when the caller has the result. */
+  #fork({ program, settings, told }: HashingProcessOptions): ChildProcess | undefined {
+    if (!existsSync(program)) {
+      queueMicrotask(() => {
+        told({ kind: 'unfit', code: 'not_installed', reason: BUNDLED })
+        this.#end(BUNDLED)
+      })
+      return undefined
+    }
+    const { NODE_OPTIONS: _, ...withoutNodeOptions } = process.env
+    try {
+      return fork(fileURLToPath(program), [JSON.stringify(settings)], {
+        env: childVariables(withoutNodeOptions),
+        execArgv: packageMap(),
+        stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+      })
+    } catch (error) {
+      // fork() throws for some system errors, such as ENOMEM, and emits 'error' for others.
+      queueMicrotask(() => this.#end(messageOf(error)))
+      return undefined
+    }
+  }
+
+  #watch(child: ChildProcess): void {
+    child.unref()
+    // bun's channel keeps nothing alive, and has no unref().
+    child.channel?.unref?.()
+    child.on('message', (message: BesideMessage) => {
+      this.#unanswered = 0
+      this.#isReady ||= message.kind === 'ready'
+      if (message.kind !== 'alive') this.#options.told(message)
     })
-    return { send: () => undefined, close: async () => undefined }
-  }
-  try {
-    child = fork(fileURLToPath(program), [JSON.stringify(settings)], {
-      env: childVariables(withoutNodeOptions),
-      execArgv: packageMap(),
-      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    child.once('exit', (code, signal) => {
+      const by = this.#unanswered > UNANSWERED.ready ? ', because it did not answer' : ''
+      this.#end(signal === null ? `it exited with ${code}` : `it was ended by ${signal}${by}`)
     })
-  } catch (error) {
-    // fork() throws for some system errors, such as ENOMEM, and emits 'error' for others. `ended` is called when the caller has the result.
-    queueMicrotask(() => end(messageOf(error)))
-    return { send: () => undefined, close: async () => undefined }
+    child.on('error', (error) => {
+      // A process that never started emits no 'exit'.
+      if (child.pid === undefined) this.#end(error.message)
+    })
+    this.#pings = setInterval(() => this.#ping(child), PING_MS)
+    this.#pings.unref()
   }
-  child.unref()
-  // bun's channel keeps nothing alive, and has no unref().
-  child.channel?.unref?.()
-  child.on('message', (message: BesideMessage) => {
-    unanswered = 0
-    isReady ||= message.kind === 'ready'
-    if (message.kind !== 'alive') told(message)
-  })
-  child.once('exit', (code, signal) => {
-    clearInterval(timer)
-    const by = unanswered > UNANSWERED.ready ? ', because it did not answer' : ''
-    end(signal === null ? `it exited with ${code}` : `it was ended by ${signal}${by}`)
-  })
-  child.on('error', (error) => {
-    // A process that never started emits no 'exit'.
-    if (child.pid !== undefined) return
-    clearInterval(timer)
-    end(error.message)
-  })
-  const timer = setInterval(() => {
-    if (!isNeeded() || !child.connected) {
-      unanswered = 0
+
+  #ping(child: ChildProcess): void {
+    if (!this.#options.isNeeded() || !child.connected) {
+      this.#unanswered = 0
       return
     }
-    unanswered += 1
+    this.#unanswered += 1
     // A signal alone ends a process that was stopped.
-    if (unanswered > (isReady ? UNANSWERED.ready : UNANSWERED.starting)) child.kill('SIGKILL')
+    if (this.#unanswered > (this.#isReady ? UNANSWERED.ready : UNANSWERED.starting)) child.kill('SIGKILL')
     else child.send({ ping: true } satisfies BesidePing, () => undefined)
-  }, PING_MS)
-  timer.unref()
+  }
 
-  return {
-    // A channel that closes this moment is followed by 'exit', which returns the calls.
-    send: (message) => void child.send(message, () => undefined),
-    async close() {
-      isOver = true
-      if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return
-      child.ref()
-      const exited = once(child, 'exit').then(() => true)
-      if (child.connected) child.disconnect()
-      if ((await within(END_MS, exited)) === undefined) child.kill('SIGKILL')
-      await exited
-    },
+  #end(reason: string): void {
+    clearInterval(this.#pings)
+    if (!this.#isOver) this.#options.ended(reason)
+    this.#isOver = true
+  }
+
+  /** A channel that closes this moment is followed by 'exit', which returns the calls. */
+  send(message: BesideRequest | BesideCancellation): void {
+    this.#child?.send(message, () => undefined)
+  }
+
+  async close(): Promise<void> {
+    this.#isOver = true
+    const child = this.#child
+    if (child === undefined || child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return
+    child.ref()
+    const exited = once(child, 'exit').then(() => true)
+    if (child.connected) child.disconnect()
+    if ((await within(END_MS, exited)) === undefined) child.kill('SIGKILL')
+    await exited
   }
 }
 

@@ -19,24 +19,29 @@ export function loadInPlace(program: URL): InPlace {
 }
 
 /** Stands in for a process. It does not keep this one alive. */
-export function startHashingInPlace({ program, settings, told, ended }: HashingProcessOptions): HashingProcess {
-  let isClosed = false
+export class HashingInPlace implements HashingProcess {
+  readonly #opening: Promise<Take | undefined>
+  #isClosed = false
 
-  async function open(): Promise<Take | undefined> {
+  constructor({ program, settings, told, ended }: HashingProcessOptions) {
+    this.#opening = this.#open(program, settings, told)
+    this.#opening.then(
+      (take) => take ?? ended('nothing hashes in this process'),
+      (error: unknown) => ended(error instanceof Error ? error.message : String(error)),
+    )
+  }
+
+  async #open(program: URL, settings: BesideSettings, told: HashingProcessOptions['told']): Promise<Take | undefined> {
     return await loadInPlace(program).open(settings, (message) => {
-      if (!isClosed && message.kind !== 'alive') told(message)
+      if (!this.#isClosed && message.kind !== 'alive') told(message)
     })
   }
 
-  const opening = open()
-  opening.then(
-    (take) => take ?? ended('nothing hashes in this process'),
-    (error: unknown) => ended(error instanceof Error ? error.message : String(error)),
-  )
-  return {
-    send: (message) => void opening.then((take) => take?.(message)).catch(() => undefined),
-    async close() {
-      isClosed = true
-    },
+  send(message: BesideRequest | BesideCancellation): void {
+    this.#opening.then((take) => take?.(message)).catch(() => undefined)
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
   }
 }
