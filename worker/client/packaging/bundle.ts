@@ -1,10 +1,11 @@
 // Bundles the programs of the package: what applications install has BullMQ inside, and no dependencies.
 import { readdir, writeFile } from 'node:fs/promises'
-import { basename, join, relative } from 'node:path'
+import { basename, join } from 'node:path'
 import { type BuildOptions, build, type Metafile, type OutputFile, type Plugin } from 'esbuild'
 import { validators } from './validators.ts'
 
 const clientDist = join(import.meta.dirname, '../dist')
+const queueDist = join(import.meta.dirname, '../../queue/dist')
 const workerDist = join(import.meta.dirname, '../../dist')
 
 const common: BuildOptions = {
@@ -41,13 +42,12 @@ export const doors = ['index', ...dropIns, 'nestjs', 'fastify'] as const
 export const pageDoor = 'browser'
 /** The program of the command `spillway`. */
 export const command = 'command'
-/** What doors share, so that there is one of it. */
-const shared = [
-  'application/create-passwords',
-  'shared-passwords',
-  'application/passwords-error',
-  'queue-client',
-  'errors',
+/** The programs of doors, and what doors share, so that there is one of it: compiled files without their extension. */
+const programs = [
+  ...[...doors, 'application/create-passwords', 'shared-passwords', 'application/passwords-error'].map((name) =>
+    join(clientDist, name),
+  ),
+  ...['queue-client', 'errors'].map((name) => join(queueDist, name)),
 ]
 
 /**
@@ -66,9 +66,10 @@ const plainExports = `
 const apart: Plugin = {
   name: 'apart',
   setup({ onResolve }) {
-    onResolve({ filter: /^\./ }, ({ path, resolveDir, kind }) => {
-      const name = relative(clientDist, join(resolveDir, path)).replace(/\.js$/, '')
-      const isProgram = kind !== 'entry-point' && [...doors, ...shared].includes(name)
+    onResolve({ filter: /^(\.|@spillway\/queue\/)/ }, ({ path, resolveDir, kind }) => {
+      const file = path.startsWith('.') ? join(resolveDir, path) : path.replace('@spillway/queue', queueDist)
+      const name = file.replace(/\.js$/, '')
+      const isProgram = kind !== 'entry-point' && programs.includes(name)
       return isProgram ? { path: `./${basename(name)}.cjs`, external: true } : undefined
     })
   },
@@ -91,11 +92,11 @@ const bullmq: Plugin = {
  * loaded, there is one of it.
  */
 export async function bundle(outdir: string): Promise<Metafile[]> {
-  const programs = await Promise.all([
+  const built = await Promise.all([
     bundlePageDoor(outdir),
     build({
       ...common,
-      entryPoints: [...doors, ...shared].map((name) => join(clientDist, `${name}.js`)),
+      entryPoints: programs.map((file) => `${file}.js`),
       external: [...dependencies, ...optional, ...Object.keys(peers)],
       plugins: [apart, bullmq, validators],
       footer: { js: plainExports },
@@ -144,9 +145,9 @@ export async function bundle(outdir: string): Promise<Metafile[]> {
       metafile: true,
     }),
   ])
-  for (const file of programs.flatMap(({ outputFiles = [] }) => outputFiles)) await writeFile(file.path, atOnce(file))
+  for (const file of built.flatMap(({ outputFiles = [] }) => outputFiles)) await writeFile(file.path, atOnce(file))
   for (const name of doors) await writeFile(join(outdir, `${name}.js`), await moduleOf(name))
-  return programs.map(({ metafile }) => metafile)
+  return built.map(({ metafile }) => metafile)
 }
 
 /** A program that is loaded later is required when it is asked for, and not a moment after: see shared-passwords.ts. */
