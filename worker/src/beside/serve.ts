@@ -10,7 +10,7 @@ import type {
 } from '@spillway/queue/wire/beside'
 import type { Verdict } from '@spillway/queue/wire/job'
 import type { HashPolicy } from '@spillway/queue/wire/policy'
-import { jobsUnderLoad } from '../consumer/jobs-in-hand.js'
+import { jobsUnderLoad } from '../consumer/slots.js'
 import { CapacityEstimate, measureCapacity } from '../hashing/capacity-estimate.js'
 import { Hasher, UnaffordablePolicyError, UnsupportedHashError } from '../hashing/index.js'
 import { hashingMemory, policyKib } from '../hashing/memory-limit.js'

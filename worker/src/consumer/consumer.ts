@@ -5,7 +5,6 @@ import type { Tracing } from '@spillway/common/tracing'
 import { renewLocksOfJobsAlone, takeMoreJobs } from '@spillway/queue/inside/bullmq'
 import { countOtherWorkers } from '@spillway/queue/jobs/capacity'
 import { retakeLock } from '@spillway/queue/jobs/jobs'
-import { MalformedJobs } from '@spillway/queue/jobs/malformed-jobs'
 import { closeConsumer, openQueue } from '@spillway/queue/jobs/open-queue'
 import { passOver } from '@spillway/queue/jobs/ticket'
 import type { RedisConnection } from '@spillway/queue/redis/connect'
@@ -15,11 +14,10 @@ import { SEAL_KEYS } from '@spillway/queue/wire/seal'
 import { DelayedError, ErrorCode, type Job, Worker } from 'bullmq'
 import type { CapacityEstimate } from '../hashing/capacity-estimate.js'
 import type { CapacityPublisher } from './capacity-publisher.js'
+import { JobWatch, KEEP_FINISHED } from './job-watch.js'
 import type { Liveness } from './liveness.js'
-import { watchForOrphanedJobs } from './orphaned-jobs.js'
 import { ForgedJobError, type ProcessOptions, processJob } from './process-job.js'
-import type { SlotShare } from './share-slots.js'
-import { KEEP_FINISHED } from './sweep.js'
+import type { SlotShare } from './slots.js'
 
 /**
  * A killed worker's jobs run elsewhere within LOCK + 3 × STALLED_CHECK, less than three seconds. The lock must expire, two checks must
@@ -28,7 +26,7 @@ import { KEEP_FINISHED } from './sweep.js'
  */
 const LOCK_MS = 2_350
 const STALLED_CHECK_MS = 200
-/** While no job is in hand anywhere. That one is, every worker knows within half a second: long before a lock expires. */
+/** Interval while no worker has a job. Workers notice a new job within 500 ms, long before a lock expires. */
 const QUIET_STALLED_CHECK_MS = 1_000
 /** BullMQ renews a lock that is older than half of this, and looks as often. */
 const RENEWAL_MS = 300
@@ -116,16 +114,14 @@ export function createConsumer(options: ConsumerOptions): Consumer {
     const traces = tracing?.telemetry.contextManager
     const trace = traces?.active()
     try {
-      // BullMQ is told so of a job that was moved elsewhere: it leaves the job alone and takes the next one.
-      if (await isPassedOver(job)) throw new DelayedError()
+      if (await isPassedOver(job)) throw new MovedElsewhere()
       const begin = () => {
         const jobLog = tracing ? log.child({ traceId: tracing.traceId() }) : log
-        const { taken } = share
         const handBack: ProcessOptions['handBack'] = (_, data) => leaveToOthers(job, data)
         return processJob(job, {
           ...options,
           log: jobLog,
-          taken,
+          taken: (queueWaitMs) => share.taken(queueWaitMs),
           isTooLate,
           hashed: (ms, foretoldMs) => estimate.finished(ms, foretoldMs),
           beside,
@@ -133,7 +129,7 @@ export function createConsumer(options: ConsumerOptions): Consumer {
         })
       }
       const result = await (traces?.with(trace, begin) ?? begin())
-      if (result === undefined) throw new DelayedError()
+      if (result === undefined) throw new MovedElsewhere()
       capacity.finished(result.outcome)
       keepSample(job)
       return result
@@ -226,13 +222,10 @@ export function createConsumer(options: ConsumerOptions): Consumer {
     worker.concurrency = limit
     if (isMore) takeMoreJobs(worker)
   })
-  const queue = openQueue({ redis, prefix, watch })
-  const malformed = new MalformedJobs({
-    ...{ redis, prefix, queue, log, watch },
-    removed: (count) => metrics.jobs.inc({ job: 'unknown', outcome: 'forged' }, count),
+  const jobWatch = new JobWatch({
+    ...{ redis, prefix, watch, consumerId: worker.id, log, metrics },
+    isInHand: (jobId) => inHand.has(jobId),
   })
-  const isInHand = (jobId: string) => inHand.has(jobId)
-  const orphaned = watchForOrphanedJobs({ redis, prefix, queue, consumerId: worker.id, isInHand, log, metrics })
   const leftToOthers = throttledWarning(log, 'jobs do not open here: they are left to other workers')
   const lockLost = throttledWarning(log, 'lock of a job in hand lost')
   /** While nobody else has taken the job, its lock is taken again: another worker would hash it a second time. */
@@ -247,7 +240,7 @@ export function createConsumer(options: ConsumerOptions): Consumer {
   }
   worker.on('lockRenewalFailed', (jobIds) => jobIds.forEach(retake))
   worker.on('error', (error) => {
-    if (!watch.isLogged(error) && !isOfLock(error)) malformed.suspect(error)
+    if (!watch.isLogged(error) && !isOfLock(error)) jobWatch.suspect(error)
   })
   worker.on('failed', (job, error) => {
     capacity.finished('failed')
@@ -271,14 +264,13 @@ export function createConsumer(options: ConsumerOptions): Consumer {
     },
     finish: () => closeConsumer(worker, { redis, isIdle: inHand.size === 0 }),
     unfinished: () => [...inHand.values()].map(({ job }) => job),
-    requeueOrphaned: orphaned.requeueAll,
-    async close() {
-      malformed.close()
-      orphaned.close()
-      await queue.close()
-    },
+    requeueOrphaned: () => jobWatch.requeueOrphaned(),
+    close: () => jobWatch.close(),
   }
 }
+
+/** A script of ours moved the job. BullMQ leaves a job alone after a DelayedError, and takes the next one. */
+class MovedElsewhere extends DelayedError {}
 
 /** Whether BullMQ's error says that a job has another lock or no lock, or has ended meanwhile: with each there was `lockRenewalFailed`. */
 function isOfLock(error: Error): boolean {

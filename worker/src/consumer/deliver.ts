@@ -16,34 +16,54 @@ declare module 'ioredis' {
   }
 }
 
-export interface Delivery {
-  /**
-   * Resolves when Redis has stored the verdict. While Redis refuses it (full, read-only), it is sent again, and this rejects at the job's
-   * deadline. While Redis is unreachable, the connection queues the command.
-   */
-  deliver(job: JobRef & { replyTo: string }, sealed: string): Promise<void>
-  /**
-   * Sets a job aside whose verdict is `unavailable`, and announces that. Never rejects: where Redis does not do it, the job is taken again
-   * when its lock has expired.
-   */
-  setAside(job: JobRef & { replyTo: string }, token: string, sealed: string): Promise<void>
-  /** The stored verdict of a job, sealed; undefined where there is no verdict, or Redis does not say. Any client can have stored it. */
-  stored(job: JobRef): Promise<string | undefined>
-  /** Resolves when all deliveries have ended. */
-  settled(): Promise<void>
-}
-
-export function createDelivery(options: {
+interface DeliveryOptions {
   redis: RedisConnection
   prefix: string
   clock: RedisClock
   log: Logger
-}): Delivery {
-  const { redis, prefix, clock, log } = options
-  const underway = new Set<Promise<void>>()
-  redis.defineCommand('storeVerdict', { lua: REPLY, numberOfKeys: 2 })
+}
 
-  async function deliver({ id, deadline, replyTo }: JobRef & { replyTo: string }, sealed: string): Promise<void> {
+export class Delivery {
+  readonly #options: DeliveryOptions
+  readonly #underway = new Set<Promise<void>>()
+
+  constructor(options: DeliveryOptions) {
+    this.#options = options
+    options.redis.defineCommand('storeVerdict', { lua: REPLY, numberOfKeys: 2 })
+  }
+
+  /**
+   * Resolves when Redis has stored the verdict. While Redis refuses it (full, read-only), it is sent
+   * again, and this rejects at the job's deadline. While Redis is unreachable, the connection queues it.
+   */
+  deliver(job: JobRef & { replyTo: string }, sealed: string): Promise<void> {
+    const delivered = this.#send(job, sealed).finally(() => this.#underway.delete(delivered))
+    this.#underway.add(delivered)
+    return delivered
+  }
+
+  /**
+   * Sets a job aside whose verdict is `unavailable`, and announces that. Never rejects: after a failure
+   * the job is taken again when its lock has expired.
+   */
+  async setAside(job: JobRef & { replyTo: string }, token: string, sealed: string): Promise<void> {
+    const { redis, prefix } = this.#options
+    await setAside(redis, prefix, job, token, sealed).catch(() => undefined)
+  }
+
+  /** The stored verdict of a job, sealed; undefined without a verdict, or after an error. Any client can have stored it. */
+  async stored({ id }: JobRef): Promise<string | undefined> {
+    const { redis, prefix } = this.#options
+    return (await redis.get(verdictKey(prefix, id)).catch(() => undefined)) ?? undefined
+  }
+
+  /** Resolves when all deliveries have ended. */
+  async settled(): Promise<void> {
+    await Promise.allSettled(this.#underway)
+  }
+
+  async #send({ id, deadline, replyTo }: JobRef & { replyTo: string }, sealed: string): Promise<void> {
+    const { redis, prefix, clock, log } = this.#options
     const keys = [verdictKey(prefix, id), presentKey(prefix, id)]
     for (let attempt = 1; ; attempt += 1) {
       const keepMs = Math.max(1, deadline - clock.now())
@@ -56,16 +76,5 @@ export function createDelivery(options: {
         await sleep(RETRY_MS)
       }
     }
-  }
-
-  return {
-    deliver(job, sealed) {
-      const delivered = deliver(job, sealed).finally(() => underway.delete(delivered))
-      underway.add(delivered)
-      return delivered
-    },
-    setAside: (job, token, sealed) => setAside(redis, prefix, job, token, sealed).catch(() => undefined),
-    stored: async ({ id }) => (await redis.get(verdictKey(prefix, id)).catch(() => undefined)) ?? undefined,
-    settled: async () => void (await Promise.allSettled(underway)),
   }
 }

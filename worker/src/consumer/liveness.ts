@@ -10,19 +10,6 @@ const SILENCE_MS = 3_000
 /** How often the connection is checked. */
 const CHECK_INTERVAL_MS = 500
 
-export interface Liveness {
-  started(): void
-  finished(): void
-  /** Redis answered; `waiting` jobs can be taken. */
-  redisAnswered(waiting: number): void
-  /** Jobs in hand. */
-  active(): number
-  /** How long no progress has been made although it was possible, in milliseconds. */
-  stuckMs(): number
-  isAlive(): boolean
-  close(): void
-}
-
 export interface LivenessOptions {
   /** The most jobs in hand at a time. */
   limit(): number
@@ -34,51 +21,83 @@ export interface LivenessOptions {
   stuckAfterMs: number
 }
 
-export function createLiveness(options: LivenessOptions, now: () => number = () => performance.now()): Liveness {
-  const { limit, isConnected, redisAnswersNewConnection, stuckAfterMs } = options
-  let active = 0
-  let progressAt = now()
-  let answeredAt = now()
+export class Liveness {
+  readonly #options: LivenessOptions
+  readonly #now: () => number
+  readonly #checking: NodeJS.Timeout
+  #active = 0
+  #progressAt: number
+  #answeredAt: number
   /** The time without progress when Redis last answered: without its answers no job can be fetched. */
-  let idleMs = 0
-  let cutOff = false
-  let isChecking = false
+  #idleMs = 0
+  #isCutOff = false
+  #isAsking = false
 
-  const silentMs = () => now() - answeredAt
-  const isSilent = () => isConnected() && silentMs() >= stuckAfterMs
+  constructor(options: LivenessOptions, now = () => performance.now()) {
+    this.#options = options
+    this.#now = now
+    this.#progressAt = now()
+    this.#answeredAt = now()
+    this.#checking = setInterval(() => void this.#checkConnection(), CHECK_INTERVAL_MS).unref()
+  }
 
-  async function checkConnection(): Promise<void> {
+  started(): void {
+    this.#progressed(1)
+  }
+
+  finished(): void {
+    this.#progressed(-1)
+  }
+
+  /** Redis answered; `waiting` jobs can be taken. */
+  redisAnswered(waiting: number): void {
+    // No progress was possible without waiting jobs, with a full hand, or while Redis was silent.
+    if (waiting === 0 || this.#active >= this.#options.limit() || this.#silentMs() > SILENCE_MS)
+      this.#progressAt = this.#now()
+    this.#answeredAt = this.#now()
+    this.#idleMs = this.#answeredAt - this.#progressAt
+    this.#isCutOff = false
+  }
+
+  /** Jobs in hand. */
+  active(): number {
+    return this.#active
+  }
+
+  /** Time without progress although progress was possible, in milliseconds. */
+  stuckMs(): number {
+    return this.#isCutOff ? this.#silentMs() : this.#idleMs
+  }
+
+  isAlive(): boolean {
+    return !this.#isCutOff && this.#idleMs < this.#options.stuckAfterMs
+  }
+
+  close(): void {
+    clearInterval(this.#checking)
+  }
+
+  #progressed(change: number): void {
+    this.#active += change
+    this.#progressAt = this.#now()
+    this.#idleMs = 0
+  }
+
+  #silentMs(): number {
+    return this.#now() - this.#answeredAt
+  }
+
+  #isSilent(): boolean {
+    return this.#options.isConnected() && this.#silentMs() >= this.#options.stuckAfterMs
+  }
+
+  async #checkConnection(): Promise<void> {
     // One check at a time: each opens a connection.
-    if (isChecking) return
-    isChecking = true
-    if (!isConnected()) answeredAt = now()
-    // The last condition is checked again because Redis may have answered meanwhile.
-    cutOff = isSilent() && (await redisAnswersNewConnection()) && isSilent()
-    isChecking = false
-  }
-
-  const timer = setInterval(() => void checkConnection(), CHECK_INTERVAL_MS)
-  timer.unref()
-
-  function progressed(change: number): void {
-    active += change
-    progressAt = now()
-    idleMs = 0
-  }
-
-  return {
-    started: () => progressed(1),
-    finished: () => progressed(-1),
-    redisAnswered(waiting) {
-      // No job waited, no job more could be taken, or Redis was silent: no progress was possible until now.
-      if (waiting === 0 || active >= limit() || silentMs() > SILENCE_MS) progressAt = now()
-      answeredAt = now()
-      idleMs = answeredAt - progressAt
-      cutOff = false
-    },
-    active: () => active,
-    stuckMs: () => (cutOff ? silentMs() : idleMs),
-    isAlive: () => !cutOff && idleMs < stuckAfterMs,
-    close: () => clearInterval(timer),
+    if (this.#isAsking) return
+    this.#isAsking = true
+    if (!this.#options.isConnected()) this.#answeredAt = this.#now()
+    // Silence is checked again, because Redis may have answered meanwhile.
+    this.#isCutOff = this.#isSilent() && (await this.#options.redisAnswersNewConnection()) && this.#isSilent()
+    this.#isAsking = false
   }
 }

@@ -112,7 +112,7 @@ export async function processJob(incoming: IncomingJob, options: ProcessOptions)
   const foretoldMs = hasher.foretell(request)
   if (options.isTooLate?.(leftMs, foretoldMs)) {
     // Where it is lost, the client waits until the deadline.
-    deliver({ kind: 'refused', code: 'expired' }, job, data, options).catch(() => undefined)
+    sendAhead({ kind: 'refused', code: 'expired' }, job, data, options).catch(() => undefined)
     return expired()
   }
 
@@ -141,9 +141,7 @@ export async function processJob(incoming: IncomingJob, options: ProcessOptions)
   options.hashed?.(serviceMs, foretoldMs)
   metrics.service.observe({ job: job.name, algorithm }, serviceMs / 1_000)
 
-  // Not awaited: BullMQ's completion follows on the same connection, so Redis runs it after this, and the slot gets its next job one
-  // round trip earlier.
-  deliver(verdict, job, data, options).then(
+  sendAhead(verdict, job, data, options).then(
     () => {
       const outcome = verdict.kind === 'refused' ? verdict.code : 'hashed'
       metrics.jobs.inc({ job: job.name, outcome })
@@ -154,7 +152,7 @@ export async function processJob(incoming: IncomingJob, options: ProcessOptions)
       log.error({ jobId: job.id, job: job.name, outcome: 'undelivered', err: error }, 'verdict lost')
     },
   )
-  if (upgrade !== undefined) await deliverUpgrade(upgrade, job, data, options)
+  if (upgrade !== undefined) await sendUpgrade(upgrade, job, data, options)
   return { outcome: 'answered', queueWaitMs, serviceMs: round(serviceMs) }
 }
 
@@ -170,19 +168,23 @@ async function hasVerdict(job: JobRef, { delivery, keyring }: ProcessOptions): P
   }
 }
 
-function deliver(verdict: Verdict, to: JobRef, { replyTo }: JobData, { delivery, keyring }: ProcessOptions) {
+/**
+ * Sends a verdict ahead of BullMQ's completion of the job. Awaiting it is needless: Redis runs commands
+ * of one connection in their order. The slot gets its next job one round trip earlier.
+ */
+function sendAhead(verdict: Verdict, to: JobRef, { replyTo }: JobData, { delivery, keyring }: ProcessOptions) {
   return delivery.deliver({ ...to, replyTo }, keyring.seal(verdictSeal(to), verdict))
 }
 
 /** A new hash of a password whose verdict is on its way. One that is lost is made at the next login. */
-async function deliverUpgrade(
+async function sendUpgrade(
   make: () => Promise<Verdict>,
   job: JobRef,
   data: JobData,
   options: ProcessOptions,
 ): Promise<void> {
   const verdict = await make()
-  deliver(verdict, upgradeOf(job), data, options).catch((error: unknown) =>
+  sendAhead(verdict, upgradeOf(job), data, options).catch((error: unknown) =>
     options.log.warn({ jobId: job.id, err: error }, 'a new hash was lost'),
   )
 }

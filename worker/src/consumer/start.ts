@@ -19,7 +19,7 @@ import { createWorkerMetrics, type WorkerMetrics } from '../ops/metrics.js'
 import { startOps } from '../ops/server.js'
 import { createJobsInHand } from './jobs-in-hand.js'
 import { OldSystem, type OldSystemOptions } from './old-system.js'
-import { shareSlots } from './share-slots.js'
+import { JobsInHand, SlotShare } from './slots.js'
 import { openWorkerQueue, type WorkerQueue } from './worker-queue.js'
 
 /** The time limit of a shutdown step that needs Redis. */
@@ -68,7 +68,7 @@ export async function startWorker(config: WorkerConfig, processors: number, log:
 
   const estimate = await measureCapacity(hasher, slots)
   const batchMs = () => estimate.lastServiceMs() * hasher.batchWidth()
-  const jobsInHand = createJobsInHand({ slots, batchWidth: () => hasher.batchWidth(), batchMs })
+  const jobsInHand = new JobsInHand({ slots, batchWidth: () => hasher.batchWidth(), batchMs })
   const urls = parseRedisServers(config.REDIS_URL)
   const queues: WorkerQueue[] = []
   const inHand = () => queues.reduce((sum, { liveness }) => sum + liveness.active(), 0)
@@ -84,7 +84,7 @@ export async function startWorker(config: WorkerConfig, processors: number, log:
     stuckAfterMs: config.STUCK_AFTER_MS,
     estimate,
   }
-  const shares = shareSlots(jobsInHand, urls.length)
+  const shares = SlotShare.among(urls.length, jobsInHand)
   for (const [n, share] of shares.entries()) {
     const server = urls[n]
     if (server === undefined) continue
@@ -104,12 +104,9 @@ export async function startWorker(config: WorkerConfig, processors: number, log:
     const { step } = beginShutdown('worker', log)
     const ofAll = (closeOne: (queue: WorkerQueue) => Promise<unknown>) => Promise.all(queues.map(closeOne))
     for (const { liveness } of queues) liveness.close()
-    await Promise.all([
-      step('withdraw capacity', STEP_TIMEOUT_MS, () => ofAll(({ capacity }) => capacity.close())),
-      step('stop the sweep', STEP_TIMEOUT_MS, () => ofAll(({ sweep }) => sweep.close())),
-    ])
+    await step('withdraw capacity', STEP_TIMEOUT_MS, () => ofAll(({ capacity }) => capacity.close()))
     await step('finish jobs', config.SHUTDOWN_GRACE_MS, () =>
-      ofAll(({ consumer, delivery }) => consumer.finish().finally(delivery.settled)),
+      ofAll(({ consumer, delivery }) => consumer.finish().finally(() => delivery.settled())),
     )
     await step('requeue unfinished jobs', STEP_TIMEOUT_MS, () =>
       ofAll(async ({ consumer }) => {

@@ -15,11 +15,10 @@ import type { Hasher } from '../hashing/index.js'
 import type { WorkerMetrics } from '../ops/metrics.js'
 import { type CapacityPublisher, publishCapacity } from './capacity-publisher.js'
 import { type Consumer, createConsumer } from './consumer.js'
-import { createDelivery, type Delivery } from './deliver.js'
-import { createLiveness, type Liveness } from './liveness.js'
+import { Delivery } from './deliver.js'
+import { Liveness } from './liveness.js'
 import type { OldSystem } from './old-system.js'
-import type { SlotShare } from './share-slots.js'
-import { startSweep } from './sweep.js'
+import type { SlotShare } from './slots.js'
 
 export interface WorkerQueue {
   address: string
@@ -28,7 +27,6 @@ export interface WorkerQueue {
   eviction(): Eviction | undefined
   liveness: Liveness
   capacity: CapacityPublisher
-  sweep: { close(): Promise<void> }
   delivery: Delivery
   consumer: Consumer
 }
@@ -65,8 +63,8 @@ export function openWorkerQueue(
   const eviction = watchEviction({ redis, address, log })
   const clock = createRedisClock()
   const isConnected = () => redis.status === 'ready'
-  const liveness = createLiveness({
-    limit: share.limit,
+  const liveness = new Liveness({
+    limit: () => share.limit(),
     stuckAfterMs,
     isConnected,
     // A key of the queue: in a Cluster, another node than the queue's could answer a PING.
@@ -85,10 +83,9 @@ export function openWorkerQueue(
       log.info({ tickets: abandoned, outcome: 'abandoned' }, 'tickets dropped')
     },
   })
-  const sweep = startSweep({ redis, prefix, log, watch })
   const sound = new SoundQueue({ redis, prefix, log })
   redis.once('end', () => sound.close())
-  const delivery = createDelivery({ redis, prefix, clock, log })
+  const delivery = new Delivery({ redis, prefix, clock, log })
   const consumer = createConsumer({ ...options, redis, clock, watch, delivery, liveness, capacity, share })
-  return { address, redis, isConnected, eviction: eviction.state, liveness, capacity, sweep, delivery, consumer }
+  return { address, redis, isConnected, eviction: eviction.state, liveness, capacity, delivery, consumer }
 }

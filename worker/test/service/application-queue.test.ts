@@ -11,7 +11,7 @@ import { isHashRequest, isVerifyRequest, type JobData, QUEUE_NAME } from '@spill
 import { type JobRef, requestSeal, verdictSeal } from '@spillway/queue/wire/reply'
 import { Worker } from 'bullmq'
 import { test } from 'vitest'
-import { createDelivery } from '../../src/consumer/deliver.ts'
+import { Delivery } from '../../src/consumer/deliver.ts'
 import { Hasher } from '../../src/hashing/index.ts'
 import { argon2idPolicy } from '../../src/hashing/policy.ts'
 import { argon2id, dearHashesAreRefused, noProgram, passwordsOf, rejectsWith } from '../application.ts'
@@ -35,7 +35,7 @@ function saltedSha(password: string): string {
 async function workerWithoutPolicies({ redisUrl, prefix, closing }: Space): Promise<void> {
   const hasher = await Hasher.load(argon2idPolicy(policy), { testHashes: false })
   const redis = connectRedis(redisUrl, 'consumer')
-  const delivery = createDelivery({
+  const delivery = new Delivery({
     redis,
     prefix,
     clock: createRedisClock(),

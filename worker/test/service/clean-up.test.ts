@@ -5,7 +5,7 @@ import { until } from '@spillway/infra/rig'
 import type { JobRef, PasswordClient } from '@spillway/queue/queue-client'
 import { createRedisClock } from '@spillway/queue/redis/clock'
 import { test } from 'vitest'
-import { createDelivery } from '../../src/consumer/deliver.ts'
+import { Delivery } from '../../src/consumer/deliver.ts'
 import { forgotten } from '../garbage.ts'
 import { answerOf, keepingLog, readyClient, startedWorker, submitted } from '../parts.ts'
 import { failureOf, jobKey, redisProxy, resultOf, type Space, spaceFor } from '../space.ts'
@@ -98,7 +98,7 @@ for (const [how, end] of ends) {
 test.concurrent('a verdict that has been delivered is forgotten by its worker', async (t) => {
   const { redis, prefix } = spaceFor(t)
   const log = createLogger({ service: 'test', level: 'silent' })
-  const delivery = createDelivery({ redis, prefix, clock: createRedisClock(), log })
+  const delivery = new Delivery({ redis, prefix, clock: createRedisClock(), log })
   const deliver = async () => {
     const delivered = delivery.deliver({ id: 'a', name: 'verify', deadline: Date.now() + 500, replyTo: 'b' }, 'sealed')
     await delivered

@@ -5,7 +5,7 @@ import { monitorRedis, until } from '@spillway/infra/rig'
 import { createRedisClock } from '@spillway/queue/redis/clock'
 import { type JobRef, presentKey, replyChannel, verdictKey } from '@spillway/queue/wire/reply'
 import { test } from 'vitest'
-import { createDelivery } from '../../src/consumer/deliver.ts'
+import { Delivery } from '../../src/consumer/deliver.ts'
 import { answerOf, jobsCounted, keepingLog, readyClient, startedWorker } from '../parts.ts'
 import { jobKey, type Space, spaceFor } from '../space.ts'
 
@@ -97,7 +97,7 @@ test.concurrent('a verdict that Redis refuses is sent again until its job ends',
   const refused = redis.duplicate({ username: user, password: 'secret' })
   closing(async () => refused.disconnect())
   const { lines, log } = keepingLog()
-  const delivery = createDelivery({ redis: refused, prefix, clock: createRedisClock(), log })
+  const delivery = new Delivery({ redis: refused, prefix, clock: createRedisClock(), log })
   const deliver = (id: string, lifeMs: number) =>
     delivery.deliver({ id, name: 'verify', deadline: Date.now() + lifeMs, replyTo: 'adding' }, 'sealed')
   await assert.rejects(deliver('ended', 0), { name: 'ReplyError' })
@@ -111,7 +111,7 @@ test.concurrent('a verdict that Redis refuses is sent again until its job ends',
 test.concurrent('a verdict is announced once to the gateway that added its job, and once to another one that redeems its ticket', async (t) => {
   const { redis, prefix, closing } = spaceFor(t)
   const log = createLogger({ service: 'test', level: 'silent' })
-  const delivery = createDelivery({ redis, prefix, clock: createRedisClock(), log })
+  const delivery = new Delivery({ redis, prefix, clock: createRedisClock(), log })
   const heard: string[][] = []
   const subscriber = redis.duplicate()
   closing(async () => subscriber.disconnect())

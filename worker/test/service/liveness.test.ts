@@ -5,12 +5,12 @@ import { until } from '@spillway/infra/rig'
 import { askOnNewConnection, type RedisConnection } from '@spillway/queue/redis/connect'
 import { capacityKey } from '@spillway/queue/wire/capacity'
 import { test } from 'vitest'
-import { createLiveness } from '../../src/consumer/liveness.ts'
+import { Liveness } from '../../src/consumer/liveness.ts'
 import { spaceFor } from '../space.ts'
 
 test('one look into silence at a time, and none says what is not so any more', async (t) => {
   const looks: ((answers: boolean) => void)[] = []
-  const liveness = createLiveness({
+  const liveness = new Liveness({
     limit: () => 1,
     stuckAfterMs: 300,
     isConnected: () => true,

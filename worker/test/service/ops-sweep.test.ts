@@ -3,18 +3,25 @@ import assert from 'node:assert/strict'
 import { createLogger } from '@spillway/common/log'
 import { createNamespace, redisTime, until } from '@spillway/infra/rig'
 import { queueKey } from '@spillway/queue/jobs/keys'
-import { connectRedis } from '@spillway/queue/redis/connect'
+import { connectRedis, type RedisConnection } from '@spillway/queue/redis/connect'
 import { watchRedis } from '@spillway/queue/redis/watch'
 import { capacityKey } from '@spillway/queue/wire/capacity'
 import { QUEUE_NAME } from '@spillway/queue/wire/job'
 import { Queue, Worker } from 'bullmq'
 import { test } from 'vitest'
-import { startSweep } from '../../src/consumer/sweep.ts'
+import { JobWatch } from '../../src/consumer/job-watch.ts'
+import { createWorkerMetrics } from '../../src/ops/metrics.ts'
 import { startedWorker } from '../parts.ts'
 import { spaceFor } from '../space.ts'
 
 const log = createLogger({ service: 'test', level: 'silent' })
 const watch = watchRedis(log)
+const watching = (redis: RedisConnection, prefix: string, keep: { keepMs?: number } = {}) =>
+  new JobWatch({
+    ...{ redis, prefix, watch, log, metrics: createWorkerMetrics(), consumerId: 'consumer', ...keep },
+    isInHand: () => false,
+    sweepEveryMs: 10,
+  })
 
 test('completed and failed jobs go when they are old enough, although no other job finishes', async () => {
   const { redisUrl, queuePrefix: prefix, close } = await createNamespace()
@@ -38,7 +45,7 @@ test('completed and failed jobs go when they are old enough, although no other j
       return completed === 1 && failed === 1
     })
     const [job] = await queue.getCompleted()
-    const sweep = startSweep({ redis, prefix, log, watch, keepMs: 300, everyMs: 10 })
+    const sweep = watching(redis, prefix, { keepMs: 300 })
     await until(async () => {
       const { completed, failed } = await kept()
       return completed === 0 && failed === 0
@@ -65,7 +72,7 @@ test('finished jobs are kept for ten minutes unless told otherwise', async (t) =
     await redis.hset(`${prefix}:${QUEUE_NAME}:${id}`, { name: 'verify', data: '{}', opts: '{}', finishedOn })
     await redis.zadd(queueKey(prefix, 'completed'), finishedOn, id)
   }
-  const sweep = startSweep({ redis: connection, prefix, log, watch, everyMs: 10 })
+  const sweep = watching(connection, prefix)
   closing(() => sweep.close())
   await until(async () => (await redis.zscore(queueKey(prefix, 'completed'), 'old')) === null)
   assert.notEqual(await redis.zscore(queueKey(prefix, 'completed'), 'new'), null)
@@ -96,7 +103,7 @@ test('the capacity of dead workers is swept out, with values that are no capacit
   await redis.hset(key, { dead: at(61), ahead: at(-65), resting: at(50), ...leftovers })
   const connection = connectRedis(space.redisUrl, 'consumer')
   space.closing(async () => connection.disconnect())
-  const sweep = startSweep({ redis: connection, prefix, log, watch, everyMs: 10 })
+  const sweep = watching(connection, prefix)
   space.closing(() => sweep.close())
   await until(async () => (await redis.hlen(key)) <= 2)
   assert.deepEqual(Object.keys(await redis.hgetall(key)).sort(), [...living, 'resting'].sort())

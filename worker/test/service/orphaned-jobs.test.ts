@@ -5,10 +5,9 @@ import { closedGate, until } from '@spillway/infra/rig'
 import { readMetric } from '@spillway/infra/rig/api-client'
 import { retakeLock } from '@spillway/queue/jobs/jobs'
 import { lockKey, queueKey } from '@spillway/queue/jobs/keys'
-import { openQueue } from '@spillway/queue/jobs/open-queue'
 import { watchRedis } from '@spillway/queue/redis/watch'
 import { test } from 'vitest'
-import { watchForOrphanedJobs } from '../../src/consumer/orphaned-jobs.ts'
+import { JobWatch } from '../../src/consumer/job-watch.ts'
 import { createWorkerMetrics } from '../../src/ops/metrics.ts'
 import { answerOf, jobsAreCounted, readyClient, startedWorker } from '../parts.ts'
 import { activeJobs, jobKey, redisProxy, spaceFor, waitingJobs } from '../space.ts'
@@ -107,13 +106,12 @@ test('a job whose reply is still on its way when the connection is ready again i
     await redis.set(lockKey(prefix, job.id), 'consumer:1', 'PX', 60_000)
   }
   const watch = watchRedis(log)
-  const queue = openQueue({ redis, prefix, watch })
   let looks = 0
-  const orphaned = watchForOrphanedJobs({
-    ...{ redis, prefix, queue, log, metrics: createWorkerMetrics(), consumerId: 'consumer' },
+  const orphaned = new JobWatch({
+    ...{ redis, prefix, watch, log, metrics: createWorkerMetrics(), consumerId: 'consumer' },
     isInHand: (jobId) => jobId === late.job.id && looks++ > 0,
   })
-  space.closing(async () => orphaned.close())
+  space.closing(() => orphaned.close())
   redis.emit('ready')
   await until(async () => (await waitingJobs(space)).length > 0)
   assert.deepEqual(await waitingJobs(space), [lost.job.id])

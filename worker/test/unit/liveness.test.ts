@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { setImmediate as turn } from 'node:timers/promises'
 import { type TestContext, test, vi } from 'vitest'
-import { createLiveness } from '../../src/consumer/liveness.ts'
+import { Liveness } from '../../src/consumer/liveness.ts'
 
 const STUCK_AFTER_MS = 15_000
 const STEP_MS = 500
@@ -17,7 +17,7 @@ function scene(t: TestContext) {
     connected: true,
     answersOthers: true,
   }
-  const liveness = createLiveness(
+  const liveness = new Liveness(
     {
       limit: () => 2,
       stuckAfterMs: STUCK_AFTER_MS,
@@ -53,7 +53,7 @@ test('a free slot, waiting jobs and nothing fetched: dead after the time that it
 
 test('a job that is fetched or finished is progress, and brings a dead worker back to life', async (t) => {
   const { liveness, pass } = scene(t)
-  for (const progress of [liveness.started, liveness.finished, liveness.started]) {
+  for (const progress of [() => liveness.started(), () => liveness.finished(), () => liveness.started()]) {
     await pass(STUCK_AFTER_MS, 1)
     assert.equal(liveness.isAlive(), false)
     progress()

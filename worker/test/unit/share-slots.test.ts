@@ -1,12 +1,11 @@
 // How queues share the slots of a worker.
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
-import type { JobsInHand } from '../../src/consumer/jobs-in-hand.ts'
-import { type SlotShare, shareSlots } from '../../src/consumer/share-slots.ts'
+import { SlotShare } from '../../src/consumer/slots.ts'
 
 function shares(slots: number, queues: number): SlotShare[] {
-  const jobsInHand: JobsInHand = { limit: () => slots, queueRead: () => undefined, taken: () => undefined }
-  return shareSlots(jobsInHand, queues)
+  const jobsInHand = { limit: () => slots, queueRead: () => undefined, taken: () => undefined }
+  return SlotShare.among(queues, jobsInHand)
 }
 const limits = (all: SlotShare[]): number[] => all.map((share) => share.limit())
 const take = (share: SlotShare | undefined, jobs: number): void => {
@@ -68,12 +67,12 @@ test('who depends on limits is told of each change', () => {
 
 test('how many are in hand is told what waits in all queues together, and how long each job has waited', () => {
   const told: string[] = []
-  const jobsInHand: JobsInHand = {
+  const jobsInHand = {
     limit: () => 8,
-    queueRead: (waiting) => void told.push(`${waiting} wait`),
-    taken: (queueWaitMs) => void told.push(`waited ${queueWaitMs} ms`),
+    queueRead: (waiting: number) => void told.push(`${waiting} wait`),
+    taken: (queueWaitMs: number) => void told.push(`waited ${queueWaitMs} ms`),
   }
-  const [first, second] = shareSlots(jobsInHand, 2)
+  const [first, second] = SlotShare.among(2, jobsInHand)
   first?.queueRead(3)
   second?.queueRead(4)
   first?.queueRead(0)

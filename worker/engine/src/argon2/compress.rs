@@ -4,13 +4,13 @@ use super::WIDEST;
 use crate::block::Block;
 use crate::plan::Code;
 
-/// Makes the third block from the first two. The flag mixes it with its old contents.
-pub type Run = unsafe fn(&Block, &Block, &mut Block, bool);
+/// Makes the third block from the first two: overwrites its contents, or mixes with them.
+pub type Run = [unsafe fn(&Block, &Block, &mut Block); 2];
 /// Code for one kind of processor and any number of hashes: it makes one block at a time.
 pub type Compressor = Code<Run>;
 
 /// For every processor, ARM included.
-pub const PORTABLE: Compressor = Code { name: "portable", lanes: WIDEST, run: portable };
+pub const PORTABLE: Compressor = Code { name: "portable", lanes: WIDEST, run: [portable::<false>, portable::<true>] };
 
 /// Code that this processor can run, the portable code first.
 pub fn available() -> Vec<Compressor> {
@@ -20,10 +20,18 @@ pub fn available() -> Vec<Compressor> {
     {
         use super::x86::{avx2, avx512};
         if is_x86_feature_detected!("avx2") {
-            available.push(Code { name: "avx2", lanes: WIDEST, run: avx2::compress });
+            available.push(Code {
+                name: "avx2",
+                lanes: WIDEST,
+                run: [avx2::compress::<false>, avx2::compress::<true>],
+            });
         }
         if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw") {
-            available.push(Code { name: "avx512", lanes: WIDEST, run: avx512::compress });
+            available.push(Code {
+                name: "avx512",
+                lanes: WIDEST,
+                run: [avx512::compress::<false>, avx512::compress::<true>],
+            });
         }
     }
     available
@@ -33,10 +41,10 @@ pub fn available() -> Vec<Compressor> {
 #[inline(always)]
 pub(super) fn compress(compressor: Compressor, [previous, reference]: [&Block; 2], target: &mut Block, mix: bool) {
     // SAFETY: `available` made the code, after the processor said that it has the features.
-    unsafe { (compressor.run)(previous, reference, target, mix) }
+    unsafe { (compressor.run[usize::from(mix)])(previous, reference, target) }
 }
 
-fn portable(previous: &Block, reference: &Block, target: &mut Block, mix: bool) {
+fn portable<const MIX: bool>(previous: &Block, reference: &Block, target: &mut Block) {
     let mut input = *previous;
     input.mix(reference);
     let mut words = input;
@@ -47,7 +55,7 @@ fn portable(previous: &Block, reference: &Block, target: &mut Block, mix: bool) 
         permute(&mut words.0, |i| 2 * column + 16 * (i / 2) + i % 2);
     }
     words.mix(&input);
-    if mix {
+    if MIX {
         target.mix(&words);
     } else {
         *target = words;
@@ -95,7 +103,7 @@ mod tests {
             for seed in 1..if cfg!(miri) { 2 } else { 100 } {
                 let [first, second, before] = [block(seed), block(seed + 1_000), block(seed + 2_000)];
                 let mut expected = before;
-                portable(&first, &second, &mut expected, mix);
+                compress(PORTABLE, [&first, &second], &mut expected, mix);
                 for compressor in available() {
                     let mut target = before;
                     compress(compressor, [&first, &second], &mut target, mix);

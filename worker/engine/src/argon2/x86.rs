@@ -66,16 +66,6 @@ macro_rules! vectors {
             let made = xor(permuted, input(previous, reference, i));
             target.set_vector(i, if MIX { xor(made, target.vector(i)) } else { made });
         }
-
-        /// Makes a block from two others; mixes it with what was there before, or overwrites that.
-        #$attribute
-        pub fn compress(previous: &Block, reference: &Block, target: &mut Block, mix: bool) {
-            if mix {
-                compress_into::<true>(previous, reference, target);
-            } else {
-                compress_into::<false>(previous, reference, target);
-            }
-        }
     };
 }
 
@@ -113,9 +103,9 @@ pub mod avx512 {
         };
     }
 
-    #[inline(never)]
+    /// Makes a block from two others; mixes it with its old contents, or overwrites them.
     #[target_feature(enable = "avx512f,avx512bw")]
-    fn compress_into<const MIX: bool>(previous: &Block, reference: &Block, target: &mut Block) {
+    pub fn compress<const MIX: bool>(previous: &Block, reference: &Block, target: &mut Block) {
         /// The same for each vector and its number.
         macro_rules! each {
             (begin $($i:literal $vector:ident),+) => {$(let mut $vector = input(previous, reference, $i);)+};
@@ -155,9 +145,9 @@ pub mod avx2 {
         0x0706_0504_0302_0100_u64.rotate_right(8 * bytes as u32) as i64
     }
 
-    #[inline(never)]
+    /// Makes a block from two others; mixes it with its old contents, or overwrites them.
     #[target_feature(enable = "avx2")]
-    fn compress_into<const MIX: bool>(previous: &Block, reference: &Block, target: &mut Block) {
+    pub fn compress<const MIX: bool>(previous: &Block, reference: &Block, target: &mut Block) {
         let mut words = Block::ZERO;
         /// P of rows, of which a vector has four words.
         macro_rules! rows {

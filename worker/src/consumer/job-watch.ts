@@ -1,0 +1,125 @@
+/**
+ * Watches for jobs that nothing else ends:
+ * - *malformed* jobs, which BullMQ cannot process;
+ * - *orphaned* jobs: Redis made them active for this worker, but the reply was lost with the connection,
+ *   or came when the worker had stopped taking jobs. Stall recovery would wait until their locks expire;
+ * - *finished* jobs, a few of which are kept for operators, for minutes. BullMQ deletes old ones only when
+ *   another job finishes. The capacity of a killed worker goes with them.
+ */
+import type { Logger } from '@spillway/common/log'
+import { sweepCapacity } from '@spillway/queue/jobs/capacity'
+import { type LockedJob, lockedJobs } from '@spillway/queue/jobs/jobs'
+import { MalformedJobs } from '@spillway/queue/jobs/malformed-jobs'
+import { openQueue, readJob } from '@spillway/queue/jobs/open-queue'
+import type { RedisConnection } from '@spillway/queue/redis/connect'
+import type { RedisWatch } from '@spillway/queue/redis/watch'
+import type { WorkerMetrics } from '../ops/metrics.js'
+
+/** At most 500 completed and 500 failed jobs, for ten minutes. */
+export const KEEP_FINISHED = { age: 600, count: 500 }
+
+const SWEEP_INTERVAL_MS = 60_000
+/** The latest time from Redis's reply to a job in hand, in milliseconds. The event loop never hashes, so it is less. */
+const SETTLE_MS = 50
+
+export interface JobWatchOptions {
+  redis: RedisConnection
+  prefix: string
+  watch: RedisWatch
+  /** Of BullMQ's Worker. */
+  consumerId: string
+  isInHand(jobId: string): boolean
+  log: Logger
+  metrics: Pick<WorkerMetrics, 'jobs' | 'requeued'>
+  /** How long finished jobs are kept, in milliseconds. */
+  keepMs?: number
+  sweepEveryMs?: number
+}
+
+/** Watches until closed. Any number of workers may do so at once. */
+export class JobWatch {
+  readonly #options: JobWatchOptions
+  readonly #queue: ReturnType<typeof openQueue>
+  readonly #malformed: MalformedJobs
+  readonly #sweeping: NodeJS.Timeout
+  #settling: NodeJS.Timeout | undefined
+  #isClosed = false
+
+  constructor(options: JobWatchOptions) {
+    const { redis, metrics, sweepEveryMs = SWEEP_INTERVAL_MS } = options
+    this.#options = options
+    this.#queue = openQueue(options)
+    this.#malformed = new MalformedJobs({
+      ...{ ...options, queue: this.#queue },
+      removed: (count) => metrics.jobs.inc({ job: 'unknown', outcome: 'forged' }, count),
+    })
+    this.#sweeping = setInterval(() => this.#sweep(), sweepEveryMs).unref()
+    // The nodes of a Cluster come and go without events: there, stall recovery takes orphaned jobs up.
+    redis.on('ready', this.#onReady)
+  }
+
+  /** Takes an error of BullMQ, and looks for malformed jobs where they may be the cause. */
+  suspect(error: Error): void {
+    this.#malformed.suspect(error)
+  }
+
+  /** Requeues the orphaned jobs of a worker that takes no more jobs. */
+  async requeueOrphaned(): Promise<void> {
+    for (const job of await this.#suspects()) await this.#requeue(job)
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    this.#options.redis.off('ready', this.#onReady)
+    clearTimeout(this.#settling)
+    clearInterval(this.#sweeping)
+    this.#malformed.close()
+    await this.#queue.close()
+  }
+
+  #onReady = (): void => void this.#lookForOrphaned().catch((error: unknown) => this.#tolerate(error))
+
+  /** Replies come in the order of their commands: a job that was taken before this reading is in hand soon after it. */
+  async #lookForOrphaned(): Promise<void> {
+    const suspects = await this.#suspects()
+    if (this.#isClosed || suspects.length === 0) return
+    clearTimeout(this.#settling)
+    this.#settling = setTimeout(() => {
+      for (const job of suspects) if (!this.#options.isInHand(job.id)) void this.#requeue(job)
+    }, SETTLE_MS)
+  }
+
+  async #suspects(): Promise<LockedJob[]> {
+    const { redis, prefix, consumerId, isInHand } = this.#options
+    return (await lockedJobs(redis, prefix, consumerId)).filter(({ id }) => !isInHand(id))
+  }
+
+  /** BullMQ refuses to move a job whose lock has another token, or no token: a job that was finished or taken over meanwhile stays. */
+  async #requeue({ id, token }: LockedJob): Promise<void> {
+    const { metrics, log } = this.#options
+    try {
+      const job = await readJob(this.#queue, id)
+      if (job === undefined || job === 'malformed') return
+      await job.moveToWait(token)
+      metrics.requeued.inc()
+      log.warn({ jobId: id }, 'orphaned job requeued: the reply with it was lost')
+    } catch (error) {
+      this.#tolerate(error)
+    }
+  }
+
+  #tolerate(error: unknown): void {
+    this.#options.log.warn({ err: error }, 'cannot requeue orphaned jobs; BullMQ will recover them')
+  }
+
+  #sweep(): void {
+    const { redis, prefix, log, keepMs = KEEP_FINISHED.age * 1_000 } = this.#options
+    for (const state of ['completed', 'failed'] as const)
+      this.#queue
+        .clean(keepMs, KEEP_FINISHED.count, state)
+        .catch((error: unknown) => log.warn({ err: error }, 'old finished jobs could not be deleted'))
+    sweepCapacity(redis, prefix).catch((error: unknown) =>
+      log.warn({ err: error }, 'capacity entries of dead workers could not be deleted'),
+    )
+  }
+}
