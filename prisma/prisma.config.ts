@@ -1,8 +1,8 @@
 // Where Prisma's own command line finds the schema, the migrations and the database.
 import { defineConfig } from 'prisma/config'
 
-// `generate` never runs the schema engine, yet would download it; any executable in its place keeps it off the network.
-// The other commands do need the engine: migrations here go through src/migrate.ts instead, which carries it as WASM.
+// `generate` never runs the schema engine, yet would download it: any executable will do in its
+// place. Migrations go through src/migrate.ts, which needs no engine.
 if (process.argv[2] === 'generate') process.env.PRISMA_SCHEMA_ENGINE_BINARY ??= process.execPath
 
 // A build asks nobody whether a newer Prisma is out.

@@ -1,5 +1,6 @@
-// Makes the keys of a local installation, each once: `node make-keys.mjs <folder>`. The files are read by Node's --env-file. They
-// are in a folder for each of those who may have them: `seal` for gateways and workers, `gateway` for gateways alone.
+// Makes the keys of a local installation, each once: `node make-keys.mjs <folder>`. The files are
+// read by Node's --env-file. They are in a folder for each of those who may have them: `seal` for
+// gateways and workers, `gateway` for gateways alone.
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import { chownSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'

@@ -8,10 +8,10 @@ export interface Connection {
 }
 
 /**
- * Validates a PostgreSQL URL and sets the session's time zone to UTC. The driver writes and reads times without their offset, so in any
- * other zone `now()` in SQL and a `Date` from Node would differ.
+ * Validates a PostgreSQL URL and sets the session's time zone to UTC. The driver writes and reads
+ * times without their offset: in another zone `now()` in SQL and a `Date` from Node would differ.
  *
- * @throws one sentence without the URL (it contains the password) when it is no PostgreSQL URL or names a schema
+ * @throws one sentence without the URL, which contains the password
  */
 export function connectionTo(databaseUrl: string): Connection {
   if (!URL.canParse(databaseUrl)) throw new Error(`The database URL cannot be read; write it as ${form}.`)
@@ -39,8 +39,8 @@ export function connectionTo(databaseUrl: string): Connection {
 }
 
 /**
- * Whether the URL has Prisma's `?pgbouncer=true`: a pooler assigns each transaction to another server connection. It accepts no
- * settings, and before PgBouncer 1.21 no prepared statements.
+ * Whether the URL has Prisma's `?pgbouncer=true`: a pooler assigns each transaction to another
+ * server connection. It accepts no settings, and before PgBouncer 1.21 no prepared statements.
  */
 export function isPooled(databaseUrl: string): boolean {
   return new URL(databaseUrl).searchParams.get('pgbouncer') === 'true'
@@ -48,7 +48,7 @@ export function isPooled(databaseUrl: string): boolean {
 
 const form = 'postgresql://user:password@host:5432/database'
 
-/** Prisma's adapter, whose errors all of this package classifies; `underlyingDriver()` is the pool, which takes scripts. */
+/** Prisma's adapter, for its errors; `underlyingDriver()` is the pool, which takes scripts. */
 export type ScriptConnection = Awaited<ReturnType<PrismaPg['connect']>>
 
 /**

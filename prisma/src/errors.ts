@@ -1,11 +1,11 @@
-// Classifies failed queries by the errors of PostgreSQL and the driver, because Prisma reports the same event under different codes for
-// models, raw SQL and transactions.
+// Classifies failed queries by the errors of PostgreSQL and the driver, because Prisma reports the
+// same event under different codes for models, raw SQL and transactions.
 import { type Error as DriverCause, isDriverAdapterError } from '@prisma/driver-adapter-utils'
 import { Prisma } from './generated/client.js'
 
 /**
- * Whether the same call may succeed later, because the database was unavailable: no server, no free connection, refused credentials, a
- * timeout, a server that is stopping or out of resources.
+ * Whether the same call may succeed later, because the database was unavailable: no server, no free
+ * connection, refused credentials, a timeout, a server that is stopping or out of resources.
  */
 export function isDatabaseUnavailable(error: unknown): boolean {
   const cause = driverCause(error)
@@ -53,13 +53,13 @@ const unavailableKinds: ReadonlySet<DriverCause['kind']> = new Set<DriverCause['
   'TooManyConnections',
 ])
 
-// SQLSTATE classes 08 (connection), 53 (resources), 57 (operator intervention, statement_timeout included); and 25006, a server that
-// became a read-only replica.
+// SQLSTATE classes 08 (connection), 53 (resources), 57 (operator intervention, statement_timeout
+// included); and 25006, a server that became a read-only replica.
 const unavailableStates = /^(08|53|57|25006)/
 
 // The driver reports these as plain errors, distinguished only by their text.
 const driverMessages =
   /^(timeout exceeded when trying to connect|Connection terminated|Query read timeout|Client has encountered a connection error)/
 
-// The adapter passes on system errors that it does not map (EAI_AGAIN, EHOSTUNREACH, EPIPE, several refused addresses).
+// System errors that the adapter does not map: EAI_AGAIN, EHOSTUNREACH, EPIPE, several addresses.
 const isSystemError = (error: Error) => 'code' in error && /^E(?!RR_)[A-Z]+/.test(String(error.code))

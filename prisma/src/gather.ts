@@ -1,4 +1,5 @@
-// Statements of one kind that wait together go together: while one is on its way, the next ones gather, and go as one when it is back.
+// Statements of one kind that wait together go together: while one is on its way, the next ones
+// gather, and go as one when it is back.
 import { isDatabaseUnavailable } from './errors.js'
 
 /** The rows of one statement, far within the statement timeout of 5 s. */
@@ -9,11 +10,11 @@ const PATIENCE_MS = 25
 /** A statement for one row, and the same for several. */
 export interface Gathered<Row, Outcome> {
   one(row: Row): Promise<Outcome>
-  /** What tells rows apart [all are apart]. Of rows with one key the first goes with the others, and each later one alone, after it. */
+  /** Of rows with one key, the first goes with the others, each later one alone after it [none]. */
   keyOf?(row: Row): string
   /**
-   * Resolves with an outcome for each row, in order; undefined for a row that `one` is to be asked for. It changes all or nothing, and
-   * waits for no lock.
+   * Resolves with an outcome for each row, in order; undefined for a row that `one` is to be asked
+   * for. It changes all or nothing, and waits for no lock.
    */
   several(rows: readonly Row[]): Promise<readonly (Outcome | undefined)[]>
 }
@@ -25,9 +26,10 @@ interface Waiting<Row, Outcome> {
 }
 
 /**
- * Returns a function that runs the statement for a row. Rows of the same turn of the event loop go together, and so do rows that came while
- * the previous statement ran. A row never waits for company: alone, it goes at the end of the turn. Where the statement for several fails,
- * each row runs alone, so that a failure is only its row's; while the database is away, all fail.
+ * Returns a function that runs the statement for a row. Rows of the same turn of the event loop go
+ * together, and so do rows that came while the previous statement ran. A row never waits for
+ * company: alone, it goes at the end of the turn. Where the statement for several fails, each row
+ * runs alone, so that a failure is only its row's; while the database is away, all fail.
  */
 export function gather<Row, Outcome>({ one, keyOf, several }: Gathered<Row, Outcome>): (row: Row) => Promise<Outcome> {
   let waiting: Waiting<Row, Outcome>[] = []

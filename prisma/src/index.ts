@@ -8,7 +8,7 @@ export { databaseProblem, isDatabaseUnavailable, isTaken } from './errors.js'
 export { type Gathered, gather } from './gather.js'
 export { Prisma, type Session, type User } from './generated/client.js'
 
-/** The typed client. `$disconnect()` waits for running queries and closes all connections; a later query connects again. */
+/** `$disconnect()` waits for running queries and closes all connections; later queries reconnect. */
 export type Database = PrismaClient
 
 export interface DatabaseOptions {
@@ -21,8 +21,9 @@ export interface DatabaseOptions {
   /** The server's time limit for one statement [5000: every query here is by key]. */
   statementTimeoutMs?: number
   /**
-   * Whether the whole pool is open from the first `$connect()` on, and opened again after an outage [false: connections are opened on
-   * demand, and idle ones end after ten seconds]. A connection that a spike opens may take longer than a query waits for it.
+   * Whether the whole pool is open from the first `$connect()` on, and opened again after an outage
+   * [false: connections are opened on demand, and idle ones end after ten seconds]. A connection
+   * that a spike opens may take longer than a query waits for it.
    */
   keepsOpen?: boolean
 }
@@ -40,7 +41,8 @@ export function connectDatabase(options: DatabaseOptions): Database {
       ...(keepsOpen ? { min: poolSize } : {}),
       connectionTimeoutMillis: connectionTimeoutMs,
       statement_timeout: !pooled && statementTimeoutMs,
-      // The client's limit, for a server that is frozen, unreachable or without a limit. Longer, so that the server's error comes first.
+      // The client's limit, for a server that is frozen, unreachable or without a limit. Longer, so
+      // that the server's error comes first.
       query_timeout: statementTimeoutMs + 1_000,
       keepAlive: true,
     },
@@ -55,8 +57,9 @@ export function connectDatabase(options: DatabaseOptions): Database {
 const drivers = new WeakMap<Database, Driver>()
 
 /**
- * Runs a statement past Prisma's client, on the same connections and with the same errors. For the queries of every login: the client
- * takes 0.05 to 0.15 ms of processor time more for each, a sixth of a login's cost at a gateway. The rows are not checked against `Row`.
+ * Runs a statement past Prisma's client, on the same connections and with the same errors. For the
+ * queries of every login: the client takes 0.05 to 0.15 ms of processor time more for each, a sixth
+ * of a login's cost at a gateway. The rows are not checked against `Row`.
  */
 export async function rawQuery<Row extends Record<string, unknown>>(
   database: Database,
@@ -76,8 +79,8 @@ export function poolUse(database: Database): PoolUse {
   return drivers.get(database)?.use() ?? { busy: 0, idle: 0, waiting: 0 }
 }
 
-// Names for prepared statements, so that PostgreSQL parses and plans each statement once for a connection. This saves 0.2 ms of its
-// processor time for a login.
+// Names for prepared statements, so that PostgreSQL parses and plans each statement once for a
+// connection. This saves 0.2 ms of its processor time for a login.
 
 /** The limit of names: the server keeps each prepared statement, and generated SQL could have many variants. */
 const NAMED_MAX = 100
@@ -109,7 +112,10 @@ function keepOpen(pool: Pool): void {
     const again = () => fillAfter(REOPEN_AFTER_MS)
     if (!pool.ending) timer = setTimeout(() => fill().catch(again), ms).unref()
   }
-  /** The pool gives idle connections before it opens new ones. The first goes alone: while the database is away, one attempt is enough. */
+  /**
+   * The pool gives idle connections before it opens new ones. The first goes alone: while the
+   * database is away, one attempt is enough.
+   */
   async function fill(): Promise<void> {
     const queries = pool.totalCount === 0 ? 1 : pool.idleCount + min - pool.totalCount
     await Promise.all(Array.from({ length: queries }, () => pool.query('SELECT 1')))
@@ -139,8 +145,9 @@ class Driver extends PrismaPg {
 
   override async connect(): Promise<Adapter> {
     const adapter = await super.connect()
-    // While a query hangs, Prisma's ROLLBACK stays unsent behind it, and Prisma releases the connection all the same: the next user's
-    // statements would join that transaction, and never be committed.
+    // While a query hangs, Prisma's ROLLBACK stays unsent behind it, and Prisma releases the
+    // connection all the same: the next user's statements would join that transaction, and never be
+    // committed.
     adapter.underlyingDriver().on('release', (_error, client) => {
       if (client.getTransactionStatus() !== 'I') void client.end()
     })

@@ -1,5 +1,5 @@
-// Migrates a database to the newest schema, with the record that `prisma migrate deploy` keeps, from any working directory.
-// As a program: `DATABASE_URL=... node prisma/dist/migrate.js`.
+// Migrates a database to the newest schema, with the record that `prisma migrate deploy` keeps,
+// from any working directory. As a program: `DATABASE_URL=... node prisma/dist/migrate.js`.
 import { createHash, randomUUID } from 'node:crypto'
 import { realpathSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
@@ -24,11 +24,13 @@ const RECORD_TABLE = `CREATE TABLE _prisma_migrations (id VARCHAR(36) PRIMARY KE
   started_at TIMESTAMPTZ NOT NULL DEFAULT now(), applied_steps_count INTEGER NOT NULL DEFAULT 0)`
 
 /**
- * Applies pending migrations; creates the database if it does not exist. Concurrent callers wait for each other by an advisory lock, and
- * later callers find nothing pending. A migration and its record are one transaction: a failed migration leaves nothing behind.
+ * Applies pending migrations; creates the database if it does not exist. Concurrent callers wait
+ * for each other by an advisory lock, and later callers find nothing pending. A migration and its
+ * record are one transaction: a failed migration leaves nothing behind.
  *
  * @param directory migrations in Prisma's layout [this package's own]
- * @throws one sentence when the database cannot be used; the name of a migration that fails, and the reason
+ * @throws one sentence when the database cannot be used; the name of a migration that fails, and
+ *   the reason
  */
 export async function migrate(url: string, directory = migrationsDir): Promise<MigrateResult> {
   const connection = await connectOrCreate(url)
@@ -76,8 +78,8 @@ async function apply(pool: Pool, name: string, script: string): Promise<void> {
   const values = [randomUUID(), checksum, name].map((value) => `'${value.replaceAll("'", "''")}'`)
   const record = `INSERT INTO _prisma_migrations (id, checksum, migration_name, finished_at, applied_steps_count)
     VALUES (${values.join()}, now(), 1)`
-  // Statements without values go to the server as one text, which it runs as one transaction. An index that is built beside writers
-  // takes no transaction: its migration has no other statement.
+  // Statements without values go to the server as one text, which it runs as one transaction. An
+  // index that is built beside writers takes no transaction: its migration has no other statement.
   const steps = /\bCONCURRENTLY\b/i.test(script) ? [script, record] : [`${script}\n;\n${record}`]
   try {
     for (const step of steps) await pool.query(step)
@@ -119,7 +121,8 @@ async function createDatabase(url: string): Promise<void> {
   try {
     await connection.queryRaw({ sql: `CREATE DATABASE "${name.replaceAll('"', '""')}"`, args: [], argTypes: [] })
   } catch (error) {
-    // Another process created it: PostgreSQL reports that by the name, or as a conflict in its catalogue.
+    // Another process created it: PostgreSQL reports that by the name, or as a conflict in its
+    // catalogue.
     const kind = driverCause(error)?.kind
     if (kind !== 'DatabaseAlreadyExists' && kind !== 'UniqueConstraintViolation') throw error
   } finally {

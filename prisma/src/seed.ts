@@ -15,8 +15,8 @@ export function seedEmail(n: number): string {
 const BATCH = 10_000
 
 /**
- * Inserts accounts from `user-1@example.test` on, and updates the hash of existing ones. All have one hash, because a hash for each would
- * take minutes. Idempotent.
+ * Inserts accounts from `user-1@example.test` on, and updates the hash of existing ones. All have
+ * one hash, because a hash for each would take minutes. Idempotent.
  */
 export async function seedUsers(
   database: Database,
@@ -25,7 +25,8 @@ export async function seedUsers(
   let created = 0
   for (let first = 1; first <= users; first += BATCH) {
     const last = Math.min(first + BATCH - 1, users)
-    // PostgreSQL generates the rows, so only two numbers and a hash are sent. xmax is 0 in a newly inserted row.
+    // PostgreSQL generates the rows, so only two numbers and a hash are sent. xmax is 0 in a newly
+    // inserted row.
     const [counted] = await database.$queryRaw<{ created: number }[]>`
       WITH seeded AS (
         INSERT INTO users (id, email, password_hash, updated_at)

@@ -1,4 +1,5 @@
-// The databases of one test file, dropped after its last test: which fails if a connection to one is still open.
+// The databases of one test file, dropped after its last test: which fails if a connection to one
+// is still open.
 import { randomUUID } from 'node:crypto'
 import { createNamespace } from '@spillway/infra/rig'
 import { afterAll } from 'vitest'

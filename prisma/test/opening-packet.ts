@@ -1,4 +1,5 @@
-// The first packet of a client: PgBouncer refuses a connection for a single setting that it does not know.
+// The first packet of a client: PgBouncer refuses a connection for a single setting that it does
+// not know.
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 
@@ -7,7 +8,8 @@ export async function openingSettings(connect: (url: string) => Promise<unknown>
   const settings = new Map<string, string>()
   const server = createServer((socket) => {
     socket.once('data', (packet) => {
-      // Its length and the version of the protocol come first; a zero ends each name, each value, and the whole.
+      // Its length and the version of the protocol come first; a zero ends each name, each value,
+      // and the whole.
       const words = packet.toString('utf8', 8).split('\0')
       for (let at = 0; words[at]; at += 2) settings.set(words[at] ?? '', words[at + 1] ?? '')
       socket.destroy()

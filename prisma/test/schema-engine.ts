@@ -1,5 +1,5 @@
-// What leads from one schema to another, by Prisma's schema engine: its WebAssembly on the JavaScript driver, without the download that
-// Prisma's command line makes.
+// What leads from one schema to another, by Prisma's schema engine: its WebAssembly on the
+// JavaScript driver, without the download that Prisma's command line makes.
 import { readFile } from 'node:fs/promises'
 import { bindMigrationAwareSqlAdapterFactory, type SqlDriverAdapter } from '@prisma/driver-adapter-utils'
 import * as glue from '@prisma/schema-engine-wasm/schema_engine_bg'

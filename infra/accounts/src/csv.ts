@@ -1,5 +1,6 @@
-// Reads CSV: the first line has the names, unless the preset knows the columns. Every row is read or refused by the number of its line: what a
-// stray quote swallows is given back and read again, from the next line on.
+// Reads CSV: the first line has the names, unless the preset knows the columns. Every row is read
+// or refused by the number of its line: what a stray quote swallows is given back and read again,
+// from the next line on.
 import { UserError } from '@spillway/infra/processes/command-line'
 import { CsvError } from 'csv-parse'
 import { parse } from 'csv-parse/sync'

@@ -81,8 +81,8 @@ export function truthOf(text: string | undefined): boolean | undefined {
 const ZERO = /^(0000|0001)-/
 
 /**
- * A date: ISO 8601 and what databases write like it, without a zone in UTC; seconds or milliseconds since 1970. Null for an empty date,
- * undefined for any other text.
+ * A date: ISO 8601 and what databases write like it, without a zone in UTC; seconds or milliseconds
+ * since 1970. Null for an empty date, undefined for any other text.
  */
 export function dateOf(text: string | undefined): Date | null | undefined {
   if (text === undefined || ZERO.test(text)) return null

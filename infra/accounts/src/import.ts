@@ -1,4 +1,5 @@
-// Imports a file: reads, checks, has weak digests wrapped, and writes in batches. Every line is created, left or rejected.
+// Imports a file: reads, checks, has weak digests wrapped, and writes in batches. Every line is
+// created, left or rejected.
 import { hash } from 'node:crypto'
 import type { Passwords } from '@spillway/client'
 import { UserError } from '@spillway/infra/processes/command-line'
@@ -131,7 +132,10 @@ export async function importAccounts(options: ImportOptions): Promise<ImportRepo
 type Left = {
   /** Its place in the batch. */
   place: number
-  /** `existed`: an account of the address was there before, and stays as it is. `twice`: the batch has the address before. */
+  /**
+   * `existed`: an account of the address was there before, and stays as it is. `twice`: the batch
+   * has the address before.
+   */
   why: 'existed' | 'twice' | 'id-taken'
   /** The id of the account of the address. */
   id: string | null
@@ -140,7 +144,8 @@ type Left = {
 /** Returns those that were not created. */
 async function insertAccounts(database: Database, batch: readonly Account[]): Promise<Left[]> {
   const column = <T>(of: (account: Account) => T) => batch.map(of)
-  // The addresses that exist are read after the insert by the same snapshot, so without those that it creates.
+  // The addresses that exist are read after the insert by the same snapshot, so without those that
+  // it creates.
   const sql = Prisma.sql`
     WITH given AS (
       SELECT * FROM unnest(
@@ -163,7 +168,10 @@ async function insertAccounts(database: Database, batch: readonly Account[]): Pr
   return await rawQuery<Left>(database, sql)
 }
 
-/** The addresses of a file so far, and the line of each, in little memory: a part of a digest and a number, in an open hash table. */
+/**
+ * The addresses of a file so far, and the line of each, in little memory: a part of a digest and a
+ * number, in an open hash table.
+ */
 interface Addresses {
   /** The line that had the address before, if there was one; else the address is kept with its line. */
   firstLineOf(email: string, line: number): number | undefined
@@ -172,7 +180,10 @@ interface Addresses {
 const FIRST_CAPACITY = 2 ** 14
 /** A fuller table takes longer to search. */
 const FULL = 0.7
-/** 52 bits: a file of a million addresses has two with the same part once in ten thousand files, and then one row has a wrong reason. */
+/**
+ * 52 bits: a file of a million addresses has two with the same part once in ten thousand files, and
+ * then one row has a wrong reason.
+ */
 const DIGITS = 13
 
 export function createAddresses(): Addresses {

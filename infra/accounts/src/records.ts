@@ -1,5 +1,6 @@
-// Reads a file of accounts, one record at a time, so that a file of any size takes no more memory: NDJSON (a JSON object on each line), a
-// JSON document, or CSV, each of them compressed with gzip or not.
+// Reads a file of accounts, one record at a time, so that a file of any size takes no more memory:
+// NDJSON (a JSON object on each line), a JSON document, or CSV, each of them compressed with gzip
+// or not.
 import { UserError } from '@spillway/infra/processes/command-line'
 import { JSONParser } from '@streamparser/json'
 import { readCsv } from './csv.ts'
@@ -91,8 +92,9 @@ function withoutReturn(text: string): string {
   return text.endsWith('\r') ? text.slice(0, -1) : text
 }
 
-// Reads a JSON document of accounts a record at a time: an array of them, as Django's dumpdata writes it, or an object whose `users` is one,
-// as `firebase auth:export` and Keycloak's export of a realm do.
+// Reads a JSON document of accounts a record at a time: an array of them, as Django's dumpdata
+// writes it, or an object whose `users` is one, as `firebase auth:export` and Keycloak's export of
+// a realm do.
 
 /** The path of the records in a document that begins so; undefined for lines of objects. */
 function documentPath(beginning: string): string | undefined {

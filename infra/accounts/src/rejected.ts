@@ -1,5 +1,5 @@
-// Files of lines that are written beside an import: of what was not imported, numbers and reasons, and nothing of what the lines hold; of
-// ids, the old and the new one.
+// Files of lines that are written beside an import: of what was not imported, numbers and reasons,
+// and nothing of what the lines hold; of ids, the old and the new one.
 import { createWriteStream, type WriteStream } from 'node:fs'
 import { finished } from 'node:stream/promises'
 

@@ -1,4 +1,5 @@
-// Stored accounts as an operator sees them: how many have hashes of which format and cost, all as NDJSON, or one of them.
+// Stored accounts as an operator sees them: how many have hashes of which format and cost, all as
+// NDJSON, or one of them.
 import { once } from 'node:events'
 import type { Writable } from 'node:stream'
 import { insertEvents } from '@spillway/api/audit/store'
@@ -60,7 +61,8 @@ async function* pagesOfAccounts<Row extends { id: string }>(
   }
 }
 
-// Writes all accounts as NDJSON, in the form that import reads: for leaving, or for moving between systems.
+// Writes all accounts as NDJSON, in the form that import reads: for leaving, or for moving between
+// systems.
 
 const EXPORT_BATCH = 5_000
 
@@ -82,7 +84,10 @@ export async function exportAccounts(database: Database, to: Writable): Promise<
 
 // One account as an operator sees it, and whether anybody may log in to it.
 
-/** Disables an account, which ends its sessions, or enables it again. Returns whether that changed anything. Throws a UserError for no account. */
+/**
+ * Disables an account, which ends its sessions, or enables it again. Returns whether that changed
+ * anything. Throws a UserError for no account.
+ */
 export async function setDisabled(database: Database, address: string, isDisabled: boolean): Promise<boolean> {
   const { id } = await accountOf(database, address)
   const changed = await database.$transaction(async (transaction) => {

@@ -8,7 +8,10 @@ import { UserError } from '@spillway/infra/processes/command-line'
 const NEWLINE = 0x0a
 const GZIP = Buffer.from([0x1f, 0x8b])
 
-/** Without a byte order mark. Throws a UserError of one sentence for a file that cannot be read, where it ends to be text. */
+/**
+ * Without a byte order mark. Throws a UserError of one sentence for a file that cannot be read,
+ * where it ends to be text.
+ */
 export async function* readText(file: string): AsyncGenerator<string> {
   const decoder = new TextDecoder('utf-8', { fatal: true })
   const name = file.split('/').at(-1) ?? file

@@ -1,5 +1,5 @@
-// Plain digests, salted or not: too fast to rest in a table. Each is hashed with argon2id by the workers, and the account stored with that
-// (worker/src/hashing/formats/wrapped.ts).
+// Plain digests, salted or not: too fast to rest in a table. Each is hashed with argon2id by the
+// workers, and the account stored with that (worker/src/hashing/formats/wrapped.ts).
 import type { Passwords } from '@spillway/client'
 import { UserError } from '@spillway/infra/processes/command-line'
 import { unpadded } from '@spillway/queue/wire/stored-hash'
@@ -45,12 +45,16 @@ export async function wrapped(passwords: Passwords, { account, wrapping }: WeakA
   return { ...account, passwordHash: wrapping.store(await passwords.hash(wrapping.text)) }
 }
 
-// Stored hashes of tables that keep salt and digest in columns of their own: `--hash` says how they were made.
+// Stored hashes of tables that keep salt and digest in columns of their own: `--hash` says how they
+// were made.
 
 export const saltEncodings = ['text', 'hex', 'base64'] as const
 export type SaltEncoding = (typeof saltEncodings)[number]
 
-/** Makes a stored hash of a digest, in hexadecimal or base64, and a salt. A digest that is neither stays as it is, to be refused. */
+/**
+ * Makes a stored hash of a digest, in hexadecimal or base64, and a salt. A digest that is neither
+ * stays as it is, to be refused.
+ */
 export type ComposeHash = (digest: string, salt: Buffer) => string
 
 const FORMS: { pattern: RegExp; setting: (numbers: number[], bytes: number) => string }[] = [

@@ -1,5 +1,6 @@
-// The command `pnpm --filter @spillway/infra containers`: builds the images with a Docker engine, and runs them as in a cluster: not as root,
-// on a read-only file system, without capabilities, with limits.
+// The command `pnpm --filter @spillway/infra containers`: builds the images with a Docker engine,
+// and runs them as in a cluster: not as root, on a read-only file system, without capabilities,
+// with limits.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { chmod, mkdtemp, rm } from 'node:fs/promises'

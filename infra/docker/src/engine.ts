@@ -1,4 +1,5 @@
-// A Docker engine and the images: the engine that answers, else one for this run, which only root can start.
+// A Docker engine and the images: the engine that answers, else one for this run, which only root
+// can start.
 import { mkdirSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -15,7 +16,10 @@ const standIn = fileURLToPath(new URL('../stand-in.sh', import.meta.url))
 /** Both images by target, with the tags of compose.yaml. */
 export const images = { gateway: 'spillway/gateway:local', worker: 'spillway/worker:local' } as const
 
-/** How containers run as pods do: no capability, nothing writable, addresses of this machine. The user is the image's. */
+/**
+ * How containers run as pods do: no capability, nothing writable, addresses of this machine. The
+ * user is the image's.
+ */
 export const CONFINED = ['--read-only', '--cap-drop=ALL', '--security-opt=no-new-privileges', '--network=host']
 
 /** Runs a command of Docker, and resolves with its output. Rejects with a ToolFailure. */

@@ -1,5 +1,6 @@
-// The command `pnpm --filter @spillway/infra dashboards`: every query of the dashboard and every rule, on a real Prometheus that scrapes a
-// real run; each query must return data. Prints each result.
+// The command `pnpm --filter @spillway/infra dashboards`: every query of the dashboard and every
+// rule, on a real Prometheus that scrapes a real run; each query must return data. Prints each
+// result.
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'

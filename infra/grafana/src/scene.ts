@@ -47,7 +47,10 @@ export async function openScene(env: NodeJS.ProcessEnv = {}) {
   }
 }
 
-/** A client of the scene's queue, ready to submit jobs. Other seal keys than the scene's make jobs that no worker can open. */
+/**
+ * A client of the scene's queue, ready to submit jobs. Other seal keys than the scene's make jobs
+ * that no worker can open.
+ */
 export async function openClient(
   { redisUrl, queuePrefix: prefix, sealKeys: ownKeys }: Scene,
   { sealKeys = ownKeys, jobLifeMs = 60_000 } = {},

@@ -1,4 +1,5 @@
-// The table of metrics in README.md, as data: a test compares it with what gateways and workers really show.
+// The table of metrics in README.md, as data: a test compares it with what gateways and workers
+// really show.
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 

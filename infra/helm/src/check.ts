@@ -1,4 +1,5 @@
-// The first half of `pnpm --filter @spillway/infra check`: fetches what the tests of the chart, the Dockerfile and the compose file need.
+// The first half of `pnpm --filter @spillway/infra check`: fetches what the tests of the chart, the
+// Dockerfile and the compose file need.
 import { runCommand } from '@spillway/infra/processes/command'
 import { buildPrograms, writeSchemas } from './programs.ts'
 

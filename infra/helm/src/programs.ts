@@ -1,5 +1,6 @@
-// Programs built from their Go modules, at the versions and checksums that the folders in programs/ pin, into the ignored
-// folder. The first build takes minutes and gigabytes; later runs use its result.
+// Programs built from their Go modules, at the versions and checksums that the folders in programs/
+// pin, into the ignored folder. The first build takes minutes and gigabytes; later runs use its
+// result.
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { copyFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
@@ -28,8 +29,8 @@ export async function isBuilt(set: ProgramSet): Promise<boolean> {
 }
 
 /**
- * Returns the folder of a set's programs, and builds them first where needed. `say` prints when that takes long.
- * Rejects with a UserError when there is no Go.
+ * Returns the folder of a set's programs, and builds them first where needed. `say` prints when
+ * that takes long. Rejects with a UserError when there is no Go.
  */
 export async function buildPrograms(set: ProgramSet, say: (sentence: string) => void): Promise<string> {
   const dir = await programSetDir(set)
@@ -60,7 +61,8 @@ async function versionStamp(set: ProgramSet): Promise<string> {
     .join(' ')
 }
 
-// The unpacked sources of Go modules that carry the schemas and custom resources that the chart is checked against.
+// The unpacked sources of Go modules that carry the schemas and custom resources that the chart is
+// checked against.
 
 /** The pin of each module's version: by the programs that are built from it, or here. */
 const modules = {
@@ -107,7 +109,8 @@ export async function crdDirs(): Promise<Record<'keda' | 'monitoring' | 'gateway
   }
 }
 
-// Packages of Python, and the schemas that the chart and the compose file are checked against, in the ignored folder.
+// Packages of Python, and the schemas that the chart and the compose file are checked against, in
+// the ignored folder.
 
 const requirements = fileURLToPath(new URL('../programs/requirements.txt', import.meta.url))
 const pins = createHash('sha256')

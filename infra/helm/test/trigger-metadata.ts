@@ -1,4 +1,5 @@
-// Triggers against what KEDA itself says its scalers take: a misspelt field would be passed over in silence.
+// Triggers against what KEDA itself says its scalers take: a misspelt field would be passed over in
+// silence.
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
@@ -29,7 +30,10 @@ export async function readScalers(schemasDir: string): Promise<Scalers> {
   return new Map(described.scalers.map(({ type, parameters }) => [type, parameters]))
 }
 
-/** The faults of a trigger, a sentence each. `authentication` are the parameters that its TriggerAuthentication gives. */
+/**
+ * The faults of a trigger, a sentence each. `authentication` are the parameters that its
+ * TriggerAuthentication gives.
+ */
 export function triggerFaults(scalers: Scalers, trigger: Trigger, authentication: string[] = []): string[] {
   const parameters = scalers.get(trigger.type)
   if (parameters === undefined) return [`KEDA has no scaler ${trigger.type}.`]

@@ -4,7 +4,8 @@ import { withParts } from '@spillway/infra/test/settings-table'
 import { parse } from 'yaml'
 import { chartDir } from '../src/chart.ts'
 
-// The table of values in the chart's README: each parameter, its default from values.yaml, its meaning from the schema.
+// The table of values in the chart's README: each parameter, its default from values.yaml, its
+// meaning from the schema.
 
 export const readmeFile = join(chartDir, 'README.md')
 

@@ -1,4 +1,5 @@
-// The Kubernetes API as far as it is needed here: objects by their path, and a watch on a list of them.
+// The Kubernetes API as far as it is needed here: objects by their path, and a watch on a list of
+// them.
 import { readFileSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
 import { Agent, request } from 'node:https'

@@ -1,4 +1,5 @@
-// A Kubernetes control plane as plain processes: etcd, the API server, and the controllers that scaling takes.
+// A Kubernetes control plane as plain processes: etcd, the API server, and the controllers that
+// scaling takes.
 import { generateKeyPairSync } from 'node:crypto'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,5 @@
-// Everything that the end-to-end test runs on: programs, services, cluster, KEDA and Spillway, started in this order.
+// Everything that the end-to-end test runs on: programs, services, cluster, KEDA and Spillway,
+// started in this order.
 import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Keeper } from '@spillway/infra/processes/keeper'

@@ -1,4 +1,5 @@
-// KEDA and Spillway on the cluster: Spillway by its chart, with the Secrets that it names and the addresses of PostgreSQL and Redis.
+// KEDA and Spillway on the cluster: Spillway by its chart, with the Secrets that it names and the
+// addresses of PostgreSQL and Redis.
 import { randomBytes } from 'node:crypto'
 import { copyFileSync, mkdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -40,7 +41,10 @@ export async function createSecrets(api: KubernetesApi, { databaseUrl, redisPass
     await api.call('POST', `/api/v1/namespaces/${NAMESPACE}/secrets`, { metadata: { name }, stringData })
 }
 
-/** Installs the chart, or upgrades it, and resolves when its pods are ready. `set` are single values, as `path=value`. */
+/**
+ * Installs the chart, or upgrades it, and resolves when its pods are ready. `set` are single
+ * values, as `path=value`.
+ */
 export async function installChart(
   kubectl: Kubectl,
   { redisAddress }: Backends,
@@ -77,7 +81,8 @@ export function kubectlFor(kubeconfig: string, kubectl: string, helm: string) {
   }
 }
 
-// The real KEDA as plain processes: its custom resources, the operator, and the metrics adapter behind the API server.
+// The real KEDA as plain processes: its custom resources, the operator, and the metrics adapter
+// behind the API server.
 
 const KEDA_NAMESPACE = 'keda'
 const METRICS_API = 'v1beta1.external.metrics.k8s.io'

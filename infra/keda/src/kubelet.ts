@@ -1,5 +1,6 @@
-// In place of scheduler and kubelet: every pod of a namespace becomes a container of Docker with the pod's environment, user, security
-// context and limits, on an address of its own on the loopback interface. It is probed, restarted and ended by the kubelet's rules.
+// In place of scheduler and kubelet: every pod of a namespace becomes a container of Docker with
+// the pod's environment, user, security context and limits, on an address of its own on the
+// loopback interface. It is probed, restarted and ended by the kubelet's rules.
 import { closeSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'

@@ -1,4 +1,5 @@
-// The command `pnpm --filter @spillway/infra e2e`: Spillway's chart on a real control plane with the real KEDA; pods are containers of Docker.
+// The command `pnpm --filter @spillway/infra e2e`: Spillway's chart on a real control plane with
+// the real KEDA; pods are containers of Docker.
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { runWithKeeper } from '@spillway/infra/processes/command'

@@ -19,7 +19,10 @@ export class Steps {
     this.#fail(error)
   }
 
-  /** Runs a step and resolves to its result, which is reported with its name if it is a text. Rejects as the step does. */
+  /**
+   * Runs a step and resolves to its result, which is reported with its name if it is a text.
+   * Rejects as the step does.
+   */
   async step<T>(name: string, run: () => Promise<T>): Promise<T> {
     const startedAt = performance.now()
     const seconds = (): number => Math.round((performance.now() - startedAt) / 100) / 10

@@ -1,4 +1,5 @@
-// `node --import tsx run-below.ts FOLDER [FILTER ...]`: runs the test files below a folder as `pnpm test` does, without services.
+// `node --import tsx run-below.ts FOLDER [FILTER ...]`: runs the test files below a folder as `pnpm
+// test` does, without services.
 import { isGreen, runTests, summary } from '../src/rig/runner.ts'
 
 const [root = '', ...filters] = process.argv.slice(2)

@@ -76,8 +76,8 @@ function ms(value: number): string {
   return `${value.toFixed(1)} ms`
 }
 
-// Which cost a policy may have: as much as takes no longer than the target and no more memory than there is, and never below OWASP's minimum
-// (Password Storage Cheat Sheet).
+// Which cost a policy may have: as much as takes no longer than the target and no more memory than
+// there is, and never below OWASP's minimum (Password Storage Cheat Sheet).
 
 export interface Limits {
   /** What a hash may take, in milliseconds. */
@@ -92,7 +92,10 @@ interface Proposal extends HashCost {
   isOverTarget: boolean
 }
 
-/** OWASP's equivalent minimums of argon2id with one lane: the least memory for so many passes. More passes need no less. */
+/**
+ * OWASP's equivalent minimums of argon2id with one lane: the least memory for so many passes. More
+ * passes need no less.
+ */
 const OWASP_ARGON2_KIB = [47_104, 19_456, 12_288, 9_216, 7_168] as const
 /** The least memory with which argon2id may be used at all. */
 const LEAST_MEMORY_KIB = OWASP_ARGON2_KIB[4]
@@ -110,8 +113,9 @@ const ROUNDS = 6
 const TOLERANCE = 1.03
 
 /**
- * RFC 9106, 4: the memory that each hash can afford, then as many passes as the time allows; where even one takes too long, less memory. One
- * lane, because the other cores hash other passwords. `memoryKib` is {@link LEAST_MEMORY_KIB} at least.
+ * RFC 9106, 4: the memory that each hash can afford, then as many passes as the time allows; where
+ * even one takes too long, less memory. One lane, because the other cores hash other passwords.
+ * `memoryKib` is {@link LEAST_MEMORY_KIB} at least.
  */
 export async function proposeArgon2id({ targetMs, memoryKib }: Limits, measure: MeasureHash): Promise<Proposal> {
   const mostKib = Math.min(wholeMib(memoryKib), MEMORY_MOST_KIB)
@@ -123,7 +127,8 @@ export async function proposeArgon2id({ targetMs, memoryKib }: Limits, measure: 
   for (let round = 0; round < ROUNDS && !best.isOverTarget && best.aloneMs < targetMs / TOLERANCE; round++) {
     const guess = targetMs / msOfWork
     const isBetween = guess > workOf(best.policy) && guess < tooMuch
-    // Time grows faster than memory where caches end: a guess that has been tried in another way is halfway to what is known.
+    // Time grows faster than memory where caches end: a guess that has been tried in another way is
+    // halfway to what is known.
     const policy = largestWithin(isBetween ? guess : Math.sqrt(workOf(best.policy) * tooMuch), mostKib)
     if (policy === undefined || workOf(policy) <= workOf(best.policy) || workOf(policy) >= tooMuch) break
     const cost = await measured(policy, measure)
@@ -154,7 +159,10 @@ function argon2id(memoryKib: number, time: number): Argon2Policy {
   return { algorithm: 'argon2id', memoryKib, time, parallelism: 1 }
 }
 
-/** OWASP's minimum with the most memory that there is room for, except for the first: two passes are what it names first. */
+/**
+ * OWASP's minimum with the most memory that there is room for, except for the first: two passes are
+ * what it names first.
+ */
 function floorWithin(mostKib: number): Argon2Policy {
   const time = OWASP_ARGON2_KIB.findIndex((kib, n) => n > 0 && kib <= mostKib)
   return argon2id(OWASP_ARGON2_KIB[time] ?? LEAST_MEMORY_KIB, time + 1)

@@ -15,7 +15,10 @@ const DEFAULT_POLICY = {
   parallelism: policySettings.ARGON2_PARALLELISM.default,
 } as const
 
-/** A hash alone and a round of many are measured again and again, for this long each and so often at least. The median counts. */
+/**
+ * A hash alone and a round of many are measured again and again, for this long each and so often at
+ * least. The median counts.
+ */
 const MEASURE_MS = 600
 const SAMPLES = 5
 /** So many for each core at a time: enough for full batches. */

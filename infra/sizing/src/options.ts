@@ -74,7 +74,10 @@ export function parseOptions(args: readonly string[]) {
   }
 }
 
-/** The demand, with the time of a hash that was told, else with this one. Undefined where there is a cost to propose alone. */
+/**
+ * The demand, with the time of a hash that was told, else with this one. Undefined where there is a
+ * cost to propose alone.
+ */
 export function demandOf(
   { demand, hashMs }: SizeOptions,
   otherwise: Pick<Demand, 'hashMs' | 'hashSource'>,

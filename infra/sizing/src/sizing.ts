@@ -26,7 +26,10 @@ const LOAD_LIMIT = 0.7
 /** Two, so that one may fail. */
 const MIN_GATEWAYS = 2
 const POOL_SIZE = GatewayConfig.properties.DATABASE_POOL_SIZE.default
-/** The largest machine that one PostgreSQL server is rented on, and as many cores as one cluster of workers may have. */
+/**
+ * The largest machine that one PostgreSQL server is rented on, and as many cores as one cluster of
+ * workers may have.
+ */
 const POSTGRES_CORES_MOST = 192
 const WORKER_CORES_MOST = 100_000
 /** Finished jobs that stay in Redis at most. */
@@ -107,11 +110,13 @@ function refuseImpossible(
     throw new UserError(`${load} take more than ${WORKER_CORES_MOST.toLocaleString('en')} cores of workers: ${split}`)
 }
 
-// How long a login waits for a slot: M/D/c. Logins come at random (Poisson), a hash always takes the same time (D), and there
-// are c slots for one queue. The tail of the waits falls off exponentially, and how fast is exact: with hashes of one length
-// every slot takes each c-th login, which makes it E_c/D/1, whose waits decay with the root of (λ / (λ + θ))^c · e^(θD) = 1.
-// The start of the tail is taken from Erlang's C formula, the chance to wait at all if hashes were of random length. Together
-// they are within a tenth of the simulated 99th percentile (test/unit/queue-model.test.ts).
+// How long a login waits for a slot: M/D/c. Logins come at random (Poisson), a hash always takes
+// the same time (D), and there are c slots for one queue. The tail of the waits falls off
+// exponentially, and how fast is exact: with hashes of one length every slot takes each c-th login,
+// which makes it E_c/D/1, whose waits decay with the root of (λ / (λ + θ))^c · e^(θD) = 1. The
+// start of the tail is taken from Erlang's C formula, the chance to wait at all if hashes were of
+// random length. Together they are within a tenth of the simulated 99th percentile
+// (test/unit/queue-model.test.ts).
 
 export interface Station {
   /** Logins a second. */
@@ -155,7 +160,10 @@ function decayPerMs({ perSecond, slotMs, slots }: Station): number {
   return low
 }
 
-/** The wait in milliseconds that this share of the logins (0.99) stays below; Infinity when the queue grows without end. */
+/**
+ * The wait in milliseconds that this share of the logins (0.99) stays below; Infinity when the
+ * queue grows without end.
+ */
 export function waitQuantileMs(station: Station, quantile: number): number {
   if (utilization(station) >= 1) return Number.POSITIVE_INFINITY
   const waiting = chanceOfWaiting(station)

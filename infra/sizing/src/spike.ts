@@ -1,5 +1,6 @@
-// Simulates a spike in small steps. The gateway's own admission and prediction of waits decide which login is held, gets a ticket or is
-// refused. Arrivals and service are even, which is accurate enough because a spike far exceeds the capacity of the slots.
+// Simulates a spike in small steps. The gateway's own admission and prediction of waits decide
+// which login is held, gets a ticket or is refused. Arrivals and service are even, which is
+// accurate enough because a spike far exceeds the capacity of the slots.
 
 import { GatewayConfig } from '@spillway/api/config'
 import { PROMOTED_BY_EACH } from '@spillway/queue/jobs/lanes'

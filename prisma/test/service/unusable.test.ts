@@ -1,4 +1,5 @@
-// A database that cannot be used is one sentence: a pooler that the URL does not name, a file of TLS that is missing, a schema.
+// A database that cannot be used is one sentence: a pooler that the URL does not name, a file of
+// TLS that is missing, a schema.
 import assert from 'node:assert/strict'
 import { createServer } from 'node:net'
 import { listening } from '@spillway/infra/rig'

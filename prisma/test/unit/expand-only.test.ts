@@ -1,5 +1,6 @@
-// Migrations only expand: gateways of the version before run on the new schema while they are replaced, and again after a rollback. What
-// is no longer needed is dropped a version later, by a migration that is named here.
+// Migrations only expand: gateways of the version before run on the new schema while they are
+// replaced, and again after a rollback. What is no longer needed is dropped a version later, by a
+// migration that is named here.
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { test } from 'vitest'

@@ -1,4 +1,5 @@
-// Writes a list of passwords from their SHA-1, in ascending order. Memory does not grow with the list.
+// Writes a list of passwords from their SHA-1, in ascending order. Memory does not grow with the
+// list.
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { open, rename, rm } from 'node:fs/promises'
@@ -47,7 +48,8 @@ export async function writeList(
   }
 }
 
-// The list that ships: the 50,000 passwords that leaks hold most often, from the package @zxcvbn-ts/language-common (MIT).
+// The list that ships: the 50,000 passwords that leaks hold most often, from the package
+// @zxcvbn-ts/language-common (MIT).
 
 export const commonListFile = fileURLToPath(new URL('../../../../api/src/breached/common.list', import.meta.url))
 /** One in a million. */
@@ -60,7 +62,8 @@ export async function writeCommonList(out = commonListFile): Promise<void> {
   await writeList(out, [[...hashes].sort()], { entries: hashes.size, oneInBits: ONE_IN_BITS })
 }
 
-// The public list of breached passwords (Have I Been Pwned): lines of `SHA1:count`, ordered by hash, of which the most frequent ones are taken.
+// The public list of breached passwords (Have I Been Pwned): lines of `SHA1:count`, ordered by
+// hash, of which the most frequent ones are taken.
 
 const CHUNK_BYTES = 1024 * 1024
 

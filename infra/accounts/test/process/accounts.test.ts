@@ -1,4 +1,5 @@
-// `pnpm accounts` as a process: stopped in the middle, with a process beside it that hashes, and refusing.
+// `pnpm accounts` as a process: stopped in the middle, with a process beside it that hashes, and
+// refusing.
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { startProcess, until } from '@spillway/infra/rig'

@@ -1,4 +1,5 @@
-// Accounts that an operator disables: their sessions end, no new one opens, a login is told nothing, and the audit knows.
+// Accounts that an operator disables: their sessions end, no new one opens, a login is told
+// nothing, and the audit knows.
 import assert from 'node:assert/strict'
 import { createNamespace, openSpillway } from '@spillway/infra/rig'
 import { createApiClient } from '@spillway/infra/rig/api-client'

@@ -1,4 +1,5 @@
-// An import into a real database: created, left and rejected are all lines there are; ids are mapped; weak digests rest inside argon2id.
+// An import into a real database: created, left and rejected are all lines there are; ids are
+// mapped; weak digests rest inside argon2id.
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'

@@ -1,4 +1,5 @@
-// Lists of breached passwords: made from the public list's format by `pnpm accounts breached`, and refused by a gateway.
+// Lists of breached passwords: made from the public list's format by `pnpm accounts breached`, and
+// refused by a gateway.
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { readFile, stat, writeFile } from 'node:fs/promises'

@@ -1,4 +1,5 @@
-// Files as other systems export them: every row is an account or refused with its number, and none is lost or let in by mistake.
+// Files as other systems export them: every row is an account or refused with its number, and none
+// is lost or let in by mistake.
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

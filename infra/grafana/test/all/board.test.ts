@@ -1,4 +1,5 @@
-// The operators' pages, in a real Chromium. With SPILLWAY_SCREENSHOTS=true it takes the pictures of the README.
+// The operators' pages, in a real Chromium. With SPILLWAY_SCREENSHOTS=true it takes the pictures of
+// the README.
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'

@@ -1,4 +1,5 @@
-// The rules that the chart carries: valid, tested, with a runbook each, and about metrics that exist.
+// The rules that the chart carries: valid, tested, with a runbook each, and about metrics that
+// exist.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'

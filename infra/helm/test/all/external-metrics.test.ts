@@ -1,4 +1,5 @@
-// Workers scaled without KEDA: the autoscaler of the chart, and the rule in its README by which an adapter tells the queue.
+// Workers scaled without KEDA: the autoscaler of the chart, and the rule in its README by which an
+// adapter tells the queue.
 import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

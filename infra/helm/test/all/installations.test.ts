@@ -1,4 +1,5 @@
-// Several installations in one Prometheus: the rules of each are about its own series, and its alerts say whose they are.
+// Several installations in one Prometheus: the rules of each are about its own series, and its
+// alerts say whose they are.
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

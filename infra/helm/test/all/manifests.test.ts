@@ -9,8 +9,9 @@ import { schemaLocations } from '../../src/programs.ts'
 import { helm, kubeconform, render, renderSet, schemasDir, skip, valueSets } from '../programs.ts'
 
 /**
- * The faults that kubeconform finds in the objects of a YAML text, a line each. Fields that a kind does not have are faults, and so are
- * kinds that neither Kubernetes nor the custom resources in the schemas' folder have.
+ * The faults that kubeconform finds in the objects of a YAML text, a line each. Fields that a kind
+ * does not have are faults, and so are kinds that neither Kubernetes nor the custom resources in
+ * the schemas' folder have.
  */
 async function manifestFaults(yaml: string): Promise<string[]> {
   try {

@@ -1,4 +1,5 @@
-// What `helm test` promises, by the programs that its pods run, where the gateway's image has its packages.
+// What `helm test` promises, by the programs that its pods run, where the gateway's image has its
+// packages.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'

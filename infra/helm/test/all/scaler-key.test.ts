@@ -1,4 +1,5 @@
-// The keys that the scaler watches are those that the queue makes. A key that nobody makes reads as empty for ever.
+// The keys that the scaler watches are those that the queue makes. A key that nobody makes reads as
+// empty for ever.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { createLogger } from '@spillway/common/log'

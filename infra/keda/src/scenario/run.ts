@@ -50,7 +50,8 @@ async function chartSteps({ kubectl, helm }: Environment, steps: Steps): Promise
   })
 }
 
-// Two independent Redis: workers are scaled by the jobs of both together, and by what is left when one of them is lost.
+// Two independent Redis: workers are scaled by the jobs of both together, and by what is left when
+// one of them is lost.
 
 const ORDINARY_PER_SECOND = 2
 const WORKERS = 4
@@ -115,7 +116,8 @@ async function twoRedisSteps(stage: Stage, steps: Steps): Promise<void> {
   await secondQueue.close()
 }
 
-// A known peak: the schedule's workers are there before the spike, so that no login gets a ticket, and go when it ends.
+// A known peak: the schedule's workers are there before the spike, so that no login gets a ticket,
+// and go when it ends.
 
 /** Three quarters of what eight workers take. */
 const SPIKE_PER_SECOND = 24

@@ -101,7 +101,10 @@ function allAreIn(results: readonly LoginResult[]): void {
   assert.deepEqual(failed, [])
 }
 
-/** The sizing guide's prediction, from the rates, the hash, and when the added workers were ready, and nothing else that was measured. */
+/**
+ * The sizing guide's prediction, from the rates, the hash, and when the added workers were ready,
+ * and nothing else that was measured.
+ */
 export function predictSpike({ perSecond, lengthS, scaleS }: MeasuredSpike): SpikeCost {
   return spikeCost({
     perSecond: ORDINARY_PER_SECOND,

@@ -131,8 +131,9 @@ export interface LoginOptions {
   /** The value of the header Prefer: respond-async asks for a ticket at once. */
   prefer?: string
   /**
-   * Redeems its ticket without a pause, held for a second each time, so that its ETAs can be compared with the time of the answer. Any
-   * other client comes back when Retry-After says so: its answer may have been there before.
+   * Redeems its ticket without a pause, held for a second each time, so that its ETAs can be
+   * compared with the time of the answer. Any other client comes back when Retry-After says so: its
+   * answer may have been there before.
    */
   isWatched?: boolean
 }

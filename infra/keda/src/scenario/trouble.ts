@@ -1,4 +1,5 @@
-// A paused queue, and a Redis server that is away or answers with errors: workers and gateways stay, and jobs wait.
+// A paused queue, and a Redis server that is away or answers with errors: workers and gateways
+// stay, and jobs wait.
 import assert from 'node:assert/strict'
 import { until } from '@spillway/infra/processes/until'
 import { installChart, KEDA_USER, NAMESPACE, RELEASE } from '../installation.ts'
@@ -29,7 +30,8 @@ export async function troubleSteps(stage: Stage, steps: Steps): Promise<void> {
     assert.deepEqual(workers(), before)
     // The gateways stay as well, and answer requests that need no Redis.
     assert.equal((await fetch(`${gatewayUrl}/.well-known/jwks.json`)).status, 200)
-    // KEDA cannot build its scaler and does not fall back: the autoscaler gets no metric, and changes nothing.
+    // KEDA cannot build its scaler and does not fall back: the autoscaler gets no metric, and
+    // changes nothing.
     assert.equal(await api.conditionOf(AUTOSCALER, 'ScalingActive'), 'False')
     await redis.startAgain()
     await stage.autoscalerSees()

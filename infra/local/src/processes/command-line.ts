@@ -1,4 +1,5 @@
-// Command lines: Node's parser, and checks of single values. A mistake is a UserError of one sentence.
+// Command lines: Node's parser, and checks of single values. A mistake is a UserError of one
+// sentence.
 import { type ParseArgsConfig, parseArgs } from 'node:util'
 
 type Options = NonNullable<ParseArgsConfig['options']>
@@ -6,7 +7,8 @@ type Options = NonNullable<ParseArgsConfig['options']>
 const help = { help: { type: 'boolean', short: 'h' } } as const
 
 /**
- * Parses arguments; every command has --help besides its own options. pnpm passes on the "--" of `pnpm load -- --rate 5`.
+ * Parses arguments; every command has --help besides its own options. pnpm passes on the "--" of
+ * `pnpm load -- --rate 5`.
  *
  * @param command as it is typed, for the error: `pnpm load`
  */

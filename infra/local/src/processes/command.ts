@@ -15,10 +15,14 @@ export async function runCommand(command: () => unknown): Promise<void> {
   }
 }
 
-/** A command that starts processes: they end with it, and a signal, or the end of the package manager, ends them first. */
+/**
+ * A command that starts processes: they end with it, and a signal, or the end of the package
+ * manager, ends them first.
+ */
 export async function runWithKeeper(command: (keeper: Keeper) => Promise<unknown>): Promise<void> {
   const keeper = new Keeper()
-  // Closing the keeper ends all processes, and with them all that is awaited; the `finally` blocks of the command clean up.
+  // Closing the keeper ends all processes, and with them all that is awaited; the `finally` blocks
+  // of the command clean up.
   const stop = () => void keeper.close()
   for (const signal of SIGNALS) process.on(signal, stop)
   const launcher = onLauncherGone(stop)
@@ -34,12 +38,15 @@ export async function runWithKeeper(command: (keeper: Keeper) => Promise<unknown
   for (const signal of SIGNALS) process.off(signal, stop)
 }
 
-/** Detects the end of the package manager that launched this process: someone may kill npx or pnpm, of which this is a descendant. */
+/**
+ * Detects the end of the package manager that launched this process: someone may kill npx or pnpm,
+ * of which this is a descendant.
+ */
 const pollMs = 500
 
 /**
- * Calls back once when an ancestor that is a package manager has ended, for any reason. Shells between them do not count: they may
- * start a background process and exit.
+ * Calls back once when an ancestor that is a package manager has ended, for any reason. Shells
+ * between them do not count: they may start a background process and exit.
  */
 export function onLauncherGone(callback: () => void): { close(): void } {
   const launchers = findLaunchers()

@@ -71,7 +71,8 @@ function send(pid, signal) {
 }
 
 /**
- * Whether it has ended, but was not reaped: in a container, the first process may never do so. Where there is no /proc, it does.
+ * Whether it has ended, but was not reaped: in a container, the first process may never do so.
+ * Where there is no /proc, it does.
  *
  * @param {number} pid
  */

@@ -1,5 +1,6 @@
-// Starts processes that never outlive this one: a keeper process stops them when this process ends, for any reason. They run in
-// sessions of their own, so that Ctrl-C reaches this process alone, which stops them in order.
+// Starts processes that never outlive this one: a keeper process stops them when this process ends,
+// for any reason. They run in sessions of their own, so that Ctrl-C reaches this process alone,
+// which stops them in order.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'

@@ -9,8 +9,8 @@ export async function whyNotListen(port: number, host: string): Promise<string |
 }
 
 /**
- * A free port of the loopback interface, the preferred one if possible. Another process may take it before it is used: a server that can
- * listen on port 0 should do that instead.
+ * A free port of the loopback interface, the preferred one if possible. Another process may take it
+ * before it is used: a server that can listen on port 0 should do that instead.
  */
 export async function freePort(preferred = 0): Promise<number> {
   const first = await listen(preferred, '127.0.0.1')
@@ -26,8 +26,8 @@ export async function listening(server: Server, host = '127.0.0.1'): Promise<num
 }
 
 /**
- * Starts a server on a free port, the preferred one if possible. If the start fails and the port is taken by then, for instance by a
- * concurrent start, it is retried once on another port.
+ * Starts a server on a free port, the preferred one if possible. If the start fails and the port is
+ * taken by then, for instance by a concurrent start, it is retried once on another port.
  */
 export async function onFreePort<T>(preferred: number, start: (port: number) => Promise<T>): Promise<T> {
   const port = await freePort(preferred)

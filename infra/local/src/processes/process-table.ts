@@ -1,4 +1,5 @@
-// Reads facts about other processes, which Node cannot: from /proc if it exists, else from ps (macOS).
+// Reads facts about other processes, which Node cannot: from /proc if it exists, else from ps
+// (macOS).
 import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 
@@ -72,6 +73,7 @@ export function readProc(path: string): string | undefined {
 /** The fields of /proc/<pid>/stat from the third on, which is the state; see proc_pid_stat(5). */
 export function readStat(pid: number): string[] | undefined {
   const stat = readProc(`${pid}/stat`)
-  // The second field is the program's name in parentheses, and may itself hold spaces and parentheses.
+  // The second field is the program's name in parentheses, and may itself hold spaces and
+  // parentheses.
   return stat?.slice(stat.lastIndexOf(')') + 2).split(' ')
 }

@@ -1,4 +1,5 @@
-// Processor time of processes and of the whole machine, as the kernel counts it; and processes on chosen processors.
+// Processor time of processes and of the whole machine, as the kernel counts it; and processes on
+// chosen processors.
 import { spawnSync } from 'node:child_process'
 import { platform } from 'node:process'
 import { setTimeout as sleep } from 'node:timers/promises'

@@ -1,4 +1,5 @@
-// Finds programs of this system, and runs one to its end without a keeper: for programs that soon end by themselves.
+// Finds programs of this system, and runs one to its end without a keeper: for programs that soon
+// end by themselves.
 import { execFile } from 'node:child_process'
 import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'

@@ -4,8 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 const pollMs = 20
 
 /**
- * Reads a state until it is truthy and returns it. A read that throws counts as "not yet". After timeoutMs [60 s: a busy machine is slow] it
- * rejects, naming the awaited state and the last error.
+ * Reads a state until it is truthy and returns it. A read that throws counts as "not yet". After
+ * timeoutMs [60 s: a busy machine is slow] it rejects, naming the awaited state and the last error.
  */
 export async function until<T>(
   read: () => T | Promise<T>,

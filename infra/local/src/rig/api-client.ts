@@ -1,5 +1,6 @@
-// The client of the public API for programs: tests, load, chaos, storms and sizing. Keeps connections, opens as many as are needed, and
-// gives up on an answer after some time. It never rejects: what goes wrong is an answer without a status.
+// The client of the public API for programs: tests, load, chaos, storms and sizing. Keeps
+// connections, opens as many as are needed, and gives up on an answer after some time. It never
+// rejects: what goes wrong is an answer without a status.
 import http, { type IncomingHttpHeaders } from 'node:http'
 import https, { type AgentOptions } from 'node:https'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -72,7 +73,10 @@ const sharedAgent = new http.Agent({ keepAlive: true })
 /** A gateway is still in time after its own hold, and some seconds of a machine that is busy. */
 const ASKED_TIMEOUT_MS = 15_000
 
-/** One request, on connections that all such requests share: POST with a body, otherwise GET. It is given 15 seconds. */
+/**
+ * One request, on connections that all such requests share: POST with a body, otherwise GET. It is
+ * given 15 seconds.
+ */
 export function ask(url: string, path: string, { body, ...given }: RequestOptions & { body?: unknown } = {}) {
   const options = { timeoutMs: ASKED_TIMEOUT_MS, ...given }
   return body === undefined
@@ -191,8 +195,8 @@ function attempt(agent: http.Agent, method: string, url: string, body: string | 
 }
 
 /**
- * Adds up the series of a metric that hold one of the given labels, such as `job="verify"`. Without a label, it is the one series that has
- * none; rejects where there is no such series.
+ * Adds up the series of a metric that hold one of the given labels, such as `job="verify"`. Without
+ * a label, it is the one series that has none; rejects where there is no such series.
  */
 export async function readMetric(opsUrl: string, name: string, ...labels: readonly string[]): Promise<number> {
   const page = (await (await fetch(`${opsUrl}/metrics`)).text()).split('\n')

@@ -31,7 +31,8 @@ export async function createAuthority(dir: string, name: string): Promise<Certif
 /**
  * Issues a certificate for clients and servers.
  *
- * @param request `name` is the common name, and to Kubernetes the user, with `group` as their group; `hosts` are what a
+ * @param request `name` is the common name, and to Kubernetes the user, with `group` as their
+ *   group; `hosts` are what a
  *   server is reached by, as OpenSSL writes them [LOOPBACK]
  */
 export async function issue(

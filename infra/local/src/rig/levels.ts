@@ -8,11 +8,15 @@ import { BaseSequencer, type InlineConfig, type TestSpecification, type Vite } f
  * - `unit`: no server, no child process, simulated clocks; in one process, or among service tests
  * - `service`: real PostgreSQL and Redis, one set for the run
  * - `process`: processes that are started, signalled, killed, for what README promises
- * - `all`: other processes, packages, other languages, releases, images, charts: by `pnpm test --all` alone, or by name
+ * - `all`: other processes, packages, other languages, releases, images, charts: by `pnpm test
+ *   --all` alone, or by name
  */
 type Level = 'unit' | 'service' | 'process' | 'all'
 
-/** What Vitest calls a project: files that may share processes, each of which has loaded most modules for one file after the other. */
+/**
+ * What Vitest calls a project: files that may share processes, each of which has loaded most
+ * modules for one file after the other.
+ */
 interface Group {
   levels: readonly [Level, ...Level[]]
   /** The number of files that run side by side. */
@@ -50,7 +54,10 @@ function project(root: string, { levels, workers }: Group, groupOrder: number): 
   }
 }
 
-/** Tests import `src/x.ts` and run what is built of it, as packages, threads and child processes do: one copy of each module. */
+/**
+ * Tests import `src/x.ts` and run what is built of it, as packages, threads and child processes do:
+ * one copy of each module.
+ */
 const compiledSources: Vite.Plugin = {
   name: 'compiled-sources',
   enforce: 'pre',
@@ -62,7 +69,10 @@ const compiledSources: Vite.Plugin = {
   },
 }
 
-/** Begins with processes, which take longest, then long files, and ends with units: nothing long is left for the end of a run. */
+/**
+ * Begins with processes, which take longest, then long files, and ends with units: nothing long is
+ * left for the end of a run.
+ */
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const bytes = new Map(files.map((file) => [file, statSync(file.moduleId).size]))

@@ -15,7 +15,10 @@ const DISCONNECT_MS = 20_000
 
 export type Namespace = Awaited<ReturnType<typeof createNamespace>>
 
-/** Creates a namespace in the services of this test run. Its end waits so long for connections to its database to be closed [20 s]. */
+/**
+ * Creates a namespace in the services of this test run. Its end waits so long for connections to
+ * its database to be closed [20 s].
+ */
 export async function createNamespace({ disconnectMs = DISCONNECT_MS } = {}) {
   const { templateUrl, redisUrl } = testEnvironment()
   const name = `test_${randomBytes(6).toString('hex')}`
@@ -66,7 +69,10 @@ export async function deleteKeys(redisUrl: string, prefix: string): Promise<void
   }
 }
 
-/** The environment of a test run, passed to the processes of its tests: the URLs of the template database and of Redis. */
+/**
+ * The environment of a test run, passed to the processes of its tests: the URLs of the template
+ * database and of Redis.
+ */
 interface TestEnvironment {
   /** The migrated database that namespaces are copies of. Nobody connects to it. */
   templateUrl: string
@@ -106,8 +112,8 @@ export async function scratchDir(t: Ending): Promise<string> {
 }
 
 /**
- * A stored hash whose verification lasts until its gate is opened, or the test ends: what a test does meanwhile may take as long as the
- * machine needs. For workers with SPILLWAY_TEST_HASHES.
+ * A stored hash whose verification lasts until its gate is opened, or the test ends: what a test
+ * does meanwhile may take as long as the machine needs. For workers with SPILLWAY_TEST_HASHES.
  */
 export async function closedGate(t: Ending): Promise<{ storedHash: string; open(): void }> {
   const file = join(await scratchDir(t), 'gate')

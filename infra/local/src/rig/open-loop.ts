@@ -1,5 +1,5 @@
-// Load. In an open loop requests leave when they are due, however slow the answers are. A closed loop sends no more than it has callers free,
-// and so slows down together with the server.
+// Load. In an open loop requests leave when they are due, however slow the answers are. A closed
+// loop sends no more than it has callers free, and so slows down together with the server.
 import { setTimeout as sleep } from 'node:timers/promises'
 
 interface OpenLoop {
@@ -11,8 +11,8 @@ interface OpenLoop {
   signal?: AbortSignal
   /**
    * Sends one request and handles its end; must not reject.
-   * @param dueMs when it should have left, by `performance.now()`. Latency is counted from here, so that a generator
-   * which falls behind shows as latency instead of hiding it.
+   * @param dueMs when it should have left, by `performance.now()`. Latency is counted from here, so
+   *   that a generator which falls behind shows as latency instead of hiding it.
    */
   send(dueMs: number): Promise<void>
 }
@@ -33,7 +33,8 @@ export async function openLoop(loop: OpenLoop): Promise<number> {
     const nowMs = Math.min(performance.now() - startMs, durationMs)
     const sinceMs = nowMs - lastMs
     const arriving = (rateAt((lastMs + nowMs) / 2) * sinceMs) / 1_000
-    // Spread over the time since the last look, as they would have come: each when the sum passes a whole number.
+    // Spread over the time since the last look, as they would have come: each when the sum passes a
+    // whole number.
     for (let next = 1; next <= owed + arriving; next++) {
       const dueMs = startMs + lastMs + ((next - owed) / arriving) * sinceMs
       const request = send(dueMs).finally(() => open.delete(request))

@@ -84,7 +84,10 @@ export function startProcess(options: ProcessToTest) {
     })
   })
 
-  /** Resolves with the first line, past or to come, that fits. Rejects when it exits before that, or after timeoutMs [60 s]. */
+  /**
+   * Resolves with the first line, past or to come, that fits. Rejects when it exits before that, or
+   * after timeoutMs [60 s].
+   */
   async function waitForLog(fits: (line: LogLine) => boolean, timeoutMs = 60_000): Promise<LogLine> {
     const found = logs.find(fits) ?? (exit === undefined ? await nextLine(fits, timeoutMs) : undefined)
     if (found !== undefined) return found
@@ -190,8 +193,10 @@ export async function redisTime(redis: TimeSource): Promise<number> {
 const TICK_MS = 25
 
 /**
- * Starts a stopwatch for upper bounds on busy machines, and returns how to read it, in milliseconds. It counts turns of this process's timers instead of the time of day:
- * while the machine gives this process no processor it stands still, as what the test waits for is likely to. Not for lower bounds.
+ * Starts a stopwatch for upper bounds on busy machines, and returns how to read it, in
+ * milliseconds. It counts turns of this process's timers instead of the time of day: while the
+ * machine gives this process no processor it stands still, as what the test waits for is likely to.
+ * Not for lower bounds.
  */
 export function startStopwatch(): () => number {
   let ticks = 0

@@ -1,5 +1,5 @@
-// The commands that a Redis server is given, by anyone. ioredis's own monitor() breaks when the first of them comes in the same packet as the
-// answer to MONITOR.
+// The commands that a Redis server is given, by anyone. ioredis's own monitor() breaks when the
+// first of them comes in the same packet as the answer to MONITOR.
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { createInterface } from 'node:readline'

@@ -1,4 +1,5 @@
-// The command `pnpm test`: the tests of every package on services of this run's own, ending with one line that counts them.
+// The command `pnpm test`: the tests of every package on services of this run's own, ending with
+// one line that counts them.
 import { runWithKeeper } from '../processes/command.ts'
 import { parseCommandLine } from '../processes/command-line.ts'
 import { repositoryDir } from '../processes/repository.ts'

@@ -50,14 +50,20 @@ export async function runTests({ root, filters, all, prepare, signal }: TestRun)
   }
 }
 
-/** Units run among service tests, if there are any: they compute while those wait. One process for units alone would leave cores idle. */
+/**
+ * Units run among service tests, if there are any: they compute while those wait. One process for
+ * units alone would leave cores idle.
+ */
 function fillingPauses(files: TestSpecification[]): TestSpecification[] {
   const service = files.find(({ project }) => project.name === 'service')?.project
   if (service === undefined) return files
   return files.map((file) => (file.project.name === 'unit' ? service.createSpecification(file.moduleId) : file))
 }
 
-/** Counts each error outside of a test as a test that failed: a file that cannot be loaded, a hook, a rejection that nobody handles. */
+/**
+ * Counts each error outside of a test as a test that failed: a file that cannot be loaded, a hook,
+ * a rejection that nobody handles.
+ */
 function count(modules: readonly TestModule[], errorsElsewhere: number): TestResults {
   const results = { ...nothing, failed: errorsElsewhere }
   for (const module of modules) {

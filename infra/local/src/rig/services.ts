@@ -1,4 +1,5 @@
-// PostgreSQL and Redis for a run of tests, load, chaos or sizing: on free ports and in a folder of its own, so that runs can be concurrent.
+// PostgreSQL and Redis for a run of tests, load, chaos or sizing: on free ports and in a folder of
+// its own, so that runs can be concurrent.
 import { randomBytes } from 'node:crypto'
 import { mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -25,9 +26,10 @@ interface OwnServicesOptions extends Pick<ServiceOptions, 'keeper'>, Partial<Pic
 }
 
 /**
- * The one way to start what tests, load tests, chaos and sizing stand on: builds, starts PostgreSQL and Redis on free ports and in a folder
- * of this run's own, and migrates a database, so that runs can be concurrent. Unless told otherwise they are not durable, and say what they
- * have to say on standard output.
+ * The one way to start what tests, load tests, chaos and sizing stand on: builds, starts PostgreSQL
+ * and Redis on free ports and in a folder of this run's own, and migrates a database, so that runs
+ * can be concurrent. Unless told otherwise they are not durable, and say what they have to say on
+ * standard output.
  */
 export async function startOwnServices(options: OwnServicesOptions) {
   const { keeper, purpose, databaseUrl: givenUrl, redisUrl, packages, durable = false, say = console.log } = options
@@ -61,7 +63,8 @@ export async function startOwnServices(options: OwnServicesOptions) {
     const databaseUrl = withDatabase(services.databaseUrl, database)
     await migrate(keeper, databaseUrl)
     const close = async (): Promise<void> => {
-      // Only of an external server: an embedded one is deleted with its folder, and may have ended already.
+      // Only of an external server: an embedded one is deleted with its folder, and may have ended
+      // already.
       if (givenUrl !== undefined) {
         await query(withDatabase(services.databaseUrl, 'postgres'), `DROP DATABASE "${database}" WITH (FORCE)`)
       }

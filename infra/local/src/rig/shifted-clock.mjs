@@ -1,4 +1,5 @@
-// Shifts the wall clock of a process by CLOCK_SHIFT_MS; loaded by `--import`. The monotonic clock stays, as on a machine with a wrong time.
+// Shifts the wall clock of a process by CLOCK_SHIFT_MS; loaded by `--import`. The monotonic clock
+// stays, as on a machine with a wrong time.
 const shiftMs = Number(process.env.CLOCK_SHIFT_MS)
 const RealDate = Date
 

@@ -1,5 +1,6 @@
-// The one way to start a Spillway for a test, a measurement or a picture: gateways and workers as deployed, compiled, each a process. They
-// use the given PostgreSQL and Redis servers, under a key prefix of their own.
+// The one way to start a Spillway for a test, a measurement or a picture: gateways and workers as
+// deployed, compiled, each a process. They use the given PostgreSQL and Redis servers, under a key
+// prefix of their own.
 import { randomBytes } from 'node:crypto'
 import type { Keeper } from '../processes/keeper.ts'
 import { until } from '../processes/until.ts'
@@ -121,7 +122,10 @@ export function openSpillway(options: SpillwayOptions) {
       }
       await until(knowAll, { what: `${count} workers known to every gateway` })
     },
-    /** Ends all, gateways first: they stop asking, then the workers stop answering. One sentence for each that ended badly. */
+    /**
+     * Ends all, gateways first: they stop asking, then the workers stop answering. One sentence for
+     * each that ended badly.
+     */
     async close(): Promise<string[]> {
       const ends = await Promise.all(gateways.map(end))
       return [...ends, ...(await Promise.all(workers.map(end)))].flat()

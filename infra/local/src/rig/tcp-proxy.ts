@@ -23,7 +23,8 @@ interface Link {
  * Starts a proxy on a free port of the loopback interface.
  *
  * @param url where it leads: `redis://`, `postgresql://` or any other with a port
- * @param target names the server of each new connection, in place of the URL's; undefined ends the connection
+ * @param target names the server of each new connection, in place of the URL's; undefined ends the
+ *   connection
  */
 export async function startProxy(url: string, target: () => Address | undefined = () => addressOf(url)) {
   const links = new Set<Link>()
@@ -96,8 +97,8 @@ export async function startProxy(url: string, target: () => Address | undefined 
       for (const { upstream } of links) upstream.pause()
     },
     /**
-     * Freezes the connections there are to a Redis server, and sends each client a reply that does not end: data keeps coming, so that a
-     * socket's timeout does not notice.
+     * Freezes the connections there are to a Redis server, and sends each client a reply that does
+     * not end: data keeps coming, so that a socket's timeout does not notice.
      */
     trickleReplies(): void {
       for (const link of links) {

@@ -1,5 +1,5 @@
-// Programs from the packages of Debian and Ubuntu, unpacked into a folder: apt works on lists and a cache of its own. It needs no root,
-// and nothing is installed.
+// Programs from the packages of Debian and Ubuntu, unpacked into a folder: apt works on lists and a
+// cache of its own. It needs no root, and nothing is installed.
 import { existsSync } from 'node:fs'
 import { chmod, mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -121,8 +121,8 @@ async function download(
 }
 
 /**
- * Makes a folder unless it is there. It is filled under another name and renamed: if two runs make it at once, one wins, and neither sees an
- * incomplete one.
+ * Makes a folder unless it is there. It is filled under another name and renamed: if two runs make
+ * it at once, one wins, and neither sees an incomplete one.
  */
 export async function makeOnce(dir: string, fill: (partial: string) => Promise<unknown>): Promise<void> {
   if (existsSync(dir)) return

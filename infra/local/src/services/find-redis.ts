@@ -1,4 +1,5 @@
-// Finds a Redis server: the PATH, else Debian's package unpacked into the ignored folder, else a container engine.
+// Finds a Redis server: the PATH, else Debian's package unpacked into the ignored folder, else a
+// container engine.
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
@@ -26,7 +27,10 @@ export type RedisSearch = Pick<ServiceOptions, 'keeper' | 'dir' | 'durable' | 's
   statusFile?: string | undefined
 }
 
-/** A Redis server that is a program of this system, run on a data folder with these variables added to its environment. */
+/**
+ * A Redis server that is a program of this system, run on a data folder with these variables added
+ * to its environment.
+ */
 function localProgram(command: string, dir: string, env: NodeJS.ProcessEnv = {}): RedisProgram {
   return (port) => ({
     process: { command, args: ['-'], cwd: dir, env: { ...process.env, ...env } },
@@ -42,7 +46,10 @@ export function pidFileOf(dir: string): string {
 /** Valkey speaks the same protocol. */
 export const serverNames = ['redis-server', 'valkey-server']
 
-/** One place that a Redis server may come from: undefined where it does not apply, a rejection where it should have worked. */
+/**
+ * One place that a Redis server may come from: undefined where it does not apply, a rejection where
+ * it should have worked.
+ */
 type RedisSource = (search: RedisSearch) => Promise<RedisProgram | undefined>
 
 /** From the least to the most intrusive; no way installs anything. */

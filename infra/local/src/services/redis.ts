@@ -21,7 +21,8 @@ export async function startRedis(options: RedisOptions) {
   const config = {
     ...(password !== '' && { requirepass: password }),
     'maxmemory-policy': 'noeviction',
-    // Jobs survive a restart. If the machine crashes, a durable Redis loses the last second; a slow disk can stop that one for seconds.
+    // Jobs survive a restart. If the machine crashes, a durable Redis loses the last second; a slow
+    // disk can stop that one for seconds.
     appendonly: 'yes',
     appendfsync: options.durable ? 'everysec' : 'no',
     save: '',

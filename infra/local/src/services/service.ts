@@ -44,7 +44,10 @@ const closeMs = 15_000
 
 export type Service = Awaited<ReturnType<typeof startService>>
 
-/** Starts a server and resolves once it answers. Rejects with a UserError that contains its log tail if it ends before that. */
+/**
+ * Starts a server and resolves once it answers. Rejects with a UserError that contains its log tail
+ * if it ends before that.
+ */
 export async function startService(options: ServiceProcess) {
   let running = await launch(options)
   return {
@@ -100,8 +103,8 @@ async function launch({ keeper, name, logFile, keepsLog = false, url, ...what }:
 const graceMs = 15_000
 
 /**
- * Stops the process of a pid file and deletes the file. A process whose command line does not match the marker is left alone: it got
- * the same pid later.
+ * Stops the process of a pid file and deletes the file. A process whose command line does not match
+ * the marker is left alone: it got the same pid later.
  */
 export async function endOrphan(pidFile: string, marker: RegExp, signal: NodeJS.Signals): Promise<void> {
   const pid = readPid(pidFile)

@@ -1,5 +1,5 @@
-// What a start needs first: the platform, the packages compiled by turbo (which caches unchanged ones), the native hashing engine, and the
-// migrated database.
+// What a start needs first: the platform, the packages compiled by turbo (which caches unchanged
+// ones), the native hashing engine, and the migrated database.
 import { copyFileSync, existsSync, renameSync, rmSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -37,7 +37,10 @@ export async function build(keeper: Keeper, packages: string[] = []): Promise<vo
   }
 }
 
-/** Applies pending migrations by the same command as deployments, and creates the database if it does not exist. Needs a build. */
+/**
+ * Applies pending migrations by the same command as deployments, and creates the database if it
+ * does not exist. Needs a build.
+ */
 export async function migrate(keeper: Keeper, databaseUrl: string): Promise<void> {
   try {
     await keeper.run({
@@ -66,7 +69,10 @@ export function checkPlatform(): void {
 
 // A package as it is published, for releases and tests.
 
-/** Packs the package in this folder of the checkout, and gives the path of the tarball in `outdir`. Expects all packages to be built. */
+/**
+ * Packs the package in this folder of the checkout, and gives the path of the tarball in `outdir`.
+ * Expects all packages to be built.
+ */
 export async function pack(folder: string, outdir: string): Promise<string> {
   const cwd = join(repositoryDir, folder)
   const { name, version }: Record<'name' | 'version', string> = JSON.parse(
@@ -88,7 +94,8 @@ export async function pack(folder: string, outdir: string): Promise<string> {
   return join(outdir, `${name.replace('@', '').replace('/', '-')}-${version}.tgz`)
 }
 
-// Builds the native hashing engine if cargo is installed. It is optional: without it, npm packages hash.
+// Builds the native hashing engine if cargo is installed. It is optional: without it, npm packages
+// hash.
 
 const crate = join(repositoryDir, 'worker', 'engine')
 /** The path from which workers load it (worker/src/hashing/native.ts). */

@@ -1,5 +1,6 @@
-// `node --import tsx built.ts PROGRAM [ARGUMENT ...]`: builds the packages, then runs a program that imports what is built. In a fresh
-// clone, the imports of the program would fail before it could build anything itself.
+// `node --import tsx built.ts PROGRAM [ARGUMENT ...]`: builds the packages, then runs a program
+// that imports what is built. In a fresh clone, the imports of the program would fail before it
+// could build anything itself.
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { runWithKeeper } from '../processes/command.ts'

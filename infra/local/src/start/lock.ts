@@ -1,5 +1,5 @@
-// A lock file with one holder at a time. The lock is free once the holder's keeper process has ended, for any reason: then no process of
-// the holder runs.
+// A lock file with one holder at a time. The lock is free once the holder's keeper process has
+// ended, for any reason: then no process of the holder runs.
 import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -10,8 +10,8 @@ import { findProcess, isRunning } from '../processes/process-table.ts'
 const cleanUpMs = 60_000
 
 /**
- * Takes the lock for this process, and creates its folder. Waits up to waitMs for a running holder, and in any case for the keeper of a
- * killed one. Undefined if the lock stays taken.
+ * Takes the lock for this process, and creates its folder. Waits up to waitMs for a running holder,
+ * and in any case for the keeper of a killed one. Undefined if the lock stays taken.
  */
 export async function takeLock(file: string, keeper: Keeper, waitMs: number) {
   mkdirSync(dirname(file), { recursive: true })

@@ -1,5 +1,6 @@
-// Runs gateways and workers as processes, from compiled code, until logins succeed. A member that ends after it was ready is restarted, as in a cluster; one
-// that does not become ready ends the run.
+// Runs gateways and workers as processes, from compiled code, until logins succeed. A member that
+// ends after it was ready is restarted, as in a cluster; one that does not become ready ends the
+// run.
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -27,7 +28,10 @@ export interface MemberOptions {
 /** The pause before a restart, so that a member that ends at once does not keep a processor busy. */
 const restartMs = 1_000
 
-/** Starts a member and resolves with its place. Rejects with a UserError that contains its log tail if it does not become ready. */
+/**
+ * Starts a member and resolves with its place. Rejects with a UserError that contains its log tail
+ * if it does not become ready.
+ */
 async function startMember(options: MemberOptions): Promise<Place> {
   const { keeper, program, env, logDir, say, fail } = options
   const { name } = options.place
@@ -73,7 +77,10 @@ function findLine(log: string, message: string): Record<string, unknown> | undef
   return found.find(({ msg }) => msg === message)
 }
 
-/** The entry is the module that Node runs, from the root of the checkout; the log line of this message has the addresses: url and opsUrl. */
+/**
+ * The entry is the module that Node runs, from the root of the checkout; the log line of this
+ * message has the addresses: url and opsUrl.
+ */
 export const gatewayProgram = {
   entry: 'api/dist/main.js',
   readyMessage: 'gateway listening',
@@ -120,11 +127,13 @@ export async function startCluster(options: ClusterOptions): Promise<{ gateways:
   const { environment, secrets, databaseUrl, redisUrl } = options
   const [{ port = 0 } = {}] = options.gateways
   const host = hostToDial(environment.host)
-  // Verifiers on this machine find the keys by discovery. A URL beyond the loopback would have to be https.
+  // Verifiers on this machine find the keys by discovery. A URL beyond the loopback would have to
+  // be https.
   const isLocal = port !== 0 && ['127.0.0.1', 'localhost', '[::1]'].includes(host)
   const env = {
     ...(isLocal ? { ISSUER: `http://${host}:${port}` } : {}),
-    // The limits stay on. A load generator on this machine, such as `pnpm load spike --target`, simulates clients by X-Forwarded-For.
+    // The limits stay on. A load generator on this machine, such as `pnpm load spike --target`,
+    // simulates clients by X-Forwarded-For.
     TRUST_PROXY: '127.0.0.1,::1',
     OPS_USER: 'operator',
     OPS_PASSWORD: secrets.opsPassword,
@@ -145,7 +154,10 @@ export async function startCluster(options: ClusterOptions): Promise<{ gateways:
   return { gateways, workers }
 }
 
-/** Waits until a gateway is ready and knows the workers: before its next reading of the queue a login would get a ticket. */
+/**
+ * Waits until a gateway is ready and knows the workers: before its next reading of the queue a
+ * login would get a ticket.
+ */
 async function isReady({ name, port }: Place, host: string, workers: number): Promise<void> {
   const url = `http://${hostToDial(host)}:${port}`
   let answer = 'no answer'

@@ -1,4 +1,5 @@
-// The environment of the local commands, the addresses on which gateways and workers of a local run listen, and where a running one is.
+// The environment of the local commands, the addresses on which gateways and workers of a local run
+// listen, and where a running one is.
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { UserError } from '../processes/command-line.ts'

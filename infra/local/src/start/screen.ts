@@ -1,4 +1,5 @@
-// The output of `pnpm start` when everything is ready, and its notice of Redis servers that may evict keys.
+// The output of `pnpm start` when everything is ready, and its notice of Redis servers that may
+// evict keys.
 import type { ClusterOptions } from './member.ts'
 import { hostToDial } from './places.ts'
 

@@ -1,4 +1,5 @@
-// The secrets of local runs: generated once, kept in the ignored folder, readable by their owner alone.
+// The secrets of local runs: generated once, kept in the ignored folder, readable by their owner
+// alone.
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -6,7 +7,10 @@ import { UserError } from '../processes/command-line.ts'
 
 const names = ['sealKeys', 'jwtKeys', 'opsPassword', 'servicesPassword'] as const
 
-/** Seal and JWT keys in the format of their variables, and the passwords of the operator and of the embedded services. */
+/**
+ * Seal and JWT keys in the format of their variables, and the passwords of the operator and of the
+ * embedded services.
+ */
 export type Secrets = Record<(typeof names)[number], string>
 
 /** Loads the secrets of a state folder; the first call generates them. */

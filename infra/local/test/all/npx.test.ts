@@ -1,5 +1,6 @@
-// What README and .ci/run tell npx to do, on a machine that has no pnpm, no Rust and nobody to ask: npm's `yes` is false,
-// there is no terminal, and npm's cache is empty. The registry is one of this test's own: its pnpm says what it was asked for.
+// What README and .ci/run tell npx to do, on a machine that has no pnpm, no Rust and nobody to ask:
+// npm's `yes` is false, there is no terminal, and npm's cache is empty. The registry is one of this
+// test's own: its pnpm says what it was asked for.
 import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,4 +1,5 @@
-// A Redis server that a test has to itself, because it has it refuse what others rely on, or kills it.
+// A Redis server that a test has to itself, because it has it refuse what others rely on, or kills
+// it.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

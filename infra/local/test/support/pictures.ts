@@ -1,4 +1,5 @@
-// Pictures of pages, as READMEs show them: each is kept with a digest of the sources of its page, so that a test notices an old one.
+// Pictures of pages, as READMEs show them: each is kept with a digest of the sources of its page,
+// so that a test notices an old one.
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'

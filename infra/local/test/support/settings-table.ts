@@ -16,7 +16,10 @@ interface Settings {
   readonly required: readonly string[]
 }
 
-/** Fails when the table of settings in a page differs from the schema. With SPILLWAY_WRITE_PAGES=true it writes the table instead. */
+/**
+ * Fails when the table of settings in a page differs from the schema. With
+ * SPILLWAY_WRITE_PAGES=true it writes the table instead.
+ */
 export async function assertSettingsTable(page: URL, schema: Settings): Promise<void> {
   const text = await readFile(page, 'utf8')
   const current = withParts(text, { settings: settingsTable(schema) })

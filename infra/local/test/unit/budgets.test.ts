@@ -1,4 +1,5 @@
-// The budgets of the rooms in CONTRIBUTING: lines of source, and files of configuration. Every tracked source file is linted.
+// The budgets of the rooms in CONTRIBUTING: lines of source, and files of configuration. Every
+// tracked source file is linted.
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'

@@ -8,7 +8,10 @@ import { test } from 'vitest'
 import { repositoryDir } from '../../src/processes/repository.ts'
 
 const pagesDir = join(repositoryDir, '.github')
-/** A link to a file in the repository, and the tests of it that are named: `[title](path): *first words…*, *…last words*`. */
+/**
+ * A link to a file in the repository, and the tests of it that are named: `[title](path): *first
+ * words…*, *…last words*`.
+ */
 const LINK = /\]\((\.\.\/[^)#]+)\)((?:(?:: |, )\*[^*]+\*)*)/g
 
 for (const [page, least] of [

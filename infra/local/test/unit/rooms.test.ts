@@ -1,4 +1,5 @@
-// The rooms of each package and the way that imports go between them: downwards, as the lists have them from top to bottom.
+// The rooms of each package and the way that imports go between them: downwards, as the lists have
+// them from top to bottom.
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, posix } from 'node:path'
@@ -92,7 +93,8 @@ for (const dir of Object.keys(rooms)) {
     const upwards = imports.filter(({ file, specifier, isOfTypes }) => {
       const target = posix.join(posix.dirname(file), specifier)
       const [from, to] = [placeOf(dir, file), placeOf(dir, target)]
-      // The type of a configuration may be imported everywhere; the environment is read in main alone.
+      // The type of a configuration may be imported everywhere; the environment is read in main
+      // alone.
       const isShapeOfConfig = isOfTypes && target === posix.join(dir, 'config.js')
       return from < 0 || to < 0 || (to < from && !isShapeOfConfig)
     })

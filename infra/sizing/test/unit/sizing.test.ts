@@ -41,9 +41,11 @@ test('newcomers overtake, and promote those that have waited longest', () => {
     limits: { ...patient, loginWaitMs: 5_000 },
   }
   const cost = spikeCost(spike)
-  // Beyond 5 s of work, 400 jobs, there are tickets for who does not overtake; a third of the 80 a second go to those who do.
+  // Beyond 5 s of work, 400 jobs, there are tickets for who does not overtake; a third of the 80 a
+  // second go to those who do.
   assert.ok(cost.ticketed > 500 && cost.ticketed < 700, String(cost.ticketed))
-  // First come first served, the last would wait for 800 jobs, or 10 s. Being overtaken, they wait longer, and not for ever.
+  // First come first served, the last would wait for 800 jobs, or 10 s. Being overtaken, they wait
+  // longer, and not for ever.
   assert.ok(cost.longestWaitS > 10 && cost.longestWaitS < 20, String(cost.longestWaitS))
   // In which order people are served does not change how much there is to do.
   assert.ok(Math.abs(cost.overAfterS - (10 + 800 / 60)) < 0.1, String(cost.overAfterS))

@@ -1,4 +1,5 @@
-// A login succeeds: a new account is registered and logged in to, by tickets where the workers are busy.
+// A login succeeds: a new account is registered and logged in to, by tickets where the workers are
+// busy.
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 

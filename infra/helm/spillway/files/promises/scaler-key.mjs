@@ -1,4 +1,5 @@
-// The scaler watches keys of a queue that is there: a key that never existed reads as empty for ever, and nothing scales.
+// The scaler watches keys of a queue that is there: a key that never existed reads as empty for
+// ever, and nothing scales.
 import { connectRedis } from '@spillway/queue/queue-client'
 import { parseRedisServers } from '@spillway/queue/redis/servers'
 
