@@ -6,6 +6,7 @@ import { ask } from '@spillway/client/browser'
 import spillway from '@spillway/client/fastify'
 import { createNamespace, until } from '@spillway/infra/rig'
 import { query } from '@spillway/infra/services/query'
+import { Queue } from 'bullmq'
 import { type FastifyReply, fastify } from 'fastify'
 import { type TestContext, test } from 'vitest'
 import { argon2id, besideProgram, passwordsOf, rejectsWith, silent } from '../application.ts'
@@ -286,4 +287,19 @@ test("what is busy is answered 503 with Retry-After, also by an application's ow
   app.setErrorHandler(async (_error, _request, reply) => reply.code(503).send('later'))
   app.get('/', async () => await app.passwords.hash('x'))
   await until(async () => (await app.inject('/')).headers['retry-after'] === '1', { what: 'no worker' })
+})
+
+test('a paused queue is told with a ticket, and no time is promised', async (t) => {
+  const { space, passwords } = await queued(t)
+  const queue = new Queue('passwords', { connection: space.redis, prefix: space.prefix })
+  space.closing(() => queue.close())
+  await queue.pause()
+  const ticket = await passwords.begin(right, stored)
+  const told = await until(async () => {
+    const answer = answerOf(await passwords.redeem(ticket, { currentHash, holdMs: 0 }))
+    return answer.paused ? answer : undefined
+  })
+  assert.equal(told.eta, undefined)
+  await queue.resume()
+  assert.equal((await passwords.redeem(ticket, { currentHash, holdMs: 60_000 })).outcome, 'match')
 })

@@ -194,8 +194,11 @@ export function createPasswordsWith(program: URL, options: PasswordsOptions): Ex
         calls.throwIfOver(signal)
         if (verdict === undefined && isOver()) throw new PasswordsError('ticket_expired', 'the ticket has expired')
         if (isLost) throw new PasswordsError('ticket_lost', 'the answer was lost; the first request may be sent again')
-        if (verdict === undefined)
-          return { outcome: 'waiting', answer: { ticket, ...told(expectation, holdMs, expiresAt - Date.now()) } }
+        if (verdict === undefined) {
+          const paused = backend.load().paused ? { paused: true } : {}
+          const answer = { ticket, ...told(expectation, holdMs, expiresAt - Date.now()), ...paused }
+          return { outcome: 'waiting', answer }
+        }
         // Read before the ticket is marked: what fails leaves the ticket good.
         const storedHash = verdict.kind === 'match' ? await currentHash(subject) : undefined
         const isMarked = await (markUsed?.(job.id, new Date(expiresAt + CLOCKS_APART_MS)) ?? true)

@@ -161,7 +161,10 @@ export interface WaitingAnswer {
   ticket: string
   retryAfter: number
   position?: number
+  /** Undefined while nothing hashes, and while the queue is paused. */
   eta?: number
+  /** Operators have paused the queue: nobody gets in until they resume it. */
+  paused?: boolean
 }
 
 /** What hashes, and how busy it is. */
