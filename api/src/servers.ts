@@ -7,15 +7,14 @@ import { randomUUID } from 'node:crypto'
 import type { Logger } from '@spillway/common/log'
 import { limitPipelining } from '@spillway/common/pipeline-limit'
 import { listOf } from '@spillway/common/settings'
-import { presentMs } from '@spillway/queue/jobs/ticket'
 import type { Keyring } from '@spillway/queue/queue-client'
 import type { Admission } from '@spillway/queue/wait/admission'
 import { type FastifyInstance, fastify } from 'fastify'
 import { auditRateLimitsPlugin } from './audit/recorder.js'
 import type { PasswordList } from './breached/list.js'
 import type { GatewayConfig } from './config.js'
-import { createDeviceTokens, deviceTokenOf } from './guessing/device-token.js'
-import { openGuessing } from './guessing/open.js'
+import { DeviceTokens, deviceTokenOf } from './guessing/device-token.js'
+import { guessingPlugin } from './guessing/plugin.js'
 import { clientGonePlugin } from './http/client-gone.js'
 import { drainPlugin, stalledConnectionsPlugin } from './http/connections.js'
 import { crossOriginPlugin } from './http/cross-origin.js'
@@ -24,9 +23,9 @@ import { jsonBodyPlugin, messageRulesPlugin } from './http/message-rules.js'
 import { noteUnrouted } from './http/request-log.js'
 import { ownSchemas, serverOptions } from './http/server-options.js'
 import { createAccountNames } from './limits/account-name.js'
-import { createLimits, type LimitRequest } from './limits/limit.js'
+import type { CountingRedis } from './limits/counts.js'
+import { createLimits, type LimitRequest } from './limits/limiter.js'
 import { limitsPlugin } from './limits/limits.js'
-import type { CountingRedis } from './limits/shared-counts.js'
 import type { DeviceOf } from './load-shedding/preference.js'
 import { Conductor } from './operations/conductor.js'
 import type { Deps } from './operations/deps.js'
@@ -80,7 +79,7 @@ export async function buildPublicApi(config: GatewayConfig, opened: Opened): Pro
   const { database, passwords, countingRedis, keyring, keys, accessTokens, issueTokens, sessions } = opened
   const { audit, post, admission, metrics, log } = opened
   const nowMs = () => passwords.now()
-  const devices = createDeviceTokens(keyring, { ttlS: config.DEVICE_TTL_S, nowMs })
+  const devices = new DeviceTokens(keyring, { ttlS: config.DEVICE_TTL_S, nowMs })
   const deviceOf: DeviceOf = (headers) => devices.recognize(deviceTokenOf(headers))
   const app = newServer(config, opened, PUBLIC_BODY_BYTES)
   await app.register(commonPlugin, { ...opened, config, bodyLimitBytes: PUBLIC_BODY_BYTES, docs: publicDocs, deviceOf })
@@ -94,26 +93,18 @@ export async function buildPublicApi(config: GatewayConfig, opened: Opened): Pro
   await app.register(limitsPlugin, {
     redis: countingRedis,
     queuePrefix: config.QUEUE_PREFIX,
-    perAddress: config.LIMIT_PER_ADDRESS,
     perAccount: config.LIMIT_PER_ACCOUNT,
     refreshPerAddress: config.LIMIT_REFRESH_PER_ADDRESS,
     refreshPerSession: config.LIMIT_REFRESH_PER_SESSION,
     redeemPerAddress: config.LIMIT_REDEEM_PER_ADDRESS,
-    presentMs: presentMs(config.LOGIN_WAIT_MS, config.TICKET_TTL_MS),
-    ticketTtlMs: config.TICKET_TTL_MS,
     mailPerNetwork: config.LIMIT_MAIL_PER_NETWORK,
     sessionNameOf: (request) => sessionNameOf(tokenCarrier.shownBy(request)),
     accountNameOf,
   })
   await app.register(auditRateLimitsPlugin, { audit })
-  const guessing = await openGuessing(app, config, {
-    keyring,
-    devices,
+  await app.register(guessingPlugin, {
+    ...{ config, keyring, devices, accountNameOf, nowMs, metrics, log },
     redis: countingRedis,
-    accountNameOf,
-    nowMs,
-    metrics,
-    log,
   })
 
   const { ISSUER: issuer } = config
@@ -130,7 +121,7 @@ export async function buildPublicApi(config: GatewayConfig, opened: Opened): Pro
   const all: Deps = {
     ...{ database, passwords, keys, audit, post, isDraining: opened.isDraining, log },
     ...{ issuer, tokenClaims: opened.tokenClaims },
-    ...{ sessions, issueTokens, checkPassword, upgrades, guessing, tokenCarrier },
+    ...{ sessions, issueTokens, checkPassword, upgrades, guessing: app.guessing, tokenCarrier },
     findCredential: createFindCredential(database, {
       needsConfirmedEmail: config.LOGIN_NEEDS_CONFIRMATION,
       asksOldSystem: config.LEGACY_VERIFY,

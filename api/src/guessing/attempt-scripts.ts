@@ -1,16 +1,53 @@
-/** The Lua scripts that count attempts. Redis runs a script as a whole: concurrent attempts cannot pass a bound together. */
-import type { ClientContext, Result } from 'ioredis'
-import { LUA_COUNT_FOR_ADDRESS, LUA_END_FOR_ADDRESS } from '../limits/address-attempts.js'
-import { LUA_LAPSING } from '../limits/request-counts.js'
-import type { CountingRedis } from '../limits/shared-counts.js'
+/**
+ * The two Lua scripts of an attempt at a password: one begins it and one ends it, each for its address, for its account, or for both. Redis
+ * runs a script as a whole, so concurrent attempts cannot pass a bound together.
+ */
+import { defineScript } from '@spillway/queue/redis/script'
+import { LUA_LAPSING } from '../limits/counts.js'
 
 const WINDOW_MS = 60_000
 const DELAY_MAX_MS = 3_600_000
 /** Devices of an account that are counted each by itself at a time; others count as unknown. Each is from a login with the right password. */
 const FAILED_DEVICES_MAX = 100
 
+/**
+ * Lua: counts an attempt, its redemption, or a request without an attempt. As a function. KEYS: failures, pending attempts, those behind. ARGV: the attempt, or another id; `attempt`, `redemption` or `request`; the
+ * limit, the window, the life of a pending attempt, the life and the number of those behind. Returns its outcome, how many count, and
+ * milliseconds: until the failures are fewer than the limit, or for an admitted request until the first of them lapses.
+ */
+const LUA_COUNT_FOR_ADDRESS = `
+local function count_for_address(KEYS, ARGV)
+local failed, pending, behind = unpack(KEYS)
+local id, kind, most, window, life = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+local failures = counted(failed, window)
+local function left(index)
+  local score = redis.call('ZRANGEBYSCORE', failed, text(now), text(now + window), 'WITHSCORES', 'LIMIT', index, 1)[2]
+  return score and math.max(1, tonumber(score) - now) or window
+end
+local attempts = counted(pending, life)
+local all = failures + attempts
+local lapses = tonumber(redis.call('ZSCORE', pending, id) or 0)
+local is_pending = lapses >= now and lapses <= now + life
+-- It is answered: its ticket is used.
+if kind == 'redemption' and redis.call('ZSCORE', failed, id) then return {'counted', all, left(0)} end
+if not is_pending and failures >= most then return {'refused', failures, left(failures - most)} end
+if kind == 'request' then
+  begin(failed, id, window)
+  return {'counted', all + 1, left(0)}
+end
+if is_pending or all < most then
+  keep_only('zset', behind)
+  begin(pending, id, life)
+  redis.call('ZREM', behind, id)
+  return {'counted', is_pending and all or all + 1, left(0)}
+end
+if kind == 'redemption' then return {'behind', all, left(0)} end
+if counted(behind, tonumber(ARGV[6])) >= tonumber(ARGV[7]) then return {'crowded', all, left(0)} end
+begin(behind, id, tonumber(ARGV[6]))
+return {'behind', all, left(0)}
+end`
 /** Lua: how many attempts are pending, and when the last of them began. Each lapses at a time of its own. */
-const LUA_PENDING = `${LUA_LAPSING}
+const LUA_PENDING = `
 local function pending_at(key, life)
   local pending = counted(key, life)
   local last = redis.call('ZREVRANGEBYSCORE', key, text(now + life), '-inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]
@@ -27,7 +64,7 @@ end`
  * Returns what becomes of it, the failures before it, a time in milliseconds, and the requests this minute. An answer that is not checked yet
  * is `unchecked` where the attempt needs it: then nothing was counted.
  */
-const LUA_LET_IN = `${LUA_PENDING}
+const LUA_LET_IN = `
 local function let_in(KEYS, ARGV)
 local device, challenge, per_minute = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local most, most_of_device, undelayed = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
@@ -69,18 +106,33 @@ end
 if most > 0 then begin(KEYS[3], attempt, life) end
 return {solved and 'solved' or 'unknown', failures, 0, requests}
 end`
-const LET_IN = `${LUA_LET_IN}
-return let_in(KEYS, ARGV)`
+/**
+ * Begins an attempt: for its address with 3 keys, for its account with 7, for both with 10. An attempt that its address refuses does not count
+ * for its account. KEYS and ARGV: of count_for_address, then of let_in. Returns both answers, each false where it is not asked for.
+ */
+export const beginAttempt = defineScript(`${LUA_LAPSING}${LUA_COUNT_FOR_ADDRESS}${LUA_PENDING}${LUA_LET_IN}
+local of_address, keys, args = false, 0, 0
+if #KEYS ~= 7 then
+  of_address, keys, args = count_for_address({unpack(KEYS, 1, 3)}, {unpack(ARGV, 1, 7)}), 3, 7
+  if #KEYS == 3 or of_address[1] == 'refused' or of_address[1] == 'crowded' then return {of_address, false} end
+end
+return {of_address, let_in({unpack(KEYS, keys + 1)}, {unpack(ARGV, args + 1)})}`)
 
 /**
- * Lua: the same, of an attempt that counts for its address first: one that is refused there does not count for its account. KEYS and ARGV:
- * of count_for_address, then of let_in. Returns both answers, or the first alone where it refuses.
+ * Lua: ends an attempt, as a function. KEYS: as above. ARGV: the attempt, whether it failed (1 or 0), the window.
+ * ZREM comes first because of a full Redis: what follows a write is not refused.
  */
-const COUNT_AND_LET_IN = `${LUA_LET_IN}${LUA_COUNT_FOR_ADDRESS}
-local of_address = count_for_address({unpack(KEYS, 1, 3)}, {unpack(ARGV, 1, 7)})
-if of_address[1] == 'refused' or of_address[1] == 'crowded' then return {of_address} end
-return {of_address, let_in({unpack(KEYS, 4)}, {unpack(ARGV, 8)})}`
-
+const LUA_END_FOR_ADDRESS = `
+local function end_for_address(KEYS, ARGV)
+keep_only('zset', KEYS[2])
+keep_only('zset', KEYS[3])
+redis.call('ZREM', KEYS[2], ARGV[1])
+redis.call('ZREM', KEYS[3], ARGV[1])
+if ARGV[2] == '0' then return 0 end
+keep_only('zset', KEYS[1])
+begin(KEYS[1], ARGV[1], tonumber(ARGV[3]))
+return 1
+end`
 /**
  * Lua: settles an attempt, as a function. A failure counts although its attempt has lapsed; what taught nobody anything never happened, and its challenge
  * may be solved again.
@@ -89,7 +141,7 @@ return {of_address, let_in({unpack(KEYS, 4)}, {unpack(ARGV, 8)})}`
  * ARGV: the attempt; `failed`, `succeeded` or `nothing`; the device, empty for an unknown one; the memory of a device's failures; the memory
  * of an account's, by their number.
  */
-const LUA_SETTLE = `${LUA_PENDING}
+const LUA_SETTLE = `
 local function settle(KEYS, ARGV)
 local attempt, outcome, device = ARGV[1], ARGV[2], ARGV[3]
 local failures, pending = KEYS[1], KEYS[2]
@@ -111,35 +163,17 @@ else
 end
 return 1
 end`
-const SETTLE = `${LUA_SETTLE}
-return settle(KEYS, ARGV)`
-
-/** Lua: ends an attempt for its address, and settles it. KEYS and ARGV: first for end_for_address, then for settle. */
-const END_AND_SETTLE = `${LUA_SETTLE}${LUA_END_FOR_ADDRESS}
-end_for_address({unpack(KEYS, 1, 3)}, {unpack(ARGV, 1, 3)})
-return settle({unpack(KEYS, 4)}, {unpack(ARGV, 4)})`
+/** Ends an attempt: for its address with 3 keys, for its account with 5, for both with 8. KEYS and ARGV: of end_for_address, then of settle. */
+export const endAttempt = defineScript(`${LUA_LAPSING}${LUA_PENDING}${LUA_END_FOR_ADDRESS}${LUA_SETTLE}
+local keys, args = 0, 0
+if #KEYS ~= 5 then
+  end_for_address({unpack(KEYS, 1, 3)}, {unpack(ARGV, 1, 3)})
+  keys, args = 3, 3
+end
+return #KEYS > 3 and settle({unpack(KEYS, keys + 1)}, {unpack(ARGV, args + 1)}) or 1`)
 
 export const attemptOutcomes = [
   ...(['known', 'unknown', 'solved', 'unchecked'] as const),
   ...(['too_many', 'device_too_many', 'delayed', 'challenge'] as const),
 ]
 export type AttemptOutcome = (typeof attemptOutcomes)[number]
-
-export function defineAttemptScripts(connection: CountingRedis['connection']): void {
-  connection.defineCommand('letAttemptIn', { numberOfKeys: 7, lua: LET_IN })
-  connection.defineCommand('settleAttempt', { numberOfKeys: 5, lua: SETTLE })
-  connection.defineCommand('countAndLetIn', { numberOfKeys: 10, lua: COUNT_AND_LET_IN })
-  connection.defineCommand('endAndSettle', { numberOfKeys: 8, lua: END_AND_SETTLE })
-}
-
-/** The keys, then the arguments. */
-type KeysAndArgs = readonly (string | number)[]
-
-declare module 'ioredis' {
-  interface RedisCommander<Context extends ClientContext> {
-    letAttemptIn(...input: KeysAndArgs): Result<unknown, Context>
-    settleAttempt(...input: KeysAndArgs): Result<unknown, Context>
-    countAndLetIn(...input: KeysAndArgs): Result<unknown, Context>
-    endAndSettle(...input: KeysAndArgs): Result<unknown, Context>
-  }
-}

@@ -1,40 +1,31 @@
-/** The challenge in force: proof of work, or the challenge of another service, if one is configured. */
-import type { Keyring } from '@spillway/queue/queue-client'
+/** Challenges, which replace a delay: of two kinds, proof of work (proof-of-work.ts) and another service (outside-challenge.ts). */
 import type { Challenge } from '../schemas/responses.js'
-import { type Answerer, createOutsideChallenge } from './outside-challenge.js'
-import { createProofOfWork, type Solved } from './proof-of-work.js'
+
+/** How long a client may take, in seconds: a slow phone needs a minute for the hardest proof of work. */
+export const CHALLENGE_TTL_S = 300
+
+/** A challenge that was solved. It must be marked as used before it allows anything. */
+export interface Solved {
+  id: string
+  /** Until it expires, in milliseconds. */
+  leftMs: number
+}
+
+/** The client that sent an answer, and its request. */
+export interface Answerer {
+  address: string
+  /** Aborts when the client disconnects. */
+  gone: AbortSignal
+  /** Awaits another service: meanwhile the request does not count as one that the gateway works on. */
+  whilePaused<T>(wait: () => Promise<T>): Promise<T>
+}
 
 export interface Challenges {
   /** A challenge for an account; `excess` are its failures beyond the bound. */
   issue(account: string, excess: number): Challenge
   /**
-   * What an answer solves; undefined when it solves nothing. Throws `unavailable` when the other service does not say, and `busy` when it
-   * is asked too often at once.
+   * What an answer solves; undefined unless it solves a challenge of this account that has not expired. Throws `unavailable` when another
+   * service does not say, and `busy` when it is asked too often at once.
    */
-  check(account: string, answer: string, answerer: Answerer): Promise<Solved | undefined>
-}
-
-export interface ChallengeOptions {
-  bits: number
-  /** Redis's clock. */
-  nowMs(): number
-  /** Empty for proof of work. */
-  verifyUrl: string
-  secret: string
-  siteKey: string
-}
-
-export function createChallenges(keyring: Keyring, options: ChallengeOptions): Challenges {
-  if (options.verifyUrl !== '') {
-    const { siteKey, check } = createOutsideChallenge(options)
-    return {
-      issue: () => ({ kind: 'outside', siteKey }),
-      check: (_account, answer, answerer) => check(answer, answerer),
-    }
-  }
-  const { issue, check } = createProofOfWork(keyring, options)
-  return {
-    issue: (account, excess) => ({ kind: 'proof_of_work', ...issue(account, excess) }),
-    check: async (account, answer) => check(account, answer),
-  }
+  check(account: string, answer: string, answerer: Answerer): Solved | undefined | Promise<Solved | undefined>
 }

@@ -27,17 +27,6 @@ export interface KnownDevice {
   generation: string
 }
 
-export interface DeviceTokens {
-  /** Makes a token of a new device of an account, in this generation. */
-  issue(account: string, generation: string): string
-  /** The device of a token; null unless it was issued for this account within its life. */
-  read(account: string, token: string): KnownDevice | null
-  /**
-   * The device of a token that was issued for some account within its life; undefined for others. Takes some ten microseconds.
-   */
-  recognize(token: string): string | undefined
-}
-
 interface TokenParts {
   device: string
   /** As it stands in the token, and is signed. */
@@ -52,51 +41,62 @@ export function generationOf(user: { userId: string; credentialVersion: number }
   return digest.subarray(0, GENERATION_BYTES).toString('base64url')
 }
 
-export function createDeviceTokens(
-  keyring: Keyring,
-  /** The clock is Redis's. */
-  { ttlS, nowMs }: { ttlS: number; nowMs(): number },
-): DeviceTokens {
-  const macsOf = (...signed: [account: string, device: string, issuedAt: string, generation: string]) =>
-    keyring.macs({ purpose: 'device', id: JSON.stringify(signed) })
-  const marksOf = (random: Buffer, issuedAt: string) =>
-    keyring
-      .macs({ purpose: 'device-id', id: `${random.toString('base64url')}.${issuedAt}` })
-      .map((mac) => mac.subarray(0, MARK_BYTES))
+export class DeviceTokens {
+  readonly #keyring: Keyring
+  readonly #ttlS: number
+  readonly #nowMs: () => number
+
+  /** @param options.nowMs Redis's clock */
+  constructor(keyring: Keyring, { ttlS, nowMs }: { ttlS: number; nowMs(): number }) {
+    this.#keyring = keyring
+    this.#ttlS = ttlS
+    this.#nowMs = nowMs
+  }
+
+  /** Makes a token of a new device of an account, in this generation. */
+  issue(account: string, generation: string): string {
+    const random = randomBytes(RANDOM_BYTES)
+    const issuedAt = String(this.#nowMs())
+    const device = Buffer.concat([random, ...this.#marksOf(random, issuedAt).slice(0, 1)]).toString('base64url')
+    const [signature] = this.#macsOf(account, device, issuedAt, generation)
+    return `${device}.${issuedAt}.${generation}.${signature.toString('base64url')}`
+  }
+
+  /** The device of a token; null unless it was issued for this account within its life. */
+  read(account: string, token: string): KnownDevice | null {
+    const parts = this.#parse(token)
+    if (parts === undefined) return null
+    const { device, issuedAt, generation, signature } = parts
+    const macs = this.#macsOf(account, device, issuedAt, generation)
+    return isSigned(macs, signature) ? { id: device, generation } : null
+  }
+
+  /** The device of a token that was issued for some account within its life; undefined for others. Takes some ten microseconds. */
+  recognize(token: string): string | undefined {
+    const parts = this.#parse(token)
+    if (parts === undefined) return undefined
+    const id = Buffer.from(parts.device, 'base64url')
+    const [random, mark] = [id.subarray(0, RANDOM_BYTES), id.subarray(RANDOM_BYTES)]
+    const isOurs = this.#marksOf(random, parts.issuedAt).some((each) => timingSafeEqual(each, mark))
+    // Not as it was sent: several texts stand for the same bytes.
+    return isOurs ? id.toString('base64url') : undefined
+  }
 
   /** The parts of a token whose time says that it is good. */
-  function parse(token: string): TokenParts | undefined {
+  #parse(token: string): TokenParts | undefined {
     const [, device = '', issuedAt = '', generation = '', signature = ''] = TOKEN.exec(token) ?? []
-    const ageMs = nowMs() - Number(issuedAt)
-    if (device === '' || ageMs > ttlS * 1_000 || ageMs < -CLOCK_TOLERANCE_S * 1_000) return undefined
+    const ageMs = this.#nowMs() - Number(issuedAt)
+    if (device === '' || ageMs > this.#ttlS * 1_000 || ageMs < -CLOCK_TOLERANCE_S * 1_000) return undefined
     return { device, issuedAt, generation, signature }
   }
 
-  return {
-    issue(account, generation) {
-      const random = randomBytes(RANDOM_BYTES)
-      const issuedAt = String(nowMs())
-      const device = Buffer.concat([random, ...marksOf(random, issuedAt).slice(0, 1)]).toString('base64url')
-      const [signature] = macsOf(account, device, issuedAt, generation)
-      return `${device}.${issuedAt}.${generation}.${signature.toString('base64url')}`
-    },
+  #macsOf(...signed: [account: string, device: string, issuedAt: string, generation: string]) {
+    return this.#keyring.macs({ purpose: 'device', id: JSON.stringify(signed) })
+  }
 
-    read(account, token) {
-      const parts = parse(token)
-      if (parts === undefined) return null
-      const { device, issuedAt, generation, signature } = parts
-      return isSigned(macsOf(account, device, issuedAt, generation), signature) ? { id: device, generation } : null
-    },
-
-    recognize(token) {
-      const parts = parse(token)
-      if (parts === undefined) return undefined
-      const id = Buffer.from(parts.device, 'base64url')
-      const [random, mark] = [id.subarray(0, RANDOM_BYTES), id.subarray(RANDOM_BYTES)]
-      const isOurs = marksOf(random, parts.issuedAt).some((each) => timingSafeEqual(each, mark))
-      // Not as it was sent: several texts stand for the same bytes.
-      return isOurs ? id.toString('base64url') : undefined
-    },
+  #marksOf(random: Buffer, issuedAt: string): Buffer[] {
+    const id = `${random.toString('base64url')}.${issuedAt}`
+    return this.#keyring.macs({ purpose: 'device-id', id }).map((mac) => mac.subarray(0, MARK_BYTES))
   }
 }
 

@@ -2,9 +2,9 @@
  * The challenge of another service, such as Turnstile, hCaptcha or reCAPTCHA: the client sends a token of that service, and the service is
  * asked whether it is valid. What they call "siteverify": a form with `secret`, `response` and `remoteip`, answered by JSON with `success`.
  */
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { ApiError } from '../problems/errors.js'
-import { CHALLENGE_TTL_S, type Solved } from './proof-of-work.js'
+import { type Answerer, CHALLENGE_TTL_S, type Challenges, type Solved } from './challenges.js'
 
 /** A login must not hang because another service does. */
 const TIMEOUT_MS = 3_000
@@ -16,55 +16,36 @@ const TOKEN_MAX_LENGTH = 8_192
  */
 const CHECKS_MAX = 50
 
-/** The client that sent an answer, and its request. */
-export interface Answerer {
-  address: string
-  /** Aborts when the client disconnects. */
-  gone: AbortSignal
-  /** Awaits another service: meanwhile the request does not count as one that the gateway works on. */
-  whilePaused<T>(wait: () => Promise<T>): Promise<T>
-}
+export class OutsideChallenge implements Challenges {
+  readonly #options: { verifyUrl: string; secret: string; siteKey: string }
+  #checks = 0
 
-export interface OutsideChallenge {
-  siteKey: string
-  /**
-   * Undefined unless the service says that the token is good. Throws `unavailable` when it does not say: nobody gets past a service that is
-   * down, and known devices need not ask it. Throws `busy` while too many tokens are being checked.
-   */
-  check(token: string, answerer: Answerer): Promise<Solved | undefined>
-}
+  constructor(options: { verifyUrl: string; secret: string; siteKey: string }) {
+    this.#options = options
+  }
 
-export function createOutsideChallenge({
-  verifyUrl,
-  secret,
-  siteKey,
-}: {
-  verifyUrl: string
-  secret: string
-  siteKey: string
-}): OutsideChallenge {
-  let checks = 0
+  issue() {
+    return { kind: 'outside', siteKey: this.#options.siteKey } as const
+  }
 
-  return {
-    siteKey,
-    async check(token, { address, gone, whilePaused }) {
-      if (token === '' || token.length > TOKEN_MAX_LENGTH) return undefined
-      if (checks >= CHECKS_MAX) throw new ApiError('busy', { reason: 'too_many_waiting', retryAfterS: 1 })
-      const body = new URLSearchParams({ secret, response: token, remoteip: address })
-      checks++
-      try {
-        const isGood = await whilePaused(() => ask(verifyUrl, body, gone))
-        // Marked as used here too: not every service takes a token once.
-        const id = createHash('sha256').update(token).digest('base64url')
-        return isGood ? { id, leftMs: CHALLENGE_TTL_S * 1_000 } : undefined
-      } catch (error) {
-        // Nobody gets the answer, and there is no failure to log.
-        if (gone.aborted) return undefined
-        throw new ApiError('unavailable', { cause: error, retryAfterS: 1 })
-      } finally {
-        checks--
-      }
-    },
+  /** Nobody gets past a service that is down, and known devices need not ask it. */
+  async check(_account: string, token: string, { address, gone, whilePaused }: Answerer): Promise<Solved | undefined> {
+    if (token === '' || token.length > TOKEN_MAX_LENGTH) return undefined
+    if (this.#checks >= CHECKS_MAX) throw new ApiError('busy', { reason: 'too_many_waiting', retryAfterS: 1 })
+    const { verifyUrl, secret } = this.#options
+    const body = new URLSearchParams({ secret, response: token, remoteip: address })
+    this.#checks++
+    try {
+      const isGood = await whilePaused(() => ask(verifyUrl, body, gone))
+      // Marked as used here too: not every service takes a token once.
+      return isGood ? { id: hash('sha256', token, 'base64url'), leftMs: CHALLENGE_TTL_S * 1_000 } : undefined
+    } catch (error) {
+      // Nobody gets the answer, and there is no failure to log.
+      if (gone.aborted) return undefined
+      throw new ApiError('unavailable', { cause: error, retryAfterS: 1 })
+    } finally {
+      this.#checks--
+    }
   }
 }
 

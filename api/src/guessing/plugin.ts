@@ -1,27 +1,70 @@
-/** The hooks of a login: counted before any work on it, and settled with its answer. */
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+/** Opens the protection against password guessing, with the hooks of a login: counted before any work on it, and settled with its answer. */
+import { presentMs } from '@spillway/queue/jobs/ticket'
+import type { Keyring } from '@spillway/queue/queue-client'
+import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
+import type { GatewayConfig } from '../config.js'
+import type { GatewayMetrics } from '../http/metrics.js'
 import { accountOfEmail } from '../limits/account-name.js'
-import type { CountedAttempt, CountedTogether } from '../limits/address-attempts.js'
-import { sendLimitHeaders } from '../limits/limit.js'
+import type { CountingRedis } from '../limits/counts.js'
+import { type LimitRequest, sendLimitHeaders } from '../limits/limiter.js'
+import { AddressAttempts, type CountedAttempt, type CountedTogether } from './address-attempts.js'
+import { Attempts } from './attempts.js'
 import { type DeviceTokens, deviceTokenOf } from './device-token.js'
-import type { Guessing, LetInAttempt } from './guessing.js'
+import { Guessing, type LetInAttempt } from './guessing.js'
+import { OutsideChallenge } from './outside-challenge.js'
+import { ProbedNetworks } from './probed-networks.js'
+import { ProofOfWork } from './proof-of-work.js'
+import { SprayedPasswords } from './sprayed-passwords.js'
+
+export interface GuessingOptions {
+  config: GatewayConfig
+  keyring: Keyring
+  devices: DeviceTokens
+  redis: readonly CountingRedis[]
+  /** The name of an account in Redis. */
+  accountNameOf(account: string): string
+  /** Redis's clock. */
+  nowMs(): number
+  metrics: GatewayMetrics
+  log: FastifyBaseLogger
+}
 
 export const guessingPlugin = fp(
-  async (app: FastifyInstance, { guessing, devices }: { guessing: Guessing; devices: DeviceTokens }) => {
+  async (app: FastifyInstance, options: GuessingOptions) => {
+    const { config, keyring, devices, redis, accountNameOf, nowMs, metrics, log } = options
+    const { QUEUE_PREFIX: queuePrefix, TICKET_TTL_MS: ticketTtlMs, CHALLENGE_VERIFY_URL: verifyUrl } = config
+    const bounds = { perMinute: config.LIMIT_PER_ACCOUNT, perAccount: config.GUESSES_PER_ACCOUNT }
+    const ofDevices = { perDevice: config.GUESSES_PER_DEVICE, deviceTtlS: config.DEVICE_TTL_S }
+    const addresses = new AddressAttempts({
+      ...{ redis, queuePrefix, max: config.LIMIT_PER_ADDRESS, ticketTtlMs },
+      presentMs: presentMs(config.LOGIN_WAIT_MS, ticketTtlMs),
+    })
+    const guessing = new Guessing({
+      ...{ ...bounds, addresses, devices, nameOf: accountNameOf, metrics, log },
+      attempts: new Attempts(redis, queuePrefix, { ...bounds, ...ofDevices, ticketTtlMs }),
+      challenges:
+        verifyUrl === ''
+          ? new ProofOfWork(keyring, { bits: config.CHALLENGE_BITS, nowMs })
+          : new OutsideChallenge({ verifyUrl, secret: config.CHALLENGE_SECRET, siteKey: config.CHALLENGE_SITE_KEY }),
+      networks: new ProbedNetworks(redis, queuePrefix),
+      sprayed: new SprayedPasswords(),
+    })
+    app.decorate('guessing', guessing)
+    app.decorate('limitAddress', (request, reply) => addresses.count(request.ip, reply))
     app.decorateRequest('login')
     app.decorateRequest('ofAddress')
     app.decorateRequest('isUncounted')
 
     async function countForAddress(request: FastifyRequest, reply: FastifyReply) {
-      request.ofAddress ??= await app.addressAttempts.begin(request.ip, reply)
+      request.ofAddress ??= await addresses.begin(request.ip, reply)
       return request.ofAddress
     }
 
     function countTogether(request: FastifyRequest, reply: FastifyReply): CountedTogether | undefined {
       if (request.ofAddress !== undefined) return undefined
       request.isUncounted = false
-      const together = app.addressAttempts.beginTogether(request.ip, reply)
+      const together = addresses.beginTogether(request.ip, reply)
       const counted = (answer: unknown) => {
         request.ofAddress = together.counted(answer)
         return request.ofAddress
@@ -33,7 +76,7 @@ export const guessingPlugin = fp(
     async function countInvalid(request: FastifyRequest, reply: FastifyReply): Promise<void> {
       if (request.isUncounted !== true) return
       request.isUncounted = false
-      await app.addressAttempts.count(request.ip, reply)
+      await addresses.count(request.ip, reply)
     }
 
     app.decorate('countLogin', async (request, reply) => {
@@ -41,7 +84,7 @@ export const guessingPlugin = fp(
       const isOfDevice = devices.recognize(deviceTokenOf(request.headers)) !== undefined
       if (isOfDevice) return
       if (!guessing.isTogether) return void (await countForAddress(request, reply))
-      app.addressAttempts.refuseRemembered(request.ip, reply)
+      addresses.refuseRemembered(request.ip, reply)
       request.isUncounted = true
     })
 
@@ -52,17 +95,15 @@ export const guessingPlugin = fp(
         throw request.validationError
       }
       const answer = headers['spillway-challenge']
-      request.login = await guessing.letIn(
-        {
-          account: accountOfEmail(fieldOf(request, 'email')),
-          deviceToken: deviceTokenOf(headers),
-          challengeAnswer: typeof answer === 'string' ? answer : '',
-          countForAddress: () => countForAddress(request, reply),
-          countTogether: () => countTogether(request, reply),
-          client: { address: ip, gone: clientGone, whilePaused: (wait) => whilePaused(request, wait) },
-        },
-        (max, count) => sendLimitHeaders(reply, max, count),
-      )
+      request.login = await guessing.letIn({
+        account: accountOfEmail(fieldOf(request, 'email')),
+        deviceToken: deviceTokenOf(headers),
+        challengeAnswer: typeof answer === 'string' ? answer : '',
+        countForAddress: () => countForAddress(request, reply),
+        countTogether: () => countTogether(request, reply),
+        client: { address: ip, gone: clientGone, whilePaused: (wait) => whilePaused(request, wait) },
+        tellLimit: (max, count) => sendLimitHeaders(reply, max, count),
+      })
     })
 
     app.decorate('settleLogin', async (request, reply) => {
@@ -70,7 +111,7 @@ export const guessingPlugin = fp(
       if (login === undefined) {
         // What it says is sent with the next request.
         if (reply.statusCode < 500) await countInvalid(request, reply).catch(() => undefined)
-        if (ofAddress !== undefined) app.addressAttempts.end(ofAddress, reply.statusCode < 500)
+        if (ofAddress !== undefined) addresses.end(ofAddress, reply.statusCode < 500)
         return
       }
       const hasFailed = reply.statusCode >= 500 && !clientGone.aborted
@@ -99,6 +140,9 @@ function fieldOf({ body }: FastifyRequest, name: string): string {
 
 declare module 'fastify' {
   interface FastifyInstance {
+    guessing: Guessing
+    /** `onRequest` hook that counts a request that is no login against the limit of its address. */
+    limitAddress: LimitRequest
     /**
      * `onRequest` hook that counts a login for its address, unless a known device makes it. Where a login is counted with its account, the
      * hook only refuses from memory.

@@ -2,9 +2,10 @@
  * Notices networks that fail on many accounts: single IPv4 addresses, the /64 of IPv6 addresses, and the networks around them. Redis counts
  * distinct accounts (HyperLogLog), for all gateways together, and forgets them after ten minutes.
  */
-import type { ClientContext, Result } from 'ioredis'
+import { defineScript } from '@spillway/queue/redis/script'
+import { toList } from '@spillway/queue/redis/unexpected-reply'
 import { wideNetworkOf } from '../limits/client-network.js'
-import { atHome, type CountingRedis } from '../limits/shared-counts.js'
+import { atHome, type CountingRedis } from '../limits/counts.js'
 
 const WINDOW_MS = 600_000
 /** Accounts that fail from one network within a window: more than people behind one address, or of one neighbourhood, mistype. */
@@ -16,7 +17,7 @@ const ACCOUNTS_OF_NETWORK = 100
  * KEYS: for each network its accounts and the mark that it was noticed. ARGV: the window in milliseconds, the account, the bound of each.
  * Returns for each network whether it is noticed now, which is once in a window.
  */
-const COUNT_ACCOUNT = `
+const countAccount = defineScript(`
 local noticed = {}
 for n = 1, #KEYS / 2 do
   local accounts, mark = KEYS[2 * n - 1], KEYS[2 * n]
@@ -35,32 +36,29 @@ for n = 1, #KEYS / 2 do
     noticed[n] = 1
   end
 end
-return noticed`
+return noticed`)
 
-export interface ProbedNetworks {
-  /** Counts a failure. Resolves with the networks that are noticed by it, each once in ten minutes. */
-  failed(account: string, network: string): Promise<string[]>
-}
+export class ProbedNetworks {
+  readonly #redis: readonly CountingRedis[]
+  readonly #queuePrefix: string
 
-export function createProbedNetworks(redis: readonly CountingRedis[], queuePrefix: string): ProbedNetworks {
-  for (const { connection } of redis) connection.defineCommand('countProbes', { numberOfKeys: 4, lua: COUNT_ACCOUNT })
-  const keysOf = (network: string) => [`${queuePrefix}:probed:${network}`, `${queuePrefix}:probed:${network}:noticed`]
-
-  return {
-    async failed(account, network) {
-      const wide = wideNetworkOf(network)
-      const networks = [network, wide]
-      const bounds = [WINDOW_MS, account, ACCOUNTS_OF_ADDRESS, ACCOUNTS_OF_NETWORK]
-      const noticed = await atHome(wide, redis, ({ connection }) =>
-        connection.countProbes(...networks.flatMap(keysOf), ...bounds),
-      )
-      return networks.filter((_, n) => noticed[n] === 1)
-    },
+  constructor(redis: readonly CountingRedis[], queuePrefix: string) {
+    this.#redis = redis
+    this.#queuePrefix = queuePrefix
   }
-}
 
-declare module 'ioredis' {
-  interface RedisCommander<Context extends ClientContext> {
-    countProbes(...keysAndBounds: (string | number)[]): Result<number[], Context>
+  /** Counts a failure. Resolves with the networks that are noticed by it, each once in ten minutes. */
+  async failed(account: string, network: string): Promise<string[]> {
+    const wide = wideNetworkOf(network)
+    const networks = [network, wide]
+    const keys = networks.flatMap((each) => [this.#keyOf(each), `${this.#keyOf(each)}:noticed`])
+    const bounds = [WINDOW_MS, account, ACCOUNTS_OF_ADDRESS, ACCOUNTS_OF_NETWORK]
+    const answer = await atHome(wide, this.#redis, ({ connection }) => countAccount(connection, keys, ...bounds))
+    const noticed = toList(answer)
+    return networks.filter((_, n) => noticed[n] === 1)
+  }
+
+  #keyOf(network: string): string {
+    return `${this.#queuePrefix}:probed:${network}`
   }
 }

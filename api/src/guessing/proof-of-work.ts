@@ -6,10 +6,9 @@
  */
 import { createHash, randomBytes } from 'node:crypto'
 import type { Keyring } from '@spillway/queue/queue-client'
+import { CHALLENGE_TTL_S, type Challenges, type Solved } from './challenges.js'
 import { isSigned } from './device-token.js'
 
-/** How long a client may take, in seconds: a slow phone needs a minute for the hardest. */
-export const CHALLENGE_TTL_S = 300
 /** So many bits are added at most, where the failures of an account grow: 64 times the work. */
 const GROWTH_MAX_BITS = 6
 /** The first bit is added after so many failures beyond the bound, each further one after twice as many. */
@@ -17,44 +16,37 @@ const GROWTH_FAILURES = 100
 const ID_BYTES = 16
 const ANSWER = /^(([\w-]{22})\.(\d{10})\.(\d{1,2})\.([\w-]{43}))\.[\w-]{1,64}$/
 
-/** A challenge that was solved. It must be marked as used before it allows anything. */
-export interface Solved {
-  id: string
-  /** Until it expires, in milliseconds. */
-  leftMs: number
-}
+export class ProofOfWork implements Challenges {
+  readonly #keyring: Keyring
+  readonly #leastBits: number
+  readonly #nowMs: () => number
 
-export interface ProofOfWork {
-  /** `excess`: failures of the account beyond the bound. */
-  issue(account: string, excess: number): { token: string; bits: number; expiresIn: number }
-  /** Undefined unless the answer solves a challenge of this account that has not expired. */
-  check(account: string, answer: string): Solved | undefined
-}
+  /** @param options.nowMs Redis's clock */
+  constructor(keyring: Keyring, { bits, nowMs }: { bits: number; nowMs(): number }) {
+    this.#keyring = keyring
+    this.#leastBits = bits
+    this.#nowMs = nowMs
+  }
 
-export function createProofOfWork(
-  keyring: Keyring,
-  /** The clock is Redis's. */
-  { bits: leastBits, nowMs }: { bits: number; nowMs(): number },
-): ProofOfWork {
-  const macsOf = (account: string, id: string, expiresAtS: string, bits: string) =>
-    keyring.macs({ purpose: 'challenge', id: JSON.stringify([account, id, expiresAtS, bits]) })
+  issue(account: string, excess: number) {
+    const id = randomBytes(ID_BYTES).toString('base64url')
+    const expiresAtS = String(Math.floor(this.#nowMs() / 1_000) + CHALLENGE_TTL_S)
+    const bits = this.#leastBits + growthOf(excess)
+    const signature = this.#macsOf(account, id, expiresAtS, String(bits))[0].toString('base64url')
+    const token = `${id}.${expiresAtS}.${bits}.${signature}`
+    return { kind: 'proof_of_work', token, bits, expiresIn: CHALLENGE_TTL_S } as const
+  }
 
-  return {
-    issue(account, excess) {
-      const id = randomBytes(ID_BYTES).toString('base64url')
-      const expiresAtS = String(Math.floor(nowMs() / 1_000) + CHALLENGE_TTL_S)
-      const bits = leastBits + growthOf(excess)
-      const signature = macsOf(account, id, expiresAtS, String(bits))[0].toString('base64url')
-      return { token: `${id}.${expiresAtS}.${bits}.${signature}`, bits, expiresIn: CHALLENGE_TTL_S }
-    },
+  check(account: string, answer: string): Solved | undefined {
+    const [, token, id = '', expiresAtS = '', bits = '', signature = ''] = ANSWER.exec(answer) ?? []
+    if (token === undefined) return undefined
+    const leftMs = Number(expiresAtS) * 1_000 - this.#nowMs()
+    if (leftMs <= 0 || zeroBitsOf(answer) < Number(bits)) return undefined
+    return isSigned(this.#macsOf(account, id, expiresAtS, bits), signature) ? { id, leftMs } : undefined
+  }
 
-    check(account, answer) {
-      const [, token, id = '', expiresAtS = '', bits = '', signature = ''] = ANSWER.exec(answer) ?? []
-      if (token === undefined) return undefined
-      const leftMs = Number(expiresAtS) * 1_000 - nowMs()
-      if (leftMs <= 0 || zeroBitsOf(answer) < Number(bits)) return undefined
-      return isSigned(macsOf(account, id, expiresAtS, bits), signature) ? { id, leftMs } : undefined
-    },
+  #macsOf(account: string, id: string, expiresAtS: string, bits: string) {
+    return this.#keyring.macs({ purpose: 'challenge', id: JSON.stringify([account, id, expiresAtS, bits]) })
   }
 }
 

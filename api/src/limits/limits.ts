@@ -1,8 +1,8 @@
 /**
  * Rate limits of the public API: requests with credentials per address and per account, refreshes per address and per session, redemptions
- * per address. The limit of the address is checked before the body is read: refusals stay cheap, and invalid requests count. Made-up
+ * per address. The limit of requests of an address (guessing/) is checked before the body is read: refusals stay cheap, and invalid requests count. Made-up
  * tickets and refresh tokens do not: they are refused from memory, and paced. Logins count for their address only where they fail
- * (address-attempts.ts). With one Redis server they are counted when their body is valid, together with their account. An address known to
+ * (guessing/address-attempts.ts). With one Redis server they are counted when their body is valid, together with their account. An address known to
  * be over its limit is refused from memory before that. The other limit needs a valid body.
  *
  * A request that the limit of the address refuses does not count for its account or session: otherwise one client could lock out any
@@ -12,10 +12,9 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { accountDigest, accountOfEmail } from './account-name.js'
-import { type AddressAttempts, createAddressAttempts } from './address-attempts.js'
 import { networkOf } from './client-network.js'
-import { createLimits, type LimitRequest } from './limit.js'
-import type { CountingRedis } from './shared-counts.js'
+import type { CountingRedis } from './counts.js'
+import { createLimits, type LimitRequest } from './limiter.js'
 
 const HOUR_MS = 3_600_000
 
@@ -23,14 +22,10 @@ export interface LimitsOptions {
   redis: readonly CountingRedis[]
   queuePrefix: string
   /** Requests a minute; 0 is no limit. */
-  perAddress: number
   perAccount: number
   refreshPerAddress: number
   refreshPerSession: number
   redeemPerAddress: number
-  /** The longest time that a client counts as present after it asked, and the life of a ticket, in milliseconds. */
-  presentMs: number
-  ticketTtlMs: number
   /** Requests an hour that send mail. */
   mailPerNetwork: number
   /** A name for the session of the refresh token of a request that reveals nothing to a reader of Redis. */
@@ -45,9 +40,6 @@ export const limitsPlugin = fp(
     const limitAddress = (kind: string, max: number) =>
       limit({ max, reason: 'address_limit', nameOf: ({ ip }) => `${kind}:${networkOf(ip)}`, headers: 'always' })
 
-    const addressAttempts = createAddressAttempts({ ...options, max: options.perAddress })
-    app.decorate('addressAttempts', addressAttempts)
-    app.decorate('limitAddress', (request, reply) => addressAttempts.count(request.ip, reply))
     app.decorate(
       'limitAccount',
       limit({
@@ -90,10 +82,6 @@ function accountOf({ body, user }: FastifyRequest): string {
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Counts logins against the limit of their address. */
-    addressAttempts: AddressAttempts
-    /** `onRequest` hook that counts another request against it. */
-    limitAddress: LimitRequest
     /** `preHandler` hook that counts a request against the limit of its account, after validation and authentication. */
     limitAccount: LimitRequest
     /** `preHandler` hooks for requests that show a refresh token of ours. */

@@ -6,7 +6,7 @@ import type { Keyring, RedisConnection, RedisWatch } from '@spillway/queue/queue
 import type { GatewayConfig } from '../config.js'
 import type { GatewayMetrics } from '../http/metrics.js'
 import { createAccountNames } from '../limits/account-name.js'
-import type { CountingRedis } from '../limits/shared-counts.js'
+import type { CountingRedis } from '../limits/counts.js'
 import { parseSender } from '../schemas/email-address.js'
 import { MAIL_QUEUE, Outbox } from './outbox.js'
 import { Post } from './post.js'

@@ -2,7 +2,7 @@
 import type { FastifyBaseLogger } from 'fastify'
 import type { GatewayMetrics } from '../http/metrics.js'
 import { accountOfEmail } from '../limits/account-name.js'
-import { type CountingRedis, createSharedCounts } from '../limits/shared-counts.js'
+import { type CountingRedis, countIn } from '../limits/counts.js'
 import type { Outbox } from './outbox.js'
 import type { MailRequest, Notice } from './requests.js'
 
@@ -44,11 +44,9 @@ interface Counted {
 
 export class Post {
   readonly #options: PostOptions
-  readonly #countMail: ReturnType<typeof createSharedCounts>
 
   constructor(options: PostOptions) {
     this.#options = options
-    this.#countMail = createSharedCounts(options.redis, { windowMs: HOUR_MS })
   }
 
   /** How long a mail may be on its way and its token is good, in milliseconds. */
@@ -88,9 +86,9 @@ export class Post {
   }
 
   async #isOverLimit({ reader, countedAs }: Counted): Promise<boolean> {
-    const { queuePrefix, accountNameOf, perReader } = this.#options
+    const { redis, queuePrefix, accountNameOf, perReader } = this.#options
     const name = accountNameOf(accountOfEmail(reader))
-    const { count } = await this.#countMail(`${queuePrefix}:limit:${countedAs}:${name}`)
+    const { count } = await countIn(HOUR_MS, `${queuePrefix}:limit:${countedAs}:${name}`, redis)
     return perReader > 0 && count > (countedAs === 'mail' ? perReader : Math.max(perReader, NOTICES_PER_READER))
   }
 }

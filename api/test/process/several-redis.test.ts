@@ -8,7 +8,7 @@ import { parseRedisServers } from '@spillway/queue/redis/servers'
 import { Redis } from 'ioredis'
 import { afterAll, type TestContext, test } from 'vitest'
 import { accountOfEmail, createAccountNames } from '../../src/limits/account-name.ts'
-import { inOrderOf } from '../../src/limits/shared-counts.ts'
+import { inOrderOf } from '../../src/limits/counts.ts'
 import { accountWithHash, slowAccount } from '../account.ts'
 import {
   assertProblem,

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { until } from '@spillway/infra/rig'
 import { afterAll, test } from 'vitest'
-import { createAddressAttempts } from '../../src/limits/address-attempts.ts'
+import { AddressAttempts } from '../../src/guessing/address-attempts.ts'
 import { gatedAccount, slowAccount } from '../account.ts'
 import {
   type Answer,
@@ -246,7 +246,7 @@ test('what somebody else writes in the place of a count neither keeps an address
 })
 
 test('a failure whose ticket is redeemed again may be answered again, and counts once', async () => {
-  const { letIn, end } = createAddressAttempts({
+  const attempts = new AddressAttempts({
     redis: [{ address: 'redis', connection: redis, isUsable: () => true, now: Date.now, countFailed: assert.ifError }],
     queuePrefix: namespace.queuePrefix,
     max: MAX,
@@ -254,9 +254,9 @@ test('a failure whose ticket is redeemed again may be answered again, and counts
     ticketTtlMs: 60_000,
   })
   const attempt = { id: 'an-attempt', network: newAddress() }
-  assert.equal(await letIn(attempt), true)
-  end(attempt, true)
+  assert.equal(await attempts.mayBeHashed(attempt), true)
+  attempts.end(attempt, true)
   await untilCounted(attempt.network, [1, 0, 0])
-  assert.equal(await letIn(attempt), true)
+  assert.equal(await attempts.mayBeHashed(attempt), true)
   assert.deepEqual(await countsOf(attempt.network), [1, 0, 0])
 })

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { createNamespace, until } from '@spillway/infra/rig'
 import { connectRedis } from '@spillway/queue/queue-client'
 import { afterAll, test } from 'vitest'
-import { createRequestCounts } from '../../src/limits/request-counts.ts'
+import { countIn } from '../../src/limits/counts.ts'
 
 const namespace = await createNamespace()
 const redis = connectRedis(namespace.redisUrl, 'consumer')
@@ -11,7 +11,8 @@ afterAll(async () => {
   redis.disconnect()
   await namespace.close()
 })
-const countRequest = createRequestCounts(redis, { windowMs: 60_000 })
+const own = { address: '', connection: redis, isUsable: () => true, now: Date.now, countFailed() {} }
+const countRequest = (key: string) => countIn(60_000, key, [own])
 const key = (name: string) => `${namespace.queuePrefix}:limit:${name}`
 
 test('a window ends when it would have, however often somebody knocks meanwhile', async () => {

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict'
 import { parseKeyring } from '@spillway/queue/queue-client'
 import { test } from 'vitest'
-import { createDeviceTokens, deviceTokenOf, isSigned } from '../../src/guessing/device-token.ts'
+import { DeviceTokens, deviceTokenOf, isSigned } from '../../src/guessing/device-token.ts'
 
 const keyring = parseKeyring(`k1:${Buffer.alloc(32, 1).toString('base64')}`)
-const devices = createDeviceTokens(keyring, { ttlS: 100, nowMs: () => 1_790_000_000_000 })
+const devices = new DeviceTokens(keyring, { ttlS: 100, nowMs: () => 1_790_000_000_000 })
 
 test('a token is read whole: with anything before or after it, it is none', () => {
   const token = devices.issue('ada', 'AAAAAAAA')

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { parseKeyring } from '@spillway/queue/queue-client'
 import { test } from 'vitest'
-import { createDeviceTokens, generationOf } from '../../src/guessing/device-token.ts'
-import { createProofOfWork } from '../../src/guessing/proof-of-work.ts'
-import { createSprayedPasswords } from '../../src/guessing/sprayed-passwords.ts'
+import { DeviceTokens, generationOf } from '../../src/guessing/device-token.ts'
+import { ProofOfWork } from '../../src/guessing/proof-of-work.ts'
+import { SprayedPasswords } from '../../src/guessing/sprayed-passwords.ts'
 import { wideNetworkOf } from '../../src/limits/client-network.ts'
 import { solve } from '../solve.ts'
 
@@ -24,7 +24,7 @@ const later = (s: number, body: () => void) => {
 }
 
 test('a device is known for so long and no longer', () => {
-  const devices = createDeviceTokens(before, { ttlS: 100, ...clock })
+  const devices = new DeviceTokens(before, { ttlS: 100, ...clock })
   const token = devices.issue('ada', GENERATION)
   assert.equal(devices.read('ada', token)?.generation, GENERATION)
   later(100, () => assert.ok(devices.read('ada', token)))
@@ -35,7 +35,7 @@ test('a device is known for so long and no longer', () => {
 })
 
 test('a generation is of one user and one password, and is bound by the signature', () => {
-  const devices = createDeviceTokens(before, { ttlS: 100, ...clock })
+  const devices = new DeviceTokens(before, { ttlS: 100, ...clock })
   const generations = [
     { userId: 'a', credentialVersion: 1 },
     { userId: 'a', credentialVersion: 2 },
@@ -48,8 +48,8 @@ test('a generation is of one user and one password, and is bound by the signatur
 })
 
 test('device tokens outlast a rotation of keys while the old key is on the list', () => {
-  const [old, mid, now, others] = [before, during, rotated, stranger].map((keyring) =>
-    createDeviceTokens(keyring, { ttlS: 100, ...clock }),
+  const [old, mid, now, others] = [before, during, rotated, stranger].map(
+    (keyring) => new DeviceTokens(keyring, { ttlS: 100, ...clock }),
   )
   const token = old?.issue('ada', GENERATION) ?? ''
   for (const each of [old, mid, now]) assert.equal(each?.read('ada', token)?.generation, GENERATION)
@@ -59,8 +59,8 @@ test('device tokens outlast a rotation of keys while the old key is on the list'
 })
 
 test('a device is recognized before its account is known, for as long, by any of the keys', () => {
-  const [old, now, others] = [before, rotated, stranger].map((keyring) =>
-    createDeviceTokens(keyring, { ttlS: 100, ...clock }),
+  const [old, now, others] = [before, rotated, stranger].map(
+    (keyring) => new DeviceTokens(keyring, { ttlS: 100, ...clock }),
   )
   const [token = '', next] = [old?.issue('ada', GENERATION), old?.issue('ada', GENERATION)]
   const [device = '', issuedAt, ...signature] = token.split('.')
@@ -83,23 +83,23 @@ test('a device is recognized before its account is known, for as long, by any of
 })
 
 test('a challenge is good until it expires, at every gateway with the key', () => {
-  const [here, there] = [before, rotated].map((keyring) => createProofOfWork(keyring, { bits: 3, ...clock }))
+  const [here, there] = [before, rotated].map((keyring) => new ProofOfWork(keyring, { bits: 3, ...clock }))
   const answer = solve(here?.issue('ada', 0) ?? { token: '', bits: 0 })
   assert.equal(there?.check('ada', answer)?.leftMs, 300_000)
   assert.equal(there?.check('bob', answer), undefined)
   later(299, () => assert.ok(there?.check('ada', answer)))
   later(300, () => assert.equal(there?.check('ada', answer), undefined))
-  assert.equal(createProofOfWork(stranger, { bits: 3, ...clock }).check('ada', answer), undefined)
+  assert.equal(new ProofOfWork(stranger, { bits: 3, ...clock }).check('ada', answer), undefined)
 })
 
 test('the work grows with the failures of the account, and has an end', () => {
-  const work = createProofOfWork(before, { bits: 18, ...clock })
+  const work = new ProofOfWork(before, { bits: 18, ...clock })
   const bits = [-90, 0, 99, 100, 300, 700, 6_300, 1_000_000].map((excess) => work.issue('ada', excess).bits)
   assert.deepEqual(bits, [18, 18, 18, 19, 20, 21, 24, 24])
 })
 
 test('a password that fails on fifty accounts within ten minutes is noticed once', () => {
-  const sprayed = createSprayedPasswords(clock.nowMs)
+  const sprayed = new SprayedPasswords(clock.nowMs)
   const tries = (password: string, accounts: number) =>
     Array.from({ length: accounts }, (_, n) => sprayed.failed(password, `account ${n}`)).filter(Boolean).length
   assert.equal(tries('a', 49), 0)
@@ -111,7 +111,7 @@ test('a password that fails on fifty accounts within ten minutes is noticed once
 })
 
 test('an attack with many passwords takes no more memory, and is looked at again in the next window', () => {
-  const sprayed = createSprayedPasswords(clock.nowMs)
+  const sprayed = new SprayedPasswords(clock.nowMs)
   for (let n = 0; n < 60_000; n += 1) sprayed.failed(`password ${n}`, 'account')
   const tries = () => Array.from({ length: 60 }, (_, n) => sprayed.failed('a', `account ${n}`)).filter(Boolean).length
   assert.equal(tries(), 0)

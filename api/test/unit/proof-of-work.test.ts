@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict'
 import { parseKeyring } from '@spillway/queue/queue-client'
 import { test } from 'vitest'
-import { createProofOfWork } from '../../src/guessing/proof-of-work.ts'
+import { ProofOfWork } from '../../src/guessing/proof-of-work.ts'
 import { solve, solveNot } from '../solve.ts'
 
 const nowMs = 1_790_000_000_000
 const keyring = parseKeyring(`k1:${Buffer.alloc(32, 1).toString('base64')}`)
-const workOf = (bits: number) => createProofOfWork(keyring, { bits, nowMs: () => nowMs })
+const workOf = (bits: number) => new ProofOfWork(keyring, { bits, nowMs: () => nowMs })
 /** Of no work: any text solves it. */
 const free = workOf(0)
 const { token } = free.issue('ada', 0)

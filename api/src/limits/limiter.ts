@@ -1,11 +1,9 @@
 /** One rate limit as a hook of requests. Requests are counted in Redis, so that all gateways share the counts. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError, type RefusalReason } from '../problems/errors.js'
-import type { Count } from './request-counts.js'
-import { type CountingRedis, createSharedCounts } from './shared-counts.js'
+import { type Count, type CountingRedis, countIn } from './counts.js'
 
-/** One minute. */
-const WINDOW_MS = 60_000
+const MINUTE_MS = 60_000
 
 export interface Limit {
   /** Requests in a window; 0 is no limit. */
@@ -25,35 +23,35 @@ export type LimitRequest = (request: FastifyRequest, reply: FastifyReply) => Pro
 const MOST_REMEMBERED = 10_000
 
 /** Names that are refused from memory until their limit lets them in again. */
-export function createRefusals() {
+export class Refusals {
   /** In milliseconds of the monotonic clock. */
-  const refusedUntil = new Map<string, number>()
-  return {
-    remember(name: string, resetS: number): void {
-      if (refusedUntil.size >= MOST_REMEMBERED) refusedUntil.clear()
-      // The rest of a window is rounded up to a second: the memory must not refuse beyond it.
-      refusedUntil.set(name, performance.now() + (resetS - 1) * 1_000)
-    },
-    /** The seconds that are left; undefined for a name that is not refused. */
-    remembered(name: string): number | undefined {
-      const until = refusedUntil.get(name)
-      if (until === undefined) return undefined
-      const leftMs = until - performance.now()
-      if (leftMs > 0) return Math.ceil(leftMs / 1_000)
-      refusedUntil.delete(name)
-      return undefined
-    },
+  readonly #refusedUntil = new Map<string, number>()
+
+  remember(name: string, resetS: number): void {
+    if (this.#refusedUntil.size >= MOST_REMEMBERED) this.#refusedUntil.clear()
+    // The rest of a window is rounded up to a second: the memory must not refuse beyond it.
+    this.#refusedUntil.set(name, performance.now() + (resetS - 1) * 1_000)
+  }
+
+  /** The seconds that are left; undefined for a name that is not refused. */
+  remembered(name: string): number | undefined {
+    const until = this.#refusedUntil.get(name)
+    if (until === undefined) return undefined
+    const leftMs = until - performance.now()
+    if (leftMs > 0) return Math.ceil(leftMs / 1_000)
+    this.#refusedUntil.delete(name)
+    return undefined
   }
 }
 
 /**
- * Returns how to make a limit. A name over its limit is refused from memory until its window ends. While Redis is unreachable limits allow everything: the queue is unreachable too, so
- * nothing is hashed. A count that fails for another reason allows its request as well, and is logged (toCountingRedis).
+ * Returns how to make a limit. A name over its limit is refused from memory until its window ends. Limits allow everything while Redis is
+ * unreachable: the queue is unreachable too, so nothing is hashed. A count that fails for another reason allows its request as well, and is
+ * logged (toCountingRedis).
  */
 export function createLimits(redis: readonly CountingRedis[], queuePrefix: string): (limit: Limit) => LimitRequest {
-  return ({ max, windowMs = WINDOW_MS, reason, nameOf, headers }) => {
-    const countRequest = createSharedCounts(redis, { windowMs })
-    const refusals = createRefusals()
+  return ({ max, windowMs = MINUTE_MS, reason, nameOf, headers }) => {
+    const refusals = new Refusals()
 
     return async function limitRequest(request, reply) {
       if (max === 0) return
@@ -61,7 +59,7 @@ export function createLimits(redis: readonly CountingRedis[], queuePrefix: strin
       const resetS = refusals.remembered(name)
       const counted =
         resetS === undefined
-          ? await countRequest(`${queuePrefix}:limit:${name}`).catch(() => undefined)
+          ? await countIn(windowMs, `${queuePrefix}:limit:${name}`, redis).catch(() => undefined)
           : { count: max + 1, resetS }
       if (counted === undefined) return
       const refused = counted.count > max
