@@ -81,18 +81,15 @@ test('a wrong password of a ticket counts, though its attempt has lapsed, and on
   assert.equal(await redis.hget(keyOf('guesses', guess), 'failures'), '1')
 })
 
-test('a login whose answer the gateway could not give counts for nothing', async (t) => {
+test('a login whose answer the gateway could not give gets a ticket, and counts for nothing once it is redeemed', async (t) => {
   const { url: failing } = await system.gateway({ ...strict, DATABASE_URL: proxy.url, LOGIN_WAIT_MS: '50000' })
   const { account: owner, open } = await gatedAccount(t, database)
-  const answer = login(failing, owner)
+  const answer = login(failing, owner, keepTicket)
   await queue.settled(0, 1)
   assert.equal(await redis.zcard(keyOf('guesses:pending', owner)), 1)
   proxy.refuse()
   open()
-  try {
-    assertProblem(await answer, 503, 'unavailable')
-    await until(async () => (await redis.exists(keyOf('guesses:pending', owner), keyOf('guesses', owner))) === 0)
-  } finally {
-    proxy.restore()
-  }
+  const { ticket } = expect(202, await answer.finally(() => proxy.restore()))
+  await until(async () => (await redeem(failing, ticket)).status === 200)
+  await until(async () => (await redis.exists(keyOf('guesses:pending', owner), keyOf('guesses', owner))) === 0)
 })
