@@ -1,5 +1,6 @@
 /**
- * Entry point of the process beside an application that has no queue. CommonJS for the reason that main.cts gives; the package
+ * Entry point of the process beside an application that has no queue. CommonJS for the reason that
+ * main.cts gives; the package
  * @spillway/client holds it bundled into one file.
  */
 require('@spillway/common/no-inspector')

@@ -1,6 +1,6 @@
 /**
- * POST /v1/introspect: whether an access token is valid and its session alive (RFC 7662), for services that cannot wait until the token
- * expires.
+ * POST /v1/introspect: whether an access token is valid and its session alive (RFC 7662), for
+ * services that cannot wait until the token expires.
  */
 import type { FastifyPluginAsyncJsonSchemaToTs } from '@fastify/type-provider-json-schema-to-ts'
 import type { onRequestAsyncHookHandler } from 'fastify'

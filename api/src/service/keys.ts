@@ -1,7 +1,7 @@
 /**
- * Authentication of services. Each has keys of its own, and sends one as a bearer token (RFC 6750), or with its name as HTTP Basic, like
- * clients of OAuth (RFC 6749, 2.3.1). To rotate, put a second key of the same name on the list, give it to the service, then drop the
- * first.
+ * Authentication of services. Each has keys of its own, and sends one as a bearer token (RFC 6750),
+ * or with its name as HTTP Basic, like clients of OAuth (RFC 6749, 2.3.1). To rotate, put a second
+ * key of the same name on the list, give it to the service, then drop the first.
  */
 import { timingSafeEqual } from 'node:crypto'
 import { parseKeyList } from '@spillway/queue/wire/seal'
@@ -12,7 +12,10 @@ import { ApiError } from '../problems/errors.js'
 /** The variable that holds the list, for error messages. */
 export const SERVICE_KEYS = 'SERVICE_KEYS'
 
-/** Returns the name of the service that a text is a key of. Compares with every key, each in constant time. */
+/**
+ * Returns the name of the service that a text is a key of. Compares with every key, each in
+ * constant time.
+ */
 export function createKeyCheck(list: string): (text: string) => string | undefined {
   const keys = parseKeyList(SERVICE_KEYS, list)
   return (text) => {

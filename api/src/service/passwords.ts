@@ -1,4 +1,7 @@
-/** Operations of the service API, on passwords and stored hashes of an application that keeps its own users. */
+/**
+ * Operations of the service API, on passwords and stored hashes of an application that keeps its
+ * own users.
+ */
 import { completePolicy } from '@spillway/client/application/options'
 import { ownerOfService } from '@spillway/queue/wire/job'
 import { bcryptReadsWhole, type HashPolicy, HashPolicySchema } from '@spillway/queue/wire/policy'
@@ -79,7 +82,10 @@ const common = {
   access: byKey,
   problems: { 401: unauthorizedProblem, 422: problemResponse },
   unsupportedHash: () => new ApiError('unsupported_hash'),
-  /** What tickets hold: the service, whose keys alone redeem it, the policy of its request, and a digest of the stored hash. */
+  /**
+   * What tickets hold: the service, whose keys alone redeem it, the policy of its request, and a
+   * digest of the stored hash.
+   */
   contents: schemaOf({
     type: 'object',
     properties: { service: { type: 'string' }, policy: HashPolicySchema, hashDigest: { type: 'string' } },

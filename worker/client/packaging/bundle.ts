@@ -1,4 +1,5 @@
-// Bundles the programs of the package: what applications install has BullMQ inside, and no dependencies.
+// Bundles the programs of the package: what applications install has BullMQ inside, and no
+// dependencies.
 import { readdir, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { type BuildOptions, build, type Metafile, type OutputFile, type Plugin } from 'esbuild'
@@ -26,11 +27,16 @@ const common: BuildOptions = {
   logLevel: 'error',
 }
 
-/** Installed with the package: ioredis opens sockets, so that a fix of it must not wait for a version of ours. */
+/**
+ * Installed with the package: ioredis opens sockets, so that a fix of it must not wait for a
+ * version of ours.
+ */
 const dependencies = ['ioredis']
 /** Applications that load a door for them have these. */
 export const peers = { '@nestjs/common': '^10 || ^11 || ^12', fastify: '^5' }
-/** What the hashing process needs of these is installed with the package; the rest it does without. */
+/**
+ * What the hashing process needs of these is installed with the package; the rest it does without.
+ */
 const hashing = ['@node-rs/argon2', '@node-rs/bcrypt', 'argon2', 'bcrypt']
 /** BullMQ does without these. */
 const optional = ['msgpackr-extract', 'pg', 'redis']
@@ -42,7 +48,10 @@ export const doors = ['index', ...dropIns, 'nestjs', 'fastify'] as const
 export const pageDoor = 'browser'
 /** The program of the command `spillway`. */
 export const command = 'command'
-/** The programs of doors, and what doors share, so that there is one of it: compiled files without their extension. */
+/**
+ * The programs of doors, and what doors share, so that there is one of it: compiled files without
+ * their extension.
+ */
 const programs = [
   ...[...doors, 'application/create-passwords', 'shared-passwords', 'application/passwords-error'].map((name) =>
     join(clientDist, name),
@@ -51,8 +60,9 @@ const programs = [
 ]
 
 /**
- * Objects to stub: what is required has plain properties, and the default export of a module is what is required of it. Functions have their
- * names, which a bundle changes where two of a file are the same.
+ * Objects to stub: what is required has plain properties, and the default export of a module is
+ * what is required of it. Functions have their names, which a bundle changes where two of a file
+ * are the same.
  */
 const plainExports = `
 { const { default: all, ...named } = module.exports
@@ -88,8 +98,8 @@ const bullmq: Plugin = {
 }
 
 /**
- * Writes the programs and returns what went into them. Doors are CommonJS, and ES modules that name their exports: whichever way one is
- * loaded, there is one of it.
+ * Writes the programs and returns what went into them. Doors are CommonJS, and ES modules that name
+ * their exports: whichever way one is loaded, there is one of it.
  */
 export async function bundle(outdir: string): Promise<Metafile[]> {
   const built = await Promise.all([
@@ -150,7 +160,10 @@ export async function bundle(outdir: string): Promise<Metafile[]> {
   return built.map(({ metafile }) => metafile)
 }
 
-/** A program that is loaded later is required when it is asked for, and not a moment after: see shared-passwords.ts. */
+/**
+ * A program that is loaded later is required when it is asked for, and not a moment after: see
+ * shared-passwords.ts.
+ */
 function atOnce({ text }: OutputFile): string {
   return (
     text
@@ -163,7 +176,10 @@ function atOnce({ text }: OutputFile): string {
   )
 }
 
-/** Leads tracers of files, such as Next.js's, to all that the process beside an application loads. It is never run. */
+/**
+ * Leads tracers of files, such as Next.js's, to all that the process beside an application loads.
+ * It is never run.
+ */
 export const traced = 'traced.mjs'
 export async function writeTraced(outdir: string): Promise<void> {
   const files = (await readdir(outdir)).filter((file) => file.endsWith('.node'))

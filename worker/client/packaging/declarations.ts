@@ -1,4 +1,5 @@
-// The declarations of the package: of its entry and what that names, for ES modules and for CommonJS.
+// The declarations of the package: of its entry and what that names, for ES modules and for
+// CommonJS.
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join, posix } from 'node:path'
 
@@ -6,8 +7,8 @@ import { dirname, join, posix } from 'node:path'
 const inside = /^@spillway\/(queue|common)\/(.+)$/
 
 /**
- * Copies the declarations of `entry`, such as index.d.ts, with all that they import. Throws when they import a package that is not in
- * `peers`.
+ * Copies the declarations of `entry`, such as index.d.ts, with all that they import. Throws when
+ * they import a package that is not in `peers`.
  */
 export async function copyDeclarations(
   from: string,

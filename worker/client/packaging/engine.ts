@@ -1,4 +1,5 @@
-// The native engine in the package, for the platform that packs it: where it does not load, and on all others, packages hash.
+// The native engine in the package, for the platform that packs it: where it does not load, and on
+// all others, packages hash.
 import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { copyFile } from 'node:fs/promises'
@@ -10,7 +11,10 @@ const crate = join(import.meta.dirname, '../../engine')
 /** Where cargo's library is put once it has been built. */
 export const builtAddon = join(crate, 'spillway.node')
 
-/** Copies it, if it has been built, and returns the crates that are linked into it. Expects cargo then. */
+/**
+ * Copies it, if it has been built, and returns the crates that are linked into it. Expects cargo
+ * then.
+ */
 export async function copyEngine(outdir: string): Promise<Bundled[]> {
   if (!existsSync(builtAddon)) return []
   await copyFile(builtAddon, join(outdir, PACKED_ADDON))

@@ -2,7 +2,9 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** A list of {@link Bundled} without their folders: what the package that was made last contains. */
+/**
+ * A list of {@link Bundled} without their folders: what the package that was made last contains.
+ */
 export const bundledFile = join(import.meta.dirname, '../dist/bundled.json')
 
 /** What the package contains of others. */
@@ -28,7 +30,10 @@ export function packagesIn(folders: readonly string[]): Promise<Bundled[]> {
   )
 }
 
-/** One text with the name, version and licence of each. Throws for one that brings no licence and has another than MIT. */
+/**
+ * One text with the name, version and licence of each. Throws for one that brings no licence and
+ * has another than MIT.
+ */
 export async function licencesOf(bundled: readonly Bundled[]): Promise<string> {
   const texts = await Promise.all(
     bundled.map(async ({ name, version, license, folder }) => {

@@ -1,4 +1,5 @@
-// Makes the package in dist/package, before `pnpm pack` and `pnpm publish`. Expects worker and client to be built.
+// Makes the package in dist/package, before `pnpm pack` and `pnpm publish`. Expects worker and
+// client to be built.
 import { copyFile, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { bundle, bundledPackages, doors, pageDoor, peers, writeTraced } from './bundle.ts'
@@ -26,7 +27,8 @@ console.log(
 const bundled = [...(await packagesIn(bundledPackages(metafiles))), ...crates]
 await writeTraced(outdir)
 await writeFile(join(outdir, 'THIRD-PARTY-LICENSES.txt'), await licencesOf(bundled))
-// For the SBOM of a release, beside the package. Renamed into place, because it may be read meanwhile.
+// For the SBOM of a release, beside the package. Renamed into place, because it may be read
+// meanwhile.
 await writeFile(`${bundledFile}.new`, JSON.stringify(bundled.map(({ folder: _, ...described }) => described)))
 await rename(`${bundledFile}.new`, bundledFile)
 await writeFile(join(outdir, 'package.json'), `${JSON.stringify(packageManifest(), undefined, 2)}\n`)

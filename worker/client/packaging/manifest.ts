@@ -57,11 +57,13 @@ export function packageManifest(): object {
       'README.md',
     ],
     sideEffects: false,
-    // Yarn's Plug'n'Play: Node runs the process beside an application from a file, and not from a zip.
+    // Yarn's Plug'n'Play: Node runs the process beside an application from a file, and not from a
+    // zip.
     preferUnplugged: true,
     dependencies: pinned(client.dependencies, 'ioredis'),
-    // Workers have version 2 of @node-rs/bcrypt. It is not published for every platform that it names, and yarn then installs nothing of
-    // it; nor is `bcrypt` taken, whose install script brings node-gyp with yarn.
+    // Workers have version 2 of @node-rs/bcrypt. It is not published for every platform that it
+    // names, and yarn then installs nothing of it; nor is `bcrypt` taken, whose install script
+    // brings node-gyp with yarn.
     optionalDependencies: {
       ...pinned(worker.dependencies, '@node-rs/argon2'),
       ...pinned(client.devDependencies, '@node-rs/bcrypt'),

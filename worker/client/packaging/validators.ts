@@ -1,5 +1,5 @@
-// Validators in the package, compiled when it is made: Ajv stays out of it, and it runs where Node may not compile text
-// (--disallow-code-generation-from-strings).
+// Validators in the package, compiled when it is made: Ajv stays out of it, and it runs where Node
+// may not compile text (--disallow-code-generation-from-strings).
 import { join } from 'node:path'
 import { Ajv } from 'ajv'
 import standalone from 'ajv/dist/standalone/index.js'
@@ -9,7 +9,9 @@ import '@spillway/queue/wire/capacity'
 import '@spillway/queue/wire/job'
 import { known, validation } from '@spillway/queue/wire/schema'
 
-/** In place of the module that compiles them: all that it has compiled here, found by their schemas. */
+/**
+ * In place of the module that compiles them: all that it has compiled here, found by their schemas.
+ */
 export const validators: Plugin = {
   name: 'validators',
   setup({ onLoad }) {

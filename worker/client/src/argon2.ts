@@ -1,4 +1,7 @@
-/** `@spillway/client/argon2`: a drop-in replacement of the package `argon2`, set up by the environment. */
+/**
+ * `@spillway/client/argon2`: a drop-in replacement of the package `argon2`, set up by the
+ * environment.
+ */
 import { createArgon2 } from './drop-in/argon2.js'
 import type { Argon2 } from './drop-in/argon2-types.js'
 import { close as closeShared, sharedPasswords } from './shared-passwords.js'

@@ -1,4 +1,7 @@
-/** `@spillway/client/bcrypt`: a drop-in replacement of the package `bcrypt`, set up by the environment. */
+/**
+ * `@spillway/client/bcrypt`: a drop-in replacement of the package `bcrypt`, set up by the
+ * environment.
+ */
 import { createBcrypt } from './drop-in/bcrypt.js'
 import type { Bcrypt } from './drop-in/bcrypt-types.js'
 import { close as closeShared, sharedPasswords } from './shared-passwords.js'

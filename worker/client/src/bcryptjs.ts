@@ -1,4 +1,7 @@
-/** `@spillway/client/bcryptjs`: a drop-in replacement of the package `bcryptjs`, set up by the environment. */
+/**
+ * `@spillway/client/bcryptjs`: a drop-in replacement of the package `bcryptjs`, set up by the
+ * environment.
+ */
 import { createBcryptjs } from './drop-in/bcryptjs.js'
 import type { Bcryptjs } from './drop-in/bcryptjs-types.js'
 import { close as closeShared, sharedPasswords } from './shared-passwords.js'

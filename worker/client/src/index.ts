@@ -1,6 +1,6 @@
 /**
- * Entry point of the package: hashes and verifies passwords off the application's event loop and thread pool. Loads no hashing code
- * into this process.
+ * Entry point of the package: hashes and verifies passwords off the application's event loop and
+ * thread pool. Loads no hashing code into this process.
  */
 
 import { openPasswords } from './application/create-passwords.js'
@@ -24,8 +24,9 @@ export type {
 } from './application/types.js'
 
 /**
- * Hashes and verifies passwords: with `redis` and `sealKeys` by the workers of that queue, without them in a process beside this one.
- * Throws a TypeError or RangeError for invalid options. Whether Redis or the process can be reached, the calls tell.
+ * Hashes and verifies passwords: with `redis` and `sealKeys` by the workers of that queue, without
+ * them in a process beside this one. Throws a TypeError or RangeError for invalid options. Whether
+ * Redis or the process can be reached, the calls tell.
  */
 export function createPasswords(options: PasswordsOptions = {}): Passwords {
   return openPasswords(options)

@@ -1,4 +1,7 @@
-/** `@spillway/client/nestjs`: a module that gives `Passwords` to inject, and closes them with the application. */
+/**
+ * `@spillway/client/nestjs`: a module that gives `Passwords` to inject, and closes them with the
+ * application.
+ */
 import { ConfigurableModuleBuilder, Inject, Module, type OnApplicationShutdown } from '@nestjs/common'
 import { createPasswords, type Passwords as PasswordsOfClient, type PasswordsOptions } from './index.js'
 
@@ -14,7 +17,10 @@ export abstract class Passwords implements PasswordsOfClient {
   abstract readonly close: PasswordsOfClient['close']
 }
 
-/** Beside the options of `createPasswords`: whether other modules inject `Passwords` without importing this one [true]. */
+/**
+ * Beside the options of `createPasswords`: whether other modules inject `Passwords` without
+ * importing this one [true].
+ */
 const extras = { isGlobal: true }
 
 const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN } = new ConfigurableModuleBuilder<PasswordsOptions>()
@@ -36,7 +42,10 @@ export class SpillwayModule extends ConfigurableModuleClass implements OnApplica
     return super.forRoot(options)
   }
 
-  /** Not in onModuleDestroy, which comes before the server is closed: running requests must still be answered. */
+  /**
+   * Not in onModuleDestroy, which comes before the server is closed: running requests must still be
+   * answered.
+   */
   onApplicationShutdown(): Promise<void> {
     return this.#passwords.close()
   }

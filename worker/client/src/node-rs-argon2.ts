@@ -1,4 +1,7 @@
-/** `@spillway/client/node-rs-argon2`: a drop-in replacement of the package `@node-rs/argon2`, set up by the environment. */
+/**
+ * `@spillway/client/node-rs-argon2`: a drop-in replacement of the package `@node-rs/argon2`, set up
+ * by the environment.
+ */
 import { createNodeRsArgon2 } from './drop-in/node-rs.js'
 import type { NodeRsArgon2 } from './drop-in/node-rs-types.js'
 import { close as closeShared, sharedPasswords } from './shared-passwords.js'

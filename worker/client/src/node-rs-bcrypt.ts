@@ -1,4 +1,7 @@
-/** `@spillway/client/node-rs-bcrypt`: a drop-in replacement of the package `@node-rs/bcrypt`, set up by the environment. */
+/**
+ * `@spillway/client/node-rs-bcrypt`: a drop-in replacement of the package `@node-rs/bcrypt`, set up
+ * by the environment.
+ */
 import { createNodeRsBcrypt } from './drop-in/node-rs.js'
 import type { NodeRsBcrypt } from './drop-in/node-rs-types.js'
 import { close as closeShared, sharedPasswords } from './shared-passwords.js'

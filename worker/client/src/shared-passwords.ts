@@ -1,10 +1,16 @@
-/** The one instance of the drop-in replacements, opened by the environment when it is first needed. A program of its own, too. */
+/**
+ * The one instance of the drop-in replacements, opened by the environment when it is first needed.
+ * A program of its own, too.
+ */
 import type { ExactPasswords } from './application/create-passwords.js'
 import { readEnvironment } from './drop-in/environment.js'
 
 let opening: Promise<ExactPasswords> | undefined
 
-/** Its code is loaded by the first call: programs that import the replacements start as soon as with the packages. */
+/**
+ * Its code is loaded by the first call: programs that import the replacements start as soon as with
+ * the packages.
+ */
 export function sharedPasswords(): Promise<ExactPasswords> {
   opening ??= open()
   return opening
@@ -24,7 +30,10 @@ async function open(): Promise<ExactPasswords> {
   }
 }
 
-/** Rejects what waits with `closed`, and ends the process beside or disconnects. A later call opens it again. */
+/**
+ * Rejects what waits with `closed`, and ends the process beside or disconnects. A later call opens
+ * it again.
+ */
 export async function close(): Promise<void> {
   const closing = await opening
   opening = undefined

@@ -1,4 +1,7 @@
-/** Hashes for the application that started this process, as a worker does for a queue: the same engines, policy and verdicts. */
+/**
+ * Hashes for the application that started this process, as a worker does for a queue: the same
+ * engines, policy and verdicts.
+ */
 
 import { within } from '@spillway/common/within'
 import type {
@@ -38,13 +41,15 @@ function tell(message: BesideMessage, told: () => void = () => undefined): void 
 export interface HashingOptions {
   policy: HashPolicy
   processors: number
-  /** Whether the native engine is used, if there is one: its threads last as long as the process. */
+  /**
+   * Whether the native engine is used, if there is one: its threads last as long as the process.
+   */
   native: boolean
 }
 
 /**
- * The native engine measures itself before it hashes, for longer than many a script runs. Until then packages hash: a script that makes one
- * hash has ended before this, in milliseconds.
+ * The native engine measures itself before it hashes, for longer than many a script runs. Until
+ * then packages hash: a script that makes one hash has ended before this, in milliseconds.
  */
 const ENGINE_AFTER_MS = 300
 /** How long calls wait for that. Where the process gets little of a core, packages continue. */
@@ -65,7 +70,10 @@ export class Hashing {
   readonly #say: Say
   readonly #slots: number
   #using: Using
-  /** What packages have begun they finish; what comes while the engine measures itself waits a moment, and does not disturb it. */
+  /**
+   * What packages have begun they finish; what comes while the engine measures itself waits a
+   * moment, and does not disturb it.
+   */
   #measuring: Promise<unknown> = Promise.resolve()
   /** Of the requests in hand. */
   readonly #aborters = new Map<number, AbortController>()

@@ -1,4 +1,5 @@
-// What a stored hash may cost with a password: the whole password in each round, and all attempts together.
+// What a stored hash may cost with a password: the whole password in each round, and all attempts
+// together.
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
 import { measureBounds } from '../../src/hashing/bounds.ts'
@@ -38,7 +39,8 @@ test('a cost that is accepted with a usual password is counted with all bytes of
   for (const [name, storedHash] of Object.entries(dear)) {
     assert.equal(bounds.excessOf(recipeOf(storedHash)), undefined, name)
     assert.equal(acceptedOf(storedHash, texts.usual, 1), 1, name)
-    // So many more are done in the same time with a usual password, whatever this machine does in that.
+    // So many more are done in the same time with a usual password, whatever this machine does in
+    // that.
     const tenth = storedHash.replace(/(rounds=|sha1\$)(\d+)0\$/, '$1$2$').replace(/^(\$[PS]\$)G/, '$1C')
     const [usual, long] = [acceptedOf(tenth, texts.usual, 500), acceptedOf(tenth, texts.long, 500)]
     assert.ok(long < usual && usual < 500, `${name}: ${long} of ${usual}`)

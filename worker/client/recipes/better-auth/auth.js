@@ -1,4 +1,5 @@
-// Better Auth without a database: its tables are kept in memory, and in users.json for the next start.
+// Better Auth without a database: its tables are kept in memory, and in users.json for the next
+// start.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import bcrypt from 'bcrypt'
 import { betterAuth } from 'better-auth'
@@ -26,6 +27,7 @@ export const auth = betterAuth({
       },
     },
   },
-  // A hundred users who log in to try this come from one address, which Better Auth allows three times in ten seconds.
+  // A hundred users who log in to try this come from one address, which Better Auth allows three
+  // times in ten seconds.
   rateLimit: { enabled: false },
 })

@@ -1,11 +1,15 @@
-// Fastify: users register and log in. They are kept in memory, and in users.json for the next start.
+// Fastify: users register and log in. They are kept in memory, and in users.json for the next
+// start.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import bcrypt from 'bcrypt'
 import Fastify from 'fastify'
 
 const COST = 10
-/** Compared with where there is no such user, so that the answer takes as long: the hash of a password that nobody knows. */
+/**
+ * Compared with where there is no such user, so that the answer takes as long: the hash of a
+ * password that nobody knows.
+ */
 const NOBODY = '$2b$10$7Lc.1wffkuXCcWWjTdA88eWkHb2P9eWpd/TWn2jtzmfrQQ6WU6L62'
 
 /** Hashes of passwords by e-mail address. */

@@ -1,4 +1,7 @@
-/** Passwords as an application calls them: options and policy, stored hashes and tickets, whatever hashes behind them. */
+/**
+ * Passwords as an application calls them: options and policy, stored hashes and tickets, whatever
+ * hashes behind them.
+ */
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -48,8 +51,9 @@ const PROGRAM = './hashing-program.cjs'
 const HASHING_PROGRAM = findProgram()
 
 /**
- * The program of the process beside an application stands beside this module in the package. Where a bundler included this module in
- * another file, it is found in the installed package. Otherwise the first call rejects with `not_installed`.
+ * The program of the process beside an application stands beside this module in the package. Where
+ * a bundler included this module in another file, it is found in the installed package. Otherwise
+ * the first call rejects with `not_installed`.
  */
 function findProgram(): URL {
   const beside = new URL(PROGRAM, import.meta.url)
@@ -82,13 +86,19 @@ export interface ExactPasswords extends Passwords {
   verifyExactly(password: string, storedHash: string): Promise<boolean>
 }
 
-/** In an application: under Jest and Vitest, which run each file of tests in a process or thread of its own, that process hashes. */
+/**
+ * In an application: under Jest and Vitest, which run each file of tests in a process or thread of
+ * its own, that process hashes.
+ */
 export function openPasswords(options: PasswordsOptions): ExactPasswords {
   const { inProcess = Boolean(process.env.JEST_WORKER_ID || process.env.VITEST) } = options
   return createPasswordsWith(HASHING_PROGRAM, { ...options, inProcess })
 }
 
-/** @param program the process beside the application, which hashes where there is no queue, or while the queue does not answer */
+/**
+ * @param program the process beside the application, which hashes where there is no queue, or while
+ * the queue does not answer
+ */
 export function createPasswordsWith(program: URL, options: PasswordsOptions): ExactPasswords {
   refuseUnknown('options', options, OPTIONS)
   const {
@@ -109,8 +119,9 @@ export function createPasswordsWith(program: URL, options: PasswordsOptions): Ex
   const unsupported = throttledWarning(log, 'no password matches a stored hash')
 
   /**
-   * Verifies a password with a stored hash, and again with the hash that took its place meanwhile. Returns the hash that was verified, and the
-   * verdict on it; undefined for a hash that nothing verifies.
+   * Verifies a password with a stored hash, and again with the hash that took its place meanwhile.
+   * Returns the hash that was verified, and the verdict on it; undefined for a hash that nothing
+   * verifies.
    */
   async function verifyCurrent(
     request: Requests['verify'],
@@ -125,7 +136,10 @@ export function createPasswordsWith(program: URL, options: PasswordsOptions): Ex
     return await verifyCurrent({ ...request, storedHash: current }, { currentHash, deadline, signal })
   }
 
-  /** With a queue any process answers a ticket, and a writer to Redis may restore old data: only the database knows. */
+  /**
+   * With a queue any process answers a ticket, and a writer to Redis may restore old data: only the
+   * database knows.
+   */
   function assertMarks(): void {
     if (options.redis && markUsed === undefined)
       throw new TypeError('tickets of a queue need the option markUsed, which marks them as used in your database')

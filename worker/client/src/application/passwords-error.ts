@@ -2,17 +2,22 @@
 
 /**
  * - `busy`: the answer would come too late; try again after `retryAfterMs`
- * - `expired`: the deadline passed before there was an answer, or workers dropped a call that could only be answered after it
+ * - `expired`: the deadline passed before there was an answer, or workers dropped a call that could
+ *   only be answered after it
  * - `no_worker`: nothing hashes at the moment; `retryAfterMs` says when to try again
  * - `queue_unavailable`: Redis did not take the job
  * - `wrong_keys`: the workers of the queue have other seal keys than this application
  * - `unsupported_hash`: the hash is of no supported algorithm or cost
- * - `unsupported_password`: bcrypt would truncate the password (over 72 bytes, or with a NUL), or it is too long for the queue
- * - `unsupported_policy`: such a hash takes more memory than a slot has, or a worker made another kind of hash than it was asked for
+ * - `unsupported_password`: bcrypt would truncate the password (over 72 bytes, or with a NUL), or
+ *   it is too long for the queue
+ * - `unsupported_policy`: such a hash takes more memory than a slot has, or a worker made another
+ *   kind of hash than it was asked for
  * - `hashing_failed`: the hash itself failed; the log of the worker says why
  * - `not_installed`: no implementation of the hashes loads here; the message says what to install
- * - `invalid_ticket`, `ticket_expired`, `ticket_used`, `ticket_lost`: a ticket that will not be answered; the first request may be sent again
- * - `hash_replaced`: another stored hash took the place of the verified one while a ticket waited; the first request may be sent again
+ * - `invalid_ticket`, `ticket_expired`, `ticket_used`, `ticket_lost`: a ticket that will not be
+ *   answered; the first request may be sent again
+ * - `hash_replaced`: another stored hash took the place of the verified one while a ticket waited;
+ *   the first request may be sent again
  * - `closed`: close() was called
  */
 export type PasswordsErrorCode =
@@ -44,7 +49,10 @@ export class PasswordsError extends Error {
   readonly code: PasswordsErrorCode
   /** When to try again, in milliseconds from now. */
   readonly retryAfterMs: number | undefined
-  /** Express, Fastify, Koa and NestJS answer with the status, and the first three with the headers, of an error that a route throws. */
+  /**
+   * Express, Fastify, Koa and NestJS answer with the status, and the first three with the headers,
+   * of an error that a route throws.
+   */
   readonly statusCode: number
   readonly headers: Readonly<Record<string, string>>
 

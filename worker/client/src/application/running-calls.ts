@@ -1,4 +1,7 @@
-/** The calls of an application on their way: admitted by the predicted wait, bounded by their deadlines, told to its metrics. */
+/**
+ * The calls of an application on their way: admitted by the predicted wait, bounded by their
+ * deadlines, told to its metrics.
+ */
 import cluster from 'node:cluster'
 import { isMainThread } from 'node:worker_threads'
 import { within } from '@spillway/common/within'
@@ -10,7 +13,9 @@ import { PasswordsError } from './passwords-error.js'
 import { createPatience, type Patience } from './patience.js'
 import type { CallOptions, Logger, ObservedCall } from './types.js'
 
-/** How long a call may take, in a process that serves; in any other it takes as long as it takes. */
+/**
+ * How long a call may take, in a process that serves; in any other it takes as long as it takes.
+ */
 export const WAIT_MS = 8_000
 /** The longest delay of a timer. */
 export const LONGEST_MS = 2 ** 31 - 1
@@ -100,7 +105,9 @@ export class RunningCalls {
     )
   }
 
-  /** Rejects where a ticket that lives for so long would be refused; else resolves when one is due. */
+  /**
+   * Rejects where a ticket that lives for so long would be refused; else resolves when one is due.
+   */
   async admitTicket(lifeMs: number, call: AbortSignal): Promise<void> {
     await this.known(WAIT_MS, call)
     this.throwIfOver(undefined)
@@ -140,7 +147,10 @@ export class RunningCalls {
     if (this.#isClosed) throw new PasswordsError('closed', 'close() was called')
   }
 
-  /** Tells how a call ended. An error in the arguments is not a call, nor is a result without a verdict. */
+  /**
+   * Tells how a call ended. An error in the arguments is not a call, nor is a result without a
+   * verdict.
+   */
   async #observed<T extends Answered | undefined>(
     call: ObservedCall['call'],
     signal: AbortSignal | undefined,
@@ -178,9 +188,15 @@ export class RunningCalls {
 /** Looking for servers takes long where much keeps a process alive. */
 const LOOK_AGAIN_MS = 100
 
-/** Whether this process answers requests of others. In a process that does not, such as a script that seeds a database, nobody gives up waiting. */
+/**
+ * Whether this process answers requests of others. In a process that does not, such as a script
+ * that seeds a database, nobody gives up waiting.
+ */
 class Serving {
-  /** Once a server has listened, the process serves until its end. So it does where that cannot be known: in a thread, or without Node. */
+  /**
+   * Once a server has listened, the process serves until its end. So it does where that cannot be
+   * known: in a thread, or without Node.
+   */
   #serves = cluster.isWorker || !isMainThread || typeof process.getActiveResourcesInfo !== 'function'
   #lookedAt = Number.NEGATIVE_INFINITY
 

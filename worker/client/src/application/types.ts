@@ -1,7 +1,12 @@
-/** The types of the public API. They import no other package, so that the published declarations need no dependency. */
+/**
+ * The types of the public API. They import no other package, so that the published declarations
+ * need no dependency.
+ */
 import type { PasswordsErrorCode } from './passwords-error.js'
 
-/** Algorithm and cost of new hashes. What is left out follows OWASP's Password Storage Cheat Sheet. */
+/**
+ * Algorithm and cost of new hashes. What is left out follows OWASP's Password Storage Cheat Sheet.
+ */
 export type HashPolicy =
   | {
       algorithm: 'argon2id'
@@ -28,21 +33,28 @@ export interface Logger {
 
 export interface PasswordsOptions {
   /**
-   * The Redis that workers take jobs from: `redis://`, `redis+sentinel://` or `redis+cluster://`, with `rediss` for TLS; several
-   * independent ones separated by white space. Without it passwords are hashed in a process beside this one.
+   * The Redis that workers take jobs from: `redis://`, `redis+sentinel://` or `redis+cluster://`,
+   * with `rediss` for TLS; several independent ones separated by white space. Without it passwords
+   * are hashed in a process beside this one.
    */
   redis?: string | undefined
-  /** With `redis`: the keys that workers have as SPILLWAY_SEAL_KEYS, `kid:base64` of 32 bytes each, comma-separated. */
+  /**
+   * With `redis`: the keys that workers have as SPILLWAY_SEAL_KEYS, `kid:base64` of 32 bytes each,
+   * comma-separated.
+   */
   sealKeys?: string | undefined
   /** With `redis`: QUEUE_PREFIX of the workers [{spillway}]. */
   queuePrefix?: string | undefined
   /** Algorithm and cost of new hashes [argon2id]. */
   policy?: HashPolicy | undefined
-  /** Whether a matching hash that is weaker than the policy is replaced, for calls that take the new hash [when-weaker]. */
+  /**
+   * Whether a matching hash that is weaker than the policy is replaced, for calls that take the new
+   * hash [when-weaker].
+   */
   rehash?: 'never' | 'when-weaker' | undefined
   /**
-   * How long a call without a deadline may take, in milliseconds [8000 in a process that listens as a server; else Infinity: as long as it
-   * takes].
+   * How long a call without a deadline may take, in milliseconds [8000 in a process that listens as
+   * a server; else Infinity: as long as it takes].
    */
   waitMs?: number | undefined
   /** Calls that may be outstanding, whatever the predicted wait [10000]. */
@@ -50,25 +62,26 @@ export interface PasswordsOptions {
   /** Without `redis`: hashes at a time [the processors that this process may use]. */
   concurrency?: number | undefined
   /**
-   * With `redis`: hashes at a time of a process beside this one, which takes over while no worker is alive or Redis is down; 0 for no such
-   * process [0].
+   * With `redis`: hashes at a time of a process beside this one, which takes over while no worker
+   * is alive or Redis is down; 0 for no such process [0].
    */
   fallbackConcurrency?: number | undefined
   /**
-   * Whether this process hashes itself, on libuv's threads, where a process beside it would: for tests of an application [true under Jest and
-   * Vitest, else false].
+   * Whether this process hashes itself, on libuv's threads, where a process beside it would: for
+   * tests of an application [true under Jest and Vitest, else false].
    */
   inProcess?: boolean | undefined
   /**
-   * With `redis`, for tickets: marks a ticket as used in the application's database, where it is kept until then. Resolves with true unless it
-   * was marked before. What it throws, `redeem` rejects with, and the ticket may be redeemed again.
+   * With `redis`, for tickets: marks a ticket as used in the application's database, where it is
+   * kept until then. Resolves with true unless it was marked before. What it throws, `redeem`
+   * rejects with, and the ticket may be redeemed again.
    */
   markUsed?: ((ticketId: string, until: Date) => boolean | Promise<boolean>) | undefined
   /** Called at the end of each call, for metrics. What it throws is logged. */
   onCall?: ((call: ObservedCall) => void) | undefined
   /**
-   * With `redis`: the W3C trace context of the moment, by which spans of workers belong to the trace of the caller; undefined for no trace.
-   * Called before a call returns.
+   * With `redis`: the W3C trace context of the moment, by which spans of workers belong to the
+   * trace of the caller; undefined for no trace. Called before a call returns.
    */
   traceparent?: (() => string | undefined) | undefined
   /** Where failures of connections and processes are logged [the console, warnings and errors]. */
@@ -80,20 +93,31 @@ export interface ObservedCall {
   call: 'verify' | 'hash'
   /** What hashed, or would have: the workers of a queue or the process beside this one. */
   by: 'workers' | 'process'
-  /** `match` and `mismatch` of verify, `hashed` of hash; else the code of the error, or `aborted` by the call's own signal. */
+  /**
+   * `match` and `mismatch` of verify, `hashed` of hash; else the code of the error, or `aborted` by
+   * the call's own signal.
+   */
   outcome: 'match' | 'mismatch' | 'hashed' | 'aborted' | PasswordsErrorCode
   /** How long it took, in milliseconds. */
   ms: number
 }
 
 export interface CallOptions {
-  /** Cancels the call: it rejects with the signal's reason, and is not hashed if that has not begun. */
+  /**
+   * Cancels the call: it rejects with the signal's reason, and is not hashed if that has not begun.
+   */
   signal?: AbortSignal | undefined
-  /** When the answer is of no use any more, in epoch milliseconds or as a Date; Infinity for never [waitMs from now]. */
+  /**
+   * When the answer is of no use any more, in epoch milliseconds or as a Date; Infinity for never
+   * [waitMs from now].
+   */
   deadline?: number | Date | undefined
 }
 
-/** The response of Node's HTTP server: Express has it as `response`, Fastify as `reply.raw`, Koa as `ctx.res`. */
+/**
+ * The response of Node's HTTP server: Express has it as `response`, Fastify as `reply.raw`, Koa as
+ * `ctx.res`.
+ */
 export interface ClientResponse {
   readonly destroyed: boolean
   readonly writableEnded: boolean
@@ -102,29 +126,36 @@ export interface ClientResponse {
 
 export interface VerifyOptions extends CallOptions {
   /**
-   * Reads the stored hash again, once the password has matched. Where another hash was stored meanwhile, the password is verified with
-   * that: an old password does not match after its change, nor is its new hash stored. `null` or undefined matches no password.
+   * Reads the stored hash again, once the password has matched. Where another hash was stored
+   * meanwhile, the password is verified with that: an old password does not match after its change,
+   * nor is its new hash stored. `null` or undefined matches no password.
    */
   currentHash?: ReadHash | undefined
   /**
-   * Stores a new hash of the same password in place of the stored one, when that matched and was weaker than the policy. Store it only
-   * where the stored hash is still that, by a condition of the update. It is awaited before the call resolves, and the call rejects as it
-   * does. Without it no hash is replaced.
+   * Stores a new hash of the same password in place of the stored one, when that matched and was
+   * weaker than the policy. Store it only where the stored hash is still that, by a condition of
+   * the update. It is awaited before the call resolves, and the call rejects as it does. Without it
+   * no hash is replaced.
    */
   onRehash?: ((newHash: string, storedHash: string) => void | Promise<void>) | undefined
   /**
-   * The stored hash is of no supported algorithm or cost, which the log says too; awaited before the call resolves with false. It took as
-   * long as a hash of the policy.
+   * The stored hash is of no supported algorithm or cost, which the log says too; awaited before
+   * the call resolves with false. It took as long as a hash of the policy.
    */
   onUnsupported?: (() => void | Promise<void>) | undefined
 }
 
 export interface BeginOptions {
-  /** Who wants to log in, such as the id of a user: sealed into the ticket, and told by `redeem`. */
+  /**
+   * Who wants to log in, such as the id of a user: sealed into the ticket, and told by `redeem`.
+   */
   subject?: string | undefined
   /** How long the ticket lives, in milliseconds [300000]. */
   lifeMs?: number | undefined
-  /** Whether a matching hash that is weaker than the policy is replaced, for `redeem` to return [false]. */
+  /**
+   * Whether a matching hash that is weaker than the policy is replaced, for `redeem` to return
+   * [false].
+   */
   rehash?: boolean | undefined
 }
 
@@ -133,13 +164,15 @@ type ReadHash = (subject?: string) => string | null | undefined | Promise<string
 
 export interface RedeemOptions {
   /**
-   * Reads the stored hash of the subject, once the password has matched. Where another hash was stored since `begin`, the call rejects with
-   * `hash_replaced`: the password may be an old one.
+   * Reads the stored hash of the subject, once the password has matched. Where another hash was
+   * stored since `begin`, the call rejects with `hash_replaced`: the password may be an old one.
    */
   currentHash: ReadHash
   /** How long to wait for the answer, in milliseconds [8000]. */
   holdMs?: number | undefined
-  /** Fires when the client has left: the call rejects with its reason, and the ticket stays good. */
+  /**
+   * Fires when the client has left: the call rejects with its reason, and the ticket stays good.
+   */
   signal?: AbortSignal | undefined
 }
 
@@ -190,28 +223,34 @@ export interface Capacity {
 /** Every call rejects with a `PasswordsError`, unless its own signal fires. */
 export interface Passwords {
   /**
-   * Asks before anything else is done for a login, such as looking a user up: rejects where `verify` would be refused as `busy` or `no_worker`.
-   * Resolves with options for the calls of this request: they are taken back when its client leaves before it is answered.
+   * Asks before anything else is done for a login, such as looking a user up: rejects where
+   * `verify` would be refused as `busy` or `no_worker`. Resolves with options for the calls of this
+   * request: they are taken back when its client leaves before it is answered.
    */
   admit(response?: ClientResponse): Promise<CallOptions>
   /**
-   * Whether a password matches a stored hash: argon2id, argon2i, argon2d, bcrypt, and the formats of other systems that workers know. For
-   * an unknown user give `null`: that takes as long as a hash of the policy, and is never true. Nor is any other text, such as an empty one.
+   * Whether a password matches a stored hash: argon2id, argon2i, argon2d, bcrypt, and the formats
+   * of other systems that workers know. For an unknown user give `null`: that takes as long as a
+   * hash of the policy, and is never true. Nor is any other text, such as an empty one.
    */
   verify(password: string, storedHash: string | null, options?: VerifyOptions): Promise<boolean>
   /**
-   * Begins to verify as `verify` does, and resolves with a ticket at once: the answer may come later than a connection lives. A line is as
-   * long as what is hashed within the life of a ticket.
+   * Begins to verify as `verify` does, and resolves with a ticket at once: the answer may come
+   * later than a connection lives. A line is as long as what is hashed within the life of a ticket.
    */
   begin(password: string, storedHash: string | null, options?: BeginOptions): Promise<string>
   /**
-   * Waits for the answer of a ticket. It is given once, to any process with the same seal keys; without a queue only to the process that
-   * gave the ticket. Rejects with `invalid_ticket`, `ticket_expired`, `ticket_used`, `ticket_lost` or `hash_replaced`.
+   * Waits for the answer of a ticket. It is given once, to any process with the same seal keys;
+   * without a queue only to the process that gave the ticket. Rejects with `invalid_ticket`,
+   * `ticket_expired`, `ticket_used`, `ticket_lost` or `hash_replaced`.
    */
   redeem(ticket: string, options: RedeemOptions): Promise<Redeemed>
   /** A new hash to store, by this policy [the policy of the options]. */
   hash(password: string, policy?: HashPolicy, options?: CallOptions): Promise<string>
-  /** Whether a stored hash is weaker than a policy [the policy of the options], or could not be verified. Hashes nothing. */
+  /**
+   * Whether a stored hash is weaker than a policy [the policy of the options], or could not be
+   * verified. Hashes nothing.
+   */
   needsRehash(storedHash: string, policy?: HashPolicy): boolean
   capacity(): Capacity
   /** Rejects what waits with `closed`, and disconnects. */

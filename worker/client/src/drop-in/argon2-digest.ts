@@ -1,4 +1,7 @@
-/** Digests of argon2, with all of their inputs given, and checked as the C code of the package `argon2` does. */
+/**
+ * Digests of argon2, with all of their inputs given, and checked as the C code of the package
+ * `argon2` does.
+ */
 
 import { type Argon2Setting, argon2Setting } from '@spillway/queue/wire/setting'
 import type { ExactPasswords } from '../application/create-passwords.js'
@@ -73,7 +76,10 @@ function asBytes(value: unknown): Buffer {
   return Buffer.from(value.buffer, value.byteOffset, value.byteLength)
 }
 
-/** As the language converts to a number: throws for a BigInt or a Symbol, which `Number` does not for the first. */
+/**
+ * As the language converts to a number: throws for a BigInt or a Symbol, which `Number` does not
+ * for the first.
+ */
 function asUint32(value: unknown): number {
   return Reflect.apply(Math.max, undefined, [value]) >>> 0
 }

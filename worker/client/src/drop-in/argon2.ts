@@ -1,4 +1,7 @@
-/** The package `argon2`, version 0.45, with its digests made elsewhere: its functions, options, outcomes and errors. */
+/**
+ * The package `argon2`, version 0.45, with its digests made elsewhere: its functions, options,
+ * outcomes and errors.
+ */
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { deserialize, serialize } from '@phc/format'
@@ -24,7 +27,10 @@ const DEFAULTS = {
   version: 19,
 }
 
-/** @param passwords gives what hashes, when the first call needs it; a call rejects with what this throws */
+/**
+ * @param passwords gives what hashes, when the first call needs it; a call rejects with what this
+ * throws
+ */
 export function createArgon2(passwords: () => ExactPasswords | Promise<ExactPasswords>): Argon2 {
   async function hash(password: Buffer | string, options: HashOptions & { raw: true }): Promise<Buffer>
   async function hash(password: Buffer | string, options?: HashOptions & { raw?: boolean }): Promise<string>
@@ -89,7 +95,10 @@ function idOf(type: unknown): string | undefined {
   return NAMES.find((_, number) => number === type)
 }
 
-/** The text of a hash, which says all that the hash was made with but the secret. Throws for one that would be read as another. */
+/**
+ * The text of a hash, which says all that the hash was made with but the secret. Throws for one
+ * that would be read as another.
+ */
 function encoded({ setting, associatedData }: Argon2Input, digest: Buffer): string {
   const { algorithm: id, version, memoryKib: m, time: t, parallelism: p, salt } = setting
   const data = associatedData.byteLength > 0 ? { data: associatedData } : {}

@@ -1,4 +1,7 @@
-/** Salts, hashes and passwords as the package `bcrypt` reads them, brought into the form that every implementation reads alike. */
+/**
+ * Salts, hashes and passwords as the package `bcrypt` reads them, brought into the form that every
+ * implementation reads alike.
+ */
 import { type BcryptSetting, bcryptSetting, decodeBcrypt, encodeBcrypt } from '@spillway/queue/wire/setting'
 
 /** The letter behind the 2. Without one the password ends without a NUL. */
@@ -11,7 +14,10 @@ export interface BcryptSalt extends BcryptSetting {
 const SALT_CHARACTERS = 22
 const READ_BYTES = 72
 
-/** Characters before the salt may be wrong in the ways that its C code does not look at; of what follows, 22 characters are read. */
+/**
+ * Characters before the salt may be wrong in the ways that its C code does not look at; of what
+ * follows, 22 characters are read.
+ */
 const SALT = /^\$[ -2](?:\$|([ab]).)(.{2})\$([./A-Za-z0-9]{22})/s
 const HASH = /^\$2([ab]?)\$(\d\d)\$([./A-Za-z0-9]{22})([./A-Za-z0-9]{31})$/
 
@@ -23,7 +29,10 @@ export function readSalt(text: string): BcryptSalt | undefined {
   return { algorithm: 'bcrypt', minor: minorOf(minor), cost, salt: canonical(salt) }
 }
 
-/** Reads a stored hash; undefined for what no password matches, because the package would write it differently. */
+/**
+ * Reads a stored hash; undefined for what no password matches, because the package would write it
+ * differently.
+ */
 export function readHash(text: string): (BcryptSalt & { digest: string }) | undefined {
   const stored = asC(text)
   const [, minor, , , digest = ''] = HASH.exec(stored) ?? []
@@ -37,10 +46,14 @@ export function hashText(salt: BcryptSalt, digest: string): string {
   return bcryptSetting(salt).replace('$2b', `$2${salt.minor}`) + digest
 }
 
-/** What the package reads of a password, in at most 72 bytes that end with a NUL for all implementations of `2b`. */
+/**
+ * What the package reads of a password, in at most 72 bytes that end with a NUL for all
+ * implementations of `2b`.
+ */
 export function readPassword(password: Buffer, minor: Minor): Buffer {
   if (minor === 'b') return password.subarray(0, READ_BYTES)
-  // The length wraps around at 256, as in OpenBSD until 2014, and what is left is read over and over.
+  // The length wraps around at 256, as in OpenBSD until 2014, and what is left is read over and
+  // over.
   const length = (password.length + (minor === 'a' ? 1 : 0)) & 0xff
   if (minor === 'a' && length === password.length + 1) return password.subarray(0, READ_BYTES)
   const read = Buffer.concat([password, Buffer.of(0)]).subarray(0, Math.max(length, 1))

@@ -15,7 +15,9 @@ export interface Bcrypt {
   /** Hashes in this process, on its event loop, and warns once. */
   hashSync(data: string | Buffer, saltOrRounds: string | number): string
 
-  /** A new hash, with a salt that is given or made for these rounds. Of the data 72 bytes are read. */
+  /**
+   * A new hash, with a salt that is given or made for these rounds. Of the data 72 bytes are read.
+   */
   hash(data: string | Buffer, saltOrRounds: string | number): Promise<string>
   hash(
     data: string | Buffer,

@@ -1,4 +1,7 @@
-/** The package `bcrypt`, version 6, with its hashes made elsewhere: its functions, arguments, outcomes and errors. */
+/**
+ * The package `bcrypt`, version 6, with its hashes made elsewhere: its functions, arguments,
+ * outcomes and errors.
+ */
 import { timingSafeEqual } from 'node:crypto'
 import { createRequire } from 'node:module'
 import { type BcryptSetting, bcryptSetting, decodeBcrypt, newBcryptSetting } from '@spillway/queue/wire/setting'
@@ -12,7 +15,10 @@ const HASH_TYPES = 'data must be a string or Buffer and salt must either be a sa
 const HASH_REQUIRED = 'data and salt arguments required'
 const COMPARE_REQUIRED = 'data and hash arguments required'
 
-/** @param passwords gives what hashes, when the first call needs it; a call rejects with what this throws */
+/**
+ * @param passwords gives what hashes, when the first call needs it; a call rejects with what this
+ * throws
+ */
 export function createBcrypt(passwords: () => ExactPasswords | Promise<ExactPasswords>): Bcrypt {
   async function hashed(data: unknown, salt: unknown): Promise<string> {
     const { password, used } = readHashing(data, salt)
@@ -144,15 +150,18 @@ function refused(): Promise<never> {
   return Promise.reject(new Error('cb must be a function or null to return a Promise'))
 }
 
-/** Bytes as the text that requests carry; undefined for bytes that are not UTF-8: as text they would change. */
+/**
+ * Bytes as the text that requests carry; undefined for bytes that are not UTF-8: as text they would
+ * change.
+ */
 export function asText(bytes: Buffer): string | undefined {
   const text = bytes.toString('utf8')
   return Buffer.from(text).equals(bytes) ? text : undefined
 }
 
 /**
- * Without a callback the promise itself. A callback runs in a turn of its own, so that its exceptions are not rejections. It gets the error
- * alone, or `noError` and the value.
+ * Without a callback the promise itself. A callback runs in a turn of its own, so that its
+ * exceptions are not rejections. It gets the error alone, or `noError` and the value.
  */
 export function settle<T>(work: Promise<T>, callback: unknown, noError?: null): Promise<T> | undefined {
   if (typeof callback !== 'function') return work
@@ -163,7 +172,8 @@ export function settle<T>(work: Promise<T>, callback: unknown, noError?: null): 
   return undefined
 }
 
-// bcrypt in this process, for functions that return the hash: nothing else can keep their promise. Loads the code when it is used.
+// bcrypt in this process, for functions that return the hash: nothing else can keep their promise.
+// Loads the code when it is used.
 
 /** Version 1 of @node-rs/bcrypt. */
 interface Implementation {

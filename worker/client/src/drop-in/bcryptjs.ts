@@ -1,4 +1,7 @@
-/** The package `bcryptjs`, version 3, with its hashes made elsewhere: its functions, outcomes and errors. */
+/**
+ * The package `bcryptjs`, version 3, with its hashes made elsewhere: its functions, outcomes and
+ * errors.
+ */
 
 import { bcryptSetting, decodeBcrypt, encodeBcrypt, newBcryptSetting } from '@spillway/queue/wire/setting'
 import type { ExactPasswords } from '../application/create-passwords.js'
@@ -10,7 +13,10 @@ const SALT_BYTES = 16
 const DIGEST_CHARACTERS = 31
 const HASH_CHARACTERS = 60
 
-/** @param passwords gives what hashes, when the first call needs it; a call rejects with what this throws */
+/**
+ * @param passwords gives what hashes, when the first call needs it; a call rejects with what this
+ * throws
+ */
 export function createBcryptjs(passwords: () => ExactPasswords | Promise<ExactPasswords>): Bcryptjs {
   async function hashed(password: unknown, given: unknown): Promise<string> {
     const { setting, prefix, key } = readHashing(password, given)
@@ -96,7 +102,10 @@ function newSalt(rounds: unknown): string {
   return bcryptSetting(newBcryptSetting(Math.min(Math.max(wanted, 4), 31)))
 }
 
-/** What is hashed, the setting in the form that every implementation reads, and the prefix as the package writes it. */
+/**
+ * What is hashed, the setting in the form that every implementation reads, and the prefix as the
+ * package writes it.
+ */
 function readHashing(password: unknown, given: unknown) {
   const text = typeof given === 'number' ? newSalt(given) : given
   if (typeof password !== 'string' || typeof text !== 'string') throw illegal(password, given)

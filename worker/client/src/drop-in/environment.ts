@@ -1,10 +1,13 @@
-/** The settings of the drop-in replacements. Their names begin with SPILLWAY_, because an application may have others for itself. */
+/**
+ * The settings of the drop-in replacements. Their names begin with SPILLWAY_, because an
+ * application may have others for itself.
+ */
 import { CONCURRENCY_MAX } from '../application/options.js'
 import type { PasswordsOptions } from '../application/types.js'
 
 /**
- * With SPILLWAY_SEAL_KEYS the queue hashes. Then REDIS_URL is read as well, if there is no SPILLWAY_REDIS_URL. Throws one error that
- * names every invalid variable, without values.
+ * With SPILLWAY_SEAL_KEYS the queue hashes. Then REDIS_URL is read as well, if there is no
+ * SPILLWAY_REDIS_URL. Throws one error that names every invalid variable, without values.
  */
 export function readEnvironment(env: NodeJS.ProcessEnv): PasswordsOptions {
   const problems: string[] = []

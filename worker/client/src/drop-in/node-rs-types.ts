@@ -1,4 +1,7 @@
-/** The types of `@spillway/client/node-rs-bcrypt` and `node-rs-argon2`, as in the packages of @node-rs. They import nothing. */
+/**
+ * The types of `@spillway/client/node-rs-bcrypt` and `node-rs-argon2`, as in the packages of
+ * @node-rs. They import nothing.
+ */
 
 type Bytes = Uint8Array | string
 type Left = AbortSignal | null | undefined

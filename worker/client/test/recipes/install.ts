@@ -1,4 +1,5 @@
-// The recipes, installed with the packed client as their users would, before the change that README.md shows and after it.
+// The recipes, installed with the packed client as their users would, before the change that
+// README.md shows and after it.
 import { copyFile, cp, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -57,8 +58,9 @@ export async function installRecipe({ name, isBuilt }: Recipe, tarball: string, 
 }
 
 /**
- * Applies what README.md says of a recipe to a copy of it. Of each file (`--- express/app.js`) it has the lines that go (`-`), that come (`+`)
- * and that stay between them, `@@` between places. Throws for lines that are not there exactly once.
+ * Applies what README.md says of a recipe to a copy of it. Of each file (`--- express/app.js`) it
+ * has the lines that go (`-`), that come (`+`) and that stay between them, `@@` between places.
+ * Throws for lines that are not there exactly once.
  */
 async function applyChange(recipe: string, folder: string): Promise<void> {
   const readme = await readFile(join(recipesDir, 'README.md'), 'utf8')

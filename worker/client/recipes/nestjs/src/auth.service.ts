@@ -4,7 +4,10 @@ import { Injectable } from '@nestjs/common'
 import bcrypt from 'bcrypt'
 
 const COST = 10
-/** Compared with where there is no such user, so that the answer takes as long: the hash of a password that nobody knows. */
+/**
+ * Compared with where there is no such user, so that the answer takes as long: the hash of a
+ * password that nobody knows.
+ */
 const NOBODY = '$2b$10$7Lc.1wffkuXCcWWjTdA88eWkHb2P9eWpd/TWn2jtzmfrQQ6WU6L62'
 
 @Injectable()

@@ -3,7 +3,10 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import bcrypt from 'bcrypt'
 
 const COST = 10
-/** Compared with where there is no such user, so that the answer takes as long: the hash of a password that nobody knows. */
+/**
+ * Compared with where there is no such user, so that the answer takes as long: the hash of a
+ * password that nobody knows.
+ */
 const NOBODY = '$2b$10$7Lc.1wffkuXCcWWjTdA88eWkHb2P9eWpd/TWn2jtzmfrQQ6WU6L62'
 
 // Routes are bundled apart from each other: only globalThis is one for all.

@@ -50,7 +50,10 @@ export class Calls {
     return entry
   }
 
-  /** Takes a call out of the waiting ones. One in hand stays until the process has answered; tells whether it is one. */
+  /**
+   * Takes a call out of the waiting ones. One in hand stays until the process has answered; tells
+   * whether it is one.
+   */
   forget({ id }: Call): boolean {
     const entry = this.#waiting.get(id)
     if (this.#waiting.delete(id)) this.work.remove(entry?.work)
@@ -65,8 +68,9 @@ export class Calls {
   }
 
   /**
-   * The next call that can be answered by then, which is in hand from now on. Where no call is in hand, the next one: a prediction may be
-   * wrong. In a line as long as calls may wait, each would otherwise be begun just in time to be answered too late.
+   * The next call that can be answered by then, which is in hand from now on. Where no call is in
+   * hand, the next one: a prediction may be wrong. In a line as long as calls may wait, each would
+   * otherwise be begun just in time to be answered too late.
    */
   next(answeredAt: number): Call | undefined {
     const by = this.#inHand.size === 0 ? 0 : answeredAt
@@ -88,7 +92,10 @@ export class Calls {
     entry.resolve(verdict)
   }
 
-  /** The process ended: calls in hand wait again, ahead of the others; those that had two attempts are rejected. */
+  /**
+   * The process ended: calls in hand wait again, ahead of the others; those that had two attempts
+   * are rejected.
+   */
   returned(error: Error): void {
     const again = [...this.#inHand].filter(([, { attempts }]) => attempts < ATTEMPTS)
     for (const entry of this.#inHand.values()) if (entry.attempts >= ATTEMPTS) this.#reject(entry, error)

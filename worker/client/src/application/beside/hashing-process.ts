@@ -1,4 +1,7 @@
-/** Starts the hashing process beside an application, which shares neither its event loop nor its thread pool. backend.ts restarts it. */
+/**
+ * Starts the hashing process beside an application, which shares neither its event loop nor its
+ * thread pool. backend.ts restarts it.
+ */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
@@ -19,8 +22,9 @@ const END_MS = 1_000
 /** How often a process that is needed is asked whether it lives. */
 const PING_MS = 1_000
 /**
- * How many times it may leave that unanswered, once it was ready and before: then it is killed. On a machine without a free core a process
- * may get no core for seconds. Times, not time: an application that was busy itself finds the answers when it continues.
+ * How many times it may leave that unanswered, once it was ready and before: then it is killed. On
+ * a machine without a free core a process may get no core for seconds. Times, not time: an
+ * application that was busy itself finds the answers when it continues.
  */
 const UNANSWERED = { ready: 15, starting: 60 }
 
@@ -138,8 +142,9 @@ export class ForkedProcess implements HashingProcess {
 }
 
 /**
- * Options of Node for the process. It takes no option of the application: its --eval or --import would run the application there. Under Yarn's
- * Plug'n'Play packages are found by a program that Node loads first.
+ * Options of Node for the process. It takes no option of the application: its --eval or --import
+ * would run the application there. Under Yarn's Plug'n'Play packages are found by a program that
+ * Node loads first.
  */
 function packageMap(): string[] {
   if (process.versions.pnp === undefined) return []
