@@ -26,15 +26,15 @@ import type { SlotShare } from './slots.js'
  */
 const LOCK_MS = 2_350
 const STALLED_CHECK_MS = 200
-/** Interval while no worker has a job. Workers notice a new job within 500 ms, long before a lock expires. */
+/** Interval while no worker has a job. Workers notice a new job within 500 ms. */
 const QUIET_STALLED_CHECK_MS = 1_000
 /** BullMQ renews a lock that is older than half of this, and looks as often. */
 const RENEWAL_MS = 300
-/** How long an idle worker's read blocks, in seconds: less than the socket timeout of its connection. */
+/** Blocking read of an idle worker (s), below its connection's socket timeout. */
 const IDLE_READ_S = 2
 /** How long after a broken connection the queue is read again. */
 const READ_RETRY_MS = 250
-/** How long a job that does not open here is left to other workers, and how often this one may get it again. */
+/** Time that a job which does not open is left to other workers, and how often it may come back. */
 const LEFT_FOR_MS = 500
 const MOST_TRIES = 10
 /** BullMQ's codes of a job that another worker has, or has ended. */
@@ -43,7 +43,7 @@ const LOCK_CODES: ReadonlySet<unknown> = new Set([
   ErrorCode.JobNotInState,
   ErrorCode.JobLockMismatch,
 ])
-/** Completed jobs that are kept for operators, of those that end within a second: a flood leaves a sample, and Redis has less to do. */
+/** Completed jobs kept for operators, a second: a flood leaves a sample. */
 const KEPT_A_SECOND = 50
 /** Practically unlimited: jobs are pure functions, and their deadlines end endless retries. */
 const STALLS_ALLOWED = 1_000
@@ -77,13 +77,13 @@ export interface Consumer {
   finish(): Promise<void>
   /** The jobs in hand. */
   unfinished(): Job[]
-  /** Requeues jobs that Redis gave to this consumer and that never came into its hands. After `finish()`. */
+  /** Requeues orphaned jobs of this consumer. After `finish()`. */
   requeueOrphaned(): Promise<void>
   /** Stops watching for malformed and orphaned jobs. */
   close(): Promise<void>
 }
 
-/** Creates a consumer that takes no job before `run()`: a worker that fails to start must not hold any. */
+/** Takes no job before `run()`: a worker that fails to start must not hold jobs. */
 export function createConsumer(options: ConsumerOptions): Consumer {
   const { redis, prefix, watch, name, share, liveness, capacity, estimate, log, metrics, tracing } = options
   const inHand = new Map<string, { job: Job; done: Promise<JobResult> }>()
@@ -140,7 +140,7 @@ export function createConsumer(options: ConsumerOptions): Consumer {
     }
   }
 
-  /** A job that does not open goes back once, to another worker. False where there is no other, or another could not open it either. */
+  /** Hands a job that does not open to another worker, once; false without such a worker. */
   async function leaveToOthers(job: Job, data: JobData): Promise<boolean> {
     const { workerId } = options
     const isTried = data.unopenedBy !== undefined && data.unopenedBy !== workerId
@@ -170,7 +170,7 @@ export function createConsumer(options: ConsumerOptions): Consumer {
     }
   }
 
-  /** A job that is alone in hand is begun: the prediction may be wrong, and would otherwise stay so. */
+  /** A job alone in hand is always begun: otherwise a wrong prediction would stay. */
   function isTooLate(leftMs: number, foretoldMs: number | undefined): boolean {
     const others = options.inHand() - 1
     return others > 0 && estimate.answerMs(others, foretoldMs) > leftMs
@@ -228,7 +228,7 @@ export function createConsumer(options: ConsumerOptions): Consumer {
   })
   const leftToOthers = throttledWarning(log, 'jobs do not open here: they are left to other workers')
   const lockLost = throttledWarning(log, 'lock of a job in hand lost')
-  /** While nobody else has taken the job, its lock is taken again: another worker would hash it a second time. */
+  /** Takes a lost lock again, unless another worker has it: the job would be hashed twice. */
   function retake(id: string): void {
     const { token } = inHand.get(id)?.job ?? {}
     if (token === undefined) return
@@ -269,10 +269,10 @@ export function createConsumer(options: ConsumerOptions): Consumer {
   }
 }
 
-/** A script of ours moved the job. BullMQ leaves a job alone after a DelayedError, and takes the next one. */
+/** A script of ours moved the job: after a DelayedError, BullMQ leaves it alone. */
 class MovedElsewhere extends DelayedError {}
 
-/** Whether BullMQ's error says that a job has another lock or no lock, or has ended meanwhile: with each there was `lockRenewalFailed`. */
+/** Whether BullMQ's error is about a lock: `lockRenewalFailed` has handled it. */
 function isOfLock(error: Error): boolean {
   return ('code' in error && LOCK_CODES.has(error.code)) || error.message.startsWith('could not renew lock')
 }

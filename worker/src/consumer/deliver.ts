@@ -1,4 +1,4 @@
-/** Delivers verdicts: stores each until its job's deadline and announces it to the waiting gateways. */
+/** Delivers verdicts: stores each until its job's deadline, and announces it. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from '@spillway/common/log'
 import { setAside } from '@spillway/queue/jobs/ticket'
@@ -51,7 +51,7 @@ export class Delivery {
     await setAside(redis, prefix, job, token, sealed).catch(() => undefined)
   }
 
-  /** The stored verdict of a job, sealed; undefined without a verdict, or after an error. Any client can have stored it. */
+  /** The stored verdict, sealed; undefined without one, or after an error. Anyone can have stored it. */
   async stored({ id }: JobRef): Promise<string | undefined> {
     const { redis, prefix } = this.#options
     return (await redis.get(verdictKey(prefix, id)).catch(() => undefined)) ?? undefined

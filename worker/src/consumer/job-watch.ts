@@ -19,7 +19,7 @@ import type { WorkerMetrics } from '../ops/metrics.js'
 export const KEEP_FINISHED = { age: 600, count: 500 }
 
 const SWEEP_INTERVAL_MS = 60_000
-/** The latest time from Redis's reply to a job in hand, in milliseconds. The event loop never hashes, so it is less. */
+/** Upper bound from Redis's reply to a job in hand (ms): the event loop never hashes. */
 const SETTLE_MS = 50
 
 export interface JobWatchOptions {
@@ -79,7 +79,7 @@ export class JobWatch {
 
   #onReady = (): void => void this.#lookForOrphaned().catch((error: unknown) => this.#tolerate(error))
 
-  /** Replies come in the order of their commands: a job that was taken before this reading is in hand soon after it. */
+  /** Replies come in order: a job that was taken before this reading is in hand soon. */
   async #lookForOrphaned(): Promise<void> {
     const suspects = await this.#suspects()
     if (this.#isClosed || suspects.length === 0) return
@@ -94,7 +94,7 @@ export class JobWatch {
     return (await lockedJobs(redis, prefix, consumerId)).filter(({ id }) => !isInHand(id))
   }
 
-  /** BullMQ refuses to move a job whose lock has another token, or no token: a job that was finished or taken over meanwhile stays. */
+  /** BullMQ moves no job with another lock: a job that has ended or was taken over stays. */
   async #requeue({ id, token }: LockedJob): Promise<void> {
     const { metrics, log } = this.#options
     try {

@@ -1,4 +1,4 @@
-/** Processes one job: opens the request, checks whether it can be answered in time, hashes or verifies, seals the verdict and delivers it. */
+/** Processes one job: opens it, checks its deadline, hashes or verifies, seals and delivers the verdict. */
 
 import type { Logger } from '@spillway/common/log'
 import type { Tracing } from '@spillway/common/tracing'
@@ -39,7 +39,7 @@ export class ForgedJobError extends UnrecoverableError {
 
   constructor(message: string) {
     super(message)
-    // BullMQ stores the stack with the job: stack frames would take more space than the rest of it and say nothing.
+    // BullMQ stores the stack with the job. Frames would be larger than the job.
     this.stack = `${this.name}: ${message}`
   }
 }
@@ -53,9 +53,9 @@ export interface ProcessOptions {
   tracing?: Pick<Tracing, 'inSpan'> | undefined
   delivery: Pick<Delivery, 'deliver' | 'stored' | 'setAside'>
   oldSystem?: AskedOldSystem | undefined
-  /** Awaits another system's answer. Meanwhile the job is not counted among those that are hashed. */
+  /** Awaits another system's answer. Meanwhile the job takes no slot. */
   beside?: PerformOptions['beside']
-  /** Leaves a job that does not open to another worker, which may have the keys that sealed it. Resolves with whether it did [false]. */
+  /** Leaves a job that does not open to a worker with other keys; false where it cannot [false]. */
   handBack?(incoming: IncomingJob, data: JobData): Promise<boolean>
   /** Called with the time that the job has waited, in milliseconds. */
   taken?(queueWaitMs: number): void
@@ -64,7 +64,7 @@ export interface ProcessOptions {
    * dropped before it costs anything, and its client is told.
    */
   isTooLate?(leftMs: number, foretoldMs: number | undefined): boolean
-  /** Called with the time from there to its hash, in milliseconds, and what its work was foretold to take. Not for a job without a hash. */
+  /** Called after a hash with its time and its predicted time, in milliseconds. */
   hashed?(serviceMs: number, foretoldMs: number | undefined): void
 }
 
@@ -156,7 +156,7 @@ export async function processJob(incoming: IncomingJob, options: ProcessOptions)
   return { outcome: 'answered', queueWaitMs, serviceMs: round(serviceMs) }
 }
 
-/** Whether the worker that had this job before has answered it. What does not open was stored by somebody else. */
+/** Whether another worker has answered the job. A verdict that does not open is no answer. */
 async function hasVerdict(job: JobRef, { delivery, keyring }: ProcessOptions): Promise<boolean> {
   const sealed = await delivery.stored(job)
   if (sealed === undefined) return false
@@ -176,7 +176,7 @@ function sendAhead(verdict: Verdict, to: JobRef, { replyTo }: JobData, { deliver
   return delivery.deliver({ ...to, replyTo }, keyring.seal(verdictSeal(to), verdict))
 }
 
-/** A new hash of a password whose verdict is on its way. One that is lost is made at the next login. */
+/** Sends the new hash that a verdict announced. A lost one is made at the next login. */
 async function sendUpgrade(
   make: () => Promise<Verdict>,
   job: JobRef,
@@ -201,7 +201,7 @@ function isJobName(name: string): name is JobName {
 /** The longest that a timer takes. */
 const TIMER_MAX_MS = 2 ** 31 - 1
 
-/** The result of the work; undefined where the time was over before a hashing thread had begun with it. */
+/** The result of the work; undefined where it had not begun at the deadline. */
 async function untilDeadline<T>(leftMs: number, work: (signal: AbortSignal) => Promise<T>): Promise<T | undefined> {
   const aborter = new AbortController()
   const timer = setTimeout(() => aborter.abort(), Math.min(leftMs, TIMER_MAX_MS))
@@ -250,7 +250,7 @@ function requestOf(job: JobRef, request: unknown, metrics: WorkerMetrics): HashR
   throw forged('the sealed request is malformed', job.name, metrics)
 }
 
-/** Counts and creates the error. `job` is never the received name: forged jobs could create any number of metric series. */
+/** Counts and creates the error. Received names would create metric series without a bound. */
 function forged(reason: string, job: JobName | 'unknown', metrics: WorkerMetrics): ForgedJobError {
   metrics.jobs.inc({ job, outcome: 'forged' })
   return new ForgedJobError(reason)

@@ -1,10 +1,10 @@
 /** How many jobs a worker has in hand, and how several queues share its slots. */
 
-/** A job that waited for less, in milliseconds, was taken as soon as it came. On a busy machine it may wait longer in an empty queue. */
+/** A shorter wait (ms) is no backlog: on a busy machine a job waits in an empty queue, too. */
 const BACKLOG_MS = 100
 /** Batches for each slot: one that is hashed, and one that waits. */
 const BATCHES = 2
-/** Above this batch time (ms), prefetch nothing: a round trip is little of that time, and a prefetched login waits for a whole batch. */
+/** Above this batch time (ms), prefetch nothing: a prefetched login would wait for a whole batch. */
 const LONG_BATCH_MS = 150
 
 /** The jobs that keep all hashing threads busy. */

@@ -10,9 +10,9 @@ import type { Hasher } from './index.js'
 import type { NativeEngine } from './native.js'
 import type { ThreadTimes } from './threads.js'
 
-/** The weight of one job in the moving averages, which thus follow a change within about ten jobs. The first jobs have more: 1, 1/2, 1/3, 1/4. */
+/** Weight of one job in the averages, which follow a change in ten jobs. First jobs: 1, 1/2, 1/3, 1/4. */
 const JOB_WEIGHT = 0.2
-/** The memory of the two shares of a core, in milliseconds of busy slots: after it a measurement has a third of its weight. */
+/** Memory of both shares of a core (ms of busy slots): a measurement then has a third of its weight. */
 const SOON_MS = 2_000
 const LINE_MS = 150_000
 /** How long free cores count as seen when a worker starts, in milliseconds of busy slots. */
@@ -26,12 +26,12 @@ const LEAST_SHARE = 0.01
 /** At its start a worker measures so many verifies, unless they take longer. */
 const MEASURED = 4
 const MEASURED_FOR_MS = 150
-/** Before them one hash that takes a few milliseconds, whatever the policy asks for: a worker that starts in a spike is waited for. */
+/** A hash of a few milliseconds comes first, whatever the policy: a spike waits for a starting worker. */
 const WARM_UP = { algorithm: 'argon2id', memoryKib: 4_096, time: 1, parallelism: 1 } as const
 
 export interface CapacityEstimateOptions {
   slots: number
-  /** Until a job has been done: the processor time of a hash, what was foretold, and the time until it is made. */
+  /** Values until the first job: processor time of a hash, its latency, and its predicted time. */
   first: { costMs: number; latencyMs: number; foretoldMs: number }
   /** The time of the hashing threads so far, counted as in full batches. */
   times(): ThreadTimes
@@ -70,7 +70,7 @@ export class CapacityEstimate {
     this.#lastServiceMs = first.costMs
   }
 
-  /** Counts a job; `latencyMs` is its time from taken to hashed. A job without a prediction counts as predicted rightly. */
+  /** Counts a job with its time from taken to hashed. A job without a prediction counts as right. */
   finished(latencyMs: number, foretoldMs: number | undefined): void {
     this.#jobs += 1
     if (foretoldMs !== undefined) this.#foretold = { jobs: this.#foretold.jobs + 1, ms: this.#foretold.ms + foretoldMs }
@@ -78,7 +78,7 @@ export class CapacityEstimate {
     this.#latencyMs += (latencyMs - this.#latencyMs) * Math.max(JOB_WEIGHT, 1 / this.#jobs)
   }
 
-  /** The time of a slot for each job in the next seconds, in milliseconds: as under load, also without load. */
+  /** Time of a slot for each job in the next seconds (ms), as under load. */
   serviceMs(): number {
     this.#update()
     this.#lastServiceMs = Math.max(LEAST_MS, this.#costMs) / this.#shareSoon()
@@ -91,7 +91,7 @@ export class CapacityEstimate {
     return Math.max(LEAST_MS, this.#costMs) / this.#line.value()
   }
 
-  /** The last result of serviceMs(). Calling that within a batch would attribute the time of the whole batch to its first job. */
+  /** The last serviceMs(). Within a batch, serviceMs() would charge the whole batch to its first job. */
   lastServiceMs(): number {
     return this.#lastServiceMs
   }
@@ -119,7 +119,7 @@ export class CapacityEstimate {
     if (added === 0) return
     const total = this.#times()
     const wallMs = total.wallMs - this.#before.wallMs
-    // With packages the process's own work counts, too: threads cannot be on a processor for longer than they run.
+    // With packages the process's own work counts, too; threads cannot compute longer than they run.
     const cpuMs = Math.min(wallMs, total.cpuMs - this.#before.cpuMs)
     const weight = Math.max(1 - (1 - JOB_WEIGHT) ** added, added / this.#jobs)
     const perJobMs = Math.max(LEAST_MS, cpuMs / added)
@@ -141,7 +141,7 @@ export class CapacityEstimate {
   }
 }
 
-/** The share of their time that threads are on a processor: a ratio of sums whose older parts fade with busy time. */
+/** Share of threads' time on a processor: a ratio of sums whose older parts fade with busy time. */
 class CoreShare {
   readonly #memoryMs: number
   #wallMs: number

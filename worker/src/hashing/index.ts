@@ -1,4 +1,4 @@
-/** Hashing by policy: verifies stored hashes of every format, tells whether one is below the policy, and provides the decoy. */
+/** Hashing by policy: verifies stored hashes of every format, makes new ones and decoys. */
 import type { HashRequest, RefusalCode, VerifyRequest } from '@spillway/queue/wire/job'
 import { bcryptReadsWhole, type HashPolicy } from '@spillway/queue/wire/policy'
 import { type ExactHash, parseSetting } from '@spillway/queue/wire/setting'
@@ -47,7 +47,7 @@ export interface HasherOptions {
   slots?: number
   /** Whether the native engine is used, if it has been built; false unless given. */
   native?: boolean
-  /** The memory that a slot has for one hash, or several together, in KiB: see memory-limit.ts [1 GiB]. */
+  /** A slot's memory for one batch, in KiB [1 GiB]. */
   slotKib?: number | undefined
   /** The project whose accounts were imported from Firebase, if there is one. */
   firebase?: FirebaseProject | undefined
@@ -113,7 +113,7 @@ export class Hasher {
     return keyedFor.has(owner) ? this : (this.#keyless ?? this)
   }
 
-  /** The native engine, which hashes several passwords at a time; undefined when not built or disabled. */
+  /** The native engine; undefined when not built or disabled. */
   get native(): NativeEngine | undefined {
     return this.#parts.native
   }
@@ -205,7 +205,7 @@ export class Hasher {
     throw new UnsupportedHashError('the stored hash costs too much with this password')
   }
 
-  /** The work of {@link Hasher.verify} for one form at the cost of the policy, with a hash that no password matches. */
+  /** Verifies against a hash that no password matches, at the cost of the policy. */
   async decoy(password: string, wanted: HashPolicy = this.#policy.hashes, signal?: AbortSignal): Promise<void> {
     const by = this.#isAffordable(wanted) ? wanted : this.#policy.hashes
     const recipe =
@@ -244,7 +244,7 @@ export class Hasher {
     return this.#read(storedHash)?.isAmbiguous?.(password) ?? false
   }
 
-  /** What a stored hash is, or why it cannot be verified. Recipes that cost too much here are left out. */
+  /** What a stored hash is, or why it cannot be verified. Too costly recipes are left out. */
   examine(storedHash: string): Examined {
     const reading = this.#read(storedHash)
     if (reading === undefined) return { kind: 'unknown' }

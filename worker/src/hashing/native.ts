@@ -143,7 +143,7 @@ export class NativeEngine {
     return { ...this.#times }
   }
 
-  /** Rejects for an unknown format or cost. Text is hashed as UTF-8. A signal cancels a call that has not begun. */
+  /** Rejects for an unknown format or cost. Signals cancel calls that have not begun. */
   verify(password: string | Uint8Array, storedHash: string, signal?: AbortSignal): Promise<boolean> {
     return this.#call(password, storedHash, signal, ({ matches }) => matches)
   }

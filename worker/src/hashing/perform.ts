@@ -1,11 +1,11 @@
-/** Performs a request: hashes or verifies by its policy. Shared by the consumer of the queue and the process beside an application. */
+/** Performs a request, for the consumer of the queue and the process beside an application. */
 import type { HashRequest, Verdict, VerifyRequest } from '@spillway/queue/wire/job'
 import { parseSetting } from '@spillway/queue/wire/setting'
 import { ASK_OLD_SYSTEM } from '@spillway/queue/wire/stored-hash'
 import type { AlgorithmName } from './algorithm.js'
 import { type Hasher, UnsupportedHashError, UnsupportedPasswordError } from './index.js'
 
-/** A verdict, and the algorithm whose service time it took: for a decoy the algorithm of new hashes. */
+/** A verdict, and the algorithm that was hashed: for a decoy the algorithm of new hashes. */
 export interface Performed {
   verdict: Verdict
   algorithm: AlgorithmName
@@ -24,7 +24,7 @@ export interface PerformOptions {
   refused(error: unknown): void
   /** Asked about accounts that are not here yet, or came without a hash [nobody is asked]. */
   oldSystem?: AskedOldSystem | undefined
-  /** Awaits another system's answer. Meanwhile the job takes no place of those that are hashed [it takes one]. */
+  /** Awaits another system's answer. Meanwhile the job takes no slot [it takes one]. */
   beside?: (<T>(answer: Promise<T>) => Promise<T>) | undefined
   /** Called when a matching hash was replaced, with the algorithm of the stored hash. */
   rehashed?(from: AlgorithmName): void
@@ -76,7 +76,7 @@ async function orRefusal(work: () => Promise<Verdict>, { refused, signal }: Perf
   }
 }
 
-/** An unsupported stored hash costs a decoy: without it, the time would distinguish the account from others. */
+/** Without a decoy, the time would reveal an account with an unsupported stored hash. */
 async function verifyOrDecoy(
   request: VerifyRequest,
   algorithm: AlgorithmName,

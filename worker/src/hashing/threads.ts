@@ -4,7 +4,7 @@
  */
 import limitConcurrency, { type LimitFunction } from 'p-limit'
 
-/** Times of hashing threads so far, in milliseconds: of all calls from begin to end, and on a processor. */
+/** Times of hashing threads so far (ms): of all calls from begin to end, and on a processor. */
 export interface ThreadTimes {
   wallMs: number
   cpuMs: number
@@ -63,7 +63,7 @@ export class Threads {
     }
   }
 
-  /** Node tells no processor time of libuv's threads. While calls run, the process's own time counts: it does hardly anything else. */
+  /** Node tells no processor time of libuv's threads: while calls run, the process's time counts. */
   #change(by: 1 | -1): void {
     const { user, system } = process.cpuUsage()
     const nowMs = (user + system) / 1_000

@@ -30,12 +30,12 @@ export function adaptedPair(salt: string, key: string): { salt?: Buffer; key?: B
   return base64Pair(salt.replaceAll('.', '+'), key.replaceAll('.', '+'))
 }
 
-/** The alphabet for addresses. */
+/** base64url */
 export function urlBase64(text: string): Buffer | undefined {
   return decodeBase64(text.replaceAll('-', '+').replaceAll('_', '/'))
 }
 
-/** crypt(3)'s. */
+/** crypt(3)'s base64. */
 export function crypt64Bytes(text: string): Buffer | undefined {
   const bytes = decodeCrypt64(text)
   return encodeCrypt64(bytes) === text ? bytes : undefined
