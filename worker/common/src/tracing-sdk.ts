@@ -17,7 +17,6 @@ import { BatchSpanProcessor, NodeTracerProvider, type ReadableSpan } from '@open
 import { StackContextManager } from '@opentelemetry/sdk-trace-web'
 import type { Telemetry } from 'bullmq'
 import { BullMQOtel } from 'bullmq-otel'
-import type { Tracing } from './tracing.js'
 import { within } from './within.js'
 
 const BULLMQ_SCOPE = 'bullmq'
@@ -76,6 +75,17 @@ function toleratingInvalidContext({ tracer, contextManager }: Telemetry): Teleme
       },
     },
   }
+}
+
+export interface Tracing {
+  /** BullMQ's hook: spans for adding and processing a job, and the W3C context that travels with it. */
+  telemetry: Telemetry
+  /** Runs work in a child span of the active span. The span is active only until the first await of the work. */
+  inSpan<T>(name: string, attributes: Attributes, work: () => Promise<T>): Promise<T>
+  /** The id of the active trace, for log lines. */
+  traceId(): string | undefined
+  /** Exports pending spans, for at most two seconds. Never rejects. */
+  close(): Promise<void>
 }
 
 export function startSdk({ service, endpoint }: { service: string; endpoint: string }): Tracing {

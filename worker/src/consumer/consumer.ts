@@ -1,7 +1,7 @@
 /** BullMQ's consumer of the queue: its settings, and how it processes jobs. */
 
 import { throttledWarning } from '@spillway/common/throttled-warning'
-import type { Tracing } from '@spillway/common/tracing'
+import type { Tracing } from '@spillway/common/tracing-sdk'
 import { renewLocksOfJobsAlone, takeMoreJobs } from '@spillway/queue/inside/bullmq'
 import { countOtherWorkers } from '@spillway/queue/jobs/capacity'
 import { retakeLock } from '@spillway/queue/jobs/jobs'

@@ -1,7 +1,7 @@
 /** Processes one job: opens it, checks its deadline, hashes or verifies, seals and delivers the verdict. */
 
 import type { Logger } from '@spillway/common/log'
-import type { Tracing } from '@spillway/common/tracing'
+import type { Tracing } from '@spillway/common/tracing-sdk'
 import type { RedisClock } from '@spillway/queue/redis/clock'
 import {
   type HashRequest,

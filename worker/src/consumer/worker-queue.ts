@@ -1,7 +1,7 @@
 /** What a worker has for one Redis server of several: a connection, its clock, the consumer of its queue, and what is published there. */
 
 import type { Logger } from '@spillway/common/log'
-import type { Tracing } from '@spillway/common/tracing'
+import type { Tracing } from '@spillway/common/tracing-sdk'
 import { SoundQueue } from '@spillway/queue/jobs/sound'
 import { createRedisClock } from '@spillway/queue/redis/clock'
 import { askOnNewConnection, connectRedis, type RedisConnection } from '@spillway/queue/redis/connect'
