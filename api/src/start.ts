@@ -117,8 +117,8 @@ export async function startGateway(
   const expiredSessions = startDeletingExpiredSessions({ database, log })
   let draining = false
   const admission = new Admission({
-    load: passwords.load,
-    predictedWaitMs: passwords.predictedWaitMs,
+    load: () => passwords.load(),
+    predictedWaitMs: (lane) => passwords.predictedWaitMs(lane),
     maxOutstanding: config.MAX_OUTSTANDING,
     lifeMs: config.TICKET_TTL_MS,
   })
@@ -165,7 +165,7 @@ export async function startGateway(
     await step('stop the fallback worker', FALLBACK_TIMEOUT_MS, fallback.close)
     await step('stop sending mails', MAIL_TIMEOUT_MS, () => mail?.close())
     await step('close the ops port', STEP_TIMEOUT_MS, () => ops.close())
-    await step('close the queue', STEP_TIMEOUT_MS, passwords.close)
+    await step('close the queue', STEP_TIMEOUT_MS, () => passwords.close())
     await step('disconnect from Redis', STEP_TIMEOUT_MS, async () => {
       for (const { connection } of operatorsRedis) connection.disconnect()
       await Promise.all(mailRedis.map(({ connection }) => quitRedis(connection)))

@@ -141,14 +141,13 @@ test('a newcomer overtakes those who wait while it would begin within a second, 
   assert.equal(overtakes(7_000), 'deferred')
 })
 
-test('a full line keeps nobody out who overtakes it, and the cap of those before it does', () => {
+test('a full line keeps nobody out who overtakes it, and the cap does', () => {
   const full = { deferred: ROOM }
   const overtaking = scene({ predicted: { held: 1_200, deferred: 36_000 } })
   assert.deepEqual(overtaking.admit(8_000, full), { lane: 'held', waitMs: 8_000 })
   // It would not be held.
   assert.throws(() => overtaking.admit(1_000, full), { code: 'busy' })
-  assert.deepEqual(overtaking.admit(8_000, { deferred: CAP }), { lane: 'held', waitMs: 8_000 })
-  assert.equal(overtaking.refused({ waiting: CAP })[0], 'too_many_waiting')
+  assert.equal(overtaking.refused({ deferred: CAP })[0], 'too_many_waiting')
   assert.equal(scene({ predicted: { held: 1_201 } }).refused(full)[0], 'predicted_wait')
 })
 

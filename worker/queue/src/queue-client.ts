@@ -3,14 +3,13 @@
 import { parseRedisServers } from './redis/servers.js'
 import { watchRedis } from './redis/watch.js'
 import { createSeveralServersClient } from './servers/several-servers.js'
-import { createQueueClient } from './wait/one-queue.js'
+import { QueueClient } from './wait/one-queue.js'
 import type { PasswordClient, QueueClientOptions } from './wait/password-client.js'
 
 export { type ClientErrorCode, PasswordClientError } from './errors.js'
 export { connectRedis, quitRedis, type RedisConnection } from './redis/connect.js'
 export { type RedisWatch, watchRedis } from './redis/watch.js'
-export type { PendingJob, VerdictSource } from './wait/answers.js'
-export type { Expectation } from './wait/expectation.js'
+export type { Expectation, PendingJob, VerdictSource } from './wait/answers.js'
 export type { ClientObserver, PasswordClient, RedisOfQueue } from './wait/password-client.js'
 export type { Load } from './wire/capacity.js'
 export type { JobName, Lane, RefusalCode, Requests, Verdict } from './wire/job.js'
@@ -25,6 +24,6 @@ export interface PasswordClientOptions extends QueueClientOptions {
 
 export function createPasswordClient({ redisUrl, ...options }: PasswordClientOptions): PasswordClient {
   const [first, ...others] = parseRedisServers(redisUrl)
-  if (others.length === 0) return createQueueClient(first, options)
+  if (others.length === 0) return new QueueClient(first, options)
   return createSeveralServersClient([first, ...others], { watch: watchRedis(options.log), ...options })
 }

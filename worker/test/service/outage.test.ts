@@ -456,7 +456,9 @@ async function cancelledInVain(client: PasswordClient, deadline: number): Promis
 async function userWithoutVerdicts(space: Space): Promise<{ name: string; redisUrl: string }> {
   const { redis, prefix } = space
   const name = prefix.replace(/[{}]/g, '')
-  const keys = ['passwords:*', 'capacity', 'canary', 'absent', 'line', 'present:*'].map((key) => `~${prefix}:${key}`)
+  const keys = ['passwords:*', 'capacity', 'canary', 'absent', 'returned', 'line', 'present:*'].map(
+    (key) => `~${prefix}:${key}`,
+  )
   await redis.call('ACL', 'SETUSER', name, 'on', '>secret', ...keys, '&*', '+@all')
   space.closing(() => redis.call('ACL', 'DELUSER', name))
   const url = new URL(space.redisUrl)

@@ -10,7 +10,7 @@ import { watchRedis } from '@spillway/queue/redis/watch'
 import { createCancellation } from '@spillway/queue/wait/cancellation'
 import { createProducer } from '@spillway/queue/wait/producer'
 import { createRecheck } from '@spillway/queue/wait/recheck'
-import { createWaiters } from '@spillway/queue/wait/waiters'
+import { Waiters } from '@spillway/queue/wait/waiters'
 import { test } from 'vitest'
 import { readyClient } from '../parts.ts'
 import { jobKey, spaceFor, waitingJobs } from '../space.ts'
@@ -21,8 +21,8 @@ test('a job that is cancelled in the moment in which it is added again does not 
   const space = spaceFor(t)
   const { redis, prefix } = space
   const job: JobRef = { id: randomUUID(), name: 'verify', deadline: Date.now() + 60_000 }
-  const submitted = createWaiters()
-  const redeeming = createWaiters()
+  const submitted = new Waiters()
+  const redeeming = new Waiters()
   submitted.hold(job)
   submitted.added(job.id, { deadline: job.deadline, enqueuedAt: Date.now(), replyTo: 'a', sealed: 'b' })
   const [log, clock] = [createLogger({ service: 'test', level: 'silent' }), createRedisClock()]
@@ -32,7 +32,7 @@ test('a job that is cancelled in the moment in which it is added again does not 
   let added = 0
   const recheck = createRecheck({
     ...{ redis, prefix, clock, log, cancellation, addedAgain: () => void added++ },
-    answers: { submitted, redeeming, found() {}, failed() {} },
+    answers: { submitted, redeeming, offer() {}, failed() {} },
     producer: {
       ...producer,
       async add(...addition) {

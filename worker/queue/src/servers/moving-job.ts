@@ -5,8 +5,7 @@
 
 import { withResolvers } from '@spillway/common/within'
 import { PasswordClientError } from '../errors.js'
-import type { PendingJob } from '../wait/answers.js'
-import type { Expectation } from '../wait/expectation.js'
+import type { Expectation, PendingJob } from '../wait/answers.js'
 import type { QueueClient } from '../wait/one-queue.js'
 import type { Verdict } from '../wire/job.js'
 

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { PasswordClientError } from '../errors.js'
 import type { RedisServer } from '../redis/servers.js'
-import { createQueueClient, type QueueClient } from '../wait/one-queue.js'
+import { QueueClient } from '../wait/one-queue.js'
 import type { QueueClientOptions } from '../wait/password-client.js'
 import type { JobName, Lane, Requests } from '../wire/job.js'
 import { orderOf } from './choose.js'
@@ -136,13 +136,13 @@ export interface OpenServer extends RedisServer {
 }
 
 export function openServer(server: RedisServer, options: QueueClientOptions): OpenServer {
-  const client = createQueueClient(server, options)
+  const client = new QueueClient(server, options)
   const health = createHealth({
-    isReady: client.isReady,
+    isReady: () => client.isReady(),
     isKnown: () => client.load().known,
-    reading: client.reading,
+    reading: () => client.reading(),
     hasWorkers: () => client.load().jobsPerSecond > 0,
-    probe: client.probe,
+    probe: () => client.probe(),
   })
   return { ...server, client, health }
 }

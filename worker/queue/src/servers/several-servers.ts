@@ -4,8 +4,7 @@
  */
 
 import type { RedisServers } from '../redis/servers.js'
-import type { PendingJob, ResumedJob } from '../wait/answers.js'
-import type { Expectation } from '../wait/expectation.js'
+import type { Expectation, PendingJob, ResumedJob } from '../wait/answers.js'
 import { createLineCapacity, predictWaitMs } from '../wait/load-state.js'
 import type { PasswordClient, QueueClientOptions } from '../wait/password-client.js'
 import { type Load, sumCapacity, type WorkerCapacity } from '../wire/capacity.js'
@@ -105,7 +104,7 @@ export function createSeveralServersClient(list: RedisServers, options: QueueCli
     },
     cancel: async (job) => (await serverOf(job)?.client.cancel(job)) ?? false,
     left: async (job) => await serverOf(job)?.client.left(job),
-    line: (job) => (serverOf(job) ?? firstServer).client.line(job),
+    line: (job) => (serverOf(job) ?? firstServer).client.line(),
     whenKnown: (waitMs) => Promise.race(servers.map(({ client }) => client.whenKnown(waitMs))),
     load,
     finishedJobs: () => servers.reduce((sum, { client }) => sum + client.finishedJobs(), 0),

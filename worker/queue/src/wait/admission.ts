@@ -94,11 +94,11 @@ export class Admission {
     }
   }
 
-  /** The line, and the tickets whose clients are absent, keep no request out that overtakes. */
+  /** Of a request that overtakes, the line takes places in Redis alone, and tickets whose clients are absent or came back take nothing. */
   #refusalIn(lane: 'held' | 'deferred'): Refused | undefined {
     if (lane === 'deferred') return this.refusalOfTicket(this.#options.lifeMs)
     const load = this.#load()
-    return this.#refusal(load, load.waiting + load.active, 0, Number.MAX_VALUE)
+    return this.#refusal(load, load.waiting + load.active + inLine(load), 0, Number.MAX_VALUE)
   }
 
   /** As many jobs as there are slots are always let in, up to the cap of outstanding ones. */
@@ -149,9 +149,13 @@ export class Admission {
  * Deferred jobs that may be done before one that joins the line. Clients who come back take turns with the line, so however many do, no
  * more go first than are in line: a hoard of tickets can take half of the line's room, and expires no ticket that was given.
  */
-function aheadInLine({ deferred, returned, absent }: Load): number {
-  const inLine = Math.max(0, deferred - returned)
-  return inLine + Math.min(returned + absent, inLine)
+function aheadInLine(load: Load): number {
+  return inLine(load) + Math.min(load.returned + load.absent, inLine(load))
+}
+
+/** Deferred jobs that were never passed over. */
+function inLine({ deferred, returned }: Load): number {
+  return Math.max(0, deferred - returned)
 }
 
 const RETRY_AFTER_MAX_S = 60

@@ -1,18 +1,27 @@
 /**
- * Answers of jobs, handed to the requests of this process that wait for them. A verdict arrives as a message or is found in Redis;
- * it counts only once it has been opened.
+ * Answers of jobs, handed to the requests of this process that wait for them. A verdict arrives as a message or is found in Redis. It counts
+ * only if it opens for its job; anything else is treated as missing.
  */
-
 import { within } from '@spillway/common/within'
 import { PasswordClientError } from '../errors.js'
-import type { Verdict } from '../wire/job.js'
-import type { JobRef } from '../wire/reply.js'
-import type { Asked, Expectation } from './expectation.js'
-import type { Verdicts } from './verdicts.js'
-import { createWaiters, type Waiter, type Waiters } from './waiters.js'
+import type { Logger } from '../logger.js'
+import { isVerdict, type Verdict } from '../wire/job.js'
+import { type JobRef, verdictSeal } from '../wire/reply.js'
+import { type Keyring, SealError } from '../wire/seal.js'
+import { type Waiter, Waiters } from './waiters.js'
 
 /** How a verdict arrived: announced by the worker, or found by asking Redis because no announcement came. */
 export type VerdictSource = 'message' | 'asked'
+
+/** What a waiting job has to expect, by the capacity of the moment. */
+export interface Expectation {
+  /** Jobs that are ahead; undefined where Redis did not say. */
+  ahead: number | undefined
+  /** Milliseconds until the answer; Infinity when no worker is alive. */
+  waitMs: number
+  /** The number of its ticket; undefined for a job that was never deferred: its turn has come. */
+  number: number | undefined
+}
 
 /** A job that has been added, here or by another gateway. */
 export interface PendingJob {
@@ -32,6 +41,13 @@ export interface ResumedJob extends PendingJob {
   readonly isLost: boolean
 }
 
+/** What Redis was asked about a job. */
+export interface Asked {
+  expectation: Expectation
+  /** The verdict, if there is one. */
+  sealed: string | undefined
+}
+
 /** What is known of a job while there is no answer. */
 interface Source {
   /** What was asked when its wait began, for an answer that does not wait. */
@@ -42,49 +58,53 @@ interface Source {
   known?(): Expectation | undefined
 }
 
-export interface Answers {
-  /** Requests that wait for jobs that were added here. */
-  submitted: Waiters
-  /** Requests that wait for a job by its ticket. */
-  redeeming: Waiters
-  /** A verdict was announced. */
-  announced(reply: { jobId: string; sealed: string }): void
-  /** A verdict was found in Redis although it had not been announced. */
-  found(reply: { jobId: string; sealed: string }): void
-  /** A job has failed: there will be no verdict. */
-  failed(jobId: string): void
-  /** A verdict was stored before its ticket was redeemed. */
-  stored(reply: { jobId: string; sealed: string }): void
-  pendingSubmitted(waiter: Waiter, source: Source): PendingJob
-  pendingRedeemed(waiter: Waiter, source: Source): PendingJob
+export interface AnswersOptions {
+  keyring: Keyring
+  log: Logger
+  /** Called for each verdict that a waiting request gets, and for each that did not open. */
+  received?: ((source: VerdictSource) => void) | undefined
+  broken?: (() => void) | undefined
 }
 
-/** @param received is called for each verdict that a waiting request gets */
-export function createAnswers(verdicts: Verdicts, received: (source: VerdictSource) => void): Answers {
-  const submitted = createWaiters()
-  const redeeming = createWaiters()
+export class Answers {
+  /** Requests that wait for jobs that were added here, and for a job by its ticket. */
+  readonly submitted = new Waiters()
+  readonly redeeming = new Waiters()
+  readonly #options: AnswersOptions
 
-  /** Settles the waiter of a job, if there is one and the value opens. */
-  function offer(waiters: Waiters, { jobId, sealed }: { jobId: string; sealed: string }, source: VerdictSource): void {
-    const waiter = waiters.get(jobId)
-    const answer = waiter && verdicts.open(waiter.job, sealed)
-    if (answer === undefined) return
-    received(source)
-    waiters.settle(jobId, answer)
+  constructor(options: AnswersOptions) {
+    this.#options = options
   }
 
-  function pending(waiters: Waiters, { job, answer: answered }: Waiter, source: Source): PendingJob {
+  /** A verdict was announced, or found in Redis although it had not been announced. */
+  offer(reply: { jobId: string; sealed: string }, source: VerdictSource): void {
+    for (const waiters of [this.submitted, this.redeeming]) this.#offerTo(waiters, reply, source)
+  }
+
+  /** A verdict was stored before its ticket was redeemed. */
+  stored(reply: { jobId: string; sealed: string }): void {
+    this.#offerTo(this.redeeming, reply, 'message')
+  }
+
+  /** A job has failed: there will be no verdict. */
+  failed(jobId: string): void {
+    for (const waiters of [this.submitted, this.redeeming])
+      waiters.settle(jobId, { kind: 'refused', code: 'unavailable' })
+  }
+
+  /** A job that a request waits for, which holds its waiter until it is answered. */
+  pending(waiters: Waiters, { job, answer: answered }: Waiter, source: Source): PendingJob {
     let { asked } = source
     return {
       job,
-      async expectation() {
+      expectation: async () => {
         const known = source.known?.()
         if (known !== undefined) return known
         const { expectation } = asked ?? (await source.ask())
         asked = undefined
         return expectation
       },
-      async answer({ waitMs, signal }) {
+      answer: async ({ waitMs, signal }) => {
         if (waitMs > 0) asked = undefined
         try {
           const answer = await within(waitMs, answered, signal)
@@ -92,8 +112,8 @@ export function createAnswers(verdicts: Verdicts, received: (source: VerdictSour
           if (signal?.aborted) throw new PasswordClientError('wait_aborted', 'the caller went away')
           if (waitMs === 0) return undefined
           asked = await source.ask()
-          const late = asked.sealed === undefined ? undefined : verdicts.open(job, asked.sealed)
-          if (late !== undefined) received('asked')
+          const late = asked.sealed === undefined ? undefined : this.#open(job, asked.sealed)
+          if (late !== undefined) this.#options.received?.('asked')
           return late
         } finally {
           waiters.release(job.id)
@@ -102,22 +122,28 @@ export function createAnswers(verdicts: Verdicts, received: (source: VerdictSour
     }
   }
 
-  return {
-    submitted,
-    redeeming,
-    announced(reply) {
-      offer(submitted, reply, 'message')
-      offer(redeeming, reply, 'message')
-    },
-    found(reply) {
-      offer(submitted, reply, 'asked')
-      offer(redeeming, reply, 'asked')
-    },
-    failed(jobId) {
-      for (const waiters of [submitted, redeeming]) waiters.settle(jobId, { kind: 'refused', code: 'unavailable' })
-    },
-    stored: (reply) => offer(redeeming, reply, 'message'),
-    pendingSubmitted: (waiter, source) => pending(submitted, waiter, source),
-    pendingRedeemed: (waiter, source) => pending(redeeming, waiter, source),
+  /** A value that is not a worker's verdict: counts and logs it. */
+  broken(job: JobRef): undefined {
+    this.#options.broken?.()
+    this.#options.log.error({ jobId: job.id }, 'a verdict did not open: forged, swapped or damaged')
+  }
+
+  /** Settles the waiter of a job, if there is one and the value opens. */
+  #offerTo(waiters: Waiters, { jobId, sealed }: { jobId: string; sealed: string }, source: VerdictSource): void {
+    const waiter = waiters.get(jobId)
+    const answer = waiter && this.#open(waiter.job, sealed)
+    if (answer === undefined) return
+    this.#options.received?.(source)
+    waiters.settle(jobId, answer)
+  }
+
+  #open(job: JobRef, sealed: string): Verdict | undefined {
+    try {
+      const verdict = this.#options.keyring.open(verdictSeal(job), sealed)
+      return isVerdict(verdict) ? verdict : this.broken(job)
+    } catch (error) {
+      if (error instanceof SealError) return this.broken(job)
+      throw error
+    }
   }
 }

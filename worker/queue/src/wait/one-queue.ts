@@ -5,117 +5,280 @@
  * server: Redis itself is asked when a connection is restored, every second, and at the end of a wait.
  */
 import { randomUUID } from 'node:crypto'
+import { within } from '@spillway/common/within'
+import { orQueueUnavailable, PasswordClientError } from '../errors.js'
 import { unrefRedis } from '../inside/ioredis.js'
 import { probeKey } from '../jobs/keys.js'
-import { createRedisClock } from '../redis/clock.js'
-import { connectRedis, quitRedis } from '../redis/connect.js'
+import { enterLine, leave, type Presence, presentMs, readTicket, type TicketState } from '../jobs/ticket.js'
+import { createRedisClock, type RedisClock } from '../redis/clock.js'
+import { connectRedis, quitRedis, type RedisConnection } from '../redis/connect.js'
 import { watchEviction } from '../redis/eviction.js'
 import type { RedisServer } from '../redis/servers.js'
 import { watchRedis } from '../redis/watch.js'
-import type { WorkerCapacity } from '../wire/capacity.js'
-import { DEFAULT_QUEUE_PREFIX } from '../wire/job.js'
-import { createAnswers } from './answers.js'
-import { createCancellation } from './cancellation.js'
-import { createExpectations } from './expectation.js'
-import { readLoad } from './load.js'
-import type { PasswordClient, QueueClientOptions } from './password-client.js'
-import { createProducer } from './producer.js'
+import type { Load, WorkerCapacity } from '../wire/capacity.js'
+import { newId } from '../wire/id.js'
+import {
+  DEFAULT_QUEUE_PREFIX,
+  type JobData,
+  type JobName,
+  type Lane,
+  padRequest,
+  type Requests,
+  SEALED_MAX_LENGTH,
+} from '../wire/job.js'
+import { type JobRef, requestSeal } from '../wire/reply.js'
+import { Answers, type Asked, type PendingJob, type ResumedJob } from './answers.js'
+import { type Cancellation, createCancellation } from './cancellation.js'
+import { type LoadReader, READ_INTERVAL_MS, readLoad } from './load.js'
+import { jobsAhead, type Line } from './load-state.js'
+import type { PasswordClient, QueueClientOptions, RedisOfQueue } from './password-client.js'
+import { createProducer, type Producer } from './producer.js'
 import { createRecheck } from './recheck.js'
-import { subscribeToReplies } from './replies.js'
-import { createResume } from './resume.js'
-import { createSubmit } from './submit.js'
-import { createVerdicts } from './verdicts.js'
+import { type Replies, subscribeToReplies } from './replies.js'
 
 /** How often Redis is asked without any sign of a failure: messages and jobs may be lost without a trace. */
 const RECHECK_INTERVAL_MS = 1_000
 /** How long the key of a probe stays. */
 const PROBE_MS = 1_000
+/** Requests of one gateway that may wait for the same job: enough for a client that lost some connections. */
+const REDEEMERS_MAX = 8
+/** The time limit for reading a ticket at the end of a wait: the answer to the client must not wait for Redis. */
+const ANSWER_WITHIN_MS = 500
 
 /** The client of one queue, with what a choice between several needs. */
-export interface QueueClient extends PasswordClient {
-  /** The live workers at the last reading, by id. */
-  workers(): ReadonlyMap<string, WorkerCapacity>
-  /** The number of the reading of the load that is under way; undefined while no reading is. */
-  reading(): number | undefined
-  /** Resolves when Redis takes a small write. */
-  probe(): Promise<void>
-}
+export class QueueClient implements PasswordClient {
+  readonly redis: readonly [RedisOfQueue]
+  readonly #options: QueueClientOptions
+  readonly #id: string
+  readonly #prefix: string
+  readonly #replyTo = randomUUID()
+  readonly #clock: RedisClock = createRedisClock()
+  readonly #commands: RedisConnection
+  readonly #subscriber: RedisConnection
+  readonly #answers: Answers
+  readonly #producer: Producer
+  readonly #load: LoadReader
+  readonly #cancellation: Cancellation
+  readonly #replies: Replies
+  readonly #recheck: () => Promise<void>
+  readonly #timer: NodeJS.Timeout
 
-export function createQueueClient({ id, url, address }: RedisServer, options: QueueClientOptions): QueueClient {
-  const { keyring, jobLifeMs, log, observer, prefix = DEFAULT_QUEUE_PREFIX, watch = watchRedis(log) } = options
-  const replyTo = randomUUID()
-  const clock = createRedisClock()
-  const redis = connectRedis(url, 'producer')
-  watch.watch(redis, 'commands')
-  const eviction = watchEviction({ redis, address, log })
-  const subscriber = connectRedis(url, 'consumer')
-  watch.watch(subscriber, 'replies')
-  if (options.background) for (const connection of [redis, subscriber]) unrefRedis(connection)
-
-  const verdicts = createVerdicts({ keyring, log, broken: () => observer?.verdictBroken() })
-  const answers = createAnswers(verdicts, (source) => observer?.verdictReceived(source))
-  const producer = createProducer({
-    ...{ redis, prefix, log, watch },
-    telemetry: options.telemetry,
-    traceparent: options.traceparent,
-  })
-  const load = readLoad({ redis, prefix, keyring, clock, log, maxAbsent: options.maxAbsent })
-  const expectations = createExpectations({ redis, prefix, load, verdicts })
-  const cancellation = createCancellation({ redis, prefix, clock })
-
-  const recheck = createRecheck({
-    ...{ redis, prefix, clock, log, answers, producer, cancellation },
-    addedAgain: () => observer?.jobAddedAgain(),
-  })
-  const replies = subscribeToReplies({
-    ...{ subscriber, prefix, replyTo, log },
-    received: answers.announced,
-    subscribed: recheck,
-  })
-  redis.on('ready', recheck)
-  const timer = setInterval(() => {
-    void recheck()
-    replies.check()
-  }, RECHECK_INTERVAL_MS)
-  timer.unref()
-
-  const isReady = () => redis.status === 'ready' && replies.isSubscribed()
-
-  return {
-    submit: createSubmit({
-      ...{ redis, prefix, keyring, clock, replyTo, jobLifeMs, answers, producer, cancellation, load, expectations },
-    }),
-    ...createResume({ redis, id, prefix, clock, replyTo, answers, expectations }),
-    cancel(job) {
-      answers.submitted.withdraw(job.id)
-      return cancellation.cancel(job)
-    },
-    whenKnown: load.whenKnown,
-    load: load.current,
-    finishedJobs: load.finishedJobs,
-    hasOtherKeys: load.hasOtherKeys,
-    predictedWaitMs: load.predictedWaitMs,
-    now: clock.now,
-    isReady,
-    line: load.line,
-    redis: [
+  constructor({ id, url, address }: RedisServer, options: QueueClientOptions) {
+    const { keyring, log, observer, prefix = DEFAULT_QUEUE_PREFIX, watch = watchRedis(log) } = options
+    const clock = this.#clock
+    const redis = connectRedis(url, 'producer')
+    watch.watch(redis, 'commands')
+    const eviction = watchEviction({ redis, address, log })
+    const subscriber = connectRedis(url, 'consumer')
+    watch.watch(subscriber, 'replies')
+    if (options.background) for (const connection of [redis, subscriber]) unrefRedis(connection)
+    this.#options = options
+    this.#id = id
+    this.#prefix = prefix
+    this.#commands = redis
+    this.#subscriber = subscriber
+    const answers = new Answers({
+      ...{ keyring, log },
+      received: (source) => observer?.verdictReceived(source),
+      broken: () => observer?.verdictBroken(),
+    })
+    this.#answers = answers
+    const { telemetry, traceparent, maxAbsent } = options
+    const producer = createProducer({ redis, prefix, log, watch, telemetry, traceparent })
+    this.#producer = producer
+    this.#load = readLoad({ redis, prefix, keyring, clock, log, maxAbsent })
+    const cancellation = createCancellation({ redis, prefix, clock })
+    this.#cancellation = cancellation
+    this.#recheck = createRecheck({
+      ...{ redis, prefix, clock, log, answers, producer, cancellation },
+      addedAgain: () => observer?.jobAddedAgain(),
+    })
+    this.#replies = subscribeToReplies({
+      ...{ subscriber, prefix, replyTo: this.#replyTo, log },
+      received: (reply) => answers.offer(reply, 'message'),
+      subscribed: this.#recheck,
+    })
+    redis.on('ready', this.#recheck)
+    this.#timer = setInterval(() => {
+      void this.#recheck()
+      this.#replies.check()
+    }, RECHECK_INTERVAL_MS)
+    this.#timer.unref()
+    this.redis = [
       {
-        ...{ id, address, connection: redis, isReady, isUsable: () => true },
-        ...{ now: clock.now, line: load.line, eviction: eviction.state },
+        ...{ id, address, connection: redis, isReady: () => this.isReady(), isUsable: () => true },
+        ...{ now: clock.now, line: () => this.line(), eviction: eviction.state },
       },
-    ],
-    workers: load.workers,
-    reading: load.reading,
-    async probe() {
-      await redis.set(probeKey(prefix, replyTo), '', 'PX', PROBE_MS)
-    },
-    async close() {
-      clearInterval(timer)
-      load.close()
-      cancellation.close()
-      await producer.close()
-      redis.off('ready', recheck)
-      await Promise.all([quitRedis(redis), quitRedis(subscriber)])
-    },
+    ]
+  }
+
+  async submit<Name extends JobName>(
+    name: Name,
+    request: Requests[Name],
+    lane: Lane = 'held',
+    lifeMs = this.#options.jobLifeMs,
+    holdMs = lifeMs,
+  ): Promise<PendingJob> {
+    const producer = this.#producer
+    const { submitted } = this.#answers
+    // In an outage this fails before a job exists that would have to be cancelled. With a connection nothing is awaited here: the
+    // active trace context lasts until the first await.
+    if (this.#commands.status !== 'ready') await producer.connected()
+    const enqueuedAt = this.#clock.now()
+    const job: JobRef = { id: newId(), name, deadline: enqueuedAt + lifeMs }
+    const sealed = this.#options.keyring.seal(requestSeal(job), padRequest(request))
+    if (sealed.length > SEALED_MAX_LENGTH)
+      throw new PasswordClientError('request_too_long', 'the request is longer than workers accept')
+    const data: JobData = { deadline: job.deadline, enqueuedAt, replyTo: this.#replyTo, sealed }
+    // The waiter is registered before the job is added, so that no answer can come too early.
+    const waiter = submitted.hold(job)
+    try {
+      await producer.addWithRetry(job, data, lane)
+      submitted.added(job.id, data)
+    } catch (error) {
+      submitted.release(job.id)
+      // Redis may have run a command whose answer was lost.
+      void this.#cancellation.cancel(job)
+      throw error
+    }
+    const isInLine = lane === 'deferred' || lane === 'behind'
+    const number = isInLine ? await this.#numberOf(job, lane, lifeMs, holdMs) : undefined
+    const { waiting, deferred } = this.load()
+    if (!isInLine && deferred > 0) producer.promoteOldestDeferred()
+    if (lane === 'known' && waiting > 0) producer.bringForward(job.id)
+    this.#load.added(lane)
+    const addedAt = performance.now()
+    return this.#answers.pending(submitted, waiter, {
+      // A client of a job that was held has a ticket from then on, which nobody may come for.
+      ask: () => this.#ask(job, isInLine ? undefined : this.#presence(job, 0)),
+      known: () => (performance.now() - addedAt < READ_INTERVAL_MS ? this.#expectNew(lane, number) : undefined),
+    })
+  }
+
+  async resume(job: JobRef, holdMs = job.deadline - this.now(), isPresent = true): Promise<ResumedJob> {
+    const { redeeming } = this.#answers
+    if (redeeming.holders(job.id) >= REDEEMERS_MAX)
+      throw new PasswordClientError('held_too_often', 'enough connections wait for this job already')
+    const waiter = redeeming.hold(job)
+    try {
+      const presence = isPresent ? this.#presence(job, holdMs) : undefined
+      const reading = readTicket(this.#commands, this.#prefix, job, presence)
+      const state = await orQueueUnavailable(reading, 'the verdict could not be asked for')
+      const asked = this.#askedOf(job, state)
+      if (asked.sealed !== undefined) this.#answers.stored({ jobId: job.id, sealed: asked.sealed })
+      return {
+        ...this.#answers.pending(redeeming, waiter, { asked, ask: () => this.#ask(job) }),
+        // Where this is the only server that is known here, the job may be on another.
+        isLost: !state.exists && state.verdict === undefined && (job.server ?? this.#id) === this.#id,
+      }
+    } catch (error) {
+      redeeming.release(job.id)
+      throw error
+    }
+  }
+
+  async left(job: JobRef): Promise<void> {
+    // A page that reloads may be back before its old connection is known to be gone.
+    if (this.#answers.redeeming.holders(job.id) > 0) return
+    // Where Redis does not say, it is present for some seconds more.
+    await leave(this.#commands, this.#prefix, job.id, this.#replyTo).catch(() => undefined)
+  }
+
+  cancel(job: JobRef): Promise<boolean> {
+    this.#answers.submitted.withdraw(job.id)
+    return this.#cancellation.cancel(job)
+  }
+
+  whenKnown(waitMs: number): Promise<void> {
+    return this.#load.whenKnown(waitMs)
+  }
+
+  load(): Load {
+    return this.#load.current()
+  }
+
+  finishedJobs(): number {
+    return this.#load.finishedJobs()
+  }
+
+  hasOtherKeys(): boolean {
+    return this.#load.hasOtherKeys()
+  }
+
+  predictedWaitMs(lane: Lane): number {
+    return this.#load.predictedWaitMs(lane)
+  }
+
+  now(): number {
+    return this.#clock.now()
+  }
+
+  isReady(): boolean {
+    return this.#commands.status === 'ready' && this.#replies.isSubscribed()
+  }
+
+  line(): Line {
+    return this.#load.line()
+  }
+
+  /** The live workers at the last reading, by id. */
+  workers(): ReadonlyMap<string, WorkerCapacity> {
+    return this.#load.workers()
+  }
+
+  /** The number of the reading of the load that is under way; undefined while no reading is. */
+  reading(): number | undefined {
+    return this.#load.reading()
+  }
+
+  /** Resolves when Redis takes a small write. */
+  async probe(): Promise<void> {
+    await this.#commands.set(probeKey(this.#prefix, this.#replyTo), '', 'PX', PROBE_MS)
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer)
+    this.#load.close()
+    this.#cancellation.close()
+    await this.#producer.close()
+    this.#commands.off('ready', this.#recheck)
+    await Promise.all([quitRedis(this.#commands), quitRedis(this.#subscriber)])
+  }
+
+  /** The client of a job is present while it is held for so long, and then told when to come back. */
+  #presence(job: JobRef, holdMs: number): Presence {
+    return { replyTo: this.#replyTo, forMs: presentMs(holdMs, job.deadline - this.now()) }
+  }
+
+  /** Where Redis does not say, the job has no number, and is never passed over. */
+  async #numberOf(job: JobRef, lane: Lane, lifeMs: number, holdMs: number): Promise<number | undefined> {
+    const presence = lane === 'behind' ? undefined : { replyTo: this.#replyTo, forMs: presentMs(holdMs, lifeMs) }
+    const { last } = this.line()
+    const number = await enterLine(this.#commands, this.#prefix, job, presence, last).catch(() => undefined)
+    if (number !== undefined) this.#load.numbered(number)
+    return number
+  }
+
+  /**
+   * What a job has to expect that was added to this lane a moment ago, by what is known here: jobs that were added during a reading may
+   * count twice, and in the lane of known devices one that comes after it counts too.
+   */
+  #expectNew(lane: Lane, number: number | undefined) {
+    return { ahead: Math.max(0, jobsAhead(this.load(), lane) - 1), waitMs: this.predictedWaitMs(lane), number }
+  }
+
+  /** Asks Redis about a job; with a presence the client of its ticket is there from now on. Never rejects. */
+  async #ask(job: JobRef, presence?: Presence): Promise<Asked> {
+    const reading = readTicket(this.#commands, this.#prefix, job, presence)
+    const state = await within(ANSWER_WITHIN_MS, reading).catch(() => undefined)
+    if (state !== undefined) return this.#askedOf(job, state)
+    const waitMs = this.predictedWaitMs('deferred')
+    return { sealed: undefined, expectation: { ahead: undefined, waitMs, number: undefined } }
+  }
+
+  #askedOf(job: JobRef, { verdict, number, place }: TicketState): Asked {
+    const sealed = verdict === 'malformed' ? this.#answers.broken(job) : verdict
+    const waitMs = this.#load.expectedWaitMs(place)
+    return { sealed, expectation: { ahead: place.held + place.deferred, waitMs, number } }
   }
 }

@@ -5,12 +5,11 @@ import type { RedisConnection } from '../redis/connect.js'
 import type { Eviction } from '../redis/eviction.js'
 import type { RedisWatch } from '../redis/watch.js'
 import type { Load } from '../wire/capacity.js'
-import type { Lane } from '../wire/job.js'
+import type { JobName, Lane, Requests } from '../wire/job.js'
 import type { JobRef } from '../wire/reply.js'
 import type { Keyring } from '../wire/seal.js'
-import type { ResumedJob, VerdictSource } from './answers.js'
+import type { PendingJob, ResumedJob, VerdictSource } from './answers.js'
 import type { Line } from './load-state.js'
-import type { Submit } from './submit.js'
 
 /** Callbacks for metrics. */
 export interface ClientObserver {
@@ -64,9 +63,15 @@ export interface RedisOfQueue {
 export interface PasswordClient {
   /**
    * Adds a job to a lane [held] that lives for a whole number of milliseconds [jobLifeMs]. Throws `queue_unavailable` when Redis does
-   * not accept it.
+   * not accept it. A deferred job is waited for so long before its client gets a ticket, in milliseconds [lifeMs].
    */
-  submit: Submit
+  submit<Name extends JobName>(
+    name: Name,
+    request: Requests[Name],
+    lane?: Lane,
+    lifeMs?: number,
+    holdMs?: number,
+  ): Promise<PendingJob>
   /**
    * Waits for a job that this or another gateway added, for so many milliseconds [until its deadline]; its client is present meanwhile,
    * unless it is not to be [true]. Throws `held_too_often` when eight requests already wait for the job here, and `queue_unavailable` when

@@ -20,7 +20,7 @@ export function createRecheck(options: {
   prefix: string
   clock: RedisClock
   log: Logger
-  answers: Pick<Answers, 'submitted' | 'redeeming' | 'found' | 'failed'>
+  answers: Pick<Answers, 'submitted' | 'redeeming' | 'offer' | 'failed'>
   producer: Producer
   cancellation: Cancellation
   /** Called for each job that was lost and has been added again. */
@@ -35,7 +35,7 @@ export function createRecheck(options: {
     const jobIds = [...submitted.jobIds(), ...redeeming.jobIds()]
     if (jobIds.length === 0 || redis.status !== 'ready') return
     const { verdicts, lost, failed } = await findJobs(redis, prefix, jobIds)
-    for (const [jobId, sealed] of Object.entries(verdicts)) answers.found({ jobId, sealed })
+    for (const [jobId, sealed] of Object.entries(verdicts)) answers.offer({ jobId, sealed }, 'asked')
     for (const jobId of failed) answers.failed(jobId)
     await addAgain(lost.flatMap((jobId) => submitted.get(jobId) ?? []))
   }

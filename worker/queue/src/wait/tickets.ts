@@ -9,7 +9,7 @@ import { jobNames } from '../wire/job.js'
 import type { JobRef } from '../wire/reply.js'
 import { checkFor } from '../wire/schema.js'
 import { type Keyring, SealError } from '../wire/seal.js'
-import type { Expectation } from './expectation.js'
+import type { Expectation } from './answers.js'
 
 const Sealed = {
   type: 'object',

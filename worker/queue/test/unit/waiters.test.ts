@@ -1,7 +1,7 @@
 // Waiters by job: several may wait for one, each until it lets go.
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
-import { createWaiters } from '../../src/wait/waiters.ts'
+import { Waiters } from '../../src/wait/waiters.ts'
 
 const job = { id: 'a-job', name: 'verify', deadline: 1 } as const
 const yes = { kind: 'match' } as const
@@ -9,7 +9,7 @@ const no = { kind: 'mismatch' } as const
 const data = { deadline: 1, enqueuedAt: 0, replyTo: 'here', sealed: 'sealed' }
 
 test('all who wait for a job are one entry, there until the last of them lets go', () => {
-  const waiters = createWaiters()
+  const waiters = new Waiters()
   const first = waiters.hold(job)
   assert.equal(waiters.hold({ ...job }), first)
   assert.deepEqual([first.job, first.data, waiters.jobIds()], [job, undefined, ['a-job']])
@@ -21,7 +21,7 @@ test('all who wait for a job are one entry, there until the last of them lets go
 })
 
 test('an answer reaches all who wait for the job, once, and nobody else', async () => {
-  const waiters = createWaiters()
+  const waiters = new Waiters()
   const other = waiters.hold({ ...job, id: 'another' })
   const answers = [waiters.hold(job).answer, waiters.hold(job).answer]
   waiters.settle(job.id, yes)
@@ -31,14 +31,14 @@ test('an answer reaches all who wait for the job, once, and nobody else', async 
 })
 
 test('the data of an added job is kept, to be added again', () => {
-  const waiters = createWaiters()
+  const waiters = new Waiters()
   const waiter = waiters.hold(job)
   waiters.added(job.id, data)
   assert.equal(waiter.data, data)
 })
 
 test('a job that is withdrawn is not to be added again, and can still be answered', async () => {
-  const waiters = createWaiters()
+  const waiters = new Waiters()
   const waiter = waiters.hold(job)
   waiters.added(job.id, data)
   waiters.withdraw(job.id)
@@ -48,7 +48,7 @@ test('a job that is withdrawn is not to be added again, and can still be answere
 })
 
 test('for a job that nobody waits for, an answer, an addition, a withdrawal and a release change nothing', () => {
-  const waiters = createWaiters()
+  const waiters = new Waiters()
   waiters.settle(job.id, yes)
   waiters.added(job.id, data)
   waiters.withdraw(job.id)
