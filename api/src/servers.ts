@@ -29,7 +29,7 @@ import { limitsPlugin } from './limits/limits.js'
 import type { DeviceOf } from './load-shedding/preference.js'
 import { Conductor } from './operations/conductor.js'
 import type { Deps } from './operations/deps.js'
-import { createHashUpgrades } from './operations/hash-upgrades.js'
+import { HashUpgrades } from './operations/hash-upgrades.js'
 import { operations } from './operations/list.js'
 import { createFindCredential } from './operations/login.js'
 import { createPasswordCheck } from './operations/new-password.js'
@@ -116,8 +116,8 @@ export async function buildPublicApi(config: GatewayConfig, opened: Opened): Pro
     service: URL.canParse(issuer) ? new URL(issuer).hostname : issuer,
     breached: opened.breached,
   })
-  const upgrades = createHashUpgrades({ passwords, database, mode: config.REHASH, log })
-  app.addHook('onClose', upgrades.close)
+  const upgrades = new HashUpgrades({ passwords, database, mode: config.REHASH, log })
+  app.addHook('onClose', () => upgrades.close())
   const all: Deps = {
     ...{ database, passwords, keys, audit, post, isDraining: opened.isDraining, log },
     ...{ issuer, tokenClaims: opened.tokenClaims },

@@ -27,8 +27,8 @@ import { buildOpsPort, buildPublicApi, buildServiceApi, type Opened } from './se
 import { serviceOperations } from './service/passwords.js'
 import { createTokenIssuer, optionalClaimNames } from './sessions/access-token.js'
 import { startDeletingExpiredSessions } from './sessions/expired-sessions.js'
-import { createRefreshTokenTags } from './sessions/refresh-tokens.js'
-import { createSessions } from './sessions/sessions.js'
+import { RefreshTokenTags } from './sessions/refresh-tokens.js'
+import { Sessions } from './sessions/sessions.js'
 import { parseSigningKeys } from './sessions/signing-keys.js'
 
 /** How long to wait for the first reading of the queue: without it the first requests would only get tickets. */
@@ -122,7 +122,7 @@ export async function startGateway(
     maxOutstanding: config.MAX_OUTSTANDING,
     lifeMs: config.TICKET_TTL_MS,
   })
-  const sessions = createSessions(database, createRefreshTokenTags(keyring), {
+  const sessions = new Sessions(database, new RefreshTokenTags(keyring), {
     sessionTtlS: config.SESSION_TTL_S,
     sessionIdleS: config.SESSION_IDLE_S,
     refreshGraceS: config.REFRESH_GRACE_S,

@@ -23,27 +23,30 @@ export type Digest = Uint8Array<ArrayBuffer>
 const TAG_BYTES = 16
 const TAGGED = /^(.{89})\.([\w-]{22})$/
 
-export interface RefreshTokenTags {
-  /** The token as a client gets it. */
-  tag(token: string): string
-  /** The token in a text that a client shows; undefined unless a gateway with one of these keys tagged it. */
-  untag(shown: string): string | undefined
-}
+export class RefreshTokenTags {
+  readonly #keyring: Keyring
 
-export function createRefreshTokenTags(keyring: Keyring): RefreshTokenTags {
-  const tagsOf = (token: string): [Buffer, ...Buffer[]] => {
-    const [first, ...others] = keyring.macs({ purpose: 'refresh-token', id: token })
-    return [first.subarray(0, TAG_BYTES), ...others.map((mac) => mac.subarray(0, TAG_BYTES))]
+  constructor(keyring: Keyring) {
+    this.#keyring = keyring
   }
-  return {
-    tag: (token) => `${token}.${tagsOf(token)[0].toString('base64url')}`,
-    untag(shown) {
-      const [, token, tag] = TAGGED.exec(shown) ?? []
-      if (token === undefined || tag === undefined) return undefined
-      const given = Buffer.from(tag, 'base64url')
-      const isOurs = tagsOf(token).some((each) => given.length === each.length && timingSafeEqual(given, each))
-      return isOurs ? token : undefined
-    },
+
+  /** The token as a client gets it. */
+  tag(token: string): string {
+    return `${token}.${this.#tagsOf(token)[0].toString('base64url')}`
+  }
+
+  /** The token in a text that a client shows; undefined unless a gateway with one of these keys tagged it. */
+  untag(shown: string): string | undefined {
+    const [, token, tag] = TAGGED.exec(shown) ?? []
+    if (token === undefined || tag === undefined) return undefined
+    const given = Buffer.from(tag, 'base64url')
+    const isOurs = this.#tagsOf(token).some((each) => given.length === each.length && timingSafeEqual(given, each))
+    return isOurs ? token : undefined
+  }
+
+  #tagsOf(token: string): [Buffer, ...Buffer[]] {
+    const [first, ...others] = this.#keyring.macs({ purpose: 'refresh-token', id: token })
+    return [first.subarray(0, TAG_BYTES), ...others.map((mac) => mac.subarray(0, TAG_BYTES))]
   }
 }
 

@@ -25,44 +25,6 @@ import {
   type VouchedFor,
 } from './session-opening.js'
 
-export interface Sessions {
-  /** Whether a gateway with our keys made this refresh token, from memory. Its session may have ended. */
-  isOurs(refreshToken: string): boolean
-  /**
-   * Opens a session with the id of the job that verified the password. Returns it with its first refresh token. Returns `stale` when the
-   * password was changed since the job was added, or the address lacks a required confirmation; `exists` when this job has opened its
-   * session before. Of a user who has too many sessions, the oldest end.
-   */
-  open(session: NewSession): Promise<Rotated | 'stale' | 'exists'>
-  /** The same for an account that the old system vouches for: see {@link openVouchedFor}. */
-  openVouchedFor(
-    session: Omit<NewSession, 'userId'> & { userId: string | null },
-    vouchedFor: VouchedFor,
-  ): Promise<Rotated | 'stale' | 'exists'>
-  /**
-   * Returns the successor of a refresh token; the token that was replaced last may return the same one again, see {@link createRotate}.
-   * When the token was used before, ends its session and returns that.
-   */
-  refresh(shown: Shown): Promise<Rotated | Ended | 'invalid'>
-  /** Ends the session of a refresh token, current or used, and returns it; does nothing for an unknown one. */
-  end(refreshToken: string): Promise<Ended | undefined>
-  /** The user of a session. Throws `invalid_token` once it has ended, so that a logout takes effect at once. */
-  userOf(session: { sessionId: string; userId: string }): Promise<SessionUser>
-  /** Whether a session of a user is alive. */
-  goesOn(session: { sessionId: string; userId: string }): Promise<boolean>
-  /** The live sessions of a user, the newest first: at most {@link LISTED_MAX}. */
-  list(userId: string): Promise<LiveSession[]>
-  /** Ends a session of a user. Returns whether it was alive. */
-  endOne(session: { sessionId: string; userId: string }): Promise<boolean>
-  /** Ends all sessions of a user, as part of a transaction. */
-  endAll(userId: string, transaction: Prisma.TransactionClient): Promise<void>
-  /** Ends all sessions of a user but one, as part of a transaction if there is one. Returns how many were alive. */
-  endOthers(
-    sessions: { userId: string; keptSessionId: string },
-    transaction?: Prisma.TransactionClient,
-  ): Promise<number>
-}
-
 export interface SessionUser {
   id: string
   email: string
@@ -90,81 +52,126 @@ export type LiveSession = {
 type Dates = 'createdAt' | 'lastUsedAt' | 'expiresAt'
 type LiveSessionRow = Omit<LiveSession, Dates> & Record<Dates, string>
 
-export function createSessions(database: Database, tags: RefreshTokenTags, options: OpeningOptions): Sessions {
-  const openSession = createOpenSession(database, options)
-  const rotate = createRotate(database, options)
-  const tagged = (rotated: Rotated): Rotated => ({ ...rotated, refreshToken: tags.tag(rotated.refreshToken) })
+export class Sessions {
+  readonly #database: Database
+  readonly #tags: RefreshTokenTags
+  readonly #options: OpeningOptions
+  readonly #open: OpenSession
+  readonly #rotate: Rotate
 
-  return {
-    isOurs: (refreshToken) => tags.untag(refreshToken) !== undefined,
+  constructor(database: Database, tags: RefreshTokenTags, options: OpeningOptions) {
+    this.#database = database
+    this.#tags = tags
+    this.#options = options
+    this.#open = createOpenSession(database, options)
+    this.#rotate = createRotate(database, options)
+  }
 
-    async open(session) {
-      const opened = await openSession(session)
-      return typeof opened === 'string' ? opened : tagged(opened)
-    },
+  /** Whether a gateway with our keys made this refresh token, from memory. Its session may have ended. */
+  isOurs(refreshToken: string): boolean {
+    return this.#tags.untag(refreshToken) !== undefined
+  }
 
-    async openVouchedFor(session, vouchedFor) {
-      const opened = await openVouchedFor(database, session, vouchedFor, options)
-      return typeof opened === 'string' ? opened : tagged(opened)
-    },
+  /**
+   * Opens a session with the id of the job that verified the password. Returns it with its first refresh token. Returns `stale` when the
+   * password was changed since the job was added, or the address lacks a required confirmation; `exists` when this job has opened its
+   * session before. Of a user who has too many sessions, the oldest end.
+   */
+  async open(session: NewSession): Promise<Rotated | 'stale' | 'exists'> {
+    const opened = await this.#open(session)
+    return typeof opened === 'string' ? opened : this.#tagged(opened)
+  }
 
-    async refresh({ token: shown, network }) {
-      const token = tags.untag(shown)
-      if (token === undefined) return 'invalid'
-      const rotated = await rotate({ token, network })
-      if (rotated !== undefined) return tagged(rotated)
-      return (await endByReuse(database, token)) ?? 'invalid'
-    },
+  /** The same for an account that the old system vouches for: see the function of this name in session-opening.ts. */
+  async openVouchedFor(
+    session: Omit<NewSession, 'userId'> & { userId: string | null },
+    vouchedFor: VouchedFor,
+  ): Promise<Rotated | 'stale' | 'exists'> {
+    const opened = await openVouchedFor(this.#database, session, vouchedFor, this.#options)
+    return typeof opened === 'string' ? opened : this.#tagged(opened)
+  }
 
-    async end(refreshToken) {
-      const token = tags.untag(refreshToken)
-      return token === undefined ? undefined : await endFamily(database, token)
-    },
+  /**
+   * Returns the successor of a refresh token; the token that was replaced last may return the same one again, see {@link createRotate}.
+   * When the token was used before, ends its session and returns that.
+   */
+  async refresh({ token: shown, network }: Shown): Promise<Rotated | Ended | 'invalid'> {
+    const token = this.#tags.untag(shown)
+    if (token === undefined) return 'invalid'
+    const rotated = await this.#rotate({ token, network })
+    return rotated === undefined ? ((await endByReuse(this.#database, token)) ?? 'invalid') : this.#tagged(rotated)
+  }
 
-    async userOf({ sessionId, userId }) {
-      // One statement: between two the account may be deleted.
-      const sql = Prisma.sql`
-        SELECT users.id, email, email_confirmed_at IS NOT NULL AS "isConfirmed", password_hash AS "passwordHash",
-          credential_version AS "credentialVersion", users.created_at AS "createdAt"
-        FROM users JOIN sessions ON user_id = users.id
-        WHERE users.id = ${userId}::uuid AND sessions.id = ${sessionId}::uuid AND ${isAlive}`
-      const [user] = await rawQuery<Omit<SessionUser, 'createdAt'> & { createdAt: string }>(database, sql)
-      if (user === undefined) throw new ApiError('invalid_token')
-      return { ...user, createdAt: new Date(user.createdAt) }
-    },
+  /** Ends the session of a refresh token, current or used, and returns it; does nothing for an unknown one. */
+  async end(refreshToken: string): Promise<Ended | undefined> {
+    const token = this.#tags.untag(refreshToken)
+    return token === undefined ? undefined : await endFamily(this.#database, token)
+  }
 
-    async goesOn({ sessionId, userId }) {
-      const sql = Prisma.sql`SELECT FROM sessions WHERE id = ${sessionId}::uuid AND user_id = ${userId}::uuid AND ${isAlive}`
-      return (await rawQuery(database, sql)).length > 0
-    },
+  /** The user of a session. Throws `invalid_token` once it has ended, so that a logout takes effect at once. */
+  async userOf({ sessionId, userId }: SessionOfUser): Promise<SessionUser> {
+    // One statement: between two the account may be deleted.
+    const sql = Prisma.sql`
+      SELECT users.id, email, email_confirmed_at IS NOT NULL AS "isConfirmed", password_hash AS "passwordHash",
+        credential_version AS "credentialVersion", users.created_at AS "createdAt"
+      FROM users JOIN sessions ON user_id = users.id
+      WHERE users.id = ${userId}::uuid AND sessions.id = ${sessionId}::uuid AND ${isAlive}`
+    const [user] = await rawQuery<Omit<SessionUser, 'createdAt'> & { createdAt: string }>(this.#database, sql)
+    if (user === undefined) throw new ApiError('invalid_token')
+    return { ...user, createdAt: new Date(user.createdAt) }
+  }
 
-    async list(userId) {
-      const sql = Prisma.sql`
-        SELECT id, device, address, created_at AS "createdAt", coalesce(replaced_at, created_at) AS "lastUsedAt",
-          least(expires_at, idle_ends_at) AS "expiresAt"
-        FROM sessions WHERE user_id = ${userId}::uuid AND ${isAlive} ORDER BY created_at DESC LIMIT ${LISTED_MAX}`
-      const rows = await rawQuery<LiveSessionRow>(database, sql)
-      return rows.map(({ createdAt, lastUsedAt, expiresAt, ...session }) => ({
-        ...session,
-        createdAt: new Date(createdAt),
-        lastUsedAt: new Date(lastUsedAt),
-        expiresAt: new Date(expiresAt),
-      }))
-    },
+  /** Whether a session of a user is alive. */
+  async goesOn({ sessionId, userId }: SessionOfUser): Promise<boolean> {
+    const sql = Prisma.sql`SELECT FROM sessions WHERE id = ${sessionId}::uuid AND user_id = ${userId}::uuid AND ${isAlive}`
+    return (await rawQuery(this.#database, sql)).length > 0
+  }
 
-    async endOne({ sessionId, userId }) {
-      return (await endWhere(database, Prisma.sql`id = ${sessionId}::uuid AND user_id = ${userId}::uuid`)) > 0
-    },
+  /** The live sessions of a user, the newest first: at most {@link LISTED_MAX}. */
+  async list(userId: string): Promise<LiveSession[]> {
+    const sql = Prisma.sql`
+      SELECT id, device, address, created_at AS "createdAt", coalesce(replaced_at, created_at) AS "lastUsedAt",
+        least(expires_at, idle_ends_at) AS "expiresAt"
+      FROM sessions WHERE user_id = ${userId}::uuid AND ${isAlive} ORDER BY created_at DESC LIMIT ${LISTED_MAX}`
+    const rows = await rawQuery<LiveSessionRow>(this.#database, sql)
+    return rows.map(({ createdAt, lastUsedAt, expiresAt, ...session }) => ({
+      ...session,
+      createdAt: new Date(createdAt),
+      lastUsedAt: new Date(lastUsedAt),
+      expiresAt: new Date(expiresAt),
+    }))
+  }
 
-    async endAll(userId, transaction) {
-      await endWhere(transaction, Prisma.sql`user_id = ${userId}::uuid`)
-    },
+  /** Ends a session of a user. Returns whether it was alive. */
+  async endOne({ sessionId, userId }: SessionOfUser): Promise<boolean> {
+    return (await endWhere(this.#database, Prisma.sql`id = ${sessionId}::uuid AND user_id = ${userId}::uuid`)) > 0
+  }
 
-    async endOthers({ userId, keptSessionId }, transaction = database) {
-      return endWhere(transaction, Prisma.sql`user_id = ${userId}::uuid AND id <> ${keptSessionId}::uuid`)
-    },
+  /** Ends all sessions of a user, as part of a transaction. */
+  async endAll(userId: string, transaction: Prisma.TransactionClient): Promise<void> {
+    await endWhere(transaction, Prisma.sql`user_id = ${userId}::uuid`)
+  }
+
+  /** Ends all sessions of a user but one, as part of a transaction if there is one. Returns how many were alive. */
+  endOthers(
+    { userId, keptSessionId }: { userId: string; keptSessionId: string },
+    transaction: Pick<Database, '$executeRaw'> = this.#database,
+  ): Promise<number> {
+    return endWhere(transaction, Prisma.sql`user_id = ${userId}::uuid AND id <> ${keptSessionId}::uuid`)
+  }
+
+  #tagged(session: Rotated): Rotated {
+    return { ...session, refreshToken: this.#tags.tag(session.refreshToken) }
   }
 }
+
+interface SessionOfUser {
+  sessionId: string
+  userId: string
+}
+
+type OpenSession = ReturnType<typeof createOpenSession>
+type Rotate = ReturnType<typeof createRotate>
 
 /** Ends the live sessions of this condition. Returns their number. */
 function endWhere(database: Pick<Database, '$executeRaw'>, condition: Prisma.Sql): Promise<number> {

@@ -6,7 +6,7 @@ import { startOwnRedis } from '@spillway/infra/test/own-redis'
 import { parseKeyring } from '@spillway/queue/queue-client'
 import { parseRedisServers } from '@spillway/queue/redis/servers'
 import { afterAll, test } from 'vitest'
-import { createRefreshTokenTags, newRefreshToken } from '../../src/sessions/refresh-tokens.ts'
+import { newRefreshToken, RefreshTokenTags } from '../../src/sessions/refresh-tokens.ts'
 import { assertProblem, refresh } from '../client.ts'
 import { openSystem, readiness } from '../system.ts'
 
@@ -21,7 +21,7 @@ test('requests that Redis refuses to count are let in and logged, and counted wh
   const { url, waitForLog } = await system.gatewayProcess({ REDIS_URL: server.url, LIMIT_REFRESH_PER_ADDRESS: '1' })
   await until(async () => (await readiness(url)).checks.queue === 'ok')
   // Of no session, and tagged as ours: others are not counted.
-  const tags = createRefreshTokenTags(parseKeyring(system.environment.SPILLWAY_SEAL_KEYS ?? ''))
+  const tags = new RefreshTokenTags(parseKeyring(system.environment.SPILLWAY_SEAL_KEYS ?? ''))
   const token = tags.tag(newRefreshToken(randomUUID()))
   const ask = () => refresh(url, token)
   assertProblem(await ask(), 401, 'invalid_refresh_token')

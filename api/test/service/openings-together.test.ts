@@ -6,8 +6,8 @@ import { connectDatabase } from '@spillway/prisma'
 import { parseKeyring } from '@spillway/queue/queue-client'
 import { afterAll, test } from 'vitest'
 import { createFindCredential } from '../../src/operations/login.ts'
-import { createRefreshTokenTags, newRefreshToken } from '../../src/sessions/refresh-tokens.ts'
-import { createSessions } from '../../src/sessions/sessions.ts'
+import { newRefreshToken, RefreshTokenTags } from '../../src/sessions/refresh-tokens.ts'
+import { Sessions } from '../../src/sessions/sessions.ts'
 import { openSystem } from '../system.ts'
 
 const system = await openSystem()
@@ -16,8 +16,8 @@ afterAll(async () => {
   await system.close()
 })
 const database = connectDatabase({ url: system.namespace.databaseUrl, poolSize: 4 })
-const tags = createRefreshTokenTags(parseKeyring(system.environment.SPILLWAY_SEAL_KEYS ?? ''))
-const sessions = createSessions(database, tags, {
+const tags = new RefreshTokenTags(parseKeyring(system.environment.SPILLWAY_SEAL_KEYS ?? ''))
+const sessions = new Sessions(database, tags, {
   sessionTtlS: 3_600,
   sessionIdleS: 600,
   refreshGraceS: 0,

@@ -5,7 +5,7 @@ import { startProxy, until } from '@spillway/infra/rig'
 import { parseKeyring } from '@spillway/queue/queue-client'
 import { verdictKey } from '@spillway/queue/wire/reply'
 import { afterAll, test } from 'vitest'
-import { createRefreshTokenTags, newRefreshToken } from '../../src/sessions/refresh-tokens.ts'
+import { newRefreshToken, RefreshTokenTags } from '../../src/sessions/refresh-tokens.ts'
 import {
   assertProblem,
   call,
@@ -54,7 +54,7 @@ test('a part that is not reachable is a failure, and neither a refusal nor fine'
   const { url, opsUrl } = await system.gateway({ DATABASE_URL: proxy.url, LIMIT_PER_ACCOUNT: '1' })
   proxy.refuse()
   const credentials = newCredentials()
-  const tags = createRefreshTokenTags(parseKeyring(system.environment.SPILLWAY_SEAL_KEYS ?? ''))
+  const tags = new RefreshTokenTags(parseKeyring(system.environment.SPILLWAY_SEAL_KEYS ?? ''))
   assertProblem(await refresh(url, tags.tag(newRefreshToken(randomUUID()))), 503, 'unavailable')
   assertProblem(await login(url, credentials), 503, 'unavailable')
   assertProblem(await login(url, credentials), 429, 'too_many_requests')

@@ -4,11 +4,11 @@ import { randomUUID } from 'node:crypto'
 import { parseKeyring } from '@spillway/queue/queue-client'
 import { test } from 'vitest'
 import {
-  createRefreshTokenTags,
   digest,
   familyOf,
   newRefreshToken,
   newSalt,
+  RefreshTokenTags,
   sessionNameOf,
   successorOf,
 } from '../../src/sessions/refresh-tokens.ts'
@@ -78,7 +78,7 @@ test('a session is called the same by all tokens of a family, tagged or not', ()
 function tagsBy(...keyrings: string[]) {
   return keyrings.map((numbers) => {
     const keys = [...numbers].map((n) => `k${n}:${Buffer.alloc(32, Number(n)).toString('base64')}`)
-    return createRefreshTokenTags(parseKeyring(keys.join()))
+    return new RefreshTokenTags(parseKeyring(keys.join()))
   })
 }
 
@@ -86,7 +86,7 @@ test('a tag is the first 16 bytes of a keyed code', () => {
   const keyring = parseKeyring(`k1:${Buffer.alloc(32, 1).toString('base64')}`)
   const token = newRefreshToken(randomUUID())
   const [code] = keyring.macs({ purpose: 'refresh-token', id: token })
-  assert.equal(createRefreshTokenTags(keyring).tag(token), `${token}.${code.subarray(0, 16).toString('base64url')}`)
+  assert.equal(new RefreshTokenTags(keyring).tag(token), `${token}.${code.subarray(0, 16).toString('base64url')}`)
 })
 
 test('a tag is ours by every key of the keyring, and by the first key where it is made', () => {
