@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -68,6 +69,9 @@ func (spillway *Spillway) Hash(ctx context.Context, password string) (string, er
 func (spillway *Spillway) call(ctx context.Context, path string, request any, answer any) error {
 	for {
 		status, body, err := spillway.post(ctx, path, request)
+		if errors.Is(err, context.DeadlineExceeded) {
+			return &Problem{Code: "timeout", Detail: "no answer in time", RetryAfter: "1"}
+		}
 		if err != nil {
 			return err
 		}
