@@ -15,7 +15,7 @@ export interface Work<Name extends JobName = JobName> {
   name: Name
   request: Requests[Name]
   lane: Lane
-  holdMs: number
+  waitMs: number
 }
 
 export interface Placed {
@@ -58,10 +58,10 @@ export function createPlacing(
   }
 
   /** Throws `queue_unavailable` when this one refuses, or is given up because another one answers. */
-  async function addTo(server: OpenServer, { name, request, lane, holdMs }: Work, lifeMs: number): Promise<Placed> {
+  async function addTo(server: OpenServer, { name, request, lane, waitMs }: Work, lifeMs: number): Promise<Placed> {
     countAdding(server, 1)
     const added = server.client
-      .submit(name, request, lane, lifeMs, holdMs)
+      .submit(name, request, lane, lifeMs, waitMs)
       .catch((error: unknown) => {
         if (isUnavailable(error)) server.health.refused()
         throw error

@@ -77,8 +77,8 @@ export function createSeveralServersClient(list: RedisServers, options: QueueCli
   }
 
   return {
-    async submit(name, request, lane = 'held', lifeMs = jobLifeMs, holdMs = lifeMs) {
-      const work: Work = { name, request, lane, holdMs }
+    async submit(name, request, lane = 'held', lifeMs = jobLifeMs, waitMs = lifeMs) {
+      const work: Work = { name, request, lane, waitMs }
       return createMovingJob({
         placed: await placing.place(work, lifeMs),
         placeElsewhere: (than, leftMs) => placeElsewhere(work, than, leftMs),
@@ -87,14 +87,14 @@ export function createSeveralServersClient(list: RedisServers, options: QueueCli
         released: (job) => held.delete(job),
       })
     },
-    async resume(job, holdMs, isPresent) {
+    async resume(job, waitMs, isPresent) {
       const server = serverOf(job)
       // Another gateway may know it, and a Redis server may be back in a moment: until its deadline the answer may still come.
       if (server === undefined) return unanswered(job, false)
       if (!server.health.isUsable())
         return unanswered(job, placing.hasBetter(server) && server.health.unusableMs() > LOST_AFTER_MS)
       try {
-        const pending = await server.client.resume(job, holdMs, isPresent)
+        const pending = await server.client.resume(job, waitMs, isPresent)
         return { ...pending, job, expectation: () => expectationOf({ server, pending }) }
       } catch (error) {
         if (!isUnavailable(error)) throw error

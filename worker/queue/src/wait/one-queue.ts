@@ -117,7 +117,7 @@ export class QueueClient implements PasswordClient {
     request: Requests[Name],
     lane: Lane = 'held',
     lifeMs = this.#options.jobLifeMs,
-    holdMs = lifeMs,
+    waitMs = lifeMs,
   ): Promise<PendingJob> {
     const producer = this.#producer
     const { submitted } = this.#answers
@@ -142,7 +142,7 @@ export class QueueClient implements PasswordClient {
       throw error
     }
     const isInLine = lane === 'deferred' || lane === 'behind'
-    const number = isInLine ? await this.#numberOf(job, lane, lifeMs, holdMs) : undefined
+    const number = isInLine ? await this.#numberOf(job, lane, lifeMs, waitMs) : undefined
     const { waiting, deferred } = this.load()
     if (!isInLine && deferred > 0) producer.promoteOldestDeferred()
     if (lane === 'known' && waiting > 0) producer.bringForward(job.id)
@@ -155,13 +155,13 @@ export class QueueClient implements PasswordClient {
     })
   }
 
-  async resume(job: JobRef, holdMs = job.deadline - this.now(), isPresent = true): Promise<ResumedJob> {
+  async resume(job: JobRef, waitMs = job.deadline - this.now(), isPresent = true): Promise<ResumedJob> {
     const { redeeming } = this.#answers
     if (redeeming.holders(job.id) >= REDEEMERS_MAX)
       throw new PasswordClientError('held_too_often', 'enough connections wait for this job already')
     const waiter = redeeming.hold(job)
     try {
-      const presence = isPresent ? this.#presence(job, holdMs) : undefined
+      const presence = isPresent ? this.#presence(job, waitMs) : undefined
       const reading = readTicket(this.#commands, this.#prefix, job, presence)
       const state = await orQueueUnavailable(reading, 'the verdict could not be asked for')
       const asked = this.#askedOf(job, state)
@@ -246,13 +246,13 @@ export class QueueClient implements PasswordClient {
   }
 
   /** The client of a job is present while it is held for so long, and then told when to come back. */
-  #presence(job: JobRef, holdMs: number): Presence {
-    return { replyTo: this.#replyTo, forMs: presentMs(holdMs, job.deadline - this.now()) }
+  #presence(job: JobRef, waitMs: number): Presence {
+    return { replyTo: this.#replyTo, forMs: presentMs(waitMs, job.deadline - this.now()) }
   }
 
   /** Where Redis does not say, the job has no number, and is never passed over. */
-  async #numberOf(job: JobRef, lane: Lane, lifeMs: number, holdMs: number): Promise<number | undefined> {
-    const presence = lane === 'behind' ? undefined : { replyTo: this.#replyTo, forMs: presentMs(holdMs, lifeMs) }
+  async #numberOf(job: JobRef, lane: Lane, lifeMs: number, waitMs: number): Promise<number | undefined> {
+    const presence = lane === 'behind' ? undefined : { replyTo: this.#replyTo, forMs: presentMs(waitMs, lifeMs) }
     const { last } = this.line()
     const number = await enterLine(this.#commands, this.#prefix, job, presence, last).catch(() => undefined)
     if (number !== undefined) this.#load.numbered(number)

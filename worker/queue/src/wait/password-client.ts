@@ -70,14 +70,14 @@ export interface PasswordClient {
     request: Requests[Name],
     lane?: Lane,
     lifeMs?: number,
-    holdMs?: number,
+    waitMs?: number,
   ): Promise<PendingJob>
   /**
    * Waits for a job that this or another gateway added, for so many milliseconds [until its deadline]; its client is present meanwhile,
    * unless it is not to be [true]. Throws `held_too_often` when eight requests already wait for the job here, and `queue_unavailable` when
    * Redis does not answer.
    */
-  resume(job: JobRef, holdMs?: number, isPresent?: boolean): Promise<ResumedJob>
+  resume(job: JobRef, waitMs?: number, isPresent?: boolean): Promise<ResumedJob>
   /** The client that waited for a job by its ticket disconnected: it gives up its place after a grace. Never rejects. */
   left(job: JobRef): Promise<void>
   /** Removes a job from the queue, now or once Redis answers again. True when it was removed before a worker took it. */
