@@ -1,55 +1,99 @@
-/** Hooks into private parts of ioredis 6.0, for all connections. CONTRIBUTING lists each with its reason and the test that notices an upgrade. */
-import { Cluster, Command, Redis } from 'ioredis'
+/**
+ * Our connections to Redis: ioredis 6.0 with hooks into its private parts. An application's own connections are left as they are. CONTRIBUTING
+ * lists each hook with its reason and the test that notices an upgrade.
+ */
+import { Cluster, Redis, type RedisOptions } from 'ioredis'
 import handler from 'ioredis/built/DataHandler.js'
 
-interface Connection {
+type Sent = Parameters<Redis['sendCommand']>
+type Item = Parameters<Redis['handleReconnection']>[1]
+
+interface Reconnecting {
   status: string
   /** The commands in flight when the connection broke, which are to be sent again; absent in a Cluster. */
   prevCommandQueue?: { shift(): { command: { reject(error: Error): void } } | undefined } | null
 }
 
-type Disconnect = (this: Connection, reconnect?: boolean) => void
+/**
+ * Ends a connection that waits to reconnect, by its `disconnect` for another status. ioredis only closes its socket, and a waiting
+ * connection has no socket. It never emits `end`, and its commands stay unanswered, so a consumer of BullMQ cannot be closed. Remove it once
+ * ioredis is fixed (redis/ioredis#2169).
+ */
+function endReconnecting(connection: Reconnecting, disconnect: () => void): void {
+  // The status of a connection that was never opened: ioredis then does itself what it does when a socket closes.
+  connection.status = 'wait'
+  disconnect()
+  while (true) {
+    const sent = connection.prevCommandQueue?.shift()
+    if (sent === undefined) return
+    // The error of ioredis for commands of a connection that has ended: BullMQ knows it by its message.
+    sent.command.reject(new Error('Connection is closed.'))
+  }
+}
 
-function endingWhileReconnecting(disconnect: Disconnect): Disconnect {
-  return function (reconnect = false) {
-    if (reconnect || this.status !== 'reconnecting') return disconnect.call(this, reconnect)
-    // The status of a connection that was never opened: ioredis then does itself what it does when a socket closes.
-    this.status = 'wait'
-    disconnect.call(this)
-    while (true) {
-      const sent = this.prevCommandQueue?.shift()
-      if (sent === undefined) return
-      // The error of ioredis for commands of a connection that has ended: BullMQ knows it by its message.
-      sent.command.reject(new Error('Connection is closed.'))
+/** A connection of ours to one server. */
+export class OwnRedis extends Redis {
+  override disconnect(reconnect = false): void {
+    if (reconnect || this.status !== 'reconnecting') super.disconnect(reconnect)
+    else endReconnecting(this, () => super.disconnect())
+  }
+
+  override duplicate<Override extends Partial<RedisOptions> | undefined = undefined>(override?: Override) {
+    return own(super.duplicate(override))
+  }
+
+  override sendCommand(...[command, stream]: Sent): unknown {
+    Object.assign(command, { setTimeout: setCommandTimeout })
+    return writesOf(this).send(() => super.sendCommand(command, stream))
+  }
+
+  /**
+   * Every error that Redis answers without a right says so in one sentence, with the command and {@link ACL_RULE}. Redis's own message names
+   * the command only in some versions, and makes ioredis print a link to its wiki and continue.
+   */
+  override handleReconnection(error: Error, item: Item): void {
+    const sentence = sentenceOf(error.message, item.command.name)
+    if (sentence !== undefined) {
+      error.message = sentence
+      this.emit(MISSING_RIGHT, error)
     }
+    super.handleReconnection(error, item)
   }
 }
+// Private in the types of ioredis.
+Object.defineProperty(OwnRedis.prototype, 'setSocketTimeout', { value: setSocketTimeout })
 
-/**
- * Makes disconnect() end a connection that waits to reconnect. ioredis only closes its socket, and a waiting connection has no socket. It
- * never emits `end`, and its commands stay unanswered, so a consumer of BullMQ cannot be closed. Remove it once ioredis is fixed
- * (redis/ioredis#2169). Once for the process: BullMQ opens further connections of the same class.
- */
-export function endConnectionsThatReconnect(): void {
-  for (const { prototype } of [Redis, Cluster]) {
-    Object.defineProperty(prototype, 'disconnect', { value: endingWhileReconnecting(prototype.disconnect) })
-  }
-}
-
-/**
- * Makes a Cluster that disconnects end the nodes that are added to it meanwhile, as commands in flight add them when they are redirected.
- * ioredis connects again once the last node has ended, and tells only those to end that it has at the beginning. Remove it once ioredis is
- * fixed. Once for the process: BullMQ opens further connections of the same class.
- */
-export function endNodesAddedLate(): void {
-  const { disconnect } = Cluster.prototype
-  Cluster.prototype.disconnect = function (reconnect) {
+/** A connection of ours to a Redis Cluster. */
+export class OwnCluster extends Cluster {
+  /**
+   * Also ends the nodes that are added meanwhile, as commands in flight add them when they are redirected. ioredis connects again once the
+   * last node has ended, and tells only those to end that it has at the beginning. Remove it once ioredis is fixed.
+   */
+  override disconnect(reconnect = false): void {
     const end = (node: Redis): void => {
       if (this.status === 'disconnecting') node.disconnect()
     }
     this.on('+node', end).once('connecting', () => this.off('+node', end))
-    disconnect.call(this, reconnect)
+    if (reconnect || this.status !== 'reconnecting') super.disconnect(reconnect)
+    else endReconnecting(this, () => super.disconnect())
   }
+
+  override duplicate(...changes: Parameters<Cluster['duplicate']>) {
+    return own(super.duplicate(...changes))
+  }
+
+  override sendCommand(...sent: Parameters<Cluster['sendCommand']>): unknown {
+    // The connection of a Cluster that subscribes is not one of its nodes.
+    if (sent[0].name === 'subscribe') own(Reflect.get(this, 'subscriber')?.getInstance?.())
+    return super.sendCommand(...sent)
+  }
+}
+
+/** Makes a connection one of ours that is not open yet: ioredis makes duplicates, and the connections of a Cluster, of its own classes. */
+export function own<T>(connection: T): T {
+  if (connection instanceof Redis) Object.setPrototypeOf(connection, OwnRedis.prototype)
+  if (connection instanceof Cluster) Object.setPrototypeOf(connection.on('+node', own), OwnCluster.prototype)
+  return connection
 }
 
 interface Timed {
@@ -57,6 +101,9 @@ interface Timed {
   reject(error: Error): void
   _commandTimeoutTimer?: NodeJS.Timeout
 }
+
+// What has come is read before a command fails, or its connection ends, because no answer came. Where a process stood still, as on a busy or
+// sleeping machine, its timers are due before its sockets are read, and ioredis fails commands that Redis has answered.
 
 function setCommandTimeout(this: Timed, ms: number): void {
   const timeOut = () => {
@@ -91,16 +138,8 @@ function setSocketTimeout(this: Listening): void {
   })
 }
 
-/**
- * Reads what has come before a command fails, or its connection ends, because no answer came. Where a process stood still, as on a busy or
- * sleeping machine, its timers are due before its sockets are read, and ioredis fails commands that Redis has answered. Once for the process.
- */
-export function readBeforeTimingOut(): void {
-  Object.defineProperty(Command.prototype, 'setTimeout', { value: setCommandTimeout })
-  Object.defineProperty(Redis.prototype, 'setSocketTimeout', { value: setSocketTimeout })
-}
-
 interface Handler {
+  redis: Redis
   /** Rejects what waits for an answer, and connects again. */
   returnFatalError(error: unknown): void
 }
@@ -108,23 +147,26 @@ interface Handler {
 /** Of connections that end: what else came with the bytes that ended them is not read. */
 const ending = new WeakSet<Handler>()
 
-function dispatch(this: Handler, take: () => void): void {
-  if (ending.has(this)) return
-  try {
-    take()
-  } catch (error) {
-    ending.add(this)
-    this.returnFatalError(error)
-  }
-}
-
 /**
- * Makes unrequested bytes from Redis end the connection instead of the process. ioredis throws for some of them in a tick of its own, where
- * the error cannot be caught. Remove it once ioredis is fixed. Once for the process.
+ * Unrequested bytes from Redis end a connection of ours instead of the process. ioredis throws for some of them in a tick of its own, where
+ * the error cannot be caught, and makes the handler itself: other connections have its own method as before. Remove it once ioredis is fixed.
  */
-export function endConnectionsByMalformedReplies(): void {
-  Object.defineProperty(handler.default.prototype, 'dispatch', { value: dispatch })
-}
+const dispatch: unknown = Reflect.get(handler.default.prototype, 'dispatch')
+Object.defineProperty(handler.default.prototype, 'dispatch', {
+  value(this: Handler, take: () => void): void {
+    if (!(this.redis instanceof OwnRedis)) {
+      if (typeof dispatch === 'function') Reflect.apply(dispatch, this, [take])
+      return
+    }
+    if (ending.has(this)) return
+    try {
+      take()
+    } catch (error) {
+      ending.add(this)
+      this.returnFatalError(error)
+    }
+  },
+})
 
 /**
  * What the user of gateways, workers and applications may do (`ACL SETUSER`), with the QUEUE_PREFIX where that is another. BullMQ and ioredis
@@ -138,22 +180,6 @@ const OPTIONAL = ['config']
 /** An event of a connection, with the error. */
 export const MISSING_RIGHT = 'missing right'
 
-/**
- * Every error that Redis answers without a right says so in one sentence, with the command and {@link ACL_RULE}. Redis's own message names
- * the command only in some versions, and makes ioredis print a link to its wiki and continue. Once for the process.
- */
-export function explainMissingRights(): void {
-  const { handleReconnection } = Redis.prototype
-  Redis.prototype.handleReconnection = function (error, item) {
-    const sentence = sentenceOf(error.message, item.command.name)
-    if (sentence !== undefined) {
-      error.message = sentence
-      this.emit(MISSING_RIGHT, error)
-    }
-    handleReconnection.call(this, error, item)
-  }
-}
-
 function sentenceOf(message: string, sent: string): string | undefined {
   if (!/^NOPERM |ACL failure in script/.test(message) || OPTIONAL.includes(sent)) return undefined
   const command = /'([\w|-]+)' command/.exec(message)?.[1] ?? sent
@@ -165,52 +191,67 @@ function sentenceOf(message: string, sent: string): string | undefined {
 const PATIENCE_MS = 2
 
 /**
- * Batches writes: corks the connection whenever a command is sent, so that commands that wait together reach Redis in one system call. All
- * commands of one turn of the event loop do; commands that come while earlier ones are on their way gather until these are answered. A
- * verdict and the completion of its job are then read, run and answered together, and jobs that many requests add arrive together. The turn
- * ends after all pending reads (setImmediate), not after each of them (process.nextTick). Measured with gateway and worker on one core,
- * argon2id, four times in turn (`pnpm load login-100`): a median of 80 logins a second instead of 64, by the turns alone.
+ * Batches the writes of a connection: corks it whenever a command is sent, so that commands that wait together reach Redis in one system
+ * call. All commands of one turn of the event loop do; commands that come while earlier ones are on their way gather until these are
+ * answered. A verdict and the completion of its job are then read, run and answered together, and jobs that many requests add arrive
+ * together. The turn ends after all pending reads (setImmediate), not after each of them (process.nextTick). Measured with gateway and worker
+ * on one core, argon2id, four times in turn (`pnpm load login-100`): a median of 80 logins a second instead of 64, by the turns alone.
  */
-export function batchWrites(redis: Redis): void {
-  const { sendCommand } = redis
-  let corked: typeof redis.stream | undefined
-  let last: Promise<unknown> | undefined
+class Writes {
+  readonly #redis: Pick<Redis, 'stream'>
+  #corked: Redis['stream'] | undefined
+  #last: Promise<unknown> | undefined
   /** Until the commands that were written last are answered. */
-  let awaited: Promise<unknown> | undefined
+  #awaited: Promise<unknown> | undefined
 
-  function uncork(): void {
-    corked?.uncork()
-    corked = undefined
-    const sent = last
-    const answered = () => {
-      if (awaited === sent) awaited = undefined
+  constructor(redis: Pick<Redis, 'stream'>) {
+    this.#redis = redis
+  }
+
+  send(command: () => unknown): unknown {
+    const { stream } = this.#redis
+    // Before the first connection there is no stream; ioredis then queues or rejects the command.
+    if (this.#corked === undefined && stream !== undefined) {
+      this.#corked = stream
+      stream.cork()
+      if (this.#awaited === undefined) setImmediate(() => this.#uncork())
+      else this.#uncorkWhenAnswered(this.#awaited)
     }
-    awaited = sent
+    const answer = command()
+    if (answer instanceof Promise) this.#last = answer
+    return answer
+  }
+
+  #uncork(): void {
+    this.#corked?.uncork()
+    this.#corked = undefined
+    const sent = this.#last
+    const answered = () => {
+      if (this.#awaited === sent) this.#awaited = undefined
+    }
+    this.#awaited = sent
     sent?.then(answered, answered)
   }
 
-  function uncorkWhenAnswered(answer: Promise<unknown>): void {
-    const timer = setTimeout(uncork, PATIENCE_MS)
+  #uncorkWhenAnswered(answer: Promise<unknown>): void {
+    const timer = setTimeout(() => this.#uncork(), PATIENCE_MS)
     const atEndOfTurn = () => {
       clearTimeout(timer)
-      setImmediate(uncork)
+      setImmediate(() => this.#uncork())
     }
     answer.then(atEndOfTurn, atEndOfTurn)
   }
+}
 
-  redis.sendCommand = (...sent) => {
-    const { stream } = redis
-    // Before the first connection there is no stream; ioredis then queues or rejects the command.
-    if (corked === undefined && stream !== undefined) {
-      corked = stream
-      stream.cork()
-      if (awaited === undefined) setImmediate(uncork)
-      else uncorkWhenAnswered(awaited)
-    }
-    const answer = sendCommand.apply(redis, sent)
-    if (answer instanceof Promise) last = answer
-    return answer
-  }
+/** Beside the connections: ioredis sends commands while it constructs one. */
+const allWrites = new WeakMap<object, Writes>()
+
+function writesOf(redis: Pick<Redis, 'stream'>): Writes {
+  const known = allWrites.get(redis)
+  if (known !== undefined) return known
+  const writes = new Writes(redis)
+  allWrites.set(redis, writes)
+  return writes
 }
 
 /**

@@ -4,14 +4,7 @@ import { readFileSync } from 'node:fs'
 import { createSecureContext } from 'node:tls'
 import { within } from '@spillway/common/within'
 import { Cluster, type ClusterOptions, Redis } from 'ioredis'
-import {
-  batchWrites,
-  endConnectionsByMalformedReplies,
-  endConnectionsThatReconnect,
-  endNodesAddedLate,
-  explainMissingRights,
-  readBeforeTimingOut,
-} from '../inside/ioredis.js'
+import { own } from '../inside/ioredis.js'
 import { parseRedisUrl, type RedisTarget, type TlsFiles } from './url.js'
 
 export type RedisConnection = Redis | Cluster
@@ -33,12 +26,6 @@ const SOCKET_TIMEOUT_MS = 2_500
 /** After a failover all commands in flight fail together; within this time they reconnect only once. */
 const READONLY_DEBOUNCE_MS = 100
 const RECONNECT_MAX_MS = 500
-
-endConnectionsByMalformedReplies()
-endConnectionsThatReconnect()
-endNodesAddedLate()
-explainMissingRights()
-readBeforeTimingOut()
 
 /** Opens a connection. Throws only for an invalid URL and for files that cannot be read; failures to connect are `error` events. */
 export function connectRedis(url: string, role: ConnectionRole): RedisConnection {
@@ -65,12 +52,10 @@ export function connectRedis(url: string, role: ConnectionRole): RedisConnection
       clusterRetryStrategy: retryStrategy,
       ...keepHostNames(target),
     }
-    return new Cluster(target.nodes, options).on('+node', batchWrites)
+    return own(new Cluster(target.nodes, options))
   }
   const options = { ...shared, db: target.database, enableOfflineQueue, retryStrategy }
-  const redis = new Redis({ ...options, ...(target.kind === 'sentinel' ? throughSentinels(target, tls) : target.node) })
-  batchWrites(redis)
-  return redis
+  return own(new Redis({ ...options, ...(target.kind === 'sentinel' ? throughSentinels(target, tls) : target.node) }))
 }
 
 /** Closes a connection: with QUIT when it is open, so that commands in flight are answered; at once when it is not. */

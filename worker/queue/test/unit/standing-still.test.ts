@@ -2,9 +2,8 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
-import { Redis } from 'ioredis'
 import { type TestContext, test } from 'vitest'
-import '../../src/redis/connect.ts'
+import { OwnRedis } from '../../src/inside/ioredis.ts'
 
 /** In a thread of its own: answers whatever comes, and counts its answers where this thread can wait for one without a turn. */
 const server = `
@@ -37,10 +36,12 @@ async function scene(t: TestContext) {
 for (const option of ['commandTimeout', 'socketTimeout'] as const) {
   test(`${option}: what has come meanwhile is read first`, async (t) => {
     const { options, standStill } = await scene(t)
-    const redis = new Redis({ ...options, [option]: TIMEOUT_MS, retryStrategy: null })
+    const redis = new OwnRedis({ ...options, [option]: TIMEOUT_MS, retryStrategy: null })
     t.onTestFinished(() => redis.disconnect())
     await once(redis, 'ready')
     const answer = redis.get('a')
+    // The commands of a turn are written at its end.
+    await new Promise((resolve) => setImmediate(resolve))
     standStill()
     assert.equal(await answer, 'OK')
   })
