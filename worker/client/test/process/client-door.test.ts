@@ -38,7 +38,7 @@ const isHashing = (file: string) => /argon2|bcrypt|\/worker\/dist\/hashing\//i.t
 
 test('importing the client loads no hashing code, no shared object, and no code of the queue', async (t) => {
   const loaded = await loadedBy(t, 'worker/client/dist/index.js')
-  assert.ok(loaded.some((file) => file.endsWith('/worker/client/dist/protocol/seal.js')))
+  assert.ok(loaded.some((file) => file.endsWith('/worker/queue/dist/wire/seal.js')))
   assert.deepEqual(
     loaded.filter((file) => isHashing(file) || /\/(bullmq|ioredis)\//.test(file)),
     [],
@@ -46,7 +46,7 @@ test('importing the client loads no hashing code, no shared object, and no code 
 })
 
 test('the code of the queue loads no hashing code', async (t) => {
-  const loaded = await loadedBy(t, 'worker/client/dist/application/queue.js')
+  const loaded = await loadedBy(t, 'worker/queue/dist/queue-client.js')
   assert.ok(loaded.some((file) => file.includes('/bullmq/')))
   assert.deepEqual(loaded.filter(isHashing), [])
 })
@@ -63,7 +63,7 @@ test('importing a replacement of bcrypt loads neither, until its first call', as
 })
 
 test('importing the log loads no hashing code either', async (t) => {
-  assert.deepEqual((await loadedBy(t, 'worker/dist/process/log.js')).filter(isHashing), [])
+  assert.deepEqual((await loadedBy(t, 'worker/common/dist/log.js')).filter(isHashing), [])
 })
 
 test('hashing code would have been seen', async (t) => {
