@@ -134,6 +134,8 @@ export class GatewayReports {
       if (!this.#swept.has(one)) await this.#sweep(one)
       this.#swept.add(one)
     } catch (error) {
+      // A key of another type is nobody's.
+      if (error instanceof Error && error.message.startsWith('WRONGTYPE')) await one.del(this.#key)
       // As with readings of the load: a connection that has lost a reply gives each command the reply of another.
       if (!(error instanceof ReplyError) && one.status === 'ready') one.disconnect(true)
       throw error

@@ -70,9 +70,10 @@ test('while the queue is paused no end is predicted', async (t) => {
   await queue.pause()
   const { queue: shown } = await until(async () => {
     const state = await liveOf(gateway)
-    return state.predictedWaitMs === null ? state : undefined
+    return state.queue?.paused ? state : undefined
   })
   assert.equal(shown?.paused, true)
+  await until(async () => (await liveOf(gateway)).predictedWaitMs === null)
   await queue.resume()
   await until(async () => (await liveOf(gateway)).predictedWaitMs !== null)
   await queue.close()
