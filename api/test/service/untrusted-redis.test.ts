@@ -3,16 +3,7 @@ import assert from 'node:assert/strict'
 import { redisTime, until } from '@spillway/infra/rig'
 import { afterAll, test } from 'vitest'
 import { slowAccount } from '../account.ts'
-import {
-  assertProblem,
-  type Call,
-  type Credentials,
-  call,
-  expect,
-  keepTicket,
-  login,
-  respondAsync,
-} from '../client.ts'
+import { assertProblem, type Call, type Credentials, call, expect, keepTicket, login, respondAsync } from '../client.ts'
 import { watchQueue } from '../queue.ts'
 import { openSystem, whileFrozen } from '../system.ts'
 
