@@ -5,6 +5,7 @@ import { listOf } from '@spillway/common/settings'
 import { beginShutdown } from '@spillway/common/shutdown'
 import { startTracing } from '@spillway/common/tracing'
 import { connectDatabase, poolUse } from '@spillway/prisma'
+import { ABSENT_SHARE } from '@spillway/queue/jobs/lanes'
 import { createQueueReporter } from '@spillway/queue/jobs/report'
 import { createPasswordClient, parseKeyring, quitRedis, watchRedis } from '@spillway/queue/queue-client'
 import { type ConnectionRole, connectRedis } from '@spillway/queue/redis/connect'
@@ -33,8 +34,6 @@ import { parseSigningKeys } from './sessions/signing-keys.js'
 
 /** How long to wait for the first reading of the queue: without it the first requests would only get tickets. */
 const FIRST_READING_MS = 500
-/** Tickets that may be absent, for each job that may be outstanding. */
-const ABSENT_SHARE = 0.5
 /** The time limit of a shutdown step. */
 const STEP_TIMEOUT_MS = 2_500
 /** The fallback worker finishes its jobs within its own SHUTDOWN_GRACE_MS. It ends with this process at the latest. */

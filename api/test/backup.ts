@@ -8,7 +8,7 @@ import { databaseOf, query, withDatabase } from '@spillway/infra/services/query'
 import { migrate } from '@spillway/infra/start/build'
 
 /** Those that a row refers to come first. */
-const tables = ['users', 'sessions', 'mail_tokens', 'used_tickets', 'audit_events']
+const tables = ['users', 'sessions', 'mail_tokens', 'used_tickets', 'audit_events', 'tombstone_key', 'tombstones']
 
 /** Writes the file, while the system runs. What is returned restores it into a database of the same name, which must have been dropped. */
 export async function backUp(databaseUrl: string, file: string): Promise<() => Promise<void>> {

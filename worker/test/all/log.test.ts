@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { test } from 'vitest'
 
-const log = fileURLToPath(new URL('../../dist/process/log.js', import.meta.url))
+const log = fileURLToPath(new URL('../../common/dist/log.js', import.meta.url))
 
 test('of an error the type, message, code, stack and causes are logged; of anything else that was thrown, nothing', async () => {
   const program = `

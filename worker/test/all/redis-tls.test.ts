@@ -128,7 +128,7 @@ async function answers(url: string, ...command: string[]): Promise<void> {
 /** In a process of its own: Node reads which authorities to trust when it starts. */
 async function ask(url: string, env: NodeJS.ProcessEnv, ...command: string[]): Promise<string> {
   const program = `
-    import { connectRedis } from ${JSON.stringify(new URL('../../client/dist/redis/connect.js', import.meta.url))}
+    import { connectRedis } from ${JSON.stringify(new URL('../../queue/dist/redis/connect.js', import.meta.url))}
     const redis = connectRedis(process.env.REDIS_URL, 'consumer')
     redis.once('error', (error) => { console.error(error.message); process.exit(1) })
     console.log(await redis.call(...(process.argv.length > 1 ? process.argv.slice(1) : ['PING'])))

@@ -11,7 +11,7 @@ import { answerOf, readyClient } from '../parts.ts'
 import { spaceFor } from '../space.ts'
 import { startedWorkerProcess } from '../worker-process.ts'
 
-const log = fileURLToPath(new URL('../../dist/process/log.js', import.meta.url))
+const log = fileURLToPath(new URL('../../common/dist/log.js', import.meta.url))
 const endMs = 30_000
 
 /** Runs a program that has a `log`, with this for its standard output. Lines of its standard error come from `stderr`. */

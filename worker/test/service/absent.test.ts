@@ -7,6 +7,7 @@ import { passOver } from '@spillway/queue/jobs/ticket'
 import type { PasswordClient, PendingJob } from '@spillway/queue/queue-client'
 import { presentKey } from '@spillway/queue/wire/reply'
 import { test } from 'vitest'
+import { passwordsOf } from '../application.ts'
 import { answerOf, jobsAreCounted, jobsCounted, readyClient, startedWorker } from '../parts.ts'
 import { jobKey, type Space, spaceFor } from '../space.ts'
 
@@ -108,7 +109,8 @@ test.concurrent('beyond their cap absent tickets are dropped: those that are beh
     [oldest, later].map(({ id }) => id),
   )
   assert.equal(await space.redis.exists(jobKey(space, behind.job.id)), 0)
-  await capped(1)
+  // An application's cap is half of its maxOutstanding.
+  passwordsOf(space, { maxOutstanding: 2 })
   await until(async () => (await absent(space)).join() === later.id)
   assert.equal(await space.redis.hget(lineKey(space.prefix), 'abandoned'), '2')
   assert.deepEqual(await answerOf(await client.resume(later)), match)

@@ -72,10 +72,10 @@ test('npx asks nobody, by any of the commands that README and .ci/run give', asy
   ])
 })
 
-test('no text of this checkout tells anyone to run npx without --yes', async () => {
+test('no text of this checkout tells anyone to run npx without --yes or --no-install', async () => {
   const without: string[] = []
   for await (const file of textFiles(repositoryDir)) {
-    if (/\bnpx (?!--yes )(-|pnpm)/.test(await readFile(file, 'utf8'))) without.push(file)
+    if (/\bnpx (?!--yes |--no-install\b)(-|pnpm)/.test(await readFile(file, 'utf8'))) without.push(file)
   }
   assert.deepEqual(without, [join(import.meta.dirname, 'npx.test.ts')])
 })

@@ -112,7 +112,7 @@ export function createPasswordsWith(program: URL, options: PasswordsOptions): Ex
   if (waitMs !== undefined && waitMs !== Number.POSITIVE_INFINITY) wholeNumber('waitMs', waitMs, 1, LONGEST_MS)
   wholeNumber('maxOutstanding', maxOutstanding, 1, Number.MAX_SAFE_INTEGER)
   const policy = completePolicy(options.policy)
-  const backend = backendOf(program, { ...options, log }, policy)
+  const backend = backendOf(program, { ...options, maxOutstanding, log }, policy)
   const keyring = parseKeyring(options.sealKeys || `own:${randomBytes(32).toString('base64')}`)
   const calls = new RunningCalls(backend, { waitMs, maxOutstanding, onCall, log })
   const tickets = applicationTickets(keyring)
@@ -251,8 +251,10 @@ export function createPasswordsWith(program: URL, options: PasswordsOptions): Ex
 }
 
 /** Chooses what hashes, by the options of an application. */
-function backendOf(program: URL, options: PasswordsOptions & { log: Logger }, policy: HashPolicy): Backend {
-  const { redis, sealKeys, queuePrefix, traceparent, fallbackConcurrency = 0, inProcess, log } = options
+type BackendOptions = PasswordsOptions & { maxOutstanding: number; log: Logger }
+
+function backendOf(program: URL, options: BackendOptions, policy: HashPolicy): Backend {
+  const { redis, sealKeys, queuePrefix, traceparent, fallbackConcurrency = 0, maxOutstanding, inProcess, log } = options
   const beside = (concurrency: number | undefined) =>
     new BesideBackend({ program, settings: { policy, concurrency }, inProcess, log })
   wholeNumber('concurrency', options.concurrency ?? 1, 1, CONCURRENCY_MAX)
@@ -261,7 +263,7 @@ function backendOf(program: URL, options: PasswordsOptions & { log: Logger }, po
     throw new TypeError('redis and sealKeys belong together: give both, or neither to hash beside')
   wholeNumber('fallbackConcurrency', fallbackConcurrency, 0, CONCURRENCY_MAX)
   const waitMs = Math.min(options.waitMs ?? WAIT_MS, ATTEMPT_MS)
-  const queue = new QueueBackend({ redis, sealKeys, queuePrefix, waitMs, policy, traceparent, log })
+  const queue = new QueueBackend({ redis, sealKeys, queuePrefix, waitMs, maxOutstanding, policy, traceparent, log })
   if (fallbackConcurrency === 0) return queue
   return openFallback({ queue, openProcess: () => beside(fallbackConcurrency), log })
 }

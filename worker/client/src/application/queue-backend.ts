@@ -1,5 +1,6 @@
 /** The workers of a queue as what hashes for an application. */
 import { PasswordClientError } from '@spillway/queue/errors'
+import { ABSENT_SHARE } from '@spillway/queue/jobs/lanes'
 import { parseRedisServers } from '@spillway/queue/redis/servers'
 import { createLoadState } from '@spillway/queue/wait/load-state'
 import type { PasswordClient } from '@spillway/queue/wait/password-client'
@@ -22,6 +23,7 @@ export interface QueueOptions {
   sealKeys: string
   queuePrefix?: string | undefined
   waitMs: number
+  maxOutstanding: number
   policy: HashPolicy
   traceparent?: (() => string | undefined) | undefined
   log: Logger
@@ -38,14 +40,15 @@ export class QueueBackend implements Backend {
   #underway = 0
 
   /** Throws for invalid keys and addresses. Redis may be unreachable. */
-  constructor({ redis, sealKeys, queuePrefix, waitMs, policy, traceparent, log }: QueueOptions) {
+  constructor({ redis, sealKeys, queuePrefix, waitMs, maxOutstanding, policy, traceparent, log }: QueueOptions) {
     refuseGuessableKeys(SEAL_KEYS, sealKeys)
     parseRedisServers(redis)
     const keyring = parseKeyring(sealKeys)
     this.#policy = policy
     // Loaded for applications that have a queue alone: it takes longer to load than many a program runs.
     this.#opening = import('@spillway/queue/queue-client').then(({ createPasswordClient }) => {
-      const own = { jobLifeMs: waitMs, background: true, traceparent }
+      const maxAbsent = Math.ceil(maxOutstanding * ABSENT_SHARE)
+      const own = { jobLifeMs: waitMs, maxAbsent, background: true, traceparent }
       this.#client = createPasswordClient({
         ...{ redisUrl: redis, prefix: queuePrefix ?? DEFAULT_QUEUE_PREFIX, keyring, log },
         ...own,

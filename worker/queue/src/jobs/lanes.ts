@@ -15,7 +15,7 @@ const REMEMBERED_MS = 60_000
  * Lua: moves a job that was just added forward: behind the last one that was moved and one other, or behind one other where that has been
  * taken. Without the latter, jobs that come as fast as they are taken would leave no room for others.
  * KEYS: waiting list, the key of the last one. ARGV: job id, entries to search, milliseconds to remember it. Returns 1 when the job
- * waited, else 0. LREM comes first because of a full Redis: as in REPLY (protocol/reply.ts), what follows a write is not refused, or the
+ * waited, else 0. LREM comes first because of a full Redis: as in REPLY (wire/reply.ts), what follows a write is not refused, or the
  * job would be lost.
  */
 const moveForward = defineScript(`
@@ -44,6 +44,8 @@ export const PROMOTED_BY_EACH = 2
 export const DEFERRED_SHARE = PROMOTED_BY_EACH / (PROMOTED_BY_EACH + 1)
 /** The share of the capacity within a ticket's life that a line may fill: the rest is left to jobs that overtake, and a tenth of this spare. */
 export const LINE_SHARE = 0.9 * DEFERRED_SHARE
+/** Tickets that may be absent, for each job that may be outstanding. */
+export const ABSENT_SHARE = 0.5
 
 /**
  * Lua: moves the first deferred jobs to the end of the held ones, as BullMQ does when a priority changes. One script, because several

@@ -13,7 +13,7 @@ import { jobKey, type QueuePart, queueKey, queueParts } from './keys.js'
 /**
  * Lua functions for numbers that are stored. `keep_only` deletes a key of another type. `to_count` returns 0 for a text that is not a whole
  * number above 0, or has more digits than Lua keeps. A key that is not there is never deleted: a DEL would let the script write to a full
- * Redis (REPLY in protocol/reply.ts).
+ * Redis (REPLY in wire/reply.ts).
  */
 export const LUA_SOUND = `
 local function keep_only(kind, key)

@@ -52,7 +52,7 @@ return number`)
  * exists, its number or 0, and the jobs ahead: the deferred ones, and the others. A job that is in neither lane has nothing ahead, nor has
  * one that is done.
  *
- * DEL comes first because of a full Redis: as in REPLY (protocol/reply.ts), what follows a write is not refused.
+ * DEL comes first because of a full Redis: as in REPLY (wire/reply.ts), what follows a write is not refused.
  */
 const askOfTicket = defineScript(`${LUA_SOUND}
 local id = ARGV[1]
@@ -137,7 +137,7 @@ return 1`)
 
 /**
  * Lua: takes an active job from its worker, keeps it apart as an absent one, and announces why. Whoever waits for it gets an answer now, and
- * a ticket for it stays pending: the job is next when its client comes again. The announcement comes last, as in REPLY (protocol/reply.ts).
+ * a ticket for it stays pending: the job is next when its client comes again. The announcement comes last, as in REPLY (wire/reply.ts).
  * KEYS: lock, active list, the set of jobs that seem to be stalled, absent set, present. ARGV: job id, token of the lock, deadline, sealed
  * verdict, prefix of reply channels, replyTo. Returns 1; 0 where another worker has the job by now.
  */
