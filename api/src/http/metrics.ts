@@ -25,7 +25,7 @@ const auditResults = ['written', 'added_up', 'dropped'] as const
 /** How a verdict arrived: announced, or found by asking Redis because no announcement came. */
 const verdictSources = ['message', 'asked'] as const
 
-/** The metrics of a gateway, in a registry that includes those of Node and of the process. */
+/** The metrics of a gateway, in a registry with the metrics of Node and of the process. */
 export class GatewayMetrics {
   readonly registry = createRegistry()
   readonly requests = this.#counter(
