@@ -56,7 +56,7 @@ const programs = [
   ...[...doors, 'application/create-passwords', 'shared-passwords', 'application/passwords-error'].map((name) =>
     join(clientDist, name),
   ),
-  ...['queue-client', 'errors'].map((name) => join(queueDist, name)),
+  ...['queue-client', 'errors', 'wire/schema'].map((name) => join(queueDist, name)),
 ]
 
 /**
