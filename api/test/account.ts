@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { closedGate, type Ending } from '@spillway/infra/rig'
 import type { Database } from '@spillway/prisma'
 import { parseKeyring } from '@spillway/queue/queue-client'
-import { accountOfEmail, createAccountNames } from '../src/limits/account-name.ts'
+import { accountOfEmail, createAccountNames } from '../src/plugins/counts.ts'
 import { type Credentials, newCredentials } from './client.ts'
 import type { System } from './system.ts'
 

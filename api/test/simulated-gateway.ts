@@ -1,6 +1,6 @@
 // A gateway of one processor on a clock of its own: reads what has come, refuses or serves it, turn by turn of its event loop.
 import { setImmediate as flushed } from 'node:timers/promises'
-import { createLoadShedder, type Priority, type Work } from '../src/load-shedding/load-shedder.ts'
+import { createLoadShedder, type Priority, type Work } from '../src/plugins/load-shedding/load-shedder.ts'
 
 export interface Arrival {
   atMs: number

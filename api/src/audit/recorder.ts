@@ -9,10 +9,10 @@ import type { Database } from '@spillway/prisma'
 import { newId } from '@spillway/queue/wire/id'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
-import type { GatewayMetrics } from '../http/metrics.js'
-import { storedNetworkOf } from '../limits/client-network.js'
+import { storedNetworkOf } from '../plugins/client-network.js'
+import type { GatewayMetrics } from '../plugins/metrics.js'
 import { type Rounds, startRounds } from '../rounds.js'
-import type { AuditEvent } from './events.js'
+import type { AuditEvent } from './store.js'
 import { deleteOldEvents, insertEvents, type StoredEvent } from './store.js'
 
 /** Some 4 MB; a minute and more of what workers hash. */

@@ -2,7 +2,8 @@
 
 import { type Database, Prisma, rawQuery } from '@spillway/prisma'
 import { firstIdAt } from '@spillway/queue/wire/id'
-import type { AuditEventName, AuditOutcome } from './events.js'
+import type { RefusalReason } from '../plugins/errors.js'
+import type { ErrorCode } from '../schemas/problem-codes.js'
 
 export type StoredEvent = {
   id: string
@@ -70,4 +71,39 @@ export function deleteOldEvents(database: Database, retentionDays: number): Prom
       SELECT id FROM audit_events
       WHERE id < ${oldest}::uuid AND at < now() - make_interval(days => ${retentionDays}::int) ORDER BY id LIMIT ${DELETED}
     )`
+}
+
+/** Operations have their kind as their event. */
+export const auditEventNames = [
+  'register',
+  'login',
+  'change_password',
+  'verify_password',
+  'request_password_reset',
+  'reset_password',
+  'request_email_confirmation',
+  'confirm_email',
+  'change_email',
+  'delete_account',
+  'disable_account',
+  'enable_account',
+  'logout',
+  'end_session',
+  'end_other_sessions',
+  'refresh_token_reuse',
+  'rate_limit',
+] as const
+export type AuditEventName = (typeof auditEventNames)[number]
+
+/** `ok`, or why it was refused: the reason that metrics have too, or else the code of the problem. */
+export type AuditOutcome = 'ok' | RefusalReason | ErrorCode
+
+export interface AuditEvent {
+  event: AuditEventName
+  outcome: AuditOutcome
+  /** The account by its id alone: never by its e-mail address, or by what was typed in its place. */
+  userId?: string | null
+  sessionId?: string
+  /** The address of the client, as the connection or the proxy reports it; its network is what is stored. */
+  address: string
 }

@@ -1,8 +1,7 @@
 /** How endpoints have mail sent: a request is counted for its reader, sealed, and put into the queue; gateways send from there. */
 import type { FastifyBaseLogger } from 'fastify'
-import type { GatewayMetrics } from '../http/metrics.js'
-import { accountOfEmail } from '../limits/account-name.js'
-import { type CountingRedis, countIn } from '../limits/counts.js'
+import { accountOfEmail, type CountingRedis, countIn } from '../plugins/counts.js'
+import type { GatewayMetrics } from '../plugins/metrics.js'
 import type { Outbox } from './outbox.js'
 import type { MailRequest, Notice } from './requests.js'
 

@@ -11,7 +11,7 @@ import type { RedisWatch } from '@spillway/queue/redis/watch'
 import { canaryOf } from '@spillway/queue/wire/capacity'
 import { type Keyring, SEAL_KEYS } from '@spillway/queue/wire/seal'
 import { DelayedError, type Job, type Queue, UnrecoverableError, Worker } from 'bullmq'
-import type { MailOutcome } from '../http/metrics.js'
+import type { MailOutcome } from '../plugins/metrics.js'
 import { isMailData, MAIL_QUEUE, type MailData, mailCanaryKey, mailSeal, retryDelayMs } from './outbox.js'
 import { MailError, type Message, type Smtp } from './smtp.js'
 

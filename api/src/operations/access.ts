@@ -6,9 +6,9 @@ import type {
   onSendAsyncHookHandler,
   preHandlerAsyncHookHandler,
 } from 'fastify'
-import type { LetInAttempt } from '../guessing/guessing.js'
-import { ApiError } from '../problems/errors.js'
-import { schemaOf } from '../schemas/schema.js'
+import { ApiError } from '../plugins/errors.js'
+import type { LetInAttempt } from '../plugins/guessing/guessing.js'
+import { schemaOf } from '../schemas/responses.js'
 import { requireAccessToken } from '../sessions/access-token.js'
 
 export interface Access<Caller> {

@@ -1,8 +1,7 @@
 /** PUT /v1/me/email: verifies the password once more, then mails a link to the new address, which becomes the account's by the link. */
 import { newMailToken } from '../mail/tokens.js'
 import { EmailField, normalizeEmail, PasswordField } from '../schemas/credentials.js'
-import { problemResponse, unauthorizedProblem } from '../schemas/responses.js'
-import { schemaOf } from '../schemas/schema.js'
+import { problemResponse, schemaOf, unauthorizedProblem } from '../schemas/responses.js'
 import { signedInProperties, signedInWithMail } from './access.js'
 import { defineOperation, requireOwnPassword, verifyOwnPassword } from './public-operation.js'
 

@@ -1,9 +1,8 @@
 /** PUT /v1/me/password: one job verifies the current password and hashes the new one. */
 import { ACCOUNTS } from '@spillway/queue/wire/job'
-import { ApiError } from '../problems/errors.js'
+import { ApiError } from '../plugins/errors.js'
 import { NewPasswordField, normalizePassword, PasswordField, passwordForms } from '../schemas/credentials.js'
-import { unauthorizedProblem } from '../schemas/responses.js'
-import { schemaOf } from '../schemas/schema.js'
+import { schemaOf, unauthorizedProblem } from '../schemas/responses.js'
 import { SignedInContents, signedIn } from './access.js'
 import { defineOperation, requireOwnPassword } from './public-operation.js'
 

@@ -1,8 +1,7 @@
 /** POST /v1/me/delete: verifies the password once more, then deletes the account and everything of it. */
-import { ApiError } from '../problems/errors.js'
+import { ApiError } from '../plugins/errors.js'
 import { PasswordField } from '../schemas/credentials.js'
-import { unauthorizedProblem } from '../schemas/responses.js'
-import { schemaOf } from '../schemas/schema.js'
+import { schemaOf, unauthorizedProblem } from '../schemas/responses.js'
 import { SignedInContents, signedIn } from './access.js'
 import { defineOperation, requireOwnPassword, verifyOwnPassword } from './public-operation.js'
 

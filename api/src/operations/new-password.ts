@@ -1,7 +1,8 @@
 /** Checks new passwords: minimum length and blocklist (NIST SP 800-63B-4, 3.1.1.2). */
-import { type PasswordList, readPasswordList } from '../breached/list.js'
-import { ApiError, type FieldError } from '../problems/errors.js'
+
+import { ApiError, type FieldError } from '../plugins/errors.js'
 import { fold, lengthOf, normalizePassword } from '../schemas/credentials.js'
+import { type PasswordList, readPasswordList } from './breached-list.js'
 
 export interface NewPassword {
   /** The field of the request, for the error. */
@@ -15,7 +16,7 @@ export interface NewPassword {
 export type CheckNewPassword = (given: NewPassword) => void
 
 /** About 50,000 passwords in lower case, the most frequent ones in leaked databases. Made by `pnpm accounts breached common`. */
-const common = readPasswordList(new URL('../breached/common.list', import.meta.url))
+const common = readPasswordList(new URL('./common.list', import.meta.url))
 
 /** Refuses passwords with fewer characters than `minLength`, common and breached ones, and names of the service or the account. */
 export function createPasswordCheck(options: {

@@ -5,14 +5,14 @@
 import { StacklessError } from '@spillway/queue/errors'
 import type { JobName, JobRef, Requests, Verdict } from '@spillway/queue/queue-client'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { ApiError } from '../problems/errors.js'
+import { ApiError } from '../plugins/errors.js'
+import type { Schema } from '../schemas/responses.js'
 import { bodyProblems, limitProblem, ticketResponse } from '../schemas/responses.js'
-import type { Schema } from '../schemas/schema.js'
 import type { SessionClient } from '../sessions/session-opening.js'
 import type { Headers } from '../sessions/token-carrier.js'
-import { PreferHeader } from '../waiting/wait-times.js'
 import type { Access } from './access.js'
 import { tooLongForBcrypt } from './new-password.js'
+import { PreferHeader } from './wait-times.js'
 
 /** What a worker is asked. */
 export interface JobRequest<Name extends JobName = JobName> {

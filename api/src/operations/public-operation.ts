@@ -2,8 +2,8 @@
 
 import type { Verdict } from '@spillway/queue/queue-client'
 import { ACCOUNTS } from '@spillway/queue/wire/job'
-import type { AuditEvent, AuditEventName } from '../audit/events.js'
-import { ApiError } from '../problems/errors.js'
+import type { AuditEvent, AuditEventName } from '../audit/store.js'
+import { ApiError } from '../plugins/errors.js'
 import { passwordForms } from '../schemas/credentials.js'
 import type { Sessions, SessionUser } from '../sessions/sessions.js'
 import type { SignedIn } from './access.js'

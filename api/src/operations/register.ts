@@ -1,11 +1,10 @@
 /** POST /v1/users: refuses a taken address early, hashes the password, then creates the account with the job's id. */
 import { type Database, Prisma, rawQuery } from '@spillway/prisma'
 import { expiryIn, mailTokenDigest, newMailToken } from '../mail/tokens.js'
-import { ApiError } from '../problems/errors.js'
+import { ApiError } from '../plugins/errors.js'
 import { UserBody } from '../schemas/bodies.js'
 import { EmailField, NewPasswordField, normalizeEmail, normalizePassword } from '../schemas/credentials.js'
-import { problemResponse } from '../schemas/responses.js'
-import { schemaOf } from '../schemas/schema.js'
+import { problemResponse, schemaOf } from '../schemas/responses.js'
 import { newcomers } from './access.js'
 import { defineOperation } from './public-operation.js'
 

@@ -1,9 +1,8 @@
 /** POST /v1/password/reset: the token of a mail in place of the password; the new one is hashed as any other. */
 import { mailTokenDigest, resetPassword as reset, resettable } from '../mail/tokens.js'
-import { ApiError } from '../problems/errors.js'
+import { ApiError } from '../plugins/errors.js'
 import { MailTokenField, NewPasswordField, normalizePassword } from '../schemas/credentials.js'
-import { problemResponse } from '../schemas/responses.js'
-import { schemaOf } from '../schemas/schema.js'
+import { problemResponse, schemaOf } from '../schemas/responses.js'
 import { mailed } from './access.js'
 import { defineOperation } from './public-operation.js'
 

@@ -1,7 +1,6 @@
 /** POST /v1/me/password/verify: verifies the password of a signed-in user again, for instance before a dangerous action. */
 import { PasswordField } from '../schemas/credentials.js'
-import { unauthorizedProblem } from '../schemas/responses.js'
-import { schemaOf } from '../schemas/schema.js'
+import { schemaOf, unauthorizedProblem } from '../schemas/responses.js'
 import { SignedInContents, signedIn } from './access.js'
 import { defineOperation, requireOwnPassword, verifyOwnPassword } from './public-operation.js'
 

@@ -7,7 +7,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import basicAuth from '@fastify/basic-auth'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import { ApiError } from '../problems/errors.js'
+import { ApiError } from '../plugins/errors.js'
 
 const SAFE_METHODS = ['GET', 'HEAD', 'OPTIONS']
 const LOOPBACK_HOST = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/

@@ -16,7 +16,7 @@ import {
   noOutcomes,
   outcomeNames,
   type RequestOutcomes,
-} from '../http/metrics.js'
+} from '../plugins/metrics.js'
 
 const PUBLISH_MS = 1_000
 /** An older entry does not count. */

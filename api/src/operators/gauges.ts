@@ -5,7 +5,7 @@ import type { PoolUse } from '@spillway/prisma'
 import type { QueueReporter } from '@spillway/queue/jobs/report'
 import type { PasswordClient, RedisOfQueue } from '@spillway/queue/queue-client'
 import { Gauge, type Registry } from 'prom-client'
-import type { LoadShedder } from '../load-shedding/load-shedder.js'
+import type { LoadShedder } from '../plugins/load-shedding/load-shedder.js'
 
 export interface GatewayState {
   passwords: Pick<PasswordClient, 'load' | 'predictedWaitMs' | 'isReady' | 'redis'>

@@ -7,7 +7,7 @@ import { createRequire } from 'node:module'
 import type { QueueReport, QueueReporter } from '@spillway/queue/jobs/report'
 import type { PasswordClient, RedisConnection } from '@spillway/queue/queue-client'
 import type { FastifyInstance } from 'fastify'
-import type { GatewayMetrics, RequestOutcomes } from '../http/metrics.js'
+import type { GatewayMetrics, RequestOutcomes } from '../plugins/metrics.js'
 import { requestOutcomes } from '../schemas/outcomes.js'
 import { GatewayReports } from './gateways.js'
 

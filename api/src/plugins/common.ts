@@ -4,16 +4,16 @@ import type { Tracing } from '@spillway/common/tracing-sdk'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import type { GatewayConfig } from '../config.js'
-import { clientGonePlugin } from '../http/client-gone.js'
-import { drainPlugin, stalledConnectionsPlugin } from '../http/connections.js'
-import { type DocsOptions, docsPlugin } from '../http/docs.js'
-import { jsonBodyPlugin, messageRulesPlugin } from '../http/message-rules.js'
-import type { GatewayMetrics } from '../http/metrics.js'
-import { requestLogPlugin, requestMetricsPlugin } from '../http/request-log.js'
-import type { LoadShedder } from '../load-shedding/load-shedder.js'
-import { loadSheddingPlugin } from '../load-shedding/plugin.js'
-import type { DeviceOf } from '../load-shedding/preference.js'
-import { answerHeadersPlugin, problemPlugin } from '../problems/plugin.js'
+import { clientGonePlugin } from './client-gone.js'
+import { drainPlugin, stalledConnectionsPlugin } from './connections.js'
+import { type DocsOptions, docsPlugin } from './docs.js'
+import type { LoadShedder } from './load-shedding/load-shedder.js'
+import { loadSheddingPlugin } from './load-shedding/plugin.js'
+import type { DeviceOf } from './load-shedding/preference.js'
+import { jsonBodyPlugin, messageRulesPlugin } from './message-rules.js'
+import type { GatewayMetrics } from './metrics.js'
+import { answerHeadersPlugin, problemPlugin } from './problems.js'
+import { requestLogPlugin, requestMetricsPlugin } from './request-log.js'
 
 /** The time that a request needs in addition to its wait, in milliseconds. */
 const CLOSE_MARGIN_MS = 5_000
@@ -45,7 +45,7 @@ export const commonPlugin = fp(
     await app.register(drainPlugin, { graceMs: closeTimeMs(config), isDraining })
     app.addHook('onReady', async () => limitPipelining(app.server))
     await app.register(stalledConnectionsPlugin, { stalledMs: config.REQUEST_TIMEOUT_MS })
-    if (tracing !== undefined) await app.register(import('../http/request-trace.js'))
+    if (tracing !== undefined) await app.register(import('./request-trace.js'))
     await app.register(requestLogPlugin)
     await app.register(requestMetricsPlugin, { metrics })
     await app.register(answerHeadersPlugin)

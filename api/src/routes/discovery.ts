@@ -3,10 +3,10 @@
  * 8414, OpenID Connect Discovery 1.0).
  */
 import { createHash } from 'node:crypto'
-import { type Document, documentRoute } from '../http/documents.js'
 import type { RoutePlugin } from '../operations/deps.js'
 import { claimsOf } from '../sessions/access-token.js'
 import { algorithms } from '../sessions/signing-keys.js'
+import { type Document, documentRoute } from './documents.js'
 
 /**
  * How long a cache may keep the keys, in seconds. A key that was published for longer is known to every service when it first signs.

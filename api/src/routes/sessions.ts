@@ -1,6 +1,6 @@
 /** The sessions of the signed-in user: GET /v1/me/sessions, DELETE /v1/me/sessions and DELETE /v1/me/sessions/{id}. */
 import type { RoutePlugin } from '../operations/deps.js'
-import { ApiError } from '../problems/errors.js'
+import { ApiError } from '../plugins/errors.js'
 import { SessionsBody, UserBody } from '../schemas/bodies.js'
 import { anyProblem, bodyProblems, limitProblem, problemResponse, unauthorizedProblem } from '../schemas/responses.js'
 import { requireAccessToken, UUID } from '../sessions/access-token.js'

@@ -1,11 +1,13 @@
 /** POST /v1/tickets/redeem: answers as the call that issued the ticket would have. */
 import type { FastifyPluginAsyncJsonSchemaToTs } from '@fastify/type-provider-json-schema-to-ts'
 import type { FastifyPluginAsync, onRequestAsyncHookHandler } from 'fastify'
-import { documentRoute } from '../http/documents.js'
 import type { Access } from '../operations/access.js'
 import { type Conductor, send } from '../operations/conductor.js'
+import { GOOD_FOR_S, type LineDocument } from '../operations/line-document.js'
 import type { Operation } from '../operations/operation.js'
+import { PreferHeader } from '../operations/wait-times.js'
 import { LineBody } from '../schemas/bodies.js'
+import type { JsonObject } from '../schemas/responses.js'
 import {
   bodyProblems,
   limitProblem,
@@ -13,9 +15,7 @@ import {
   ticketResponse,
   unauthorizedProblem,
 } from '../schemas/responses.js'
-import type { JsonObject } from '../schemas/schema.js'
-import { GOOD_FOR_S, type LineDocument } from '../waiting/line-document.js'
-import { PreferHeader } from '../waiting/wait-times.js'
+import { documentRoute } from './documents.js'
 
 /** The longest possible ticket is a registration's, which contains an address; other tickets contain nothing that clients choose. */
 export const TICKET_MAX_LENGTH = 2_048

@@ -1,8 +1,8 @@
 /** POST /v1/token/refresh and POST /v1/logout. */
 import type { FastifyRequest } from 'fastify'
-import { storedNetworkOf } from '../limits/client-network.js'
 import type { RoutePlugin } from '../operations/deps.js'
-import { ApiError } from '../problems/errors.js'
+import { storedNetworkOf } from '../plugins/client-network.js'
+import { ApiError } from '../plugins/errors.js'
 import { TokenBody } from '../schemas/bodies.js'
 import { bodyProblems, limitProblem, unauthorizedProblem } from '../schemas/responses.js'
 

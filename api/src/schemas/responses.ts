@@ -2,7 +2,9 @@
  * Responses that several routes share, for OpenAPI: tickets and problems. Their headers are documentation only: Fastify neither
  * checks nor adds them.
  */
-import type { FromSchema } from 'json-schema-to-ts'
+
+import { checkFor } from '@spillway/queue/wire/schema'
+import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
 import { TicketBody } from './bodies.js'
 import { errorCodes } from './problem-codes.js'
 
@@ -117,3 +119,22 @@ export const guessingHeaders = {
   },
   'Spillway-Challenge': { type: 'string', description: 'The answer to the challenge of a problem' },
 } as const
+
+/** The keywords of a JSON schema that are read here. */
+export interface JsonObject {
+  readonly type?: unknown
+  readonly description?: string
+  readonly anyOf?: readonly object[]
+}
+
+export interface Schema<T> {
+  json: JsonObject
+  /** Whether a value matches. Formats are not checked: the route has done so before. */
+  is(value: unknown): value is T
+}
+
+type TypeOf<Json> = Json extends JSONSchema ? FromSchema<Json> : never
+
+export function schemaOf<const Json extends JsonObject>(json: Json): Schema<TypeOf<Json>> {
+  return { json, is: checkFor<TypeOf<Json>>(json) }
+}

@@ -4,7 +4,7 @@ import { type Database, gather, Prisma, rawQuery } from '@spillway/prisma'
 import { newId } from '@spillway/queue/wire/id'
 import { ASK_OLD_SYSTEM } from '@spillway/queue/wire/stored-hash'
 import type { FastifyRequest } from 'fastify'
-import { withoutPort } from '../limits/client-network.js'
+import { withoutPort } from '../plugins/client-network.js'
 import { hasTombstone } from './deleted-addresses.js'
 import {
   ended,

@@ -5,7 +5,7 @@
  * compared.
  */
 import { type Database, Prisma, rawQuery } from '@spillway/prisma'
-import { ApiError } from '../problems/errors.js'
+import { ApiError } from '../plugins/errors.js'
 import {
   createRotate,
   type Ended,

@@ -2,8 +2,8 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { FromSchema } from 'json-schema-to-ts'
-import { DEVICE_COOKIE } from '../guessing/device-token.js'
-import { ApiError } from '../problems/errors.js'
+import { ApiError } from '../plugins/errors.js'
+import { DEVICE_COOKIE } from '../plugins/guessing/device-token.js'
 import type { TokenBody } from '../schemas/bodies.js'
 
 /** The prefix has browsers accept it over TLS alone, with no Domain, so that no other host sets or gets it (RFC 6265bis, 4.1.3.2). */

@@ -11,9 +11,9 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { startProcess, until } from '@spillway/infra/rig'
 import { type FastifyInstance, fastify } from 'fastify'
 import { type TestContext, test } from 'vitest'
-import { acceptorsPlugin } from '../../src/http/acceptors.ts'
-import { clientGonePlugin } from '../../src/http/client-gone.ts'
-import { drainPlugin } from '../../src/http/connections.ts'
+import { acceptorsPlugin } from '../../src/plugins/acceptors.ts'
+import { clientGonePlugin } from '../../src/plugins/client-gone.ts'
+import { drainPlugin } from '../../src/plugins/connections.ts'
 import { openSystem } from '../system.ts'
 
 const CONNECTIONS = 300

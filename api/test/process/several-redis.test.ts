@@ -7,8 +7,7 @@ import { parseKeyring } from '@spillway/queue/queue-client'
 import { parseRedisServers } from '@spillway/queue/redis/servers'
 import { Redis } from 'ioredis'
 import { afterAll, type TestContext, test } from 'vitest'
-import { accountOfEmail, createAccountNames } from '../../src/limits/account-name.ts'
-import { inOrderOf } from '../../src/limits/counts.ts'
+import { accountOfEmail, createAccountNames, inOrderOf } from '../../src/plugins/counts.ts'
 import { accountWithHash, slowAccount } from '../account.ts'
 import {
   assertProblem,

@@ -5,7 +5,7 @@ import { until } from '@spillway/infra/rig'
 import { newId } from '@spillway/queue/wire/id'
 import { afterAll, test } from 'vitest'
 import { Audit } from '../../src/audit/recorder.ts'
-import { GatewayMetrics } from '../../src/http/metrics.ts'
+import { GatewayMetrics } from '../../src/plugins/metrics.ts'
 import {
   assertProblem,
   call,

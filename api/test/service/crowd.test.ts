@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { until } from '@spillway/infra/rig'
 import { afterAll, test } from 'vitest'
-import { AddressAttempts } from '../../src/guessing/address-attempts.ts'
+import { AddressAttempts } from '../../src/plugins/guessing/address-attempts.ts'
 import { gatedAccount, slowAccount } from '../account.ts'
 import {
   type Answer,

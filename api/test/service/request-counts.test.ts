@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { createNamespace, until } from '@spillway/infra/rig'
 import { connectRedis } from '@spillway/queue/queue-client'
 import { afterAll, test } from 'vitest'
-import { countIn } from '../../src/limits/counts.ts'
+import { countIn } from '../../src/plugins/counts.ts'
 
 const namespace = await createNamespace()
 const redis = connectRedis(namespace.redisUrl, 'consumer')

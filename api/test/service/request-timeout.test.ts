@@ -5,7 +5,7 @@ import { createLogger } from '@spillway/common/log'
 import { startStopwatch } from '@spillway/infra/rig'
 import { afterAll, beforeAll, test } from 'vitest'
 import { readGatewayConfig } from '../../src/config.ts'
-import { serverOptions, TIMEOUT_CHECK_MS } from '../../src/http/server-options.ts'
+import { serverOptions, TIMEOUT_CHECK_MS } from '../../src/plugins/server-options.ts'
 import { openSystem, type System } from '../system.ts'
 
 const TIMEOUT_MS = 1_000

@@ -5,7 +5,7 @@ import { randomBytes } from 'node:crypto'
 import { until } from '@spillway/infra/rig'
 import { afterAll, test } from 'vitest'
 import { operations } from '../../src/operations/list.ts'
-import { serviceOperations } from '../../src/service/passwords.ts'
+import { serviceOperations } from '../../src/operations/service-passwords.ts'
 import {
   type Answer,
   assertProblem,

@@ -4,7 +4,7 @@ import type { Lane, Load } from '@spillway/queue/queue-client'
 import { Admission } from '@spillway/queue/wait/admission'
 import { lanes } from '@spillway/queue/wire/job'
 import { test } from 'vitest'
-import { ApiError } from '../../src/problems/errors.ts'
+import { ApiError } from '../../src/plugins/errors.ts'
 
 /** Two slots of 200 ms each: in a ticket's life of 60 s they do 600 jobs, and newcomers may take 360 of these. */
 const WORKERS: Load = {

@@ -1,7 +1,7 @@
 // The network that a client is counted by.
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
-import { networkOf, storedNetworkOf, wideNetworkOf } from '../../src/limits/client-network.ts'
+import { networkOf, storedNetworkOf, wideNetworkOf } from '../../src/plugins/client-network.ts'
 
 const networks: [client: string, network: string][] = [
   ['192.0.2.1', '192.0.2.1'],

@@ -1,7 +1,7 @@
 // Whose answers wait that no limit counts, and how long.
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
-import { ConnectionPace } from '../../src/load-shedding/connection-pace.ts'
+import { ConnectionPace } from '../../src/plugins/load-shedding/connection-pace.ts'
 
 test('a hundred answers a second come at once; beyond them each connection waits for a second after its last answer', () => {
   let nowMs = 1_000

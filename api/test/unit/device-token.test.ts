@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { parseKeyring } from '@spillway/queue/queue-client'
 import { test } from 'vitest'
-import { DeviceTokens, deviceTokenOf, isSigned } from '../../src/guessing/device-token.ts'
+import { DeviceTokens, deviceTokenOf, isSigned } from '../../src/plugins/guessing/device-token.ts'
 
 const keyring = parseKeyring(`k1:${Buffer.alloc(32, 1).toString('base64')}`)
 const devices = new DeviceTokens(keyring, { ttlS: 100, nowMs: () => 1_790_000_000_000 })

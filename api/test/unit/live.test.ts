@@ -1,9 +1,9 @@
 // The figures of the live page: what happened lately, percentiles, and the depth of the queue.
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
-import { noOutcomes } from '../../src/http/metrics.ts'
 import { Lately } from '../../src/operators/gateways.ts'
 import { LiveHistory, percentiles, scaleOf } from '../../src/operators/live.ts'
+import { noOutcomes } from '../../src/plugins/metrics.ts'
 
 const answered = (count: number) => ({ ...noOutcomes, answered: count })
 

@@ -1,7 +1,11 @@
 // What a gateway in an overload lets through of each kind, by numbers: promised requests, refusals, known devices.
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
-import { createPreference, createPromisedShare, type PromisedShare } from '../../src/load-shedding/preference.ts'
+import {
+  createPreference,
+  createPromisedShare,
+  type PromisedShare,
+} from '../../src/plugins/load-shedding/preference.ts'
 import { refusalTimes } from '../refusal-times.ts'
 
 /** Takes all that is left. */

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import { fastify } from 'fastify'
 import { test } from 'vitest'
-import { GatewayMetrics } from '../../src/http/metrics.ts'
-import { createLoadShedder, type Priority } from '../../src/load-shedding/load-shedder.ts'
-import { loadSheddingPlugin } from '../../src/load-shedding/plugin.ts'
+import { createLoadShedder, type Priority } from '../../src/plugins/load-shedding/load-shedder.ts'
+import { loadSheddingPlugin } from '../../src/plugins/load-shedding/plugin.ts'
+import { GatewayMetrics } from '../../src/plugins/metrics.ts'
 
 test('requests of known devices go first while a gateway is behind, and then alone', async (t) => {
   let isBehind = false

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { setImmediate as flushed } from 'node:timers/promises'
 import { test } from 'vitest'
-import { createLoadShedder, type Priority, type Work } from '../../src/load-shedding/load-shedder.ts'
-import { createPreference, type DeviceOf } from '../../src/load-shedding/preference.ts'
+import { createLoadShedder, type Priority, type Work } from '../../src/plugins/load-shedding/load-shedder.ts'
+import { createPreference, type DeviceOf } from '../../src/plugins/load-shedding/preference.ts'
 import { refusalTimes } from '../refusal-times.ts'
 import { type Arrival, simulate } from '../simulated-gateway.ts'
 

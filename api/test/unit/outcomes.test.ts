@@ -1,7 +1,7 @@
 // One list of outcomes: what metrics count, the live page shows, and load tests report.
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
-import { countOutcomes, GatewayMetrics, noOutcomes, outcomeNames } from '../../src/http/metrics.ts'
+import { countOutcomes, GatewayMetrics, noOutcomes, outcomeNames } from '../../src/plugins/metrics.ts'
 import { outcomeOf } from '../../src/schemas/outcomes.ts'
 import { problems } from '../../src/schemas/problem-codes.ts'
 

@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict'
 import { fastify } from 'fastify'
 import { afterAll, test } from 'vitest'
-import { GatewayMetrics } from '../../src/http/metrics.ts'
-import { createLoadShedder } from '../../src/load-shedding/load-shedder.ts'
-import { loadSheddingPlugin } from '../../src/load-shedding/plugin.ts'
-import { ApiError } from '../../src/problems/errors.ts'
-import { problemPlugin } from '../../src/problems/plugin.ts'
+import { ApiError } from '../../src/plugins/errors.ts'
+import { createLoadShedder } from '../../src/plugins/load-shedding/load-shedder.ts'
+import { loadSheddingPlugin } from '../../src/plugins/load-shedding/plugin.ts'
+import { GatewayMetrics } from '../../src/plugins/metrics.ts'
+import { problemPlugin } from '../../src/plugins/problems.ts'
 import { type ErrorCode, problems } from '../../src/schemas/problem-codes.ts'
 
 const app = fastify()

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { fastify } from 'fastify'
 import { afterAll, test } from 'vitest'
-import { GatewayMetrics } from '../../src/http/metrics.ts'
-import { loadSheddingPlugin } from '../../src/load-shedding/plugin.ts'
+import { loadSheddingPlugin } from '../../src/plugins/load-shedding/plugin.ts'
+import { GatewayMetrics } from '../../src/plugins/metrics.ts'
 
 const metrics = new GatewayMetrics([])
 const app = fastify()

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { Pace } from '@spillway/queue/wait/refusal-pace'
 import { told } from '@spillway/queue/wait/tickets'
 import { test } from 'vitest'
-import { parsePrefer, preferredWaitMs, remainingWaitMs } from '../../src/waiting/wait-times.ts'
+import { parsePrefer, preferredWaitMs, remainingWaitMs } from '../../src/operations/wait-times.ts'
 
 test('a request is held as long as its client prefers, and never longer than the limit', () => {
   assert.equal(preferredWaitMs(undefined, 8_000), 8_000)

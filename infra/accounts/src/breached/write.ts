@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { open, rename, rm } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
-import { HEADER_BYTES, headerLine } from '@spillway/api/breached/list'
+import { HEADER_BYTES, headerLine } from '@spillway/api/breached-list'
 import { fold } from '@spillway/api/credentials'
 import { UserError } from '@spillway/infra/processes/command-line'
 import { dictionary } from '@zxcvbn-ts/language-common'
@@ -51,7 +51,7 @@ export async function writeList(
 // The list that ships: the 50,000 passwords that leaks hold most often, from the package
 // @zxcvbn-ts/language-common (MIT).
 
-export const commonListFile = fileURLToPath(new URL('../../../../api/src/breached/common.list', import.meta.url))
+export const commonListFile = fileURLToPath(new URL('../../../../api/src/operations/common.list', import.meta.url))
 /** One in a million. */
 const ONE_IN_BITS = 20
 

@@ -9,9 +9,8 @@ import { repositoryDir } from '../../src/processes/repository.ts'
 /** Folders, and files that stand beside them. */
 const rooms: Record<string, string[]> = {
   'api/src': [
-    ...['main', 'start', 'servers', 'service', 'config', 'plugins'],
-    ...['routes', 'operators', 'operations', 'waiting', 'mail', 'sessions', 'audit', 'breached', 'guessing'],
-    ...['limits', 'load-shedding', 'http', 'problems', 'schemas', 'rounds', 'route-table'],
+    ...['main', 'start', 'servers', 'config', 'routes', 'operators', 'operations'],
+    ...['mail', 'sessions', 'audit', 'plugins', 'schemas', 'rounds'],
   ],
   'worker/src': [
     ...['command', 'main', 'start', 'hashing-in-place', 'beside', 'fallback', 'config'],

@@ -1,8 +1,8 @@
 /** Logs one line for each request, without bodies, headers or addresses. The job id leads to the worker's line of the same login. */
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import type { ApiError } from '../problems/errors.js'
 import type { ErrorCode } from '../schemas/problem-codes.js'
+import type { ApiError } from './errors.js'
 import type { GatewayMetrics, TicketEvent } from './metrics.js'
 
 export const requestLogPlugin = fp(

@@ -4,8 +4,8 @@
  */
 import { defineScript } from '@spillway/queue/redis/script'
 import { toList } from '@spillway/queue/redis/unexpected-reply'
-import { wideNetworkOf } from '../limits/client-network.js'
-import { atHome, type CountingRedis } from '../limits/counts.js'
+import { wideNetworkOf } from '../client-network.js'
+import { atHome, type CountingRedis } from '../counts.js'
 
 const WINDOW_MS = 600_000
 /** Accounts that fail from one network within a window: more than people behind one address, or of one neighbourhood, mistype. */

@@ -4,10 +4,10 @@
  * challenge also replaces a delay. Nothing here asks whether an account exists.
  */
 import type { FastifyBaseLogger } from 'fastify'
-import type { GatewayMetrics } from '../http/metrics.js'
-import { storedNetworkOf } from '../limits/client-network.js'
-import type { Count } from '../limits/counts.js'
-import { ApiError } from '../problems/errors.js'
+import { storedNetworkOf } from '../client-network.js'
+import type { Count } from '../counts.js'
+import { ApiError } from '../errors.js'
+import type { GatewayMetrics } from '../metrics.js'
 import type { AddressAttempts, CountedAttempt, CountedTogether } from './address-attempts.js'
 import type { Attempts, LetIn, Settled } from './attempts.js'
 import type { Answerer, Challenges, Solved } from './challenges.js'

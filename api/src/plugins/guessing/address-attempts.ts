@@ -10,10 +10,10 @@
 import { toCount, toList } from '@spillway/queue/redis/unexpected-reply'
 import { randomBytes } from '@spillway/queue/wire/seal'
 import type { FastifyReply } from 'fastify'
-import { storedNetworkOf } from '../limits/client-network.js'
-import { atHome, type Count, type CountingRedis } from '../limits/counts.js'
-import { Refusals, sendLimitHeaders } from '../limits/limiter.js'
-import { ApiError } from '../problems/errors.js'
+import { storedNetworkOf } from '../client-network.js'
+import { atHome, type Count, type CountingRedis } from '../counts.js'
+import { ApiError } from '../errors.js'
+import { Refusals, sendLimitHeaders } from '../limits.js'
 import { beginAttempt, endAttempt } from './attempt-scripts.js'
 
 /** How long a failure counts. */

@@ -4,7 +4,7 @@
  */
 import { type Database, gather, Prisma, rawQuery } from '@spillway/prisma'
 import type { FastifyBaseLogger } from 'fastify'
-import { ApiError } from '../problems/errors.js'
+import { ApiError } from '../plugins/errors.js'
 
 /** Pause before marks that could not be deleted are deleted again, in milliseconds. */
 const RETRY_MS = 500

@@ -3,8 +3,8 @@
 import { createRegistry } from '@spillway/common/registry'
 import { lanes } from '@spillway/queue/wire/job'
 import { Counter, Histogram } from 'prom-client'
-import { refusalReasons } from '../problems/errors.js'
 import { outcomeOf, type RequestOutcome, requestOutcomes } from '../schemas/outcomes.js'
+import { refusalReasons } from './errors.js'
 
 /** What became of a mail. `nobody`: there was nobody to send it to; `failed`: not sent, and not tried again. */
 const mailOutcomes = ['sent', 'nobody', 'expired', 'retried', 'failed', 'forged'] as const

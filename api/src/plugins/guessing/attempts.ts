@@ -6,7 +6,7 @@
 
 import { toCount, toList, UnexpectedReply } from '@spillway/queue/redis/unexpected-reply'
 import { randomBytes } from '@spillway/queue/wire/seal'
-import { atHome, type CountingRedis } from '../limits/counts.js'
+import { atHome, type CountingRedis } from '../counts.js'
 import type { ScriptInput } from './address-attempts.js'
 import { type AttemptOutcome, attemptOutcomes, beginAttempt, endAttempt } from './attempt-scripts.js'
 import type { Solved } from './challenges.js'

@@ -7,13 +7,12 @@ import { ownerOfService } from '@spillway/queue/wire/job'
 import { bcryptReadsWhole, type HashPolicy, HashPolicySchema } from '@spillway/queue/wire/policy'
 import { isOf, storedHashDigest } from '@spillway/queue/wire/stored-hash'
 import type { FromSchema } from 'json-schema-to-ts'
-import type { Access } from '../operations/access.js'
-import { tooLongForBcrypt } from '../operations/new-password.js'
-import { Operation } from '../operations/operation.js'
-import { ApiError } from '../problems/errors.js'
+import { ApiError } from '../plugins/errors.js'
 import { AnyPasswordField } from '../schemas/credentials.js'
-import { problemResponse, unauthorizedProblem } from '../schemas/responses.js'
-import { schemaOf } from '../schemas/schema.js'
+import { problemResponse, schemaOf, unauthorizedProblem } from '../schemas/responses.js'
+import type { Access } from './access.js'
+import { tooLongForBcrypt } from './new-password.js'
+import { Operation } from './operation.js'
 
 const STORED_HASH_MAX_LENGTH = 1_024
 

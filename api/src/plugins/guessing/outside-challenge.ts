@@ -3,7 +3,7 @@
  * asked whether it is valid. What they call "siteverify": a form with `secret`, `response` and `remoteip`, answered by JSON with `success`.
  */
 import { hash } from 'node:crypto'
-import { ApiError } from '../problems/errors.js'
+import { ApiError } from '../errors.js'
 import { type Answerer, CHALLENGE_TTL_S, type Challenges, type Solved } from './challenges.js'
 
 /** A login must not hang because another service does. */

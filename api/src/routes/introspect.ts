@@ -4,7 +4,7 @@
  */
 import type { FastifyPluginAsyncJsonSchemaToTs } from '@fastify/type-provider-json-schema-to-ts'
 import type { onRequestAsyncHookHandler } from 'fastify'
-import { ApiError } from '../problems/errors.js'
+import { ApiError } from '../plugins/errors.js'
 import { bodyProblems, limitProblem, unauthorizedProblem } from '../schemas/responses.js'
 import type { VerifyAccessToken } from '../sessions/access-token.js'
 import type { Sessions } from '../sessions/sessions.js'

@@ -1,5 +1,5 @@
 /** Challenges, which replace a delay: of two kinds, proof of work (proof-of-work.ts) and another service (outside-challenge.ts). */
-import type { Challenge } from '../schemas/responses.js'
+import type { Challenge } from '../../schemas/responses.js'
 
 /** How long a client may take, in seconds: a slow phone needs a minute for the hardest proof of work. */
 export const CHALLENGE_TTL_S = 300

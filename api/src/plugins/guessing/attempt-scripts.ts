@@ -3,7 +3,7 @@
  * runs a script as a whole, so concurrent attempts cannot pass a bound together.
  */
 import { defineScript } from '@spillway/queue/redis/script'
-import { LUA_LAPSING } from '../limits/counts.js'
+import { LUA_LAPSING } from '../counts.js'
 
 const WINDOW_MS = 60_000
 const DELAY_MAX_MS = 3_600_000

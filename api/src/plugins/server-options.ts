@@ -7,8 +7,8 @@ import {
   LogController,
   type RawServerDefault,
 } from 'fastify'
-import { toApiError } from '../problems/foreign-errors.js'
-import { connectionProblem, sendConnectionProblem, sendProblem } from '../problems/plugin.js'
+import { toApiError } from './foreign-errors.js'
+import { connectionProblem, sendConnectionProblem, sendProblem } from './problems.js'
 
 /** How often Node looks for overdue requests. Node's own 30 s would double the time limit; few connections have to be looked at. */
 export const TIMEOUT_CHECK_MS = 1_000

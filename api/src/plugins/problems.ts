@@ -4,11 +4,11 @@ import type { Socket } from 'node:net'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { FromSchema } from 'json-schema-to-ts'
-import { createRouteTable } from '../route-table.js'
 import type { ErrorCode } from '../schemas/problem-codes.js'
 import type { ProblemBody } from '../schemas/responses.js'
 import { ApiError, type RefusalReason } from './errors.js'
 import { toApiError } from './foreign-errors.js'
+import { createRouteTable } from './route-table.js'
 
 /** Node's codes for connections whose bytes never become a request; any other code means that they are not HTTP. */
 const connectionCodes: Record<string, ErrorCode> = {

@@ -7,7 +7,7 @@ import { timingSafeEqual } from 'node:crypto'
 import { parseKeyList } from '@spillway/queue/wire/seal'
 import type { FastifyInstance, onRequestAsyncHookHandler } from 'fastify'
 import fp from 'fastify-plugin'
-import { ApiError } from '../problems/errors.js'
+import { ApiError } from './errors.js'
 
 /** The variable that holds the list, for error messages. */
 export const SERVICE_KEYS = 'SERVICE_KEYS'

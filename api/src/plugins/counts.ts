@@ -4,13 +4,14 @@
  * While that server does not answer, the next one counts, from 0. With n servers, a window lets through up to n times the limit, and the
  * limit once more for each server that comes back without its data.
  */
-import { createHash } from 'node:crypto'
+import { createHash, hash } from 'node:crypto'
 import { throttledWarning, type Warnings } from '@spillway/common/throttled-warning'
 import { within } from '@spillway/common/within'
 import { LUA_SOUND } from '@spillway/queue/jobs/sound'
-import type { RedisOfQueue } from '@spillway/queue/queue-client'
+import type { Keyring, RedisOfQueue } from '@spillway/queue/queue-client'
 import { defineScript } from '@spillway/queue/redis/script'
 import { toCount, toList } from '@spillway/queue/redis/unexpected-reply'
+import { normalizeEmail } from '../schemas/credentials.js'
 
 /** How long to wait for one of several Redis servers before asking the next, in milliseconds. */
 const ANSWER_MS = 500
@@ -127,4 +128,24 @@ export function inOrderOf<T extends { address: string }>(key: string, redis: rea
     weight: createHash('sha256').update(`${one.address}\n${key}`).digest('hex'),
   }))
   return weighed.sort((a, b) => (a.weight < b.weight ? 1 : -1)).map(({ one }) => one)
+}
+
+const NAME_BYTES = 16
+
+/** The digest of an address as addresses are compared: 22 characters. Not secret from someone who guesses addresses. */
+export function accountOfEmail(email: string): string {
+  return accountDigest(normalizeEmail(email))
+}
+
+/** The name of something that has no address, such as a user's id. */
+export function accountDigest(text: string): string {
+  return hash('sha256', text, 'buffer').subarray(0, NAME_BYTES).toString('base64url')
+}
+
+/**
+ * The name of an account in Redis: keyed, so that a reader cannot try addresses. It changes with the first seal key: counts begin at 0
+ * after a rotation.
+ */
+export function createAccountNames(keyring: Keyring): (account: string) => string {
+  return (account) => keyring.macs({ purpose: 'account', id: account })[0].subarray(0, NAME_BYTES).toString('base64url')
 }

@@ -5,8 +5,8 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import { ApiError } from '../problems/errors.js'
 import type { ErrorCode } from '../schemas/problem-codes.js'
+import { ApiError } from './errors.js'
 
 const HOST = 'host'
 
