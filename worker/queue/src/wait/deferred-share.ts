@@ -22,6 +22,8 @@ export interface QueueReading {
   /** Jobs that wait or are in hand, and jobs that were finished since some time in the past. */
   outstanding: number
   finished: number
+  /** Jobs in hand. */
+  active: number
 }
 
 export interface DeferredShare {
@@ -48,9 +50,9 @@ export function createDeferredShare(now: () => number = () => performance.now())
 
   return {
     observe(reading) {
-      const { first = 0, jobsPerSecond, outstanding, finished } = reading
+      const { first = 0, jobsPerSecond, outstanding, finished, active } = reading
       // Infinity or NaN would never fade from the sums.
-      if (![first, jobsPerSecond, outstanding, finished].every(Number.isFinite)) return
+      if (![first, jobsPerSecond, outstanding, finished, active].every(Number.isFinite)) return
       const at = now()
       const elapsedS = (at - (before?.at ?? at)) / 1_000
       const weight = Math.exp((-elapsedS * 1_000) / MEMORY_MS)
@@ -61,7 +63,9 @@ export function createDeferredShare(now: () => number = () => performance.now())
         // Without a deferred job at either end, the time between is not all theirs. Numbers begin again with an empty Redis server.
         if (reading.first !== undefined && before.first !== undefined && passed >= 0) {
           gone = gone * weight + passed
-          possible = possible * weight + before.jobsPerSecond * elapsedS
+          // Workers that join take their first jobs at once, which is no sign of their speed.
+          const taken = before.jobsPerSecond * elapsedS + active - before.active
+          possible = possible * weight + Math.max(0, taken)
         }
       }
       before = { ...reading, at }

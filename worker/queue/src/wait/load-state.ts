@@ -131,7 +131,7 @@ export function createLoadState(now: () => number = () => performance.now()): Lo
             const { waiting, deferred, active, absent } = depth
             const outstanding = waiting + deferred + active + absent
             const measured = isBehind ? undefined : first
-            deferredShare.observe({ first: measured, jobsPerSecond: load.jobsPerSecond, outstanding, finished })
+            deferredShare.observe({ first: measured, jobsPerSecond: load.jobsPerSecond, outstanding, finished, active })
           }
           addedSince = {
             known: addedSince.known - addedBefore.known,

@@ -12,10 +12,16 @@ interface Rates {
 
 function scene() {
   let nowMs = 0
-  let [first, outstanding, finished] = [100, 1_000, 0]
+  let [first, outstanding, finished, active] = [100, 1_000, 0, 2]
   const share = createDeferredShare(() => nowMs)
   const observe = (jobsPerSecond: number, lane: 'deferred' | 'empty' = 'deferred') =>
-    share.observe({ first: lane === 'empty' ? undefined : Math.floor(first), jobsPerSecond, outstanding, finished })
+    share.observe({
+      first: lane === 'empty' ? undefined : Math.floor(first),
+      jobsPerSecond,
+      outstanding,
+      finished,
+      active,
+    })
   return {
     measured: () => share.current(false),
     foreseen: () => share.current(true),
@@ -25,6 +31,11 @@ function scene() {
     },
     pass(ms: number) {
       nowMs += ms
+    },
+    /** A worker takes the first of the line into its empty slots. */
+    fill(slots: number) {
+      first += slots
+      active += slots
     },
     /** Reads four times a second. */
     run({ leaving, capacity, coming = 0 }: Rates, seconds = 5) {
@@ -145,4 +156,15 @@ test('the lane that is empty after the very first job is not taken to have stood
   pass(60_000)
   observe(100, 'empty')
   assert.equal(measured(), before)
+})
+
+test('a worker that joins and takes the first of the line at once does not make the line look faster than its workers', () => {
+  const { measured, foreseen, run, observe, pass, fill } = scene()
+  run({ leaving: 10, capacity: 10, coming: 30 })
+  observe(10)
+  pass(250)
+  fill(28)
+  observe(80)
+  assertWithin(measured(), 0.9, 1.05)
+  assertWithin(foreseen(), 0.65, 0.75)
 })
