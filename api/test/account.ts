@@ -1,6 +1,6 @@
 // Accounts whose stored hash a test chooses, and what accounts are called in Redis.
 import { randomUUID } from 'node:crypto'
-import { closedGate, type Ending } from '@spillway/infra/rig'
+import { closedGate, type Ending } from '@spillway/infra/rig/namespace'
 import type { Database } from '@spillway/prisma'
 import { parseKeyring } from '@spillway/queue/queue-client'
 import { accountOfEmail, createAccountNames } from '../src/plugins/counts.ts'

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { STATUS_CODES } from 'node:http'
-import { until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
 
 /** The fields of answers; each answer has some of them. */
 export interface Body {

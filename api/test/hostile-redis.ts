@@ -1,6 +1,6 @@
 // A Redis under an attacker's control: a proxy that changes replies on their way to a client, whole replies at a time.
 import { connect, createServer, type Socket } from 'node:net'
-import { listening } from '@spillway/infra/rig'
+import { listening } from '@spillway/infra/processes/port'
 
 /** Makes other replies of those that came together: none, more, in another order. */
 export type Tamper = (replies: Buffer[]) => Buffer[]

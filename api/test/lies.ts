@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import { startProxy, until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
+import { startProxy } from '@spillway/infra/rig/tcp-proxy'
 import type { RedisConnection } from '@spillway/queue/queue-client'
 import { nameInRedis } from './account.ts'
 import {

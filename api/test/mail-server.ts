@@ -1,7 +1,8 @@
 // A real mail server on the loopback interface, which tests may make slow, strict, or dead.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { freePort, until } from '@spillway/infra/rig'
+import { freePort } from '@spillway/infra/processes/port'
+import { until } from '@spillway/infra/processes/until'
 import { SMTPServer } from 'smtp-server'
 
 export interface ReceivedMail {

@@ -1,6 +1,6 @@
 // A collector for OTLP over HTTP with JSON: takes what is sent and keeps the spans.
 import { createServer } from 'node:http'
-import { listening } from '@spillway/infra/rig'
+import { listening } from '@spillway/infra/processes/port'
 
 export interface CollectedSpan {
   service: string

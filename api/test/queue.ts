@@ -1,5 +1,5 @@
 // What Redis shows of the queue: its lists, and the stream of what happened to each job.
-import { until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
 import type { System } from './system.ts'
 
 export interface QueueWatch {

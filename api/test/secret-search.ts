@@ -1,6 +1,6 @@
 // Looks for secrets in what a process wrote or Redis holds, in the forms in which they might have got there.
 
-import { until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
 import type { RedisConnection } from '@spillway/queue/queue-client'
 
 /** Secrets by what they are: two of the same name are told apart by a number. */

@@ -1,16 +1,10 @@
 // Gateways and workers of one test file, on a database and Redis keys of their own.
 import assert from 'node:assert/strict'
 import { createLogger } from '@spillway/common/log'
-import {
-  createNamespace,
-  type GatewayProcess,
-  type Member,
-  type MemberOptions,
-  type Namespace,
-  openSpillway,
-  readinessOf,
-  until,
-} from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
+import { createNamespace, type Namespace } from '@spillway/infra/rig/namespace'
+import { openSpillway } from '@spillway/infra/rig/spillway'
+import { type GatewayProcess, type Member, type MemberOptions, readinessOf } from '@spillway/infra/start/member'
 import { connectDatabase, type Database } from '@spillway/prisma'
 import { connectRedis, type RedisConnection } from '@spillway/queue/queue-client'
 import { readGatewayConfig } from '../src/config.ts'

@@ -2,8 +2,8 @@
 // with hashing.
 import { fileURLToPath } from 'node:url'
 import type { Keeper } from '@spillway/infra/processes/keeper'
+import { startProcess } from '@spillway/infra/processes/node-process'
 import { moveTo, pinned } from '@spillway/infra/processes/processor-time'
-import { startProcess } from '@spillway/infra/rig'
 import { ask, type Credentials } from '@spillway/infra/rig/api-client'
 import { quantile } from '@spillway/infra/rig/quantile'
 import { compiled } from '../contenders/contender.ts'

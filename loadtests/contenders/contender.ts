@@ -1,7 +1,7 @@
 // A contender is one login architecture that the scenarios can start, address and measure.
 import { fileURLToPath } from 'node:url'
+import { type ProcessOptions, startProcess } from '@spillway/infra/processes/node-process'
 import { findPids } from '@spillway/infra/processes/process-table'
-import { type ProcessToTest, startProcess } from '@spillway/infra/rig'
 import { allCores } from '../measure/cores.ts'
 import type { Algorithm } from './hashing.ts'
 
@@ -67,7 +67,7 @@ export function compiled(program: string): string {
 }
 
 /** Starts a program of this package. Rejects with its log tail when it ends or stays silent instead of becoming ready. */
-export async function startProgram(program: string, options: Pick<ProcessToTest, 'cores' | 'env'>) {
+export async function startProgram(program: string, options: Pick<ProcessOptions, 'cores' | 'env'>) {
   const started = startProcess({ entry: compiled(program), ...options })
   const { pid } = started
   /** Kills it with all that it started: it keeps nothing, and would hash on for callers that are long gone. */

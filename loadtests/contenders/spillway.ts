@@ -1,8 +1,8 @@
 // Spillway as a contender: one gateway, and one worker on the same cores.
-import { openSpillway } from '@spillway/infra/rig'
+
 import { readMetric } from '@spillway/infra/rig/api-client'
 import { deleteKeys } from '@spillway/infra/rig/namespace'
-import { limitsOf } from '@spillway/infra/rig/spillway'
+import { limitsOf, openSpillway } from '@spillway/infra/rig/spillway'
 import { allOrNone } from '@spillway/infra/services/services'
 import type { Running, StartOptions } from './contender.ts'
 

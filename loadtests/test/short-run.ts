@@ -1,6 +1,6 @@
 // A scenario for less than a second of load, on the services of the test run, from the plan to the report.
 import assert from 'node:assert/strict'
-import { createNamespace } from '@spillway/infra/rig'
+import { createNamespace } from '@spillway/infra/rig/namespace'
 import { afterAll, describe, test } from 'vitest'
 import { serverProcesses } from '../contenders/contender.ts'
 import { contenders } from '../contenders/contenders.ts'

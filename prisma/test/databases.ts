@@ -1,7 +1,7 @@
 // The databases of one test file, dropped after its last test: which fails if a connection to one
 // is still open.
 import { randomUUID } from 'node:crypto'
-import { createNamespace } from '@spillway/infra/rig'
+import { createNamespace } from '@spillway/infra/rig/namespace'
 import { afterAll } from 'vitest'
 import { connectForScripts } from '../src/connection.ts'
 

@@ -1,7 +1,7 @@
 // Garbage collection that a test can rely on.
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
 
 setFlagsFromString('--expose-gc')
 const collectGarbage: () => void = runInNewContext('gc')

@@ -1,7 +1,7 @@
 // Both ends of the queue, started for one test: real ones, in this process.
 import { randomBytes } from 'node:crypto'
 import { createLogger, type Logger } from '@spillway/common/log'
-import { until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
 import {
   createPasswordClient,
   type PasswordClient,

@@ -1,7 +1,7 @@
 // The resources of one test: a queue in the real Redis, and closing for everything that it starts.
 import { randomBytes } from 'node:crypto'
-import { startProxy, type TcpProxy } from '@spillway/infra/rig'
 import { deleteKeys, testEnvironment } from '@spillway/infra/rig/namespace'
+import { startProxy, type TcpProxy } from '@spillway/infra/rig/tcp-proxy'
 import { queueKey } from '@spillway/queue/jobs/keys'
 import { Redis } from 'ioredis'
 import type { TestContext } from 'vitest'

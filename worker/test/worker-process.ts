@@ -1,5 +1,5 @@
 // The worker as it runs in production: compiled, in a process of its own.
-import { type Member, startWorker } from '@spillway/infra/rig'
+import { type Member, startMember, workerProgram } from '@spillway/infra/start/member'
 import { workerEnvironment } from './parts.ts'
 import type { Space } from './space.ts'
 
@@ -7,7 +7,9 @@ export const entry = 'worker/dist/main.cjs'
 
 /** Starts a worker of two slots and waits until it is ready; it is killed with the space if it still runs then. */
 export async function startedWorkerProcess(space: Space, env: Record<string, string> = {}): Promise<Member> {
-  const worker = await startWorker({ env: { ...workerEnvironment(space), WORKER_CONCURRENCY: '2', ...env } })
+  const worker = await startMember(workerProgram, {
+    env: { ...workerEnvironment(space), WORKER_CONCURRENCY: '2', ...env },
+  })
   space.closing(() => worker.close())
   return worker
 }

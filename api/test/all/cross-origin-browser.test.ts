@@ -1,7 +1,7 @@
 // A page of another origin in a real Chromium logs in, is refused by a limit, and knows when to come back.
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
-import { listening } from '@spillway/infra/rig'
+import { listening } from '@spillway/infra/processes/port'
 import { chromiumOptions, skipWithoutChromium as skip } from '@spillway/infra/test/pictures'
 import { chromium } from 'playwright-core'
 import { afterAll, test } from 'vitest'

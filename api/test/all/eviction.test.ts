@@ -1,7 +1,9 @@
 // A Redis server that may evict keys is told of by gateways and workers: in the log, in a metric and in readiness, for each of several.
 import assert from 'node:assert/strict'
 import { connect, createServer } from 'node:net'
-import { type LogLine, listening, startProcess, type TestProcess, until } from '@spillway/infra/rig'
+import { type LogLine, type NodeProcess, startProcess } from '@spillway/infra/processes/node-process'
+import { listening } from '@spillway/infra/processes/port'
+import { until } from '@spillway/infra/processes/until'
 import { gatewayProgram, type Program, workerProgram } from '@spillway/infra/start/member'
 import { evictionNotice } from '@spillway/infra/start/screen'
 import { startOwnRedis } from '@spillway/infra/test/own-redis'
@@ -20,7 +22,7 @@ interface Member {
   url: string
   opsUrl: string
   logs: readonly LogLine[]
-  waitForLog: TestProcess['waitForLog']
+  waitForLog: NodeProcess['waitForLog']
 }
 
 /** Starts a gateway or worker as deployed, until the end of the test. */

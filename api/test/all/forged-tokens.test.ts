@@ -1,6 +1,6 @@
 // Ten thousand forged tokens at a gateway, of every kind and for keys of each type: not one is let in.
 import assert from 'node:assert/strict'
-import { newSigningKey } from '@spillway/infra/rig'
+import { newSigningKey } from '@spillway/infra/start/secrets'
 import { decodeJwt } from 'jose'
 import { afterAll, test } from 'vitest'
 import { algorithms } from '../../src/sessions/signing-keys.ts'

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { startProcess } from '@spillway/infra/rig'
+import { startProcess } from '@spillway/infra/processes/node-process'
 import { afterAll, test } from 'vitest'
 import { openSystem } from '../system.ts'
 

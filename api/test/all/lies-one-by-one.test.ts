@@ -1,5 +1,5 @@
 // Lies in Redis, each for each key by itself: one cannot make up for another.
-import { until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
 import { afterAll, test } from 'vitest'
 import { lies, openLiedTo } from '../lies.ts'
 

@@ -1,6 +1,7 @@
 // A user of Redis with the rights of the documented rule does everything; one that lacks a right is told which, and the rule.
 import assert from 'node:assert/strict'
-import { startProcess, until } from '@spillway/infra/rig'
+import { startProcess } from '@spillway/infra/processes/node-process'
+import { until } from '@spillway/infra/processes/until'
 import { gatewayProgram } from '@spillway/infra/start/member'
 import { ACL_RULE } from '@spillway/queue/inside/ioredis'
 import { afterAll, test } from 'vitest'

@@ -1,7 +1,7 @@
 // Sessions in cookies, in a real Chromium: pages of another site, and of another host of the same site, attack somebody who is logged in.
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
-import { listening } from '@spillway/infra/rig'
+import { listening } from '@spillway/infra/processes/port'
 import { readMetric } from '@spillway/infra/rig/api-client'
 import { chromiumOptions, skipWithoutChromium as skip } from '@spillway/infra/test/pictures'
 import { decodeJwt } from 'jose'

@@ -1,6 +1,7 @@
 // Gateways on two Redis: tickets that know where their job is, limits, what operators see, and lists that change.
 import assert from 'node:assert/strict'
-import { closedGate, until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
+import { closedGate } from '@spillway/infra/rig/namespace'
 import { redisCommand } from '@spillway/infra/services/redis'
 import { startOwnRedis } from '@spillway/infra/test/own-redis'
 import { parseKeyring } from '@spillway/queue/queue-client'

@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import { closedGate, startProcess, type TestProcess, until } from '@spillway/infra/rig'
+import { type NodeProcess, startProcess } from '@spillway/infra/processes/node-process'
+import { until } from '@spillway/infra/processes/until'
+import { closedGate } from '@spillway/infra/rig/namespace'
 import { afterAll, type TestContext, test } from 'vitest'
 import { accountWithHash, gatedAccount, slowAccount } from '../account.ts'
 import { call, expect, keepTicket, login, newCredentials, redeem, register } from '../client.ts'
@@ -145,7 +147,7 @@ function send(socket: Socket, bytes: string): Promise<unknown> {
 }
 
 /** A gateway with something in the way of its end. */
-function startObstructed(t: TestContext, obstacle: string, env: NodeJS.ProcessEnv): TestProcess {
+function startObstructed(t: TestContext, obstacle: string, env: NodeJS.ProcessEnv): NodeProcess {
   const nodeArgs = ['--import', `data:text/javascript,${encodeURIComponent(obstacle)}`]
   const gateway = startProcess({ entry: 'api/dist/main.js', nodeArgs, env: { ...system.environment, ...env } })
   t.onTestFinished(() => gateway.close())

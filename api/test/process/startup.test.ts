@@ -1,7 +1,11 @@
 // How a gateway begins: with what is there, and with one sentence when it cannot.
 import assert from 'node:assert/strict'
 import { createServer } from 'node:net'
-import { listening, newSealKey, newSigningKey, startProcess, startProxy, until } from '@spillway/infra/rig'
+import { startProcess } from '@spillway/infra/processes/node-process'
+import { listening } from '@spillway/infra/processes/port'
+import { until } from '@spillway/infra/processes/until'
+import { startProxy } from '@spillway/infra/rig/tcp-proxy'
+import { newSealKey, newSigningKey } from '@spillway/infra/start/secrets'
 import { afterAll, test } from 'vitest'
 import { readGatewayConfig } from '../../src/config.ts'
 import { call, expect, login, newAccount, newCredentials, register } from '../client.ts'

@@ -1,6 +1,6 @@
 // Access tokens, seen from outside: verified by another library with the published keys, and forged in the usual ways.
 import assert from 'node:assert/strict'
-import { newSigningKey } from '@spillway/infra/rig'
+import { newSigningKey } from '@spillway/infra/start/secrets'
 import { createRemoteJWKSet, jwtVerify } from 'jose'
 import { afterAll, test } from 'vitest'
 import { algorithms } from '../../src/sessions/signing-keys.ts'

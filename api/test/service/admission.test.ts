@@ -1,6 +1,6 @@
 // Requests that cannot be answered in time are refused at once, or get their ticket at once.
 import assert from 'node:assert/strict'
-import { until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
 import { readMetric } from '@spillway/infra/rig/api-client'
 import { afterAll, beforeAll, describe, test, vi } from 'vitest'
 import { slowAccount } from '../account.ts'

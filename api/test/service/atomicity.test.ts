@@ -1,6 +1,6 @@
 // All or nothing, and nothing for nothing: what fails at its last step has changed nothing, what is refused has cost no hash.
 import assert from 'node:assert/strict'
-import { until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
 import { afterAll, test } from 'vitest'
 import {
   assertProblem,

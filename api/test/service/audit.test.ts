@@ -1,7 +1,7 @@
 // The audit: what is recorded, who reads it, that nobody changes it, and that no request waits for it.
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
 import { newId } from '@spillway/queue/wire/id'
 import { afterAll, test } from 'vitest'
 import { Audit } from '../../src/audit/recorder.ts'

@@ -1,6 +1,6 @@
 // Many people behind one address: all of them get in, while the guesses that are made there stay within the limit.
 import assert from 'node:assert/strict'
-import { until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
 import { afterAll, test } from 'vitest'
 import { AddressAttempts } from '../../src/plugins/guessing/address-attempts.ts'
 import { gatedAccount, slowAccount } from '../account.ts'

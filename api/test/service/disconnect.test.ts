@@ -1,7 +1,8 @@
 // Clients that go away before their answer: nothing is hashed for nobody.
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
-import { type LogLine, until } from '@spillway/infra/rig'
+import type { LogLine } from '@spillway/infra/processes/node-process'
+import { until } from '@spillway/infra/processes/until'
 import { readMetric } from '@spillway/infra/rig/api-client'
 import { afterAll, test } from 'vitest'
 import { gatedAccount, slowAccount } from '../account.ts'

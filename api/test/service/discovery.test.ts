@@ -1,6 +1,7 @@
 // Discovery, as verifiers that know the issuer alone ask for it.
 import assert from 'node:assert/strict'
-import { type LogLine, newSigningKey } from '@spillway/infra/rig'
+import type { LogLine } from '@spillway/infra/processes/node-process'
+import { newSigningKey } from '@spillway/infra/start/secrets'
 import { decodeJwt } from 'jose'
 import { afterAll, test } from 'vitest'
 import { assertProblem, call, expect, login, newAccount } from '../client.ts'

@@ -1,7 +1,8 @@
 // The address of an account is one text: what is answered, stored, counted, and on the wire of a mail server.
 import assert from 'node:assert/strict'
 import { connect, createServer } from 'node:net'
-import { listening, until } from '@spillway/infra/rig'
+import { listening } from '@spillway/infra/processes/port'
+import { until } from '@spillway/infra/processes/until'
 import { afterAll, test } from 'vitest'
 import { assertProblem, expect, newCredentials, register } from '../client.ts'
 import { addresses } from '../email-addresses.ts'

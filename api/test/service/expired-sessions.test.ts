@@ -1,7 +1,7 @@
 // Which sessions are deleted, with what, and that it does no harm where several do it or the database is away.
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
 import { connectDatabase } from '@spillway/prisma'
 import { newId } from '@spillway/queue/wire/id'
 import { afterAll, test } from 'vitest'

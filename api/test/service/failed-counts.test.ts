@@ -1,7 +1,7 @@
 // A count that fails although Redis answers: its request is let in, and the log says so.
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
 import { startOwnRedis } from '@spillway/infra/test/own-redis'
 import { parseKeyring } from '@spillway/queue/queue-client'
 import { parseRedisServers } from '@spillway/queue/redis/servers'

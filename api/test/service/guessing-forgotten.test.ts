@@ -1,7 +1,8 @@
 // Device tokens do not outlive what they were issued for: the account, its address, its password; whatever
 // Redis has lost, and however wrong the clocks of gateways are.
 import assert from 'node:assert/strict'
-import { clockOff, newSealKey } from '@spillway/infra/rig'
+import { clockOff } from '@spillway/infra/rig/clocks'
+import { newSealKey } from '@spillway/infra/start/secrets'
 import { afterAll, test } from 'vitest'
 import { nameInRedis } from '../account.ts'
 import {

@@ -1,7 +1,8 @@
 // Logins whose clients went away before the answer: only those that a worker took count as failures.
 import assert from 'node:assert/strict'
-import { startProxy, until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
 import { readMetric } from '@spillway/infra/rig/api-client'
+import { startProxy } from '@spillway/infra/rig/tcp-proxy'
 import { afterAll, test } from 'vitest'
 import { gatedAccount, nameInRedis } from '../account.ts'
 import { assertProblem, type Credentials, login, newCredentials } from '../client.ts'

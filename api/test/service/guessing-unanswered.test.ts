@@ -1,6 +1,7 @@
 // Logins that taught nobody anything count for nothing: their tickets ended without an answer, nobody asked for it, or the gateway failed.
 import assert from 'node:assert/strict'
-import { startProxy, until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
+import { startProxy } from '@spillway/infra/rig/tcp-proxy'
 import { afterAll, test } from 'vitest'
 import { gatedAccount, nameInRedis } from '../account.ts'
 import {

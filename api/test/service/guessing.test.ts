@@ -1,6 +1,6 @@
 // Guessing is held back, and nobody is locked out by it: known devices, failures of unknown ones, challenges.
 import assert from 'node:assert/strict'
-import { until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
 import { readMetric } from '@spillway/infra/rig/api-client'
 import { afterAll, test } from 'vitest'
 import { accountWithHash, nameInRedis } from '../account.ts'

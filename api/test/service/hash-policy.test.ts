@@ -1,6 +1,6 @@
 // The policy of new hashes as it is configured, and when a new hash replaces the verified one.
 import assert from 'node:assert/strict'
-import { until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
 import { afterAll, test } from 'vitest'
 import { accountWithHash } from '../account.ts'
 import {

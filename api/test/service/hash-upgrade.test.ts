@@ -1,6 +1,6 @@
 // Stored hashes of other algorithms and other costs: which are replaced on login, and which are kept.
 import assert from 'node:assert/strict'
-import { until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
 import { afterAll, test } from 'vitest'
 import { accountWithHash } from '../account.ts'
 import { type Answer, assertProblem, changePassword, expect, login, me, redeem, respondAsync } from '../client.ts'

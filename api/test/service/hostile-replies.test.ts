@@ -1,6 +1,6 @@
 // Replies that Redis never gives, in the place of its own: no request is answered 500, and logins work again once they end.
 import assert from 'node:assert/strict'
-import { until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
 import { afterAll, test } from 'vitest'
 import { slowAccount } from '../account.ts'
 import { call, login, newCredentials, redeem, respondAsync } from '../client.ts'

@@ -1,7 +1,7 @@
 // Introspection (RFC 7662) on the service port: whether an access token is good now.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { newSigningKey } from '@spillway/infra/rig'
+import { newSigningKey } from '@spillway/infra/start/secrets'
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose'
 import { afterAll, test } from 'vitest'
 import { assertProblem, expect, login, logout, me, newAccount, refresh } from '../client.ts'

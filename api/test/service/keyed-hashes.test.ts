@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { createHmac, randomBytes } from 'node:crypto'
 import { createPasswordsWith } from '@spillway/client/application/create-passwords'
-import { until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
 import { afterAll, test } from 'vitest'
 import { accountWithHash } from '../account.ts'
 import { assertProblem, call, expect, login } from '../client.ts'

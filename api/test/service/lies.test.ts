@@ -1,7 +1,7 @@
 // Lies in Redis: whatever somebody put in the place of any key, or into it, everything works again soon after, and nobody has to clean up.
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
 import { afterAll, test } from 'vitest'
 import { lies, openLiedTo } from '../lies.ts'
 

@@ -1,6 +1,7 @@
 // The line as its clients see it: numbers, how far it has come, and what becomes of who goes away.
 import assert from 'node:assert/strict'
-import { type Member, until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
+import type { Member } from '@spillway/infra/start/member'
 import { absentKey, queueKey } from '@spillway/queue/jobs/keys'
 import { presentKey } from '@spillway/queue/wire/reply'
 import { Queue } from 'bullmq'

@@ -1,6 +1,6 @@
 // The live page: what it is told when it is opened late, by several gateways, and by whoever writes to Redis.
 import assert from 'node:assert/strict'
-import { until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
 import { Queue } from 'bullmq'
 import { afterAll, describe, test } from 'vitest'
 import type { LiveState } from '../../src/operators/live.ts'

@@ -1,6 +1,6 @@
 // The life of a link is told by PostgreSQL's clock, and the life of its mail by Redis's: a gateway's own may be wrong by hours.
 import assert from 'node:assert/strict'
-import { clockOff } from '@spillway/infra/rig'
+import { clockOff } from '@spillway/infra/rig/clocks'
 import { afterAll, test } from 'vitest'
 import { call, expect, newAccount } from '../client.ts'
 import { startMailServer } from '../mail-server.ts'

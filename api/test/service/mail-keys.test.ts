@@ -1,7 +1,7 @@
 // Gateways with other seal keys than those that send mails: they take none, and destroy none.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
 import { parseKeyring } from '@spillway/queue/queue-client'
 import { canaryOf } from '@spillway/queue/wire/capacity'
 import { afterAll, test } from 'vitest'

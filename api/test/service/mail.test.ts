@@ -1,7 +1,7 @@
 // What is done by mail: confirming an address, a new password, another address; and that none of it tells who has an account.
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
 import { afterAll, test } from 'vitest'
 import { NOTICES_PER_READER } from '../../src/mail/post.ts'
 import { nameInRedis } from '../account.ts'

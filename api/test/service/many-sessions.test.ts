@@ -1,6 +1,6 @@
 // How many sessions a user may have, and how long the database keeps those that have ended.
 import assert from 'node:assert/strict'
-import { until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
 import { afterAll, test } from 'vitest'
 import { LIVE_MAX } from '../../src/sessions/session-opening.ts'
 import {

@@ -1,7 +1,7 @@
 // The ops pages behind a reverse proxy, at a path of it: every link, script, style and request of a page leads back through the proxy.
 import assert from 'node:assert/strict'
 import { createServer, request as forward } from 'node:http'
-import { listening } from '@spillway/infra/rig'
+import { listening } from '@spillway/infra/processes/port'
 import { afterAll, test } from 'vitest'
 import { readGatewayConfig } from '../../src/config.ts'
 import { openSystem } from '../system.ts'

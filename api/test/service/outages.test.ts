@@ -1,6 +1,7 @@
 // PostgreSQL or Redis goes away, falls silent, or is not what it should be: prompt problems, nothing internal, and back again.
 import assert from 'node:assert/strict'
-import { startProxy, until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
+import { startProxy } from '@spillway/infra/rig/tcp-proxy'
 import { afterAll, test } from 'vitest'
 import { gatedAccount, slowAccount } from '../account.ts'
 import {

@@ -1,6 +1,7 @@
 // The whole path through real processes: two gateways, two workers, one PostgreSQL, one Redis.
 import assert from 'node:assert/strict'
-import { type TestProcess, until } from '@spillway/infra/rig'
+import type { NodeProcess } from '@spillway/infra/processes/node-process'
+import { until } from '@spillway/infra/processes/until'
 import { afterAll, test } from 'vitest'
 import {
   assertProblem,
@@ -162,7 +163,7 @@ test('a change of password that cannot end the other sessions changes nothing', 
 test('both workers take part, and a job id leads from the log line of a gateway to the log line of a worker', async () => {
   const credentials = await newAccount(here)
   await Promise.all(Array.from({ length: 20 }, (_, n) => login(n % 2 ? here : there, credentials)))
-  const linesOf = (processes: TestProcess[], msg: string) =>
+  const linesOf = (processes: NodeProcess[], msg: string) =>
     processes.flatMap(({ logs }) => logs.filter((line) => line.msg === msg && line.jobId !== undefined))
   const loginsOf = () =>
     linesOf(gateways, 'request').filter(({ route, status }) => route === '/v1/login' && status === 200)

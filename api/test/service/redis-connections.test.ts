@@ -1,6 +1,6 @@
 // The connections that a gateway keeps to a Redis: one for each purpose, as .github/CONTRIBUTING.md lists them.
 import assert from 'node:assert/strict'
-import { until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
 import { startOwnRedis } from '@spillway/infra/test/own-redis'
 import { afterAll, test } from 'vitest'
 import { startMailServer } from '../mail-server.ts'

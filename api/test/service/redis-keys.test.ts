@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import { monitorRedis, until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
+import { monitorRedis } from '@spillway/infra/rig/redis-monitor'
 import { afterAll, test } from 'vitest'
 import {
   type Call,

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import { until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
 import { afterAll, test } from 'vitest'
 import { type Answer, expect, login, newAccount, newCredentials, redeem, register, respondAsync } from '../client.ts'
 import { shareSystem } from '../system.ts'

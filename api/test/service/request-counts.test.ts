@@ -1,6 +1,7 @@
 // Counts of requests in Redis: a window has an end, and nothing moves it.
 import assert from 'node:assert/strict'
-import { createNamespace, until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
+import { createNamespace } from '@spillway/infra/rig/namespace'
 import { connectRedis } from '@spillway/queue/queue-client'
 import { afterAll, test } from 'vitest'
 import { countIn } from '../../src/plugins/counts.ts'

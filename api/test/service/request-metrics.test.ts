@@ -1,7 +1,8 @@
 // Operators' metrics of requests: each is counted once, by its outcome.
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { startProxy, until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
+import { startProxy } from '@spillway/infra/rig/tcp-proxy'
 import { parseKeyring } from '@spillway/queue/queue-client'
 import { verdictKey } from '@spillway/queue/wire/reply'
 import { afterAll, test } from 'vitest'

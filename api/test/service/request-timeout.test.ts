@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { createLogger } from '@spillway/common/log'
-import { startStopwatch } from '@spillway/infra/rig'
+import { startStopwatch } from '@spillway/infra/rig/clocks'
 import { afterAll, beforeAll, test } from 'vitest'
 import { readGatewayConfig } from '../../src/config.ts'
 import { serverOptions, TIMEOUT_CHECK_MS } from '../../src/plugins/server-options.ts'

@@ -1,7 +1,8 @@
 // The service API: verifying and hashing for applications that keep their own users.
 import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
-import { type Member, until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
+import type { Member } from '@spillway/infra/start/member'
 import { afterAll, beforeAll, test } from 'vitest'
 import type { Gateway } from '../../src/start.ts'
 import { type Answer, assertProblem, call, expect, letIn, login, newAccount, redeem, respondAsync } from '../client.ts'

@@ -1,6 +1,6 @@
 // The sessions of an account: its owner sees them, ends one or all others, and they end when nobody uses them.
 import assert from 'node:assert/strict'
-import { until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
 import { afterAll, test } from 'vitest'
 import {
   assertProblem,

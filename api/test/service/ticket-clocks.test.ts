@@ -2,7 +2,8 @@
 // gateway, the same as a wall clock of its own that is ahead: so nothing but that is shifted. A ticket lives here for 60 s, and 90 s
 // more where clocks disagree.
 import assert from 'node:assert/strict'
-import { clockOff, until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
+import { clockOff } from '@spillway/infra/rig/clocks'
 import { afterAll, test } from 'vitest'
 import { slowAccount } from '../account.ts'
 import { assertProblem, expect, login, newCredentials, redeem, register, respondAsync } from '../client.ts'

@@ -1,6 +1,6 @@
 // Accounts whose old system hashed passwords as they were typed: everyone gets in, and after the first login by either form.
 import { pbkdf2Sync } from 'node:crypto'
-import { until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
 import { afterAll, test } from 'vitest'
 import { accountWithHash } from '../account.ts'
 import { assertProblem, changePassword, expect, login } from '../client.ts'

@@ -1,6 +1,7 @@
 // An attacker with write access to Redis, end to end: no session opens without the right password.
 import assert from 'node:assert/strict'
-import { redisTime, until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
+import { redisTime } from '@spillway/infra/rig/clocks'
 import { afterAll, test } from 'vitest'
 import { slowAccount } from '../account.ts'
 import { assertProblem, type Call, type Credentials, call, expect, keepTicket, login, respondAsync } from '../client.ts'

@@ -2,7 +2,7 @@
 // worker that was stopped has answered its job again.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
 import { afterAll, test } from 'vitest'
 import { operations } from '../../src/operations/list.ts'
 import { serviceOperations } from '../../src/operations/service-passwords.ts'

@@ -1,7 +1,7 @@
 // How long a request is held, and what it gets when the wait runs out first.
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
 import { afterAll, test } from 'vitest'
 import { accountWithHash, gatedAccount } from '../account.ts'
 import {

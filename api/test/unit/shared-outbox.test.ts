@@ -1,6 +1,6 @@
 // One outbox of several Redis: where a mail goes while some of them are away.
 import assert from 'node:assert/strict'
-import { newSealKey } from '@spillway/infra/rig'
+import { newSealKey } from '@spillway/infra/start/secrets'
 import { parseKeyring } from '@spillway/queue/queue-client'
 import { test } from 'vitest'
 import { Outbox } from '../../src/mail/outbox.ts'

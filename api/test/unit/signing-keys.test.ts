@@ -1,7 +1,7 @@
 // The keys that sign access tokens, as an operator gives them: what is taken, what is published, what is refused.
 import assert from 'node:assert/strict'
 import { generateKeyPairSync, type KeyObject } from 'node:crypto'
-import { newSigningKey } from '@spillway/infra/rig'
+import { newSigningKey } from '@spillway/infra/start/secrets'
 import { calculateJwkThumbprint, compactVerify, importJWK } from 'jose'
 import { test } from 'vitest'
 import { algorithms, parseSigningKeys } from '../../src/sessions/signing-keys.ts'

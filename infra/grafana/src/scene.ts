@@ -3,10 +3,11 @@
 import { createLogger } from '@spillway/common/log'
 import { runWithKeeper } from '@spillway/infra/processes/command'
 import type { Keeper } from '@spillway/infra/processes/keeper'
-import { createNamespace, openSpillway, until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
 import { createApiClient } from '@spillway/infra/rig/api-client'
-import { toVariables } from '@spillway/infra/rig/namespace'
+import { createNamespace, toVariables } from '@spillway/infra/rig/namespace'
 import { startTestServices } from '@spillway/infra/rig/services'
+import { openSpillway } from '@spillway/infra/rig/spillway'
 import { readEnvironment } from '@spillway/infra/start/places'
 import { createPasswordClient, type PasswordClient, parseKeyring } from '@spillway/queue/queue-client'
 

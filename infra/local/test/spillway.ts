@@ -1,14 +1,15 @@
 // `pnpm start` under test, on free ports.
+
+import { type NodeProcess, startProcess } from '../src/processes/node-process.ts'
 import { findProcess, isRunning, listProcesses } from '../src/processes/process-table.ts'
 import { until } from '../src/processes/until.ts'
 import type { Ending } from '../src/rig/namespace.ts'
-import { startProcess, type TestProcess } from '../src/rig/process.ts'
 
 /** Only a hang takes longer. */
 const upMs = 180_000
 
 /** Runs the command with these arguments on a state folder; whatever becomes of the test, nothing of it is left. */
-export function runStart(t: Ending, stateDir: string, args: string[] = [], env: NodeJS.ProcessEnv = {}): TestProcess {
+export function runStart(t: Ending, stateDir: string, args: string[] = [], env: NodeJS.ProcessEnv = {}): NodeProcess {
   const spillway = startProcess({
     entry: 'infra/local/src/start/main.ts',
     nodeArgs: ['--import', 'tsx'],
@@ -25,7 +26,7 @@ export function runStart(t: Ending, stateDir: string, args: string[] = [], env: 
 }
 
 /** Resolves once the screen is there, with the ids of all processes of the run. */
-export async function whenUp(spillway: TestProcess): Promise<number[]> {
+export async function whenUp(spillway: NodeProcess): Promise<number[]> {
   await spillway.waitForLog(({ msg }) => msg?.startsWith('Spillway is up') === true, upMs)
   await until(() => curls(spillway).length === 2)
   return descendants(spillway.pid)
@@ -43,7 +44,7 @@ function descendants(pid: number): number[] {
 }
 
 /** The two commands on the screen. */
-export function curls(spillway: TestProcess): string[] {
+export function curls(spillway: NodeProcess): string[] {
   return spillway.output().match(/^ {2}curl .*$/gm) ?? []
 }
 

@@ -2,8 +2,8 @@
 // disagree.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { until } from '@spillway/infra/processes/until'
-import { clockOff } from '@spillway/infra/rig'
 import { ask, createApiClient, readMetric, respondAsync } from '@spillway/infra/rig/api-client'
+import { clockOff } from '@spillway/infra/rig/clocks'
 import { closedLoop } from '@spillway/infra/rig/open-loop'
 import { countBy, Findings } from '../findings.ts'
 import { type Scenario, underFault } from '../scenario.ts'

@@ -1,9 +1,9 @@
 // The keys that sign access tokens are replaced by keys of other types, as the README of the gateway says, beneath clients and a service.
 import { createPublicKey, type JsonWebKey, type KeyObject, verify } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { newSigningKey } from '@spillway/infra/rig'
 import { ask } from '@spillway/infra/rig/api-client'
 import { startLoop } from '@spillway/infra/rig/open-loop'
+import { newSigningKey } from '@spillway/infra/start/secrets'
 import { countBy, Findings } from '../findings.ts'
 import type { Scenario } from '../scenario.ts'
 import { startBalancer } from '../stage/balancer.ts'

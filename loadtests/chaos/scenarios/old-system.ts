@@ -3,7 +3,7 @@
 import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { listening } from '@spillway/infra/rig'
+import { listening } from '@spillway/infra/processes/port'
 import { type ApiAnswer, ask } from '@spillway/infra/rig/api-client'
 import { countBy, type Findings } from '../findings.ts'
 import { type Scenario, underFault } from '../scenario.ts'

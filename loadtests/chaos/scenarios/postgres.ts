@@ -1,7 +1,7 @@
 // PostgreSQL fails: refused meanwhile, normal again, and no connection is held for a job.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { startProxy, type TcpProxy } from '@spillway/infra/rig'
 import { readMetric } from '@spillway/infra/rig/api-client'
+import { startProxy, type TcpProxy } from '@spillway/infra/rig/tcp-proxy'
 import { query } from '@spillway/infra/services/query'
 import { arrivals, Visitor } from '../../load/visit.ts'
 import { startProbe } from '../../measure/observe.ts'

@@ -1,7 +1,7 @@
 // Redis fails in every way it can: as one server, as a master that Sentinels replace, and as a Cluster. Answers are defined meanwhile, and
 // normal again without a restart of gateways or workers.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { startProxy } from '@spillway/infra/rig'
+import { startProxy } from '@spillway/infra/rig/tcp-proxy'
 import { type Scenario, underFault } from '../scenario.ts'
 import { startCluster, startSentinels } from '../stage/redis.ts'
 import { onRedis, onSharedRedis, type RedisServer, type Stage, type System } from '../stage/stage.ts'

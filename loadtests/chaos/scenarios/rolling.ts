@@ -1,6 +1,6 @@
 // Every gateway and every worker is replaced under load, one after the other, each by SIGTERM.
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { MemberOptions } from '@spillway/infra/rig'
+import type { MemberOptions } from '@spillway/infra/start/member'
 import type { Findings } from '../findings.ts'
 import { type Scenario, underFault } from '../scenario.ts'
 import { startBalancer } from '../stage/balancer.ts'

@@ -1,10 +1,12 @@
 // Workers die, freeze, starve, and are gone altogether: no login fails, and the jobs that they held are answered soon after.
 import { constants, setPriority } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { startProcess } from '@spillway/infra/processes/node-process'
 import { moveTo } from '@spillway/infra/processes/processor-time'
-import { type Member, startProcess, until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
 import { ask, readMetric } from '@spillway/infra/rig/api-client'
 import { quantile } from '@spillway/infra/rig/quantile'
+import type { Member } from '@spillway/infra/start/member'
 import { startProbe } from '../../measure/observe.ts'
 import type { Findings } from '../findings.ts'
 import { type Scenario, underFault } from '../scenario.ts'

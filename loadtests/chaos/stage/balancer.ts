@@ -1,5 +1,7 @@
 // A load balancer before the gateways of a scenario.
-import { readinessOf, startProxy, until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
+import { startProxy } from '@spillway/infra/rig/tcp-proxy'
+import { readinessOf } from '@spillway/infra/start/member'
 import type { System } from './stage.ts'
 
 const PROBE_EVERY_MS = 200

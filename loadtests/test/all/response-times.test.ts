@@ -1,8 +1,10 @@
 // Whether the times of a gateway's answers tell which addresses have an account, and of which kind: the statistics by known values, the
 // questions to a real gateway, and the comparison itself.
 import assert from 'node:assert/strict'
-import { createNamespace, openSpillway, until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
 import { createApiClient, readMetric } from '@spillway/infra/rig/api-client'
+import { createNamespace } from '@spillway/infra/rig/namespace'
+import { openSpillway } from '@spillway/infra/rig/spillway'
 import { describe, type TestContext, test } from 'vitest'
 import {
   askInTurn,

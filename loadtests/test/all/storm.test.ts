@@ -1,7 +1,8 @@
 // `pnpm load storm`: the storm of @spillway/client, from a clone.
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
-import { listening, startProcess } from '@spillway/infra/rig'
+import { startProcess } from '@spillway/infra/processes/node-process'
+import { listening } from '@spillway/infra/processes/port'
 import { test } from 'vitest'
 
 const load = (...args: string[]) =>

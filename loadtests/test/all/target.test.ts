@@ -1,6 +1,7 @@
 // The newcomer's five minutes: `pnpm start`, `pnpm seed`, and a spike on what runs.
 import assert from 'node:assert/strict'
-import { type ProcessToTest, scratchDir, startProcess } from '@spillway/infra/rig'
+import { type ProcessOptions, startProcess } from '@spillway/infra/processes/node-process'
+import { scratchDir } from '@spillway/infra/rig/namespace'
 import { describe, test } from 'vitest'
 import { resolveTarget } from '../../target/target.ts'
 
@@ -12,7 +13,7 @@ const ONE_TOO_MANY = 602
 /** So that the hashes are not what the test waits for. */
 const CHEAP_ARGON2 = { ARGON2_MEMORY_KIB: '1024', ARGON2_TIME: '1' }
 
-const source = (entry: string, args: string[], env: NodeJS.ProcessEnv = {}): ProcessToTest => ({
+const source = (entry: string, args: string[], env: NodeJS.ProcessEnv = {}): ProcessOptions => ({
   entry,
   args,
   nodeArgs: ['--import', 'tsx'],

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import { listening } from '@spillway/infra/rig'
+import { listening } from '@spillway/infra/processes/port'
 import { createApiClient } from '@spillway/infra/rig/api-client'
 import { openLoop } from '@spillway/infra/rig/open-loop'
 import { describe, test, vi } from 'vitest'

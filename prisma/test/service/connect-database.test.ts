@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
 import { test } from 'vitest'
 import { connectForScripts } from '../../src/connection.ts'
 import { connectDatabase, Prisma, poolUse, rawQuery } from '../../src/index.ts'

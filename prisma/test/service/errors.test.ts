@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { startProxy, until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
+import { startProxy } from '@spillway/infra/rig/tcp-proxy'
 import { test } from 'vitest'
 import { type Database, isDatabaseUnavailable, Prisma, rawQuery } from '../../src/index.ts'
 import { openDatabases } from '../databases.ts'

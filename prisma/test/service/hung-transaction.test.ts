@@ -1,6 +1,6 @@
 // A transaction that Prisma gives up while the server does not answer.
 import assert from 'node:assert/strict'
-import { until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
 import { test } from 'vitest'
 import { type Prisma, poolUse } from '../../src/index.ts'
 import { openDatabases } from '../databases.ts'

@@ -2,7 +2,7 @@
 // TLS that is missing, a schema.
 import assert from 'node:assert/strict'
 import { createServer } from 'node:net'
-import { listening } from '@spillway/infra/rig'
+import { listening } from '@spillway/infra/processes/port'
 import { afterAll, test } from 'vitest'
 import { connectDatabase, databaseProblem } from '../../src/index.ts'
 import { migrate } from '../../src/migrate.ts'

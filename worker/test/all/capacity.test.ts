@@ -1,6 +1,7 @@
 // What clients know of a worker process that ends.
 import assert from 'node:assert/strict'
-import { closedGate, until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
+import { closedGate } from '@spillway/infra/rig/namespace'
 import { test } from 'vitest'
 import { answerOf, readyClient } from '../parts.ts'
 import { spaceFor } from '../space.ts'

@@ -1,6 +1,6 @@
 // After a failover the server that was the master answers writes with READONLY: its connection is dropped, and the new one found.
 import assert from 'node:assert/strict'
-import { until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
 import { connectRedis } from '@spillway/queue/redis/connect'
 import { test } from 'vitest'
 import { startOwnRedis } from '../own-redis.ts'

@@ -1,7 +1,8 @@
 // A job whose lock is lost while it is in hand: it costs neither a second hash nor a look through the queue.
 import assert from 'node:assert/strict'
-import { monitorRedis, until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
 import { readMetric } from '@spillway/infra/rig/api-client'
+import { monitorRedis } from '@spillway/infra/rig/redis-monitor'
 import { jobKey, lockKey, queueKey } from '@spillway/queue/jobs/keys'
 import { test } from 'vitest'
 import { startOwnRedis } from '../own-redis.ts'

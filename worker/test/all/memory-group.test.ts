@@ -1,7 +1,7 @@
 // A worker in a container whose memory is limited: the kernel would kill it at the first page beyond. Skipped where nobody may make control groups.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { startProcess } from '@spillway/infra/rig'
+import { startProcess } from '@spillway/infra/processes/node-process'
 import { test } from 'vitest'
 import { hashingMemory } from '../../src/hashing/memory-limit.ts'
 import { createMemoryGroup } from '../memory-group.ts'

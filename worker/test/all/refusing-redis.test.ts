@@ -1,6 +1,8 @@
 // A Redis that answers, and refuses to write: because it is full, or has lost its replicas.
 import assert from 'node:assert/strict'
-import { freePort, startProcess, until } from '@spillway/infra/rig'
+import { startProcess } from '@spillway/infra/processes/node-process'
+import { freePort } from '@spillway/infra/processes/port'
+import { until } from '@spillway/infra/processes/until'
 import { test } from 'vitest'
 import { refuseWrites, startOwnRedis } from '../own-redis.ts'
 import { answerOf, readyClient, startedWorker, workerEnvironment } from '../parts.ts'

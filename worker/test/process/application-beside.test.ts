@@ -11,7 +11,7 @@ import { createPasswordsWith } from '@spillway/client/application/create-passwor
 import { PasswordsError } from '@spillway/client/application/passwords-error'
 import type { ObservedCall, Passwords, PasswordsOptions } from '@spillway/client/application/types'
 import { withResolvers } from '@spillway/common/within'
-import { until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
 import { type TestContext, test } from 'vitest'
 import { besideProgram, dearHashesAreRefused, noProgram, rejectsWith, silent } from '../application.ts'
 

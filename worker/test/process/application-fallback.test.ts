@@ -1,7 +1,7 @@
 // An application with a queue, while nothing answers there: a process beside it takes over, and gives back.
 import assert from 'node:assert/strict'
 import type { PasswordsOptions } from '@spillway/client/application/types'
-import { until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
 import { test } from 'vitest'
 import { argon2id, besideProgram, passwordsOf, rejectsWith } from '../application.ts'
 import { startedWorker } from '../parts.ts'

@@ -3,15 +3,10 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { createLogger } from '@spillway/common/log'
-import {
-  createNamespace,
-  type Member,
-  type Namespace,
-  startProxy,
-  startWorker,
-  type TcpProxy,
-  until,
-} from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
+import { createNamespace, type Namespace } from '@spillway/infra/rig/namespace'
+import { startProxy, type TcpProxy } from '@spillway/infra/rig/tcp-proxy'
+import { type Member, startMember, workerProgram } from '@spillway/infra/start/member'
 import { createPasswordClient, parseKeyring } from '@spillway/queue/queue-client'
 import { test } from 'vitest'
 
@@ -42,7 +37,7 @@ async function scene(play: (scene: Scene) => Promise<void>): Promise<void> {
     SHUTDOWN_GRACE_MS: '500',
   }
   const worker = async () => {
-    const started = await startWorker({ env })
+    const started = await startMember(workerProgram, { env })
     workers.push(started)
     return started
   }

@@ -1,6 +1,6 @@
 // A client of two Redis: where its jobs go, and what becomes of them when one fails in any way.
 import assert from 'node:assert/strict'
-import { until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
 import { redisCommand } from '@spillway/infra/services/redis'
 import { type PasswordClient, PasswordClientError, type PendingJob } from '@spillway/queue/queue-client'
 import { parseRedisServers } from '@spillway/queue/redis/servers'

@@ -1,6 +1,6 @@
 // A worker that takes jobs from two Redis with one set of slots.
 import assert from 'node:assert/strict'
-import { until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
 import type { PasswordClient } from '@spillway/queue/queue-client'
 import { test } from 'vitest'
 import { answerOf, jobsAreCounted, readyClient, startedWorker } from '../parts.ts'

@@ -1,7 +1,10 @@
 // SIGTERM and SIGKILL in the middle of the work: what becomes of the jobs, and of the process.
 import assert from 'node:assert/strict'
 import { createServer } from 'node:net'
-import { closedGate, listening, startProcess, until } from '@spillway/infra/rig'
+import { startProcess } from '@spillway/infra/processes/node-process'
+import { listening } from '@spillway/infra/processes/port'
+import { until } from '@spillway/infra/processes/until'
+import { closedGate } from '@spillway/infra/rig/namespace'
 import type { PasswordClient, PendingJob } from '@spillway/queue/queue-client'
 import { test } from 'vitest'
 import { answerOf, readyClient, startedWorker, workerEnvironment } from '../parts.ts'

@@ -1,6 +1,7 @@
 // A worker that cannot start says why in one sentence, ends with exit code 1, and has touched no job.
 import assert from 'node:assert/strict'
-import { startProcess, until } from '@spillway/infra/rig'
+import { startProcess } from '@spillway/infra/processes/node-process'
+import { until } from '@spillway/infra/processes/until'
 import { test } from 'vitest'
 import { readyClient, workerEnvironment } from '../parts.ts'
 import { activeJobs, redisProxy, type Space, spaceFor, waitingJobs } from '../space.ts'

@@ -1,6 +1,6 @@
 // Tickets whose clients are not there at their turn: nothing is hashed for nobody, and nobody loses a place.
 import assert from 'node:assert/strict'
-import { until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
 import { absentKey, lineKey, lockKey, queueKey, returnedKey } from '@spillway/queue/jobs/keys'
 import { promoteOldestDeferred } from '@spillway/queue/jobs/lanes'
 import { passOver } from '@spillway/queue/jobs/ticket'

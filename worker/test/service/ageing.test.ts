@@ -1,6 +1,6 @@
 // Held jobs go before deferred ones, and these get their turn all the same.
 import assert from 'node:assert/strict'
-import { until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
 import { queueKey } from '@spillway/queue/jobs/keys'
 import { test } from 'vitest'
 import { answerOf, readyClient, startedWorker } from '../parts.ts'

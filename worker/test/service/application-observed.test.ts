@@ -1,7 +1,7 @@
 // What an application is told of its calls, and the trace to which workers belong.
 import assert from 'node:assert/strict'
 import type { ObservedCall } from '@spillway/client/application/types'
-import { until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
 import { test } from 'vitest'
 import { argon2id, passwordsOf, rejectsWith } from '../application.ts'
 import { startedWorker } from '../parts.ts'

@@ -1,7 +1,7 @@
 // A worker with the native engine, which hashes several jobs at a time. Skipped where it has not been built.
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
-import { until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
 import type { PasswordClient } from '@spillway/queue/queue-client'
 import { test } from 'vitest'
 import { ADDON_FILE } from '../../src/hashing/addon-file.ts'

@@ -1,7 +1,8 @@
 // Published capacity: its content, its sum at clients, and its expiry.
 import assert from 'node:assert/strict'
 import { createLogger } from '@spillway/common/log'
-import { redisTime, until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
+import { redisTime } from '@spillway/infra/rig/clocks'
 import { absentKey, lineKey, queueKey, returnedKey } from '@spillway/queue/jobs/keys'
 import { createRedisClock } from '@spillway/queue/redis/clock'
 import { capacityKey } from '@spillway/queue/wire/capacity'

@@ -1,7 +1,7 @@
 // Ended jobs leave nothing behind, on the less used paths as well: in a client's memory, a worker's, or Redis.
 import assert from 'node:assert/strict'
 import { createLogger } from '@spillway/common/log'
-import { until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
 import type { JobRef, PasswordClient } from '@spillway/queue/queue-client'
 import { createRedisClock } from '@spillway/queue/redis/clock'
 import { test } from 'vitest'

@@ -1,7 +1,8 @@
 // The cost of delivering a verdict.
 import assert from 'node:assert/strict'
 import { createLogger } from '@spillway/common/log'
-import { monitorRedis, until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
+import { monitorRedis } from '@spillway/infra/rig/redis-monitor'
 import { createRedisClock } from '@spillway/queue/redis/clock'
 import { type JobRef, presentKey, replyChannel, verdictKey } from '@spillway/queue/wire/reply'
 import { test } from 'vitest'

@@ -1,7 +1,7 @@
 // An attacker who can write to Redis makes up jobs, swaps and edits them: none is answered, and none keeps a worker from its work.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
 import type { PasswordClient } from '@spillway/queue/queue-client'
 import { QUEUE_NAME } from '@spillway/queue/wire/job'
 import { type JobRef, requestSeal, verdictKey, verdictSeal } from '@spillway/queue/wire/reply'

@@ -1,7 +1,7 @@
 // An attacker who can write to Redis makes up verdicts, swaps and replays them: none is believed, and the true one still is.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
 import type { PendingJob } from '@spillway/queue/queue-client'
 import { type JobRef, replyChannel, requestSeal, verdictKey, verdictSeal } from '@spillway/queue/wire/reply'
 import { parseKeyring } from '@spillway/queue/wire/seal'

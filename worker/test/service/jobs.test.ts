@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
 import type { HashRequest, VerifyRequest } from '@spillway/queue/wire/job'
 import { upgradeOf, verdictKey } from '@spillway/queue/wire/reply'
 import type { RehashMode } from '@spillway/queue/wire/stored-hash'

@@ -1,6 +1,6 @@
 // The lane of known devices, in a real Redis: before those who wait, in turn among themselves, and for half of the capacity.
 import assert from 'node:assert/strict'
-import { until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
 import { lastKnownKey, queueKey } from '@spillway/queue/jobs/keys'
 import type { Lane } from '@spillway/queue/queue-client'
 import { type TestContext, test } from 'vitest'

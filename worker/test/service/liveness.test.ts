@@ -1,7 +1,7 @@
 // How a worker's silence is looked into: once at a time, and not believed when it is over.
 import assert from 'node:assert/strict'
 import { withResolvers } from '@spillway/common/within'
-import { until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
 import { askOnNewConnection, type RedisConnection } from '@spillway/queue/redis/connect'
 import { capacityKey } from '@spillway/queue/wire/capacity'
 import { test } from 'vitest'

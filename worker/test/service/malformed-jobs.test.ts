@@ -1,7 +1,7 @@
 // An attacker who can write to Redis queues entries that BullMQ cannot parse: each is removed once, soon, and harms no other job.
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
 import { queueKey } from '@spillway/queue/jobs/keys'
 import { test } from 'vitest'
 import { answerOf, jobsCounted, keepingLog, readyClient, type SaidLine, startedWorker } from '../parts.ts'

@@ -1,7 +1,9 @@
 // Finished jobs do not stay on a queue that has gone quiet, nor dead workers among the living.
 import assert from 'node:assert/strict'
 import { createLogger } from '@spillway/common/log'
-import { createNamespace, redisTime, until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
+import { redisTime } from '@spillway/infra/rig/clocks'
+import { createNamespace } from '@spillway/infra/rig/namespace'
 import { queueKey } from '@spillway/queue/jobs/keys'
 import { connectRedis, type RedisConnection } from '@spillway/queue/redis/connect'
 import { watchRedis } from '@spillway/queue/redis/watch'

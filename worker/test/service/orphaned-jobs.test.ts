@@ -1,8 +1,9 @@
 // Jobs that Redis gave to a worker in a reply that was lost with its connection.
 import assert from 'node:assert/strict'
 import { createLogger } from '@spillway/common/log'
-import { closedGate, until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
 import { readMetric } from '@spillway/infra/rig/api-client'
+import { closedGate } from '@spillway/infra/rig/namespace'
 import { retakeLock } from '@spillway/queue/jobs/jobs'
 import { lockKey, queueKey } from '@spillway/queue/jobs/keys'
 import { watchRedis } from '@spillway/queue/redis/watch'

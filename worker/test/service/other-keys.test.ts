@@ -1,7 +1,8 @@
 // Workers with other keys: they take nothing from those who have the right ones, and destroy no job.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { redisTime, until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
+import { redisTime } from '@spillway/infra/rig/clocks'
 import { canaryKey, canaryOf, capacityKey } from '@spillway/queue/wire/capacity'
 import { parseKeyring } from '@spillway/queue/wire/seal'
 import { test } from 'vitest'

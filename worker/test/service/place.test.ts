@@ -1,6 +1,6 @@
 // The place of a job in its queue, as its holder is told: from real lanes, while workers take from them.
 import assert from 'node:assert/strict'
-import { until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
 import { queueKey } from '@spillway/queue/jobs/keys'
 import type { Lane, PasswordClient } from '@spillway/queue/queue-client'
 import { test } from 'vitest'

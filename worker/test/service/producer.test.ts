@@ -1,7 +1,7 @@
 // Adding jobs over a connection that breaks: once more over the next one, and no more than that.
 import assert from 'node:assert/strict'
 import { createLogger } from '@spillway/common/log'
-import { until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
 import { PasswordClientError } from '@spillway/queue/errors'
 import { watchRedis } from '@spillway/queue/redis/watch'
 import { createProducer } from '@spillway/queue/wait/producer'

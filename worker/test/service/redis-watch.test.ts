@@ -1,7 +1,7 @@
 // The log of connections to Redis that fail and come back.
 import assert from 'node:assert/strict'
 import { throttledWarning } from '@spillway/common/throttled-warning'
-import { until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
 import { connectRedis } from '@spillway/queue/redis/connect'
 import { type RedisWatch, watchRedis } from '@spillway/queue/redis/watch'
 import { Worker } from 'bullmq'

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { withResolvers } from '@spillway/common/within'
-import { until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
 import { renewLocksOfJobsAlone } from '@spillway/queue/inside/bullmq'
 import { Queue, Worker } from 'bullmq'
 import { test } from 'vitest'

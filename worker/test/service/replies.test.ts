@@ -1,7 +1,7 @@
 // The channel on which answers come: a connection that nobody closed, but over which nothing comes any more, is replaced.
 import assert from 'node:assert/strict'
 import { createLogger } from '@spillway/common/log'
-import { until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
 import { connectRedis } from '@spillway/queue/redis/connect'
 import { subscribeToReplies } from '@spillway/queue/wait/replies'
 import { replyChannel } from '@spillway/queue/wire/reply'

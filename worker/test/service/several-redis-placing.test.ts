@@ -1,6 +1,6 @@
 // Jobs that are on their way to two Redis when one of them is killed: after it took them, and before it said so.
 import assert from 'node:assert/strict'
-import { until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
 import { redisCommand } from '@spillway/infra/services/redis'
 import type { PasswordClient, PendingJob } from '@spillway/queue/queue-client'
 import { test } from 'vitest'

@@ -1,6 +1,6 @@
 // The traces of jobs that others can read in Redis: keys and messages, and their names.
 import assert from 'node:assert/strict'
-import { until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
 import { queueKey } from '@spillway/queue/jobs/keys'
 import { DEFAULT_QUEUE_PREFIX } from '@spillway/queue/wire/job'
 import { verdictKey } from '@spillway/queue/wire/reply'

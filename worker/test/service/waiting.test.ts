@@ -1,6 +1,6 @@
 // How long a job is waited for, by whom, and what becomes of it when nobody waits any more.
 import assert from 'node:assert/strict'
-import { until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
 import { PasswordClientError } from '@spillway/queue/errors'
 import { verdictKey } from '@spillway/queue/wire/reply'
 import { test } from 'vitest'

@@ -1,6 +1,7 @@
 // `pnpm seed`, where it cannot.
 import assert from 'node:assert/strict'
-import { createNamespace, scratchDir, startProcess } from '@spillway/infra/rig'
+import { startProcess } from '@spillway/infra/processes/node-process'
+import { createNamespace, scratchDir } from '@spillway/infra/rig/namespace'
 import { test } from 'vitest'
 
 test('a failure to seed is reported in one sentence', async (t) => {

@@ -2,7 +2,8 @@
 // refusing.
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { startProcess, until } from '@spillway/infra/rig'
+import { startProcess } from '@spillway/infra/processes/node-process'
+import { until } from '@spillway/infra/processes/until'
 import { Hasher } from '@spillway/worker/hashing/index'
 import { argon2idPolicy } from '@spillway/worker/hashing/policy'
 import { test } from 'vitest'

@@ -1,8 +1,9 @@
 // Accounts that an operator disables: their sessions end, no new one opens, a login is told
 // nothing, and the audit knows.
 import assert from 'node:assert/strict'
-import { createNamespace, openSpillway } from '@spillway/infra/rig'
 import { createApiClient } from '@spillway/infra/rig/api-client'
+import { createNamespace } from '@spillway/infra/rig/namespace'
+import { openSpillway } from '@spillway/infra/rig/spillway'
 import { connectDatabase } from '@spillway/prisma'
 import { test } from 'vitest'
 import { describeAccount, setDisabled } from '../../src/stored-accounts.ts'

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { scratchDir } from '@spillway/infra/rig'
+import { scratchDir } from '@spillway/infra/rig/namespace'
 import { test } from 'vitest'
 import { parse } from 'yaml'
 import { promtool, skipWithoutPrometheus } from '../../../grafana/src/prometheus.ts'

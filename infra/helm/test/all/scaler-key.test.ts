@@ -3,7 +3,9 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { createLogger } from '@spillway/common/log'
-import { createNamespace, startWorker, until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
+import { createNamespace } from '@spillway/infra/rig/namespace'
+import { startMember, workerProgram } from '@spillway/infra/start/member'
 import { createPasswordClient, parseKeyring } from '@spillway/queue/queue-client'
 import { Queue } from 'bullmq'
 import { Redis } from 'ioredis'
@@ -22,7 +24,7 @@ test.skipIf(skip)('the keys that the scaler watches are those that jobs wait and
   t.onTestFinished(() => redis.disconnect())
   const queue = new Queue('passwords', { connection: { url: redisUrl }, prefix: queuePrefix })
   t.onTestFinished(() => queue.close())
-  const worker = await startWorker({
+  const worker = await startMember(workerProgram, {
     env: {
       REDIS_URL: redisUrl,
       QUEUE_PREFIX: queuePrefix,

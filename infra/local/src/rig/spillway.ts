@@ -4,25 +4,16 @@
 import { randomBytes } from 'node:crypto'
 import type { Keeper } from '../processes/keeper.ts'
 import { until } from '../processes/until.ts'
-import { gatewayProgram, type Program, readinessOf, workerProgram } from '../start/member.ts'
+import {
+  type GatewayProcess,
+  gatewayProgram,
+  type Member,
+  type MemberOptions,
+  readinessOf,
+  startMember,
+  workerProgram,
+} from '../start/member.ts'
 import { newSealKey, newSigningKey } from '../start/secrets.ts'
-import { type ProcessToTest, startProcess, type TestProcess } from './process.ts'
-
-/** A gateway or worker. */
-export interface Member extends TestProcess {
-  /** On screens: gateway 1. */
-  name: string
-  opsUrl: string
-  /** From its start until it was ready, in milliseconds. */
-  readyMs: number
-}
-
-export interface GatewayProcess extends Member {
-  /** Of the public port. */
-  url: string
-  /** Undefined without SERVICE_KEYS. */
-  serviceUrl: string | undefined
-}
 
 export interface SpillwayOptions {
   databaseUrl: string
@@ -38,17 +29,6 @@ export interface SpillwayOptions {
   /** The lines of a member's output to keep once it is ready [all]. */
   keepOnly?: 'warnings' | 'nothing' | undefined
 }
-
-/** How a single member is started. */
-export interface MemberOptions extends Pick<ProcessToTest, 'cores' | 'nodeArgs'> {
-  /** What Node runs [the program of its kind]. */
-  entry?: string
-  /** On top of what its kind has. */
-  env?: NodeJS.ProcessEnv
-}
-
-/** Many of them start at once on few processors. */
-const READY_WITHIN_MS = 120_000
 
 const LIMITS = [
   ...['LIMIT_PER_ADDRESS', 'LIMIT_PER_ACCOUNT', 'GUESSES_PER_ACCOUNT', 'LIMIT_REDEEM_PER_ADDRESS'],
@@ -88,7 +68,6 @@ export function openSpillway(options: SpillwayOptions) {
   const starting = { gateways: 0, workers: 0 }
 
   const { keeper, keepOnly } = options
-
   return {
     databaseUrl,
     redisUrl,
@@ -102,14 +81,20 @@ export function openSpillway(options: SpillwayOptions) {
     /** Starts a gateway and waits until it listens. */
     async gateway({ env = {}, ...how }: MemberOptions = {}): Promise<GatewayProcess> {
       const name = `gateway ${++starting.gateways}`
-      const gateway = await start(gatewayProgram, { name, keeper, keepOnly, ...how, env: { ...environment, ...env } })
+      const gateway = await startMember(gatewayProgram, {
+        name,
+        keeper,
+        keepOnly,
+        ...how,
+        env: { ...environment, ...env },
+      })
       gateways.push(gateway)
       return gateway
     },
     /** Starts a worker and waits until it is ready. */
     async worker({ env = {}, ...how }: MemberOptions = {}): Promise<Member> {
       const name = `worker ${++starting.workers}`
-      const worker = await startWorker({ name, keeper, keepOnly, ...how, env: { ...workerEnv, ...env } })
+      const worker = await startMember(workerProgram, { name, keeper, keepOnly, ...how, env: { ...workerEnv, ...env } })
       workers.push(worker)
       return worker
     },
@@ -130,37 +115,6 @@ export function openSpillway(options: SpillwayOptions) {
       const ends = await Promise.all(gateways.map(end))
       return [...ends, ...(await Promise.all(workers.map(end)))].flat()
     },
-  }
-}
-
-/** A single worker with this environment and no other, ready. */
-export async function startWorker(options: StartOptions): Promise<Member> {
-  return await start(workerProgram, options)
-}
-
-interface StartOptions extends MemberOptions, Pick<SpillwayOptions, 'keeper' | 'keepOnly'> {
-  name?: string
-}
-
-async function start(program: Program, options: StartOptions): Promise<GatewayProcess> {
-  const { readyMessage, stopOrder } = program
-  const { entry = program.entry, name = entry, keepOnly, ...how } = options
-  const startMs = performance.now()
-  const member = startProcess({ entry, stopOrder, ...how })
-  try {
-    const { url, opsUrl, serviceUrl } = await member.waitForLog(({ msg }) => msg === readyMessage, READY_WITHIN_MS)
-    const readyMs = performance.now() - startMs
-    if (keepOnly !== undefined) member.keepOnly(keepOnly)
-    return Object.assign(member, {
-      name,
-      url: String(url),
-      opsUrl: String(opsUrl),
-      serviceUrl: serviceUrl === undefined ? undefined : String(serviceUrl),
-      readyMs,
-    })
-  } catch (error) {
-    await member.close()
-    throw error
   }
 }
 

@@ -17,6 +17,8 @@ import { loadSecrets } from './secrets.ts'
 /** How long to wait for an earlier run that is stopping. */
 const closingMs = 3_000
 
+const LAST_LINES_MS = 1_000
+
 const say = (sentence: string): void => console.log(sentence)
 
 async function start(options: StartOptions, keeper: Keeper, fail: (error: unknown) => void): Promise<void> {
@@ -75,10 +77,10 @@ async function main(): Promise<void> {
   const keeper = new Keeper()
   const stop = (code: number): void => {
     if (keeper.closing) return
-    keeper.close().then(
-      () => process.exit(code),
-      () => process.exit(1),
-    )
+    process.exitCode = code
+    // The last log lines of members are written before it ends by itself; a start may still wait.
+    const exit = () => setTimeout(() => process.exit(), LAST_LINES_MS).unref()
+    keeper.close().then(exit, exit)
   }
   const fail = (error: unknown): void => {
     if (keeper.closing) return

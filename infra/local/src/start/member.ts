@@ -1,81 +1,12 @@
-// Runs gateways and workers as processes, from compiled code, until logins succeed. A member that
-// ends after it was ready is restarted, as in a cluster; one that does not become ready ends the
-// run.
-import { existsSync, readFileSync, statSync } from 'node:fs'
+// Gateways and workers as processes, from compiled code: one, ready; or the cluster of `pnpm start`.
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { UserError } from '../processes/command-line.ts'
 import { type Keeper, logTailOf, stopOrder } from '../processes/keeper.ts'
-import { repositoryDir } from '../processes/repository.ts'
+import { type NodeProcess, type ProcessOptions, startProcess } from '../processes/node-process.ts'
 import { until } from '../processes/until.ts'
-import { startService } from '../services/service.ts'
 import { hostToDial, type LocalEnvironment, type Place, placeIn, toVariables } from './places.ts'
 import type { Secrets } from './secrets.ts'
-
-export interface MemberOptions {
-  keeper: Keeper
-  place: Place
-  program: Program
-  /** All but its ports. */
-  env: NodeJS.ProcessEnv
-  logDir: string
-  /** Prints a notice when it ends unexpectedly. */
-  say: (sentence: string) => void
-  /** Called when it could not be restarted. */
-  fail: (error: unknown) => void
-}
-
-/** The pause before a restart, so that a member that ends at once does not keep a processor busy. */
-const restartMs = 1_000
-
-/**
- * Starts a member and resolves with its place. Rejects with a UserError that contains its log tail
- * if it does not become ready.
- */
-async function startMember(options: MemberOptions): Promise<Place> {
-  const { keeper, program, env, logDir, say, fail } = options
-  const { name } = options.place
-  const logFile = join(logDir, `${name.replace(' ', '-')}.log`)
-  const before = existsSync(logFile) ? statSync(logFile).size : 0
-  let { place } = options
-  const { exited } = await startService({
-    keeper,
-    name,
-    logFile,
-    keepsLog: true,
-    url: '',
-    process: {
-      command: process.execPath,
-      args: [program.entry],
-      stopOrder: program.stopOrder,
-      env: { ...env, ...toVariables(place) },
-      cwd: repositoryDir,
-    },
-    async ping() {
-      const line = findLine(readFileSync(logFile).subarray(before).toString(), program.readyMessage)
-      if (line) place = placeIn(line, name)
-      return line !== undefined
-    },
-  })
-  exited
-    .then(async (how) => {
-      if (keeper.closing) return
-      say(`${name} ended (${how}) and is started again. Its log ends with: ${logTailOf(logFile)}`)
-      await sleep(restartMs)
-      // It listens where it did before.
-      if (!keeper.closing) await startMember({ ...options, place })
-    })
-    .catch(fail)
-  return place
-}
-
-/** The log line by which a gateway or worker reports that it is ready. */
-function findLine(log: string, message: string): Record<string, unknown> | undefined {
-  // The last line may be incomplete.
-  const lines = log.split('\n').slice(0, -1)
-  const found = lines.filter((line) => line.includes(message)).map((line) => JSON.parse(line))
-  return found.find(({ msg }) => msg === message)
-}
 
 /**
  * The entry is the module that Node runs, from the root of the checkout; the log line of this
@@ -95,6 +26,56 @@ export const workerProgram = {
 
 export type Program = typeof gatewayProgram | typeof workerProgram
 
+/** A gateway or worker. */
+export interface Member extends NodeProcess {
+  /** On screens: gateway 1. */
+  name: string
+  opsUrl: string
+  /** From its start until it was ready, in milliseconds. */
+  readyMs: number
+}
+
+export interface GatewayProcess extends Member {
+  /** Of the public port. */
+  url: string
+  /** Undefined without SERVICE_KEYS. */
+  serviceUrl: string | undefined
+}
+
+export interface MemberOptions extends Omit<ProcessOptions, 'entry' | 'stopOrder'> {
+  name?: string
+  /** What Node runs [the program of its kind]. */
+  entry?: string
+  /** The lines of its output to keep once it is ready [all]. */
+  keepOnly?: 'warnings' | 'nothing' | undefined
+}
+
+/** Many of them start at once on few processors. */
+const READY_WITHIN_MS = 120_000
+
+/** Starts a member, ready. Rejects with its last lines if it does not become ready, and ends it. */
+export async function startMember(program: Program, options: MemberOptions): Promise<GatewayProcess> {
+  const { readyMessage, stopOrder } = program
+  const { entry = program.entry, name = entry, keepOnly, ...how } = options
+  const startMs = performance.now()
+  const member = startProcess({ entry, stopOrder, ...how })
+  try {
+    const { url, opsUrl, serviceUrl } = await member.waitForLog(({ msg }) => msg === readyMessage, READY_WITHIN_MS)
+    const readyMs = performance.now() - startMs
+    if (keepOnly !== undefined) member.keepOnly(keepOnly)
+    return Object.assign(member, {
+      name,
+      url: String(url),
+      opsUrl: String(opsUrl),
+      serviceUrl: serviceUrl === undefined ? undefined : String(serviceUrl),
+      readyMs,
+    })
+  } catch (error) {
+    await member.close()
+    throw error
+  }
+}
+
 /** Reads a gateway's readiness, and how many workers it knows of. Rejects when it does not answer. */
 export async function readinessOf(gatewayUrl: string) {
   const response = await fetch(`${gatewayUrl}/readyz`)
@@ -103,18 +84,26 @@ export async function readinessOf(gatewayUrl: string) {
   return { ready: response.ok, workers, text }
 }
 
-// Starts the gateways and workers of a local run, and waits until logins succeed.
+// The cluster of `pnpm start`.
 
-export interface ClusterOptions extends Pick<MemberOptions, 'keeper' | 'logDir' | 'say' | 'fail'> {
+export interface ClusterOptions {
+  keeper: Keeper
   environment: LocalEnvironment
   secrets: Secrets
   gateways: Place[]
   workers: Place[]
   databaseUrl: string
   redisUrl: string
+  logDir: string
+  /** Prints a notice when a member ends unexpectedly. */
+  say: (sentence: string) => void
+  /** Called when a member could not be restarted. */
+  fail: (error: unknown) => void
 }
 
-const readyMs = 30_000
+const READY_MS = 30_000
+/** The pause before a restart, so that a member that ends at once does not keep a processor busy. */
+const RESTART_MS = 1_000
 
 /** Throws a UserError for a LOG_LEVEL that hides the log line by which members report that they are ready. */
 export function expectReadyLines({ LOG_LEVEL: level = '' }: NodeJS.ProcessEnv): void {
@@ -146,12 +135,44 @@ export async function startCluster(options: ClusterOptions): Promise<{ gateways:
     DATABASE_URL: databaseUrl,
     REDIS_URL: redisUrl,
   }
+  const all = (program: Program, places: Place[]) =>
+    Promise.all(places.map((place) => keepRunning(program, place, env, options)))
   const [gateways, workers] = await Promise.all([
-    Promise.all(options.gateways.map((place) => startMember({ ...options, env, place, program: gatewayProgram }))),
-    Promise.all(options.workers.map((place) => startMember({ ...options, env, place, program: workerProgram }))),
+    all(gatewayProgram, options.gateways),
+    all(workerProgram, options.workers),
   ])
-  await Promise.all(gateways.map((place) => isReady(place, environment.host, workers.length)))
+  await Promise.all(gateways.map((place) => isReady(place, host, workers.length)))
   return { gateways, workers }
+}
+
+/**
+ * Starts a member and resolves with its place. A member that ends after it was ready is started
+ * again, as in a cluster. Rejects with a UserError if it does not become ready.
+ */
+async function keepRunning(
+  program: Program,
+  { name, ...ports }: Place,
+  env: NodeJS.ProcessEnv,
+  options: ClusterOptions,
+): Promise<Place> {
+  const { keeper, say, fail } = options
+  const logFile = join(options.logDir, `${name.replace(' ', '-')}.log`)
+  const how = { name, keeper, logFile, env: { ...env, ...toVariables(ports) }, keepOnly: 'nothing' } as const
+  const member = await startMember(program, how).catch((cause) => {
+    throw new UserError(`${name} did not start: ${logTailOf(logFile)} (its log: ${logFile})`, { cause })
+  })
+  // Started again, it listens where it did before.
+  const place = placeIn(program === gatewayProgram ? member : { opsUrl: member.opsUrl }, name)
+  member.exited
+    .then(async ({ code, signal }) => {
+      if (keeper.closing) return
+      const how = signal ?? `exit code ${code}`
+      say(`${name} ended (${how}) and is started again. Its log ends with: ${logTailOf(logFile)}`)
+      await sleep(RESTART_MS)
+      if (!keeper.closing) await keepRunning(program, place, env, options)
+    })
+    .catch(fail)
+  return place
 }
 
 /**
@@ -159,14 +180,13 @@ export async function startCluster(options: ClusterOptions): Promise<{ gateways:
  * login would get a ticket.
  */
 async function isReady({ name, port }: Place, host: string, workers: number): Promise<void> {
-  const url = `http://${hostToDial(host)}:${port}`
   let answer = 'no answer'
   const ready = async (): Promise<boolean> => {
-    const readiness = await readinessOf(url)
+    const readiness = await readinessOf(`http://${host}:${port}`)
     answer = readiness.text
     return readiness.ready && readiness.workers >= workers
   }
-  await until(ready, { timeoutMs: readyMs }).catch((cause) => {
+  await until(ready, { timeoutMs: READY_MS }).catch((cause) => {
     throw new UserError(`${name} listens, but says that it is not ready: ${answer}`, { cause })
   })
 }

@@ -61,10 +61,16 @@ export function hostToDial(host: string): string {
   return host.includes(':') ? `[${host}]` : host
 }
 
+interface Addresses {
+  url?: string | undefined
+  opsUrl: string
+  serviceUrl?: string | undefined
+}
+
 /** The ports in a member's ready line. */
-export function placeIn({ url, opsUrl, serviceUrl }: Record<string, unknown>, name: string): Place {
+export function placeIn({ url, opsUrl, serviceUrl }: Addresses, name: string): Place {
   // URL omits the default port of the scheme.
-  const portOf = (url: unknown): number => Number(new URL(String(url)).port || 80)
+  const portOf = (url: string): number => Number(new URL(url).port || 80)
   return {
     name,
     opsPort: portOf(opsUrl),
@@ -74,7 +80,7 @@ export function placeIn({ url, opsUrl, serviceUrl }: Record<string, unknown>, na
 }
 
 /** The variables that set a member's ports. */
-export function toVariables({ port, opsPort, servicePort }: Place): NodeJS.ProcessEnv {
+export function toVariables({ port, opsPort, servicePort }: Omit<Place, 'name'>): NodeJS.ProcessEnv {
   return {
     OPS_PORT: String(opsPort),
     ...(port !== undefined && { PORT: String(port) }),

@@ -4,11 +4,11 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import { test } from 'vitest'
+import { startProcess } from '../../src/processes/node-process.ts'
 import { isRunning } from '../../src/processes/process-table.ts'
 import { repositoryDir } from '../../src/processes/repository.ts'
 import { until } from '../../src/processes/until.ts'
 import { scratchDir } from '../../src/rig/namespace.ts'
-import { startProcess } from '../../src/rig/process.ts'
 
 test('the death of the package manager that started it is noticed, the death of a shell in between is not', async (t) => {
   const dir = await scratchDir(t)

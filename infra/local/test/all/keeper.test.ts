@@ -4,11 +4,11 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { test } from 'vitest'
 import { Keeper, stopOrder, ToolFailure } from '../../src/processes/keeper.ts'
+import { startProcess } from '../../src/processes/node-process.ts'
 import { isRunning } from '../../src/processes/process-table.ts'
 import { repositoryDir } from '../../src/processes/repository.ts'
 import { until } from '../../src/processes/until.ts'
 import { scratchDir } from '../../src/rig/namespace.ts'
-import { startProcess } from '../../src/rig/process.ts'
 
 /** A shell that notes its name when asked to end, and its id when it can be asked. */
 const noting = (name: string, file: string) => ({

@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { test } from 'vitest'
+import { startProcess } from '../../src/processes/node-process.ts'
 import { processorMs, processorTime } from '../../src/processes/processor-time.ts'
-import { startProcess, until } from '../../src/rig/index.ts'
+import { until } from '../../src/processes/until.ts'
 
 const WORK_MS = 300
 const program = `

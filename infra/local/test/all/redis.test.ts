@@ -6,9 +6,9 @@ import { pathToFileURL } from 'node:url'
 import { Redis } from 'ioredis'
 import { test } from 'vitest'
 import { Keeper } from '../../src/processes/keeper.ts'
+import { startProcess } from '../../src/processes/node-process.ts'
 import { programsDir, repositoryDir } from '../../src/processes/repository.ts'
 import { scratchDir } from '../../src/rig/namespace.ts'
-import { startProcess } from '../../src/rig/process.ts'
 import { startRedis } from '../../src/services/redis.ts'
 
 test('it keeps jobs over a restart, evicts nothing, and asks for the password', async (t) => {

@@ -3,10 +3,10 @@ import assert from 'node:assert/strict'
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'vitest'
+import { startProcess } from '../../src/processes/node-process.ts'
 import { isRunning } from '../../src/processes/process-table.ts'
 import { defaultStateDir } from '../../src/processes/repository.ts'
 import { until } from '../../src/processes/until.ts'
-import { startProcess } from '../../src/rig/process.ts'
 
 const imports = "import assert from 'node:assert'\nimport { afterAll, describe, test } from 'vitest'\n"
 

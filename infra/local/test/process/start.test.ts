@@ -4,11 +4,11 @@ import { execFileSync } from 'node:child_process'
 import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, test } from 'vitest'
+import type { NodeProcess } from '../../src/processes/node-process.ts'
 import { findProcess } from '../../src/processes/process-table.ts'
 import { onPath } from '../../src/processes/run.ts'
 import { until } from '../../src/processes/until.ts'
 import { scratchDir } from '../../src/rig/namespace.ts'
-import type { TestProcess } from '../../src/rig/process.ts'
 import { allEnded, curls, runStart, status, whenUp } from '../spillway.ts'
 
 const dir = await scratchDir({ onTestFinished: afterAll })
@@ -18,7 +18,7 @@ afterAll(async () => {
 })
 
 /** Of the run that is on. */
-let spillway: TestProcess
+let spillway: NodeProcess
 let pids: number[]
 
 async function start(...args: string[]): Promise<void> {

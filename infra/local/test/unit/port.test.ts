@@ -4,7 +4,7 @@ import { createServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { test } from 'vitest'
 import { freePort, onFreePort } from '../../src/processes/port.ts'
-import { startStopwatch } from '../../src/rig/process.ts'
+import { startStopwatch } from '../../src/rig/clocks.ts'
 import { placeIn } from '../../src/start/places.ts'
 
 test('a service whose port was taken meanwhile starts on another one', async (t) => {

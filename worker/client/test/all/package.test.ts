@@ -5,7 +5,10 @@ import { existsSync } from 'node:fs'
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { gzipSync } from 'node:zlib'
-import { createNamespace, newSealKey, startProcess, startWorker } from '@spillway/infra/rig'
+import { startProcess } from '@spillway/infra/processes/node-process'
+import { createNamespace } from '@spillway/infra/rig/namespace'
+import { startMember, workerProgram } from '@spillway/infra/start/member'
+import { newSealKey } from '@spillway/infra/start/secrets'
 import { test } from 'vitest'
 import { ADDON_FILE, PACKED_ADDON } from '../../../src/hashing/addon-file.ts'
 import { answersOf, application, type Compiler, compiled, env, install, run, skip } from '../installed.ts'
@@ -194,7 +197,7 @@ test.skipIf(skip)('with a queue, a worker hashes', async (t) => {
   const { redisUrl, queuePrefix, close } = await createNamespace()
   t.onTestFinished(close)
   const shared = { REDIS_URL: redisUrl, QUEUE_PREFIX: queuePrefix, SPILLWAY_SEAL_KEYS: newSealKey() }
-  const worker = await startWorker({ env: { ...shared, OPS_PORT: '0', WORKER_CONCURRENCY: '1' } })
+  const worker = await startMember(workerProgram, { env: { ...shared, OPS_PORT: '0', WORKER_CONCURRENCY: '1' } })
   t.onTestFinished(() => worker.close())
   const folder = await compiled(modules, 7, ['--module', 'nodenext'])
   const strict = { ...shared, NODE_OPTIONS: '--disallow-code-generation-from-strings' }

@@ -6,8 +6,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { findProcess } from '@spillway/infra/processes/process-table'
 import { childrenOf } from '@spillway/infra/processes/processor-time'
-import { createNamespace, type Member, newSealKey, startWorker } from '@spillway/infra/rig'
+import { createNamespace } from '@spillway/infra/rig/namespace'
 import { pack } from '@spillway/infra/start/build'
+import { type Member, startMember, workerProgram } from '@spillway/infra/start/member'
+import { newSealKey } from '@spillway/infra/start/secrets'
 import { afterAll, type TestContext, test } from 'vitest'
 import { skip } from '../installed.ts'
 import { type Installed, installRecipe, recipes } from '../recipes/install.ts'
@@ -29,7 +31,7 @@ async function startedQueue(t: TestContext): Promise<{ env: NodeJS.ProcessEnv; w
   t.onTestFinished(close)
   const shared = { REDIS_URL: redisUrl, SPILLWAY_SEAL_KEYS: newSealKey() }
   const ofWorker = { QUEUE_PREFIX: queuePrefix, OPS_PORT: '0', WORKER_CONCURRENCY: '1' }
-  const worker = await startWorker({ env: { ...shared, ...ofWorker } })
+  const worker = await startMember(workerProgram, { env: { ...shared, ...ofWorker } })
   t.onTestFinished(() => worker.close())
   return { env: { ...shared, SPILLWAY_QUEUE_PREFIX: queuePrefix }, worker }
 }

@@ -1,7 +1,7 @@
 // A server that answers as a test says, one answer after the other: also as no gateway does.
 import { createServer } from 'node:http'
 import { text } from 'node:stream/consumers'
-import { listening } from '@spillway/infra/rig'
+import { listening } from '@spillway/infra/processes/port'
 import type { TestContext } from 'vitest'
 
 /** `lost` ends the connection; `held` never answers. */

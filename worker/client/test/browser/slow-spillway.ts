@@ -1,7 +1,8 @@
 // A gateway and a worker whose hashes take as long as a test says, and no processor time.
 import { randomUUID } from 'node:crypto'
-import { createNamespace, openSpillway } from '@spillway/infra/rig'
 import type { Ending } from '@spillway/infra/rig/namespace'
+import { createNamespace } from '@spillway/infra/rig/namespace'
+import { openSpillway } from '@spillway/infra/rig/spillway'
 import { query } from '@spillway/infra/services/query'
 
 /** One worker of one slot. Any password but "wrong" is right. */

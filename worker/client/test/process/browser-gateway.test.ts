@@ -1,6 +1,7 @@
 // The client for pages at a real gateway: through tickets, refusals, cut connections, reloads and a queue without workers.
 import assert from 'node:assert/strict'
-import { startProxy, until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
+import { startProxy } from '@spillway/infra/rig/tcp-proxy'
 import { describe, test } from 'vitest'
 import { login, type Progress, register, resume, type SpillwayError, type Tokens } from '../../src/browser.ts'
 import { newStorage } from '../browser/scripted-gateway.ts'

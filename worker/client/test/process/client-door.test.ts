@@ -1,6 +1,6 @@
 // The client loads no hashing code.
 import assert from 'node:assert/strict'
-import { startProcess } from '@spillway/infra/rig'
+import { startProcess } from '@spillway/infra/processes/node-process'
 import { type TestContext, test } from 'vitest'
 
 /** Tells of each ES module that is loaded. It runs in a thread of its own, and a line is out before its module is run. */

@@ -1,12 +1,15 @@
 // Starts a recipe and talks to it as a browser would.
-import { freePort, type ProcessToTest, startProcess, until } from '@spillway/infra/rig'
+
+import { type ProcessOptions, startProcess } from '@spillway/infra/processes/node-process'
+import { freePort } from '@spillway/infra/processes/port'
+import { until } from '@spillway/infra/processes/until'
 import { createApiClient } from '@spillway/infra/rig/api-client'
 import type { Recipe } from './install.ts'
 
 /** Before the change, logins wait for as long as it takes. */
 const TIMEOUT_MS = 60_000
 
-export interface StartOptions extends Pick<ProcessToTest, 'env'> {
+export interface StartOptions extends Pick<ProcessOptions, 'env'> {
   /** Of the version: see install.ts. */
   folder: string
 }

@@ -1,6 +1,6 @@
 // The client for pages and whatever may come of its requests: lost connections, lost tickets, servers that are none of ours.
 import assert from 'node:assert/strict'
-import { until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
 import { describe, test } from 'vitest'
 import { ask, type Challenge, login, type Progress, resume, SpillwayError } from '../../src/browser.ts'
 import { newStorage, type Scripted, startScripted } from '../browser/scripted-gateway.ts'

@@ -1,6 +1,8 @@
 // Connections that are closed while they wait to connect again, or while a Cluster adds a node.
 import assert from 'node:assert/strict'
-import { createNamespace, startProxy, until } from '@spillway/infra/rig'
+import { until } from '@spillway/infra/processes/until'
+import { createNamespace } from '@spillway/infra/rig/namespace'
+import { startProxy } from '@spillway/infra/rig/tcp-proxy'
 import { Cluster } from 'ioredis'
 import { type TestContext, test } from 'vitest'
 import { connectRedis } from '../../src/redis/connect.ts'

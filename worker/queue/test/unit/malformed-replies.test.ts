@@ -1,7 +1,8 @@
 // A Redis, or something in its place, that sends what nobody asked for.
 import assert from 'node:assert/strict'
 import { createServer, type Socket } from 'node:net'
-import { listening, until } from '@spillway/infra/rig'
+import { listening } from '@spillway/infra/processes/port'
+import { until } from '@spillway/infra/processes/until'
 import { test } from 'vitest'
 import { connectRedis } from '../../src/redis/connect.ts'
 

@@ -1,7 +1,7 @@
 // An application's own ioredis is left as it is, wherever our connections are loaded: its error texts, its classes, its commands.
 import assert from 'node:assert/strict'
 import { createServer, type Socket } from 'node:net'
-import { listening } from '@spillway/infra/rig'
+import { listening } from '@spillway/infra/processes/port'
 import { Cluster, Command, Redis } from 'ioredis'
 import { test } from 'vitest'
 import { OwnCluster, OwnRedis } from '../../src/inside/ioredis.ts'

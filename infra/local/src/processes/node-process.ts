@@ -1,11 +1,11 @@
-// A real process of this project: its log lines, its exit, its end.
+// A process of this project that Node runs: its log lines, its exit, its end.
 import { EventEmitter, on } from 'node:events'
+import { closeSync, openSync, writeSync } from 'node:fs'
 import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
-import { Keeper, stopOrder } from '../processes/keeper.ts'
-import { pinned } from '../processes/processor-time.ts'
-import { repositoryDir } from '../processes/repository.ts'
-import { until } from '../processes/until.ts'
+import { Keeper, stopOrder } from './keeper.ts'
+import { pinned } from './processor-time.ts'
+import { repositoryDir } from './repository.ts'
+import { until } from './until.ts'
 
 /** One line of its log as pino writes it; text that is not JSON comes as msg alone. */
 export interface LogLine {
@@ -18,7 +18,7 @@ export interface Exit {
   signal: NodeJS.Signals | null
 }
 
-export interface ProcessToTest {
+export interface ProcessOptions {
   /** What Node runs, from the root of the checkout: `worker/dist/main.cjs`. */
   entry: string
   args?: string[]
@@ -34,6 +34,8 @@ export interface ProcessToTest {
   keeper?: Keeper | undefined
   /** When the keeper ends it [as a tool]. */
   stopOrder?: number
+  /** Its output is also appended to this file. */
+  logFile?: string
 }
 
 const STOPPED_WITHIN_MS = 60_000
@@ -43,11 +45,11 @@ const ENDING: readonly NodeJS.Signals[] = ['SIGTERM', 'SIGINT', 'SIGKILL']
 
 let sharedKeeper: Keeper | undefined
 
-export type TestProcess = ReturnType<typeof startProcess>
+export type NodeProcess = ReturnType<typeof startProcess>
 
 /** Starts a process of this project. It ends with this process at the latest. */
-export function startProcess(options: ProcessToTest) {
-  const { entry, args = [], nodeArgs = [], env = {}, cwd = repositoryDir, cores, keeper = keeperOfTests() } = options
+export function startProcess(options: ProcessOptions) {
+  const { entry, args = [], nodeArgs = [], env = {}, cwd = repositoryDir, cores, keeper = commonKeeper() } = options
   const [command = '', ...rest] = pinned([process.execPath, ...nodeArgs, entry, ...args], cores)
   const child = keeper.spawn({
     command,
@@ -62,8 +64,10 @@ export function startProcess(options: ProcessToTest) {
   const logs: LogLine[] = []
   const heard = new EventEmitter().setMaxListeners(0)
   let kept: 'all' | 'warnings' = 'all'
+  const logFd = options.logFile === undefined ? undefined : openSync(options.logFile, 'a')
   const outputs = [stdout, stderr].map((stream) => ({ stream, reader: createInterface({ input: stream }) }))
-  for (const { reader } of outputs) {
+  for (const { stream, reader } of outputs) {
+    if (logFd !== undefined) stream.on('data', (bytes) => writeSync(logFd, bytes))
     reader.on('line', (line) => {
       // Nearly all lines are of level info, one or two a request: not worth the time to parse them.
       if (kept === 'warnings' && (line.startsWith('{"level":"info"') || logs.length >= KEPT_LINES)) return
@@ -79,6 +83,7 @@ export function startProcess(options: ProcessToTest) {
     // Not 'exit': its last lines may come after that.
     child.on('close', (code, signal) => {
       exit = { code, signal }
+      if (logFd !== undefined) closeSync(logFd)
       heard.emit('end')
       resolve(exit)
     })
@@ -155,7 +160,7 @@ export function startProcess(options: ProcessToTest) {
   }
 }
 
-function keeperOfTests(): Keeper {
+function commonKeeper(): Keeper {
   sharedKeeper ??= new Keeper()
   return sharedKeeper
 }
@@ -168,41 +173,4 @@ function parse(line: string): LogLine {
     // Not a log line of ours: a warning or a stack.
   }
   return { msg: line }
-}
-
-// Clocks of tests: a process with a shifted wall clock, Redis's clock, and a stopwatch.
-
-const preload = fileURLToPath(new URL('shifted-clock.mjs', import.meta.url))
-
-/** The environment of a process whose wall clock is this far ahead, in milliseconds; negative for behind. */
-export function clockOff(shiftMs: number): { CLOCK_SHIFT_MS: string; NODE_OPTIONS: string } {
-  // Quoted, because Node splits NODE_OPTIONS at blanks.
-  return { CLOCK_SHIFT_MS: String(shiftMs), NODE_OPTIONS: `--import "file://${encodeURI(preload)}"` }
-}
-
-interface TimeSource {
-  time(): Promise<(number | string)[]>
-}
-
-/** The time by Redis's clock, which deadlines are in: epoch milliseconds. */
-export async function redisTime(redis: TimeSource): Promise<number> {
-  const [seconds, microseconds] = await redis.time()
-  return Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000)
-}
-
-const TICK_MS = 25
-
-/**
- * Starts a stopwatch for upper bounds on busy machines, and returns how to read it, in
- * milliseconds. It counts turns of this process's timers instead of the time of day: while the
- * machine gives this process no processor it stands still, as what the test waits for is likely to.
- * Not for lower bounds.
- */
-export function startStopwatch(): () => number {
-  let ticks = 0
-  const timer = setInterval(() => {
-    ticks += 1
-  }, TICK_MS)
-  timer.unref()
-  return () => ticks * TICK_MS
 }
