@@ -215,35 +215,42 @@ for (const [trouble, befalls] of Object.entries(troubles)) {
     }
     const inside = (page: Page) => page.getByRole('heading', { name: 'You are logged in' }).waitFor()
 
-    for (const path of ['/v1/login', '/v1/tickets/redeem']) {
+    const waiting = async (path: string) => {
       const page = await met(path)
       await logIn(page)
       await inside(page)
-      // And a click on the way out ends it, whatever was under way.
-      const other = await met(path)
-      await logIn(other)
-      await other.getByRole('button', { name: 'Stop waiting' }).click()
-      await other.getByRole('heading', { name: 'Log in' }).waitFor()
-      await logIn(other)
-      await inside(other)
     }
-
-    // A first visit: nobody who has not logged in waits for anything.
-    const page = await met('/v1/token/refresh')
-    const heading = page.getByRole('heading', { name: 'Log in' })
-    for (let look = 0; look < 12; look++) {
-      assert.ok(await heading.isVisible(), `look ${look}`)
-      await sleep(250)
+    /** A click on the way out ends it, whatever was under way. */
+    const stopping = async (path: string) => {
+      const page = await met(path)
+      await logIn(page)
+      await page.getByRole('button', { name: 'Stop waiting' }).click()
+      await page.getByRole('heading', { name: 'Log in' }).waitFor()
+      await logIn(page)
+      await inside(page)
     }
-    await logIn(page)
-    await inside(page)
-    const leaving = await met('/v1/logout')
-    await logIn(leaving)
-    await inside(leaving)
-    await leaving.getByRole('button', { name: 'Log out' }).click()
-    await leaving.getByRole('heading', { name: 'Log in' }).waitFor()
-    await logIn(leaving)
-    await inside(leaving)
+    /** Nobody who has not logged in waits for anything. */
+    const firstVisit = async () => {
+      const page = await met('/v1/token/refresh')
+      const heading = page.getByRole('heading', { name: 'Log in' })
+      for (let look = 0; look < 12; look++) {
+        assert.ok(await heading.isVisible(), `look ${look}`)
+        await sleep(250)
+      }
+      await logIn(page)
+      await inside(page)
+    }
+    const leaving = async () => {
+      const page = await met('/v1/logout')
+      await logIn(page)
+      await inside(page)
+      await page.getByRole('button', { name: 'Log out' }).click()
+      await page.getByRole('heading', { name: 'Log in' }).waitFor()
+      await logIn(page)
+      await inside(page)
+    }
+    const paths = ['/v1/login', '/v1/tickets/redeem']
+    await Promise.all([...paths.flatMap((path) => [waiting(path), stopping(path)]), firstVisit(), leaving()])
   })
 }
 
