@@ -3,7 +3,7 @@
 import { createLogger } from '@spillway/common/log'
 import { closeOnSignal } from '@spillway/common/shutdown'
 import { readWorkerConfig } from './config.js'
-import { type RunningWorker, startWorker } from './consumer/start.js'
+import { RunningWorker } from './consumer/start.js'
 
 export async function start(env: NodeJS.ProcessEnv, concurrency: number): Promise<void> {
   try {
@@ -14,7 +14,7 @@ export async function start(env: NodeJS.ProcessEnv, concurrency: number): Promis
     if (config.SPILLWAY_FALLBACK) process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'))
     // Installed before the start, so that a worker that still waits for Redis can be stopped.
     closeOnSignal('worker', log, async () => worker?.close())
-    worker = await startWorker(config, concurrency, log)
+    worker = await RunningWorker.start(config, concurrency, log)
     log.info({ engines: worker.engines }, worker.hashing)
     log.info({ opsUrl: worker.opsUrl, concurrency: worker.slots, engines: worker.engines }, 'worker ready')
     log.flush()

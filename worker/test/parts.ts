@@ -11,7 +11,7 @@ import {
 } from '@spillway/queue/queue-client'
 import { parseKeyring } from '@spillway/queue/wire/seal'
 import { readWorkerConfig } from '../src/config.ts'
-import { type RunningWorker, startWorker } from '../src/consumer/start.ts'
+import { RunningWorker } from '../src/consumer/start.ts'
 import type { Space } from './space.ts'
 
 export const sealKeys = `test:${randomBytes(32).toString('base64')}`
@@ -66,7 +66,7 @@ export function keepingLog(): { lines: SaidLine[]; log: Logger } {
 export async function startedWorker(space: Space, options: WorkerOptions = {}): Promise<RunningWorker> {
   const { slots = 2, env = {}, log: told = log } = options
   const config = readWorkerConfig({ ...workerEnvironment(space), LOG_LEVEL: 'silent', ...env })
-  const worker = await startWorker(config, slots, told)
+  const worker = await RunningWorker.start(config, slots, told)
   let closed: Promise<void> | undefined
   const close = (): Promise<void> => {
     closed ??= worker.close()

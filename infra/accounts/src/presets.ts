@@ -1,6 +1,6 @@
 // Exports of other systems, as they write them.
 import { unpadded } from '@spillway/queue/wire/stored-hash'
-import { firebaseHash } from '@spillway/worker/hashing/formats/firebase'
+import { firebaseHash } from '@spillway/worker/hashing/formats/scrypt'
 import { type Fields, own, textAt, textOf, valueAt } from './fields.ts'
 import { isRecord } from './records.ts'
 

@@ -1,7 +1,10 @@
-/** Publishes this worker's capacity to the gateways of one Redis server every half second. The answer carries Redis's time and the number of waiting jobs. */
+/**
+ * Publishes this worker's capacity to the gateways of one Redis server every half second. The answer
+ * carries Redis's time and the number of waiting jobs.
+ */
 import { randomUUID } from 'node:crypto'
 import type { Logger } from '@spillway/common/log'
-import { throttledWarning } from '@spillway/common/throttled-warning'
+import { type ThrottledWarning, throttledWarning } from '@spillway/common/throttled-warning'
 import { withResolvers } from '@spillway/common/within'
 import { type Publication, writeCapacity } from '@spillway/queue/jobs/capacity'
 import type { RedisClock } from '@spillway/queue/redis/clock'
@@ -12,25 +15,13 @@ import { ReplyError } from 'ioredis'
 import type { CapacityEstimate } from '../hashing/capacity-estimate.js'
 import type { Hasher } from '../hashing/index.js'
 
-export interface CapacityPublisher {
-  /**
-   * Resolves with the first publication that Redis accepts: from then on its time is known, and the workers that are there have the same
-   * keys. Until then this worker takes no jobs.
-   */
-  firstPublished: Promise<void>
-  /** Counts a finished job of this Redis. */
-  finished(outcome: keyof WorkerCapacity['finished']): void
-  /** Removes this worker's entry, so that gateways stop counting on it at once instead of when it expires. */
-  close(): Promise<void>
-}
-
 export interface CapacityPublisherOptions {
   redis: RedisConnection
   prefix: string
   keyring: Keyring
   clock: RedisClock
   log: Logger
-  /** The same in each Redis server: who reads several counts a worker once [one of its own]. */
+  /** The same in each Redis server: readers of several count a worker once [a random one]. */
   workerId?: string
   /** For operators: host name and process id. */
   name: string
@@ -46,87 +37,94 @@ export interface CapacityPublisherOptions {
   published(answer: Omit<Publication, 'at'>): void
 }
 
-/** Starts publishing, at once and then periodically. Failures are logged and do not stop it. */
-export function publishCapacity(options: CapacityPublisherOptions): CapacityPublisher {
-  const {
-    redis,
-    prefix,
-    clock,
-    log,
-    workerId = randomUUID(),
-    name,
-    fallback,
-    slots,
-    busySlots,
-    asking,
-    hasher: { unitCosts },
-    estimate,
-    published,
-  } = options
-  const keys = canaryOf(options.keyring, prefix)
-  const refused = throttledWarning(log, 'the workers of this queue have other keys: this one takes no jobs')
-  const finished = { answered: 0, expired: 0, failed: 0 }
-  const first = withResolvers<void>()
-  const publishFailed = throttledWarning(log, 'capacity could not be published')
-  let publishing: Promise<void> | undefined
+/**
+ * Publishes at once and then periodically. Failures are logged and do not stop it.
+ */
+export class CapacityPublisher {
+  readonly #options: CapacityPublisherOptions
+  readonly #workerId: string
+  readonly #keys: string
+  readonly #refused: ThrottledWarning
+  readonly #failed: ThrottledWarning
+  readonly #finished = { answered: 0, expired: 0, failed: 0 }
+  readonly #first = withResolvers<void>()
+  readonly #timer: NodeJS.Timeout
+  #publishing: Promise<void> | undefined
   /** From the first publication that is accepted. */
-  let takesJobs = false
+  #takesJobs = false
 
-  async function publish(): Promise<void> {
-    const entry = {
-      keys,
-      name,
-      fallback,
-      slots,
+  constructor(options: CapacityPublisherOptions) {
+    const { keyring, prefix, log, workerId = randomUUID() } = options
+    this.#options = options
+    this.#workerId = workerId
+    this.#keys = canaryOf(keyring, prefix)
+    this.#refused = throttledWarning(log, 'the workers of this queue have other keys: this one takes no jobs')
+    this.#failed = throttledWarning(log, 'capacity could not be published')
+    // Once the caller has opened the other parts of its queue, which an entry tells about.
+    queueMicrotask(() => this.#publishUnlessUnderway())
+    this.#timer = setInterval(() => this.#publishUnlessUnderway(), PUBLISH_INTERVAL_MS)
+  }
+
+  /**
+   * Resolves with the first publication that Redis accepts: from then on its time is known, and the
+   * living workers have the same keys. Until then this worker takes no jobs.
+   */
+  get firstPublished(): Promise<void> {
+    return this.#first.promise
+  }
+
+  /** Counts a finished job of this Redis server. */
+  finished(outcome: keyof WorkerCapacity['finished']): void {
+    this.#finished[outcome] += 1
+  }
+
+  /** Removes this worker's entry, so that gateways stop counting on it before it expires. */
+  async close(): Promise<void> {
+    const { redis, prefix } = this.#options
+    clearInterval(this.#timer)
+    await this.#publishing
+    await redis.hdel(capacityKey(prefix), this.#workerId)
+  }
+
+  #publishUnlessUnderway(): void {
+    // One at a time: while Redis does not answer, further publications would only queue up.
+    this.#publishing ??= this.#publish()
+      .catch((error: unknown) => {
+        this.#failed.warn(error)
+        // An error reply is an answer: Redis is alive. While it refuses writes, no job can be taken.
+        if (error instanceof ReplyError) this.#options.published({ waiting: 0, abandoned: 0, active: 0 })
+      })
+      .finally(() => {
+        this.#publishing = undefined
+      })
+  }
+
+  async #publish(): Promise<void> {
+    const { redis, prefix, clock, published } = this.#options
+    const answer = await clock.synchronize(
+      () => writeCapacity(redis, prefix, this.#workerId, this.#entry(), this.#takesJobs),
+      ({ at }) => at,
+    )
+    this.#failed.recovered()
+    if (!('waiting' in answer)) {
+      this.#refused.warn(new Error(`compare ${SEAL_KEYS} with theirs`))
+      return
+    }
+    this.#takesJobs = true
+    published(answer)
+    this.#first.resolve()
+  }
+
+  #entry() {
+    const { name, fallback, slots, busySlots, asking, hasher, estimate } = this.#options
+    return {
+      ...{ keys: this.#keys, name, fallback, slots },
       serviceMs: toMicroseconds(estimate.serviceMs()),
       lineMs: toMicroseconds(estimate.lineMs()),
       latencyMs: toMicroseconds(estimate.latencyMs()),
-      unitCosts: { ...unitCosts, foretoldMs: toMicroseconds(estimate.foretoldMs()) },
-      busy: busySlots(),
-      asking: asking(),
-      finished,
+      unitCosts: { ...hasher.unitCosts, foretoldMs: toMicroseconds(estimate.foretoldMs()) },
+      ...{ busy: busySlots(), asking: asking(), finished: this.#finished },
     }
-    const answer = await clock.synchronize(
-      () => writeCapacity(redis, prefix, workerId, entry, takesJobs),
-      ({ at }) => at,
-    )
-    publishFailed.recovered()
-    if (!('waiting' in answer)) {
-      refused.warn(new Error(`compare ${SEAL_KEYS} with theirs`))
-      return
-    }
-    takesJobs = true
-    published(answer)
-    first.resolve()
-  }
-
-  function publishUnlessUnderway(): void {
-    // One at a time: while Redis does not answer, further publications would only queue up.
-    publishing ??= publish()
-      .catch((error: unknown) => {
-        publishFailed.warn(error)
-        // An error reply is an answer: Redis is alive. While it refuses writes, no job can be taken.
-        if (error instanceof ReplyError) published({ waiting: 0, abandoned: 0, active: 0 })
-      })
-      .finally(() => {
-        publishing = undefined
-      })
-  }
-
-  // Once the caller has opened the other parts of its queue, which an entry tells about.
-  queueMicrotask(publishUnlessUnderway)
-  const timer = setInterval(publishUnlessUnderway, PUBLISH_INTERVAL_MS)
-
-  return {
-    firstPublished: first.promise,
-    finished(outcome) {
-      finished[outcome] += 1
-    },
-    async close() {
-      clearInterval(timer)
-      await publishing
-      await redis.hdel(capacityKey(prefix), workerId)
-    },
   }
 }
 

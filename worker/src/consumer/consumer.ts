@@ -1,6 +1,6 @@
 /** BullMQ's consumer of the queue: its settings, and how it processes jobs. */
 
-import { throttledWarning } from '@spillway/common/throttled-warning'
+import { type ThrottledWarning, throttledWarning } from '@spillway/common/throttled-warning'
 import type { Tracing } from '@spillway/common/tracing-sdk'
 import { renewLocksOfJobsAlone, takeMoreJobs } from '@spillway/queue/inside/bullmq'
 import { countOtherWorkers } from '@spillway/queue/jobs/capacity'
@@ -20,9 +20,9 @@ import { ForgedJobError, type ProcessOptions, processJob } from './process-job.j
 import type { SlotShare } from './slots.js'
 
 /**
- * A killed worker's jobs run elsewhere within LOCK + 3 × STALLED_CHECK, less than three seconds. The lock must expire, two checks must
- * pass, and the first check is late when it was the dead worker's turn. A worker that got no core for LOCK − RENEWAL keeps its jobs: of
- * those three seconds the lock has as much as it can.
+ * A killed worker's jobs run elsewhere within LOCK + 3 × STALLED_CHECK, less than three seconds: the
+ * lock must expire, two checks must pass, and the first is late when it was the dead worker's turn. A
+ * worker that got no core for LOCK − RENEWAL keeps its jobs: the lock has most of the three seconds.
  */
 const LOCK_MS = 2_350
 const STALLED_CHECK_MS = 200
@@ -65,91 +65,190 @@ export interface ConsumerOptions
   tracing: Tracing | undefined
 }
 
-export interface Consumer {
-  /** Starts to take jobs. */
-  run(): Promise<void>
-  isRunning(): boolean
-  /** Jobs in hand that wait for another system's answer, and take no slot. */
-  asking(): number
-  /** So many jobs of the queue are in hand, of all workers. */
-  queueRead(active: number): void
-  /** Stops taking jobs, and resolves when those in hand are finished. */
-  finish(): Promise<void>
-  /** The jobs in hand. */
-  unfinished(): Job[]
-  /** Requeues orphaned jobs of this consumer. After `finish()`. */
-  requeueOrphaned(): Promise<void>
-  /** Stops watching for malformed and orphaned jobs. */
-  close(): Promise<void>
-}
-
 /** Takes no job before `run()`: a worker that fails to start must not hold jobs. */
-export function createConsumer(options: ConsumerOptions): Consumer {
-  const { redis, prefix, watch, name, share, liveness, capacity, estimate, log, metrics, tracing } = options
-  const inHand = new Map<string, { job: Job; done: Promise<JobResult> }>()
-  let kept = { second: 0, jobs: 0 }
-  /** Jobs in hand that wait for another system's answer, and take no slot. */
-  let asking = 0
+export class Consumer {
+  readonly #options: ConsumerOptions
+  readonly #worker: Worker
+  readonly #jobWatch: JobWatch
+  readonly #inHand = new Map<string, { job: Job; done: Promise<JobResult> }>()
+  readonly #leftToOthers: ThrottledWarning
+  readonly #lockLost: ThrottledWarning
+  #kept = { second: 0, jobs: 0 }
+  #asking = 0
 
-  /** Has a job deleted when it is completed, unless it is one of the sample that is kept. */
-  function keepSample(job: Job): void {
-    const second = Math.floor(performance.now() / 1_000)
-    if (kept.second !== second) kept = { second, jobs: 0 }
-    if (kept.jobs < KEPT_A_SECOND) kept.jobs += 1
-    else job.opts.removeOnComplete = true
+  constructor(options: ConsumerOptions) {
+    const { redis, prefix, watch, name, share, log, metrics, tracing } = options
+    this.#options = options
+    this.#worker = new Worker(QUEUE_NAME, (job: Job) => this.#handle(job), {
+      connection: redis,
+      prefix,
+      name,
+      concurrency: share.limit(),
+      autorun: false,
+      lockDuration: LOCK_MS,
+      lockRenewTime: RENEWAL_MS,
+      stalledInterval: STALLED_CHECK_MS,
+      maxStalledCount: STALLS_ALLOWED,
+      drainDelay: IDLE_READ_S,
+      runRetryDelay: READ_RETRY_MS,
+      removeOnComplete: KEEP_FINISHED,
+      removeOnFail: KEEP_FINISHED,
+      ...(tracing ? { telemetry: tracing.telemetry } : {}),
+    })
+    renewLocksOfJobsAlone(this.#worker)
+    share.onChange(() => this.#limitChanged())
+    this.#jobWatch = new JobWatch({
+      ...{ redis, prefix, watch, consumerId: this.#worker.id, log, metrics },
+      isInHand: (jobId) => this.#inHand.has(jobId),
+    })
+    this.#leftToOthers = throttledWarning(log, 'jobs do not open here: they are left to other workers')
+    this.#lockLost = throttledWarning(log, 'lock of a job in hand lost')
+    this.#listen()
+  }
+
+  /** Starts to take jobs. */
+  async run(): Promise<void> {
+    await this.#worker.waitUntilReady()
+    this.#worker
+      .run()
+      .catch((error: unknown) => this.#options.log.error({ err: error }, 'consumer stopped reading the queue'))
+  }
+
+  isRunning(): boolean {
+    return this.#worker.isRunning()
+  }
+
+  /** Jobs in hand that wait for another system's answer, and take no slot. */
+  asking(): number {
+    return this.#asking
+  }
+
+  /** So many jobs of the queue are in hand, of all workers. */
+  queueRead(active: number): void {
+    this.#worker.opts.stalledInterval = active + this.#inHand.size > 0 ? STALLED_CHECK_MS : QUIET_STALLED_CHECK_MS
+  }
+
+  /** Stops taking jobs, and resolves when those in hand are finished. */
+  finish(): Promise<void> {
+    return closeConsumer(this.#worker, { redis: this.#options.redis, isIdle: this.#inHand.size === 0 })
+  }
+
+  /**
+   * After `finish()`: moves the jobs in hand back to the front of the queue, in their order, then
+   * orphaned jobs of this consumer. A job that cannot be moved is left to stall recovery: another
+   * worker may have taken it already.
+   */
+  async requeue(): Promise<void> {
+    const { log, metrics } = this.#options
+    const requeuing = [...this.#inHand.values()].toReversed().map(async ({ job }) => {
+      try {
+        await job.moveToWait(job.token)
+        metrics.requeued.inc()
+        log.warn({ jobId: job.id }, 'job requeued unfinished')
+      } catch (error) {
+        log.warn({ jobId: job.id, err: error }, 'job could not be requeued')
+      }
+    })
+    await Promise.all(requeuing)
+    await this.#jobWatch.requeueOrphaned()
+  }
+
+  /** Stops watching for malformed and orphaned jobs. */
+  close(): Promise<void> {
+    return this.#jobWatch.close()
+  }
+
+  #listen(): void {
+    const { watch, capacity, log, metrics } = this.#options
+    this.#worker.on('lockRenewalFailed', (jobIds) => {
+      for (const id of jobIds) this.#retake(id)
+    })
+    this.#worker.on('error', (error) => {
+      if (!watch.isLogged(error) && !isOfLock(error)) this.#jobWatch.suspect(error)
+    })
+    this.#worker.on('failed', (job, error) => {
+      capacity.finished('failed')
+      const forged = error instanceof ForgedJobError
+      log.error({ jobId: job?.id, code: forged ? error.code : 'failed', reason: error.message }, 'job failed')
+    })
+    this.#worker.on('stalled', (jobId) => {
+      metrics.stalled.inc()
+      log.warn({ jobId }, 'job taken over from a worker that stopped answering')
+    })
+  }
+
+  #limitChanged(): void {
+    const limit = this.#options.share.limit() + this.#asking
+    const isMore = limit > this.#worker.concurrency
+    this.#worker.concurrency = limit
+    if (isMore) takeMoreJobs(this.#worker)
   }
 
   /** A job whose lock was lost may be taken again while it is in hand: it is hashed once. */
-  function handle(job: Job): Promise<JobResult> {
+  #handle(job: Job): Promise<JobResult> {
     const { id = '' } = job
-    const done = inHand.get(id)?.done ?? perform(job)
-    inHand.set(id, { job, done })
+    const done = this.#inHand.get(id)?.done ?? this.#perform(job)
+    this.#inHand.set(id, { job, done })
     return done
   }
 
-  async function perform(job: Job): Promise<JobResult> {
-    liveness.started()
-    share.started()
+  async #perform(job: Job): Promise<JobResult> {
+    const { tracing, log, share, capacity, estimate } = this.#options
+    this.#begun()
     // The trace of a job is active until the first await alone.
     const traces = tracing?.telemetry.contextManager
     const trace = traces?.active()
     try {
-      if (await isPassedOver(job)) throw new MovedElsewhere()
-      const begin = () => {
-        const jobLog = tracing ? log.child({ traceId: tracing.traceId() }) : log
-        const handBack: ProcessOptions['handBack'] = (_, data) => leaveToOthers(job, data)
-        return processJob(job, {
-          ...options,
-          log: jobLog,
+      if (await this.#isPassedOver(job)) throw new MovedElsewhere()
+      const begin = () =>
+        processJob(job, {
+          ...this.#options,
+          log: tracing ? log.child({ traceId: tracing.traceId() }) : log,
           taken: (queueWaitMs) => share.taken(queueWaitMs),
-          isTooLate,
+          isTooLate: (leftMs, foretoldMs) => this.#isTooLate(leftMs, foretoldMs),
           hashed: (ms, foretoldMs) => estimate.finished(ms, foretoldMs),
-          beside,
-          handBack,
+          beside: (answer) => this.#beside(answer),
+          handBack: (data) => this.#leaveToOthers(job, data),
         })
-      }
       const result = await (traces?.with(trace, begin) ?? begin())
       if (result === undefined) throw new MovedElsewhere()
       capacity.finished(result.outcome)
-      keepSample(job)
+      this.#keepSample(job)
       return result
     } finally {
-      inHand.delete(job.id ?? '')
-      liveness.finished()
-      share.finished()
+      this.#inHand.delete(job.id ?? '')
+      this.#ended()
     }
   }
 
+  #begun(): void {
+    this.#options.liveness.started()
+    this.#options.share.started()
+  }
+
+  #ended(): void {
+    this.#options.liveness.finished()
+    this.#options.share.finished()
+  }
+
+  /** Has a job deleted when it is completed, unless it is one of the sample that is kept. */
+  #keepSample(job: Job): void {
+    const second = Math.floor(performance.now() / 1_000)
+    if (this.#kept.second !== second) this.#kept = { second, jobs: 0 }
+    if (this.#kept.jobs < KEPT_A_SECOND) this.#kept.jobs += 1
+    else job.opts.removeOnComplete = true
+  }
+
   /** Hands a job that does not open to another worker, once; false without such a worker. */
-  async function leaveToOthers(job: Job, data: JobData): Promise<boolean> {
-    const { workerId } = options
+  async #leaveToOthers(job: Job, data: JobData): Promise<boolean> {
+    const { redis, prefix, workerId } = this.#options
     const isTried = data.unopenedBy !== undefined && data.unopenedBy !== workerId
     try {
       if (isTried || job.attemptsStarted > MOST_TRIES) return false
       if ((await countOtherWorkers(redis, prefix, workerId)) === 0) return false
       await job.updateData({ ...data, unopenedBy: workerId })
       await job.moveToDelayed(Date.now() + LEFT_FOR_MS, job.token)
-      leftToOthers.warn(new Error(`compare ${SEAL_KEYS} with theirs`), { facts: { jobId: job.id } })
+      this.#leftToOthers.warn(new Error(`compare ${SEAL_KEYS} with theirs`), { facts: { jobId: job.id } })
       return true
     } catch {
       return false
@@ -157,39 +256,34 @@ export function createConsumer(options: ConsumerOptions): Consumer {
   }
 
   /** Gives the slot of a job to another one while it waits for another system's answer. */
-  async function beside<T>(answer: Promise<T>): Promise<T> {
-    asking += 1
-    liveness.finished()
-    share.finished()
+  async #beside<T>(answer: Promise<T>): Promise<T> {
+    this.#asking += 1
+    this.#ended()
     try {
       return await answer
     } finally {
-      asking -= 1
-      liveness.started()
-      share.started()
+      this.#asking -= 1
+      this.#begun()
     }
   }
 
   /** A job alone in hand is always begun: otherwise a wrong prediction would stay. */
-  function isTooLate(leftMs: number, foretoldMs: number | undefined): boolean {
-    const others = options.inHand() - 1
-    return others > 0 && estimate.answerMs(others, foretoldMs) > leftMs
+  #isTooLate(leftMs: number, foretoldMs: number | undefined): boolean {
+    const others = this.#options.inHand() - 1
+    return others > 0 && this.#options.estimate.answerMs(others, foretoldMs) > leftMs
   }
 
   /**
-   * Nothing is hashed for a client that is not there: of deferred jobs alone that is known. Where Redis does not say, a deferred job is
-   * hashed. A job that is behind is left alone, until its lock has expired and it is taken again: guesses must not be hashed unseen.
+   * Nothing is hashed for an absent client, which is known of deferred jobs alone. Where Redis does
+   * not say, a deferred job is hashed. A job that is behind then waits until its lock has expired and
+   * it is taken again: guesses must not be hashed unseen.
    */
-  async function isPassedOver({ id, token, opts, data }: Job): Promise<boolean> {
+  async #isPassedOver({ id, token, opts, data }: Job): Promise<boolean> {
+    const { redis, prefix, metrics } = this.#options
     const deadline: unknown = Object(data).deadline
     const isBehind = opts.priority === BEHIND_PRIORITY
-    if (
-      !(isBehind || opts.priority === DEFERRED_PRIORITY) ||
-      id === undefined ||
-      token === undefined ||
-      !Number.isSafeInteger(deadline)
-    )
-      return false
+    if (!isBehind && opts.priority !== DEFERRED_PRIORITY) return false
+    if (id === undefined || token === undefined || !Number.isSafeInteger(deadline)) return false
     try {
       const passed = await passOver(redis, prefix, { id, deadline: Number(deadline) }, token, isBehind)
       if (passed) metrics.tickets.inc({ event: 'passed_over' })
@@ -199,73 +293,16 @@ export function createConsumer(options: ConsumerOptions): Consumer {
     }
   }
 
-  const worker = new Worker(QUEUE_NAME, handle, {
-    connection: redis,
-    prefix,
-    name,
-    concurrency: share.limit(),
-    autorun: false,
-    lockDuration: LOCK_MS,
-    lockRenewTime: RENEWAL_MS,
-    stalledInterval: STALLED_CHECK_MS,
-    maxStalledCount: STALLS_ALLOWED,
-    drainDelay: IDLE_READ_S,
-    runRetryDelay: READ_RETRY_MS,
-    removeOnComplete: KEEP_FINISHED,
-    removeOnFail: KEEP_FINISHED,
-    ...(tracing ? { telemetry: tracing.telemetry } : {}),
-  })
-  renewLocksOfJobsAlone(worker)
-  share.onChange(() => {
-    const limit = share.limit() + asking
-    const isMore = limit > worker.concurrency
-    worker.concurrency = limit
-    if (isMore) takeMoreJobs(worker)
-  })
-  const jobWatch = new JobWatch({
-    ...{ redis, prefix, watch, consumerId: worker.id, log, metrics },
-    isInHand: (jobId) => inHand.has(jobId),
-  })
-  const leftToOthers = throttledWarning(log, 'jobs do not open here: they are left to other workers')
-  const lockLost = throttledWarning(log, 'lock of a job in hand lost')
   /** Takes a lost lock again, unless another worker has it: the job would be hashed twice. */
-  function retake(id: string): void {
-    const { token } = inHand.get(id)?.job ?? {}
+  #retake(id: string): void {
+    const { redis, prefix, metrics } = this.#options
+    const { token } = this.#inHand.get(id)?.job ?? {}
     if (token === undefined) return
     metrics.locksLost.inc()
     retakeLock(redis, prefix, { id, token }, LOCK_MS).then(
-      () => lockLost.warn(new Error('it was not renewed in time'), { facts: { jobId: id } }),
-      (error: unknown) => lockLost.warn(error, { facts: { jobId: id } }),
+      () => this.#lockLost.warn(new Error('it was not renewed in time'), { facts: { jobId: id } }),
+      (error: unknown) => this.#lockLost.warn(error, { facts: { jobId: id } }),
     )
-  }
-  worker.on('lockRenewalFailed', (jobIds) => jobIds.forEach(retake))
-  worker.on('error', (error) => {
-    if (!watch.isLogged(error) && !isOfLock(error)) jobWatch.suspect(error)
-  })
-  worker.on('failed', (job, error) => {
-    capacity.finished('failed')
-    const forged = error instanceof ForgedJobError
-    log.error({ jobId: job?.id, code: forged ? error.code : 'failed', reason: error.message }, 'job failed')
-  })
-  worker.on('stalled', (jobId) => {
-    metrics.stalled.inc()
-    log.warn({ jobId }, 'job taken over from a worker that stopped answering')
-  })
-
-  return {
-    async run() {
-      await worker.waitUntilReady()
-      worker.run().catch((error: unknown) => log.error({ err: error }, 'consumer stopped reading the queue'))
-    },
-    isRunning: () => worker.isRunning(),
-    asking: () => asking,
-    queueRead(active) {
-      worker.opts.stalledInterval = active + inHand.size > 0 ? STALLED_CHECK_MS : QUIET_STALLED_CHECK_MS
-    },
-    finish: () => closeConsumer(worker, { redis, isIdle: inHand.size === 0 }),
-    unfinished: () => [...inHand.values()].map(({ job }) => job),
-    requeueOrphaned: () => jobWatch.requeueOrphaned(),
-    close: () => jobWatch.close(),
   }
 }
 

@@ -1,4 +1,7 @@
-/** Processes one job: opens it, checks its deadline, hashes or verifies, seals and delivers the verdict. */
+/**
+ * Processes one job: opens it, checks its deadline, hashes or verifies, seals and delivers the
+ * verdict.
+ */
 
 import type { Logger } from '@spillway/common/log'
 import type { Tracing } from '@spillway/common/tracing-sdk'
@@ -16,22 +19,16 @@ import {
   type VerifyRequest,
 } from '@spillway/queue/wire/job'
 import { type JobRef, requestSeal, upgradeOf, verdictSeal } from '@spillway/queue/wire/reply'
-import { type Keyring, SealError } from '@spillway/queue/wire/seal'
+import { type Keyring, type SealContext, SealError } from '@spillway/queue/wire/seal'
 import { UnrecoverableError } from 'bullmq'
 import type { Hasher } from '../hashing/index.js'
-import {
-  type AskedOldSystem,
-  type Performed,
-  type PerformOptions,
-  performHash,
-  performVerify,
-} from '../hashing/perform.js'
+import { type Performed, type PerformOptions, performHash, performVerify } from '../hashing/perform.js'
 import type { WorkerMetrics } from '../ops/metrics.js'
 import type { Delivery } from './deliver.js'
 
 /**
- * The job was not sealed with the keys of this service for this id, name and deadline. An UnrecoverableError is not retried, however
- * many attempts the job itself asks for.
+ * The job was not sealed with the keys of this service for this id, name and deadline. BullMQ does
+ * not retry an UnrecoverableError, however many attempts the job asks for.
  */
 export class ForgedJobError extends UnrecoverableError {
   override readonly name = 'ForgedJobError'
@@ -52,16 +49,16 @@ export interface ProcessOptions {
   metrics: WorkerMetrics
   tracing?: Pick<Tracing, 'inSpan'> | undefined
   delivery: Pick<Delivery, 'deliver' | 'stored' | 'setAside'>
-  oldSystem?: AskedOldSystem | undefined
+  oldSystem?: PerformOptions['oldSystem']
   /** Awaits another system's answer. Meanwhile the job takes no slot. */
   beside?: PerformOptions['beside']
   /** Leaves a job that does not open to a worker with other keys; false where it cannot [false]. */
-  handBack?(incoming: IncomingJob, data: JobData): Promise<boolean>
+  handBack?(data: JobData): Promise<boolean>
   /** Called with the time that the job has waited, in milliseconds. */
   taken?(queueWaitMs: number): void
   /**
-   * Whether a job with this predicted hash time would be answered too late, with this time left, in milliseconds [never]. It is then
-   * dropped before it costs anything, and its client is told.
+   * Whether a job with this predicted hash time would be answered too late, with this time left, in
+   * milliseconds [never]. It is then dropped before it costs anything, and its client is told.
    */
   isTooLate?(leftMs: number, foretoldMs: number | undefined): boolean
   /** Called after a hash with its time and its predicted time, in milliseconds. */
@@ -80,8 +77,8 @@ export interface IncomingJob {
 }
 
 /**
- * Processes one job. Throws {@link ForgedJobError} when the payload does not open. Undefined where the job was set aside: it is no longer in
- * this worker's hands. Every other outcome is a result.
+ * Processes one job. Throws {@link ForgedJobError} when the payload does not open. Undefined where
+ * the job was set aside: it is no longer in this worker's hands. Every other outcome is a result.
  */
 export async function processJob(incoming: IncomingJob, options: ProcessOptions): Promise<JobResult | undefined> {
   const { clock, delivery, keyring, log, metrics } = options
@@ -90,9 +87,12 @@ export async function processJob(incoming: IncomingJob, options: ProcessOptions)
   const queueWaitMs = Math.max(0, startedAt - data.enqueuedAt)
   options.taken?.(queueWaitMs)
   metrics.queueWait.observe({ job: job.name }, queueWaitMs / 1_000)
+  const ended = (outcome: string, message: string, facts = {}): void => {
+    metrics.jobs.inc({ job: job.name, outcome })
+    log.info({ jobId: job.id, job: job.name, outcome, queueWaitMs, ...facts }, message)
+  }
   const expired = (): JobResult => {
-    metrics.jobs.inc({ job: job.name, outcome: 'expired' })
-    log.info({ jobId: job.id, job: job.name, outcome: 'expired', queueWaitMs }, 'job dropped')
+    ended('expired', 'job dropped')
     return { outcome: 'expired', queueWaitMs, serviceMs: 0 }
   }
   if (startedAt >= job.deadline) return expired()
@@ -100,25 +100,31 @@ export async function processJob(incoming: IncomingJob, options: ProcessOptions)
   if (incoming.attemptsStarted !== 1 && (await hasVerdict(job, options)))
     return { outcome: 'answered', queueWaitMs, serviceMs: 0 }
 
-  const opened = openedBy(keyring, job, data)
+  const opened = openedBy(keyring, requestSeal(job), data.sealed)
   if (opened === undefined) {
-    if (await options.handBack?.(incoming, data)) return undefined
+    if (await options.handBack?.(data)) return undefined
     metrics.sealFailures.inc({ purpose: 'request' })
     throw forged('the sealed request does not open', job.name, metrics)
   }
-  const request = requestOf(job, opened.request, metrics)
+  const request = requestOf(job, opened.value, metrics)
   const leftMs = job.deadline - startedAt
   const hasher = options.hasher.ofOwner('owner' in request ? request.owner : undefined)
   const foretoldMs = hasher.foretell(request)
+  /**
+   * Sends a verdict ahead of BullMQ's completion of the job. Awaiting it is needless: Redis runs
+   * commands of one connection in their order. The slot gets its next job one round trip earlier.
+   */
+  const sendAhead = (verdict: Verdict, to: JobRef) =>
+    delivery.deliver({ ...to, replyTo: data.replyTo }, keyring.seal(verdictSeal(to), verdict))
   if (options.isTooLate?.(leftMs, foretoldMs)) {
     // Where it is lost, the client waits until the deadline.
-    sendAhead({ kind: 'refused', code: 'expired' }, job, data, options).catch(() => undefined)
+    sendAhead({ kind: 'refused', code: 'expired' }, job).catch(() => undefined)
     return expired()
   }
 
   const hashing = performance.now()
   let besideMs = 0
-  const beside: ProcessOptions['beside'] = async (answer) => {
+  const beside: PerformOptions['beside'] = async (answer) => {
     const since = performance.now()
     try {
       return await (options.beside?.(answer) ?? answer)
@@ -126,13 +132,18 @@ export async function processJob(incoming: IncomingJob, options: ProcessOptions)
       besideMs += performance.now() - since
     }
   }
-  const work = () => untilDeadline(leftMs, (signal) => answer(job, request, signal, { ...options, hasher, beside }))
+  const performing: Omit<PerformOptions, 'signal'> = {
+    ...{ hasher, oldSystem: options.oldSystem, beside },
+    // After the answer, which would come later than the answer to a wrong password.
+    refused: (error) => void setImmediate(() => log.error({ jobId: job.id, err: error }, 'job refused')),
+    rehashed: (from) => metrics.rehashes.inc({ from }),
+  }
+  const work = () => untilDeadline(leftMs, (signal) => perform(request, { ...performing, signal }))
   const performed = await (options.tracing?.inSpan(job.name, {}, work) ?? work())
   if (performed === undefined) return expired()
   const { verdict, algorithm, upgrade } = performed
   if (verdict.kind === 'refused' && verdict.code === 'unavailable') {
-    metrics.jobs.inc({ job: job.name, outcome: verdict.code })
-    log.info({ jobId: job.id, job: job.name, outcome: verdict.code, queueWaitMs }, 'job set aside')
+    ended(verdict.code, 'job set aside')
     const sealed = keyring.seal(verdictSeal(job), verdict)
     await delivery.setAside({ ...job, replyTo: data.replyTo }, incoming.token ?? '', sealed)
     return undefined
@@ -141,52 +152,42 @@ export async function processJob(incoming: IncomingJob, options: ProcessOptions)
   options.hashed?.(serviceMs, foretoldMs)
   metrics.service.observe({ job: job.name, algorithm }, serviceMs / 1_000)
 
-  sendAhead(verdict, job, data, options).then(
+  sendAhead(verdict, job).then(
     () => {
       const outcome = verdict.kind === 'refused' ? verdict.code : 'hashed'
-      metrics.jobs.inc({ job: job.name, outcome })
-      log.info({ jobId: job.id, job: job.name, outcome, queueWaitMs, serviceMs: round(serviceMs) }, 'job answered')
+      ended(outcome, 'job answered', { serviceMs: round(serviceMs) })
     },
     (error: unknown) => {
       metrics.jobs.inc({ job: job.name, outcome: 'undelivered' })
       log.error({ jobId: job.id, job: job.name, outcome: 'undelivered', err: error }, 'verdict lost')
     },
   )
-  if (upgrade !== undefined) await sendUpgrade(upgrade, job, data, options)
+  // The new hash that the verdict announced. A lost one is made at the next login.
+  if (upgrade !== undefined)
+    sendAhead(await upgrade(), upgradeOf(job)).catch((error: unknown) =>
+      log.warn({ jobId: job.id, err: error }, 'a new hash was lost'),
+    )
   return { outcome: 'answered', queueWaitMs, serviceMs: round(serviceMs) }
+}
+
+function perform(request: HashRequest | VerifyRequest, options: PerformOptions): Promise<Performed> {
+  return 'storedHash' in request ? performVerify(request, options) : performHash(request, options)
 }
 
 /** Whether another worker has answered the job. A verdict that does not open is no answer. */
 async function hasVerdict(job: JobRef, { delivery, keyring }: ProcessOptions): Promise<boolean> {
   const sealed = await delivery.stored(job)
-  if (sealed === undefined) return false
+  return sealed !== undefined && openedBy(keyring, verdictSeal(job), sealed)?.value !== undefined
+}
+
+/** Undefined for a value that was not sealed with these keys for this job. */
+function openedBy(keyring: Keyring, context: SealContext, sealed: string): { value: unknown } | undefined {
   try {
-    return keyring.open(verdictSeal(job), sealed) !== undefined
+    return { value: keyring.open(context, sealed) }
   } catch (error) {
-    if (error instanceof SealError) return false
+    if (error instanceof SealError) return undefined
     throw error
   }
-}
-
-/**
- * Sends a verdict ahead of BullMQ's completion of the job. Awaiting it is needless: Redis runs commands
- * of one connection in their order. The slot gets its next job one round trip earlier.
- */
-function sendAhead(verdict: Verdict, to: JobRef, { replyTo }: JobData, { delivery, keyring }: ProcessOptions) {
-  return delivery.deliver({ ...to, replyTo }, keyring.seal(verdictSeal(to), verdict))
-}
-
-/** Sends the new hash that a verdict announced. A lost one is made at the next login. */
-async function sendUpgrade(
-  make: () => Promise<Verdict>,
-  job: JobRef,
-  data: JobData,
-  options: ProcessOptions,
-): Promise<void> {
-  const verdict = await make()
-  sendAhead(verdict, upgradeOf(job), data, options).catch((error: unknown) =>
-    options.log.warn({ jobId: job.id, err: error }, 'a new hash was lost'),
-  )
 }
 
 function parseJob({ id, name, data }: IncomingJob, metrics: WorkerMetrics): { job: JobRef; data: JobData } {
@@ -212,35 +213,6 @@ async function untilDeadline<T>(leftMs: number, work: (signal: AbortSignal) => P
     throw error
   } finally {
     clearTimeout(timer)
-  }
-}
-
-async function answer(
-  job: JobRef,
-  request: HashRequest | VerifyRequest,
-  signal: AbortSignal,
-  options: ProcessOptions,
-): Promise<Performed> {
-  const { hasher, log, metrics } = options
-  const performing: PerformOptions = {
-    hasher,
-    oldSystem: options.oldSystem,
-    beside: options.beside,
-    // After the answer, which would come later than the answer to a wrong password.
-    refused: (error) => void setImmediate(() => log.error({ jobId: job.id, err: error }, 'job refused')),
-    rehashed: (from) => metrics.rehashes.inc({ from }),
-    signal,
-  }
-  return await ('storedHash' in request ? performVerify(request, performing) : performHash(request, performing))
-}
-
-/** Undefined for a request that was not sealed with these keys for this job. */
-function openedBy(keyring: Keyring, job: JobRef, { sealed }: JobData): { request: unknown } | undefined {
-  try {
-    return { request: keyring.open(requestSeal(job), sealed) }
-  } catch (error) {
-    if (error instanceof SealError) return undefined
-    throw error
   }
 }
 

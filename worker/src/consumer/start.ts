@@ -1,12 +1,12 @@
-/** Starts a worker: one set of slots for the queues of all Redis, with probes and metrics. */
+/** A worker: one set of slots for the queues of all Redis servers, with probes and metrics. */
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import type { Logger } from '@spillway/common/log'
 import { beginShutdown } from '@spillway/common/shutdown'
 import { startTracing } from '@spillway/common/tracing'
+import type { Tracing } from '@spillway/common/tracing-sdk'
 import { parseRedisServers } from '@spillway/queue/redis/servers'
 import { parseKeyring } from '@spillway/queue/wire/seal'
-import type { Job } from 'bullmq'
 import type { WorkerConfig } from '../config.js'
 import { measureCapacity } from '../hashing/capacity-estimate.js'
 import { firebaseProject, keyedOwners, peppersOf } from '../hashing/formats/settings.js'
@@ -14,92 +14,101 @@ import { Hasher } from '../hashing/index.js'
 import { hashingMemory, policyKib } from '../hashing/memory-limit.js'
 import { NATIVE_NAME } from '../hashing/native.js'
 import { policyOf } from '../hashing/policy.js'
-import { exposeWorkerState } from '../ops/gauges.js'
-import { createWorkerMetrics, type WorkerMetrics } from '../ops/metrics.js'
-import { startOps } from '../ops/server.js'
+import { WorkerMetrics } from '../ops/metrics.js'
+import { OpsServer } from '../ops/server.js'
 import { OldSystem, type OldSystemOptions } from './old-system.js'
 import { JobsInHand, SlotShare } from './slots.js'
-import { openWorkerQueue, type WorkerQueue } from './worker-queue.js'
+import { WorkerQueue } from './worker-queue.js'
 
 /** The time limit of a shutdown step that needs Redis. */
 const STEP_TIMEOUT_MS = 1_000
 /** A little more than tracing's own limit. */
 const FLUSH_TRACES_TIMEOUT_MS = 2_500
 
-export interface RunningWorker {
-  opsUrl: string
+/** A worker that takes jobs. */
+export class RunningWorker {
+  readonly opsUrl: string
   /** Hashing threads: as many as there are processors, or as there is memory for. */
-  slots: number
+  readonly slots: number
   /** The implementation in use for each algorithm. */
-  engines: Hasher['engines']
-  /** One sentence for operators: the engine in use, why not the native one, and how to select the other. */
-  hashing: string
-  /** Stops taking jobs, finishes the jobs in hand, and requeues jobs that are unfinished after the grace period. Never rejects. */
-  close(): Promise<void>
-}
+  readonly engines: Hasher['engines']
+  /** One sentence for operators: the engine in use, why not the native one, how to select the other. */
+  readonly hashing: string
+  readonly #parts: WorkerParts
 
-/** Resolves when the worker takes jobs. Nothing needs closing if it rejects, because its process then exits. */
-export async function startWorker(config: WorkerConfig, processors: number, log: Logger): Promise<RunningWorker> {
-  const prefix = config.QUEUE_PREFIX
-  const keyring = parseKeyring(config.SPILLWAY_SEAL_KEYS)
-  const policy = policyOf(config)
-  const { slots, slotKib } = hashingMemory({
-    slots: processors,
-    policyKib: policyKib(policy.hashes),
-    isShared: config.SPILLWAY_FALLBACK,
-  })
-  if (slots < processors)
-    log.warn({ slots, processors }, 'there is memory for fewer hashing threads than there are processors')
-  const native = config.HASH_ENGINE === 'native'
-  const hasher = await Hasher.load(policy, {
-    testHashes: config.SPILLWAY_TEST_HASHES,
-    native,
-    firebase: firebaseProject(config),
-    peppers: peppersOf(config.PASSWORD_PEPPERS),
-    keyedFor: keyedOwners(config.KEYED_HASHES_FOR),
-    longPasswords: config.BCRYPT_LONG_PASSWORDS,
-    slotKib,
-    slots,
-  })
-  const metrics = createWorkerMetrics()
-  const tracing = await startTracing({ service: 'spillway-worker', endpoint: config.OTEL_EXPORTER_OTLP_ENDPOINT })
-  const name = `${hostname()}:${process.pid}`
-
-  const estimate = await measureCapacity(hasher, slots)
-  const batchMs = () => estimate.lastServiceMs() * hasher.batchWidth()
-  const jobsInHand = new JobsInHand({ slots, batchWidth: () => hasher.batchWidth(), batchMs })
-  const urls = parseRedisServers(config.REDIS_URL)
-  const queues: WorkerQueue[] = []
-  const inHand = () => queues.reduce((sum, { liveness }) => sum + liveness.active(), 0)
-  // Jobs are spread over the slots before two share one.
-  const busySlots = () => Math.min(slots, inHand())
-  const stuckMs = () => Math.max(0, ...queues.map(({ liveness }) => liveness.stuckMs()))
-  exposeWorkerState(metrics.registry, { slots, policy, engines: hasher.engines, busySlots, stuckMs, queues })
-  const shared = {
-    oldSystem: oldSystemOf(config, (answer) => metrics.oldSystem.inc({ answer })),
-    ...{ prefix, keyring, hasher, metrics, tracing, name, slots, inHand, busySlots },
-    workerId: randomUUID(),
-    fallback: config.SPILLWAY_FALLBACK,
-    stuckAfterMs: config.STUCK_AFTER_MS,
-    estimate,
+  private constructor(parts: WorkerParts, slots: number, hasher: Hasher) {
+    this.#parts = parts
+    this.opsUrl = parts.ops.url
+    this.slots = slots
+    this.engines = hasher.engines
+    this.hashing = hasher.description + otherEngine(parts.config.HASH_ENGINE === 'native', hasher)
   }
-  const shares = SlotShare.among(urls.length, jobsInHand)
-  for (const [n, share] of shares.entries()) {
-    const server = urls[n]
-    if (server === undefined) continue
-    const ownLog = urls.length === 1 ? log : log.child({ redis: server.address })
-    queues.push(openWorkerQueue(server, share, { ...shared, log: ownLog }))
-  }
-  const ops = await startOps({
-    host: config.OPS_HOST,
-    port: config.OPS_PORT,
-    registry: metrics.registry,
-    isAlive: () => queues.every(({ liveness }) => liveness.isAlive()),
-    isReady: () => queues.some(({ consumer, isConnected }) => consumer.isRunning() && isConnected()),
-  })
-  await startTaking(queues, log)
 
-  async function close(): Promise<void> {
+  /**
+   * Resolves when the worker takes jobs. Nothing needs closing if it rejects, because its process
+   * then exits.
+   */
+  static async start(config: WorkerConfig, processors: number, log: Logger): Promise<RunningWorker> {
+    const policy = policyOf(config)
+    const { slots, slotKib } = hashingMemory({
+      slots: processors,
+      policyKib: policyKib(policy.hashes),
+      isShared: config.SPILLWAY_FALLBACK,
+    })
+    if (slots < processors)
+      log.warn({ slots, processors }, 'there is memory for fewer hashing threads than there are processors')
+    const hasher = await Hasher.load(policy, {
+      testHashes: config.SPILLWAY_TEST_HASHES,
+      native: config.HASH_ENGINE === 'native',
+      firebase: firebaseProject(config),
+      peppers: peppersOf(config.PASSWORD_PEPPERS),
+      keyedFor: keyedOwners(config.KEYED_HASHES_FOR),
+      longPasswords: config.BCRYPT_LONG_PASSWORDS,
+      ...{ slotKib, slots },
+    })
+    const metrics = new WorkerMetrics()
+    const tracing = await startTracing({ service: 'spillway-worker', endpoint: config.OTEL_EXPORTER_OTLP_ENDPOINT })
+    const estimate = await measureCapacity(hasher, slots)
+    const batchMs = () => estimate.lastServiceMs() * hasher.batchWidth()
+    const jobsInHand = new JobsInHand({ slots, batchWidth: () => hasher.batchWidth(), batchMs })
+    const queues: WorkerQueue[] = []
+    const inHand = () => queues.reduce((sum, { liveness }) => sum + liveness.active(), 0)
+    // Jobs are spread over the slots before two share one.
+    const busySlots = () => Math.min(slots, inHand())
+    const stuckMs = () => Math.max(0, ...queues.map(({ liveness }) => liveness.stuckMs()))
+    metrics.exposeState({ slots, policy, engines: hasher.engines, busySlots, stuckMs, queues })
+    const shared = {
+      oldSystem: oldSystemOf(config, (answer) => metrics.oldSystem.inc({ answer })),
+      ...{ prefix: config.QUEUE_PREFIX, keyring: parseKeyring(config.SPILLWAY_SEAL_KEYS) },
+      ...{ hasher, metrics, tracing, slots, inHand, busySlots, estimate },
+      ...{ name: `${hostname()}:${process.pid}`, workerId: randomUUID() },
+      fallback: config.SPILLWAY_FALLBACK,
+      stuckAfterMs: config.STUCK_AFTER_MS,
+    }
+    const servers = parseRedisServers(config.REDIS_URL)
+    for (const [n, share] of SlotShare.among(servers.length, jobsInHand).entries()) {
+      const server = servers[n]
+      if (server === undefined) continue
+      const ownLog = servers.length === 1 ? log : log.child({ redis: server.address })
+      queues.push(new WorkerQueue(server, share, { ...shared, log: ownLog }))
+    }
+    const ops = await OpsServer.start({
+      host: config.OPS_HOST,
+      port: config.OPS_PORT,
+      registry: metrics.registry,
+      isAlive: () => queues.every(({ liveness }) => liveness.isAlive()),
+      isReady: () => queues.some((queue) => queue.consumer.isRunning() && queue.isConnected()),
+    })
+    await startTaking(queues, log)
+    return new RunningWorker({ config, log, queues, ops, tracing }, slots, hasher)
+  }
+
+  /**
+   * Stops taking jobs, finishes the jobs in hand, and requeues jobs that are unfinished after the
+   * grace period. Never rejects.
+   */
+  async close(): Promise<void> {
+    const { config, log, queues, ops, tracing } = this.#parts
     const { step } = beginShutdown('worker', log)
     const ofAll = (closeOne: (queue: WorkerQueue) => Promise<unknown>) => Promise.all(queues.map(closeOne))
     for (const { liveness } of queues) liveness.close()
@@ -107,22 +116,22 @@ export async function startWorker(config: WorkerConfig, processors: number, log:
     await step('finish jobs', config.SHUTDOWN_GRACE_MS, () =>
       ofAll(({ consumer, delivery }) => consumer.finish().finally(() => delivery.settled())),
     )
-    await step('requeue unfinished jobs', STEP_TIMEOUT_MS, () =>
-      ofAll(async ({ consumer }) => {
-        await requeueUnfinished(consumer.unfinished(), { log, metrics })
-        await consumer.requeueOrphaned()
-      }),
-    )
+    await step('requeue unfinished jobs', STEP_TIMEOUT_MS, () => ofAll(({ consumer }) => consumer.requeue()))
     await step('close the consumer', STEP_TIMEOUT_MS, () => ofAll(({ consumer }) => consumer.close()))
-    await step('close the ops port', STEP_TIMEOUT_MS, ops.close)
+    await step('close the ops port', STEP_TIMEOUT_MS, () => ops.close())
     await step('disconnect from Redis', STEP_TIMEOUT_MS, () => {
       for (const { redis } of queues) redis.disconnect()
     })
     await step('flush traces', FLUSH_TRACES_TIMEOUT_MS, () => tracing?.close())
   }
+}
 
-  const hashing = hasher.description + otherEngine(native, hasher)
-  return { opsUrl: ops.url, slots, engines: hasher.engines, hashing, close }
+interface WorkerParts {
+  config: WorkerConfig
+  log: Logger
+  queues: readonly WorkerQueue[]
+  ops: OpsServer
+  tracing: Tracing | undefined
 }
 
 /** How to select the other engine, where there is another. */
@@ -132,9 +141,9 @@ function otherEngine(wanted: boolean, { native }: Hasher): string {
 }
 
 /**
- * Starts taking jobs from each Redis server, and resolves when the first server has begun. A server begins once the capacity is published to
- * it, because that publication synchronizes the clock by which jobs expire. While a server is unreachable or refuses writes, the worker
- * waits for it. The worker is alive then, but not ready if it has no other server.
+ * Starts taking jobs from each Redis server, and resolves when the first has begun: once the capacity
+ * is published to it, because that synchronizes the clock by which jobs expire. While a server is
+ * unreachable or refuses writes, the worker waits for it: alive, but not ready without another.
  */
 async function startTaking(queues: readonly WorkerQueue[], log: Logger): Promise<void> {
   let hasBegun = false
@@ -157,24 +166,4 @@ function oldSystemOf(config: WorkerConfig, answered: NonNullable<OldSystemOption
     ...{ url, key: Buffer.from(LEGACY_VERIFY_KEY, 'base64'), answered },
     ...{ timeoutMs: LEGACY_VERIFY_TIMEOUT_MS, concurrency: LEGACY_VERIFY_CONCURRENCY },
   })
-}
-
-/**
- * Moves jobs back to the front of the queue, in their order. A job that cannot be moved is left to stall recovery: another worker
- * may have taken it already.
- */
-async function requeueUnfinished(
-  jobs: Job[],
-  { log, metrics }: { log: Logger; metrics: WorkerMetrics },
-): Promise<void> {
-  const requeuing = jobs.toReversed().map(async (job) => {
-    try {
-      await job.moveToWait(job.token)
-      metrics.requeued.inc()
-      log.warn({ jobId: job.id }, 'job requeued unfinished')
-    } catch (error) {
-      log.warn({ jobId: job.id, err: error }, 'job could not be requeued')
-    }
-  })
-  await Promise.all(requeuing)
 }

@@ -3,21 +3,18 @@ import { randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Argon2Cost } from '@spillway/queue/wire/policy'
 import { type Argon2Setting, argon2Setting, type ExactHash, newArgon2Setting } from '@spillway/queue/wire/setting'
 import { parseArgon2, unpadded } from '@spillway/queue/wire/stored-hash'
-import type { Algorithm } from './algorithm.js'
 import { type Engine, Engines, type KnownAnswer } from './engine.js'
 import { MEMORY_LIMIT_KIB } from './memory-limit.js'
-import type { Argon2Recipe } from './methods/recipe.js'
+import type { Argon2Recipe, Method, Password } from './methods/recipe.js'
 import { NATIVE_NAME, type NativeEngine } from './native.js'
 import type { Threads } from './threads.js'
 
-/** The highest cost of a hash that is accepted, beside its memory: one bad row must not exhaust a worker. */
+/** Highest accepted cost, beside the memory: one bad row must not exhaust a worker. */
 const TIME_LIMIT = 64
 const PARALLELISM_LIMIT = 16
 /** The length of a digest unless a request tells another, and the longest. */
 const DIGEST_BYTES = 32
 const DIGEST_LIMIT_BYTES = 1_024
-
-export type Argon2 = Algorithm<Argon2Cost, Argon2Setting, Argon2Recipe>
 
 export interface Argon2Options {
   native?: NativeEngine | undefined
@@ -26,51 +23,72 @@ export interface Argon2Options {
 }
 
 /**
- * argon2id. Also verifies argon2i, argon2d and version 16, which are below any policy. `@node-rs/argon2`
- * selects code for the processor and takes 0.4 of the time of `argon2`, which is prebuilt for any
- * x86-64 (`pnpm load engines`). Only `argon2` takes associated data.
+ * argon2id. Also verifies argon2i, argon2d and version 16, which are below any policy.
+ * `@node-rs/argon2` selects code for the processor and takes 0.4 of the time of `argon2`, which is
+ * prebuilt for any x86-64 (`pnpm load engines`). Only `argon2` takes associated data.
  */
-export async function loadArgon2(threads: Threads, options: Argon2Options = {}): Promise<Argon2> {
-  const { native, memoryLimitKib = MEMORY_LIMIT_KIB } = options
-  const candidates = [() => nativeEngine(native), () => nodeRsEngine(threads), () => referenceEngine(threads)]
-  const engines = await Engines.load(candidates, knownAnswers)
-  const isAffordable = ({ memoryKib, time, parallelism }: Argon2Cost) =>
-    memoryKib <= memoryLimitKib && time <= TIME_LIMIT && parallelism <= PARALLELISM_LIMIT
-  return {
-    family: 'argon2',
-    engine: engines.first.name,
-    isAffordable,
-    hash: (password, cost, signal) =>
-      engines.first.hash(password, newArgon2Setting(cost), { digestBytes: DIGEST_BYTES }, signal),
-    async hashExactly(exact, setting, signal) {
-      const inputs = inputsOf(exact)
-      const isAccepted = isPossible(setting) && isAffordable(setting) && inputs.digestBytes <= DIGEST_LIMIT_BYTES
-      const engine = isAccepted ? await engines.firstThat(({ takes }) => takes(inputs)) : undefined
-      return await engine?.hash(Buffer.from(exact.password, 'base64'), setting, inputs, signal)
-    },
-    decoy: (cost) => ({
-      method: 'argon2',
-      stored: { ...newArgon2Setting(cost), digest: randomBytes(DIGEST_BYTES) },
-    }),
-    async verify(password, { stored }, signal) {
-      const { digest, associatedData } = stored
-      // Engines read the specification's order of parameters alone.
-      const text = encoded(stored, digest)
-      if (associatedData === undefined) return await engines.verify(password, text, { signal })
-      const inputs = { digestBytes: digest.length, associatedData }
-      const engine = await engines.firstThat(({ takes }) => takes(inputs))
-      if (engine === undefined) throw new Error('no implementation here takes associated data')
-      return timingSafeEqual(Buffer.from(await engine.hash(password, stored, inputs, signal)), Buffer.from(text))
-    },
+export class Argon2 implements Method<Argon2Recipe> {
+  readonly family = 'argon2'
+  readonly engine: string
+  readonly #engines: Engines<Argon2Engine>
+  readonly #memoryLimitKib: number
+
+  private constructor(engines: Engines<Argon2Engine>, memoryLimitKib: number) {
+    this.engine = engines.first.name
+    this.#engines = engines
+    this.#memoryLimitKib = memoryLimitKib
+  }
+
+  /** Throws when no implementation works here. */
+  static async load(threads: Threads, options: Argon2Options = {}): Promise<Argon2> {
+    const { native, memoryLimitKib = MEMORY_LIMIT_KIB } = options
+    const candidates = [
+      native && (async () => nativeEngine(native)),
+      () => nodeRsEngine(threads),
+      () => referenceEngine(threads),
+    ]
+    return new Argon2(await Engines.load(candidates, knownAnswers), memoryLimitKib)
+  }
+
+  /** Whether a worker makes hashes of this cost. */
+  isAffordable({ memoryKib, time, parallelism }: Argon2Cost): boolean {
+    return memoryKib <= this.#memoryLimitKib && time <= TIME_LIMIT && parallelism <= PARALLELISM_LIMIT
+  }
+
+  /** Expects a cost that is affordable. */
+  hash(password: string, cost: Argon2Cost, signal?: AbortSignal): Promise<string> {
+    return this.#engines.first.hash(password, newArgon2Setting(cost), { digestBytes: DIGEST_BYTES }, signal)
+  }
+
+  /** A hash by a given setting; undefined for one that costs too much, or that no engine here takes. */
+  async hashExactly(exact: ExactHash, setting: Argon2Setting, signal?: AbortSignal): Promise<string | undefined> {
+    const { digestBytes = DIGEST_BYTES, password } = exact
+    if (!isPossible(setting) || !this.isAffordable(setting) || digestBytes > DIGEST_LIMIT_BYTES) return undefined
+    const [secret, associatedData] = [bytesOf(exact.secret), bytesOf(exact.associatedData)]
+    const inputs = { digestBytes, ...(secret && { secret }), ...(associatedData && { associatedData }) }
+    const engine = await this.#engines.firstThat(({ takes }) => takes(inputs))
+    return await engine?.hash(Buffer.from(password, 'base64'), setting, inputs, signal)
+  }
+
+  /** A random digest: verifying against it takes as long as any, and no known password matches. */
+  decoy(cost: Argon2Cost): Argon2Recipe {
+    return { method: 'argon2', stored: { ...newArgon2Setting(cost), digest: randomBytes(DIGEST_BYTES) } }
+  }
+
+  async verify(password: Password, { stored }: Argon2Recipe, signal?: AbortSignal): Promise<boolean> {
+    const { digest, associatedData } = stored
+    // Engines read the specification's order of parameters alone.
+    const text = encoded(stored, digest)
+    if (associatedData === undefined) return await this.#engines.verify(password, text, signal)
+    const inputs = { digestBytes: digest.length, associatedData }
+    const engine = await this.#engines.firstThat(({ takes }) => takes(inputs))
+    if (engine === undefined) throw new Error('no implementation here takes associated data')
+    return timingSafeEqual(Buffer.from(await engine.hash(password, stored, inputs, signal)), Buffer.from(text))
   }
 }
 
-function inputsOf({ digestBytes = DIGEST_BYTES, secret, associatedData }: ExactHash): Inputs {
-  return {
-    digestBytes,
-    ...(secret === undefined ? {} : { secret: Buffer.from(secret, 'base64') }),
-    ...(associatedData === undefined ? {} : { associatedData: Buffer.from(associatedData, 'base64') }),
-  }
+function bytesOf(base64: string | undefined): Buffer | undefined {
+  return base64 === undefined ? undefined : Buffer.from(base64, 'base64')
 }
 
 /** From the reference implementation, with password and salt of its tests; with one lane and with several. */
@@ -85,12 +103,6 @@ function isPossible({ memoryKib, time, parallelism }: Argon2Cost): boolean {
   return time >= 1 && parallelism >= 1 && memoryKib >= 8 * parallelism
 }
 
-interface Argon2Engine extends Engine {
-  /** Whether it takes more than password and salt. */
-  takes(inputs: Inputs): boolean
-  hash(password: string | Uint8Array, setting: Argon2Setting, inputs: Inputs, signal?: AbortSignal): Promise<string>
-}
-
 /** What a hash is made with that is not in its text. */
 interface Inputs {
   digestBytes: number
@@ -98,8 +110,13 @@ interface Inputs {
   associatedData?: Buffer
 }
 
-async function nativeEngine(native: NativeEngine | undefined): Promise<Argon2Engine> {
-  if (native === undefined) throw new Error('native engine not built or disabled')
+interface Argon2Engine extends Engine {
+  /** Whether it takes more than password and salt. */
+  takes(inputs: Inputs): boolean
+  hash(password: Password, setting: Argon2Setting, inputs: Inputs, signal?: AbortSignal): Promise<string>
+}
+
+function nativeEngine(native: NativeEngine): Argon2Engine {
   return {
     name: NATIVE_NAME,
     takes: ({ digestBytes, secret, associatedData }) => digestBytes === DIGEST_BYTES && !secret && !associatedData,

@@ -4,23 +4,26 @@ import {
   type BcryptSetting,
   bcryptSetting,
   decodeBcrypt,
+  type ExactHash,
   encodeBcrypt,
   newBcryptSetting,
 } from '@spillway/queue/wire/setting'
-import type { Algorithm } from './algorithm.js'
 import { type Engine, Engines, type KnownAnswer } from './engine.js'
-import type { BcryptRecipe, Password } from './methods/recipe.js'
+import type { BcryptRecipe, Method, Password } from './methods/recipe.js'
 import { NATIVE_NAME, type NativeEngine } from './native.js'
 import type { Threads } from './threads.js'
 
-/** The lowest cost there is, and the highest that is accepted: one bad row must not exhaust a worker. */
+/** The lowest cost there is, and the highest accepted: one bad row must not exhaust a worker. */
 const LOWEST_COST = 4
 const COST_LIMIT = 17
 const DIGEST_BYTES = 23
 /** The key schedule reads so many bytes: the password with its NUL, again and again. */
 const KEY_BYTES = 72
 
-/** A stored hash was made of the first 72 bytes, as nearly all of bcrypt's implementations do, or by one that refuses longer passwords. */
+/**
+ * Stored hashes of longer passwords: of their first 72 bytes, as nearly all implementations make
+ * them, or by one that refuses longer passwords.
+ */
 export const longPasswordModes = ['cut', 'refuse'] as const
 export type LongPasswords = (typeof longPasswordModes)[number]
 
@@ -33,46 +36,77 @@ interface BcryptEngine extends Engine {
   hash(password: Password, setting: BcryptSetting, signal?: AbortSignal): Promise<string>
 }
 
-export type Bcrypt = Algorithm<BcryptCost, BcryptSetting, BcryptRecipe>
-
 export interface BcryptOptions {
   native?: NativeEngine | undefined
   longPasswords?: LongPasswords | undefined
 }
 
-export async function loadBcrypt(threads: Threads, options: BcryptOptions = {}): Promise<Bcrypt> {
-  const { native, longPasswords = 'cut' } = options
-  const candidates = [() => nativeEngine(native), () => nodeRsEngine(threads), () => nodeEngine(threads)]
-  const engines = await Engines.load(candidates, knownAnswers)
-  const isAffordable = ({ cost }: BcryptCost) => cost >= LOWEST_COST && cost <= COST_LIMIT
-  return {
-    family: 'bcrypt',
-    engine: engines.first.name,
-    isAffordable,
-    hash: (password, { cost }, signal) => engines.first.hash(password, newBcryptSetting(cost), signal),
-    async hashExactly({ password }, setting, signal) {
-      if (!isAffordable(setting)) return undefined
-      return await engines.first.hash(Buffer.from(password, 'base64'), setting, signal)
-    },
-    decoy({ cost }) {
-      const { salt } = newBcryptSetting(cost)
-      return { method: 'bcrypt', variant: '2b', cost, salt, digest: encodeBcrypt(randomBytes(DIGEST_BYTES)) }
-    },
-    async verify(password, { variant, cost, salt, digest }, signal) {
-      const key = keyOf(Buffer.from(password), variant, longPasswords)
-      const setting: BcryptSetting = { algorithm: 'bcrypt', cost, salt }
-      // A key of this variant is read whole, whatever its bytes are.
-      if (variant === '2x' && key !== undefined) {
-        const made = await engines.first.hash(key, setting, signal)
-        return timingSafeEqual(Buffer.from(made.slice(-digest.length)), Buffer.from(digest))
-      }
-      const matches = await engines.verify(key ?? '', bcryptSetting(setting) + digest, { signal })
-      return key !== undefined && matches
-    },
+export class Bcrypt implements Method<BcryptRecipe> {
+  readonly family = 'bcrypt'
+  readonly engine: string
+  readonly #engines: Engines<BcryptEngine>
+  readonly #longPasswords: LongPasswords
+
+  private constructor(engines: Engines<BcryptEngine>, longPasswords: LongPasswords) {
+    this.engine = engines.first.name
+    this.#engines = engines
+    this.#longPasswords = longPasswords
+  }
+
+  /** Throws when no implementation works here. */
+  static async load(threads: Threads, { native, longPasswords = 'cut' }: BcryptOptions = {}): Promise<Bcrypt> {
+    const candidates = [
+      native && (async () => nativeEngine(native)),
+      () => nodeRsEngine(threads),
+      () => nodeEngine(threads),
+    ]
+    return new Bcrypt(await Engines.load(candidates, knownAnswers), longPasswords)
+  }
+
+  /** Whether a worker makes hashes of this cost. */
+  isAffordable({ cost }: BcryptCost): boolean {
+    return cost >= LOWEST_COST && cost <= COST_LIMIT
+  }
+
+  /** Expects a cost that is affordable. */
+  hash(password: string, { cost }: BcryptCost, signal?: AbortSignal): Promise<string> {
+    return this.#engines.first.hash(password, newBcryptSetting(cost), signal)
+  }
+
+  /** A hash by a given setting; undefined for one that costs too much. */
+  async hashExactly(
+    { password }: ExactHash,
+    setting: BcryptSetting,
+    signal?: AbortSignal,
+  ): Promise<string | undefined> {
+    if (!this.isAffordable(setting)) return undefined
+    return await this.#engines.first.hash(Buffer.from(password, 'base64'), setting, signal)
+  }
+
+  /** A random digest: verifying against it takes as long as any, and no known password matches. */
+  decoy({ cost }: BcryptCost): BcryptRecipe {
+    const { salt } = newBcryptSetting(cost)
+    return { method: 'bcrypt', variant: '2b', cost, salt, digest: encodeBcrypt(randomBytes(DIGEST_BYTES)) }
+  }
+
+  async verify(password: Password, recipe: BcryptRecipe, signal?: AbortSignal): Promise<boolean> {
+    const { variant, cost, salt, digest } = recipe
+    const key = keyOf(Buffer.from(password), variant, this.#longPasswords)
+    const setting: BcryptSetting = { algorithm: 'bcrypt', cost, salt }
+    // A key of this variant is read whole, whatever its bytes are.
+    if (variant === '2x' && key !== undefined) {
+      const made = await this.#engines.first.hash(key, setting, signal)
+      return timingSafeEqual(Buffer.from(made.slice(-digest.length)), Buffer.from(digest))
+    }
+    const matches = await this.#engines.verify(key ?? '', bcryptSetting(setting) + digest, signal)
+    return key !== undefined && matches
   }
 }
 
-/** What bcrypt reads of a password; undefined where nothing may match: a NUL ends it for some implementations, and not for others. */
+/**
+ * What bcrypt reads of a password; undefined where nothing may match: a NUL ends it for some
+ * implementations, and not for others.
+ */
 function keyOf(password: Buffer, variant: BcryptRecipe['variant'], longPasswords: LongPasswords): Buffer | undefined {
   if (password.includes(0) || (longPasswords === 'refuse' && password.length > KEY_BYTES)) return undefined
   if (variant === '2x') return signExtendedKey(password)
@@ -82,8 +116,9 @@ function keyOf(password: Buffer, variant: BcryptRecipe['variant'], longPasswords
 }
 
 /**
- * crypt_blowfish before 1.1 (2011) extended the sign of bytes above 127 when it put four of them together to a word, so that each filled
- * the bytes before it with ones (CVE-2011-2483). Systems that were upgraded marked those hashes `2x`. In ASCII they are as any.
+ * crypt_blowfish before 1.1 (2011) extended the sign of bytes above 127 when it put four together to
+ * a word: each filled the bytes before it with ones (CVE-2011-2483). Upgraded systems marked those
+ * hashes `2x`. ASCII passwords are not affected.
  */
 function signExtendedKey(password: Buffer): Buffer {
   const text = Buffer.concat([password, Buffer.from([0])])
@@ -96,8 +131,7 @@ function signExtendedKey(password: Buffer): Buffer {
   return key
 }
 
-async function nativeEngine(native: NativeEngine | undefined): Promise<BcryptEngine> {
-  if (native === undefined) throw new Error('native engine not built or disabled')
+function nativeEngine(native: NativeEngine): BcryptEngine {
   return {
     name: NATIVE_NAME,
     hash: (password, setting, signal) => native.hash(password, bcryptSetting(setting), signal),
@@ -105,26 +139,19 @@ async function nativeEngine(native: NativeEngine | undefined): Promise<BcryptEng
   }
 }
 
+/** Version 2, and version 1, which applications have: it takes cost and salt apart. */
 async function nodeRsEngine(threads: Threads): Promise<BcryptEngine> {
   const { hash, verify } = await import('@node-rs/bcrypt')
-  const hashV2: BcryptEngine['hash'] = (password, setting) => hash(password, { salt: bcryptSetting(setting) })
-  // Version 1, which applications have, takes cost and salt apart.
-  const hashV1: BcryptEngine['hash'] = (password, { cost, salt }) =>
+  const bySetting: BcryptEngine['hash'] = async (password, setting) => hash(password, { salt: bcryptSetting(setting) })
+  const bySalt: BcryptEngine['hash'] = (password, { cost, salt }) =>
     Reflect.apply(hash, undefined, [password, cost, decodeBcrypt(salt)])
-  const isV2 = await makesHashes(hashV2)
-  if (!isV2 && !(await makesHashes(hashV1))) throw new Error('it is of an unknown version')
+  const setting = newBcryptSetting(LOWEST_COST)
+  const made = await bySetting('', setting).catch(() => '')
+  const hashes = made.startsWith(bcryptSetting(setting)) ? bySetting : bySalt
   return {
     name: '@node-rs/bcrypt',
-    hash: (password, setting) => threads.run(() => (isV2 ? hashV2 : hashV1)(password, setting)),
+    hash: (password, setting) => threads.run(() => hashes(password, setting)),
     verify: (password, stored) => threads.run(() => verify(password, stored)),
-  }
-}
-
-async function makesHashes(hash: BcryptEngine['hash']): Promise<boolean> {
-  try {
-    return (await hash('', newBcryptSetting(LOWEST_COST))).startsWith('$2b$04$')
-  } catch {
-    return false
   }
 }
 

@@ -8,9 +8,9 @@ import type { HashPolicy } from '@spillway/queue/wire/policy'
 import type { Setting } from '@spillway/queue/wire/setting'
 import type { StoredHash } from '@spillway/queue/wire/stored-hash'
 import { type UnitCosts, workOf as unitsOf } from '@spillway/queue/wire/work'
+import { scryptMemoryBytes } from './methods/derived-key.js'
 import { computeDigest, type DigestProgram, memoryKibOf, readsPassword, roundsOf } from './methods/digest-programs.js'
 import { type Password, pbkdf2Digests, type Recipe } from './methods/recipe.js'
-import { memoryBytes } from './methods/scrypt.js'
 import type { Algorithms } from './policy.js'
 
 /** The processor time that one verification may take, in milliseconds. */
@@ -168,7 +168,7 @@ function workOf(recipe: Recipe, bytes = USUAL_BYTES): Work {
     case 'scrypt':
     case 'firebase': {
       const units = (recipe.cost + pbkdf2Units(recipe)) * recipe.blockSize * recipe.parallelization
-      return { kind: 'scrypt', units, memoryKib: memoryBytes(recipe) / 1_024, bytes: 0 }
+      return { kind: 'scrypt', units, memoryKib: scryptMemoryBytes(recipe) / 1_024, bytes: 0 }
     }
     case 'digest':
       return digestWork(recipe.program, bytes)

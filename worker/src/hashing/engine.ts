@@ -1,5 +1,5 @@
 /**
- * Engines: implementations of the same algorithm, the fastest first. An engine is used only if it loads
+ * Engines: implementations of one algorithm, the fastest first. An engine is used only if it loads
  * and passes a known-answer test on this machine, so that a build for another processor is skipped.
  */
 import type { Password } from './methods/recipe.js'
@@ -10,13 +10,16 @@ export interface KnownAnswer<Stored = string> {
   password: string
 }
 
-/** @template Stored what it takes for a stored hash */
+/** @template Stored its form of a stored hash */
 export interface Engine<Stored = string> {
   /** The package it comes from. */
   readonly name: string
   /** The signal cancels a call that has not begun, if the engine supports that. */
   verify(password: Password, stored: Stored, signal?: AbortSignal): Promise<boolean>
 }
+
+/** Loads an engine. */
+type Candidate<E> = () => Promise<E>
 
 /** The engines that work here, in order of preference. */
 export class Engines<E extends Engine<Stored>, Stored = string> {
@@ -29,16 +32,22 @@ export class Engines<E extends Engine<Stored>, Stored = string> {
     this.inOrder = inOrder
   }
 
-  /** Loads the first that works. Others are loaded and tested when they are asked for. Throws when no engine works. */
+  /**
+   * Loads the first that works, and the others on demand. Throws when no engine works.
+   *
+   * @param candidates without those that are undefined
+   */
   static async load<E extends Engine<Stored>, Stored = string>(
-    candidates: readonly (() => Promise<E>)[],
+    candidates: readonly (Candidate<E> | undefined)[],
     knownAnswers: readonly KnownAnswer<Stored>[],
   ): Promise<Engines<E, Stored>> {
-    const loaded: (Promise<E | undefined> | undefined)[] = []
+    const loaded = new Map<Candidate<E>, Promise<E | undefined>>()
     async function* inOrder(): AsyncGenerator<E> {
-      for (const [n, candidate] of candidates.entries()) {
-        loaded[n] ??= tested(candidate, knownAnswers)
-        const engine = await loaded[n]
+      for (const candidate of candidates) {
+        if (candidate === undefined) continue
+        const loading = loaded.get(candidate) ?? tested(candidate, knownAnswers)
+        loaded.set(candidate, loading)
+        const engine = await loading
         if (engine !== undefined) yield engine
       }
     }
@@ -52,15 +61,10 @@ export class Engines<E extends Engine<Stored>, Stored = string> {
     return undefined
   }
 
-  /** Verifies with the first engine that accepts the hash, because engines differ in the formats they accept. */
-  async verify(
-    password: Password,
-    stored: Stored,
-    { signal, takes = () => true }: { signal?: AbortSignal | undefined; takes?: (engine: E) => boolean } = {},
-  ): Promise<boolean> {
+  /** Verifies with the first engine that accepts the hash: engines differ in the formats they accept. */
+  async verify(password: Password, stored: Stored, signal?: AbortSignal): Promise<boolean> {
     let refusal: unknown
     for await (const engine of this.inOrder()) {
-      if (!takes(engine)) continue
       try {
         return await engine.verify(password, stored, signal)
       } catch (error) {
@@ -74,7 +78,7 @@ export class Engines<E extends Engine<Stored>, Stored = string> {
 
 /** The engine, if it loads and gives right answers. */
 async function tested<E extends Engine<Stored>, Stored>(
-  candidate: () => Promise<E>,
+  candidate: Candidate<E>,
   knownAnswers: readonly KnownAnswer<Stored>[],
 ): Promise<E | undefined> {
   try {

@@ -5,14 +5,13 @@ import { type ExactHash, parseSetting } from '@spillway/queue/wire/setting'
 import { isDue, type RehashMode } from '@spillway/queue/wire/stored-hash'
 import { foretell, type Work, workOf, workOfRequest } from '@spillway/queue/wire/work'
 import { HOW_TO_HAVE } from './addon-file.js'
-import type { AlgorithmName } from './algorithm.js'
 import type { LongPasswords } from './bcrypt.js'
 import { type Bounds, type Excess, measureBounds } from './bounds.js'
 import { createReader, type StoredReading } from './formats/list.js'
 import { type FirebaseProject, keyedOwners, type Pepper } from './formats/settings.js'
 import { MEMORY_LIMIT_KIB, policyKib } from './memory-limit.js'
-import { algorithmOf, createMethods, type Methods, verifyRecipe } from './methods/list.js'
-import type { Method } from './methods/recipe.js'
+import { algorithmOf, loadMethods, type Methods, verifyRecipe } from './methods/list.js'
+import type { AlgorithmName, Method } from './methods/recipe.js'
 import { NATIVE_NAME, NativeEngine, NoEngineError } from './native.js'
 import { type Algorithms, LEAST_ARGON2ID, loadAlgorithms, type Policy } from './policy.js'
 import { type TestDouble, testDoubles } from './testdoubles.js'
@@ -95,7 +94,7 @@ export class Hasher {
       throw new UnaffordablePolicyError(
         `a hash of the policy takes more memory than a slot has here: ${memoryLimitKib} KiB`,
       )
-    const methods = await createMethods({ threads, native, algorithms })
+    const methods = await loadMethods(threads, native, algorithms)
     const width = (algorithm: 'argon2' | 'bcrypt') => (algorithm === 'bcrypt' ? (native?.widthOf(ANY_BCRYPT) ?? 1) : 1)
     const bounds = await measureBounds(algorithms, { policy: hashes, memoryLimitKib, width })
     native?.forgetCalls()

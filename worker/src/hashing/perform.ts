@@ -2,8 +2,8 @@
 import type { HashRequest, Verdict, VerifyRequest } from '@spillway/queue/wire/job'
 import { parseSetting } from '@spillway/queue/wire/setting'
 import { ASK_OLD_SYSTEM } from '@spillway/queue/wire/stored-hash'
-import type { AlgorithmName } from './algorithm.js'
 import { type Hasher, UnsupportedHashError, UnsupportedPasswordError } from './index.js'
+import type { AlgorithmName } from './methods/recipe.js'
 
 /** A verdict, and the algorithm that was hashed: for a decoy the algorithm of new hashes. */
 export interface Performed {

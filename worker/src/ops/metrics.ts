@@ -1,115 +1,145 @@
 /** The metrics of a worker, with Prometheus's naming and units (seconds). No label's values grow with users. */
 
-import { createRegistry } from '@spillway/common/registry'
+import { createRegistry, exposeEviction } from '@spillway/common/registry'
+import type { Eviction } from '@spillway/queue/redis/eviction'
 import { jobNames } from '@spillway/queue/wire/job'
-import { Counter, Histogram, type Registry } from 'prom-client'
-import { algorithmNames } from '../hashing/algorithm.js'
+import { Counter, Gauge, Histogram } from 'prom-client'
+import { algorithmNames } from '../hashing/methods/recipe.js'
+import type { Policy } from '../hashing/policy.js'
 
 /**
- * Outcomes of jobs. `hashed` also stands for every completed verify: only the gateway learns whether the password matched.
- * `unavailable` is a job that was set aside because the old system gave no verdict. `undelivered` is a verdict that Redis refused until its deadline.
+ * Outcomes of jobs. `hashed` also stands for every completed verify: only the gateway learns whether
+ * the password matched. `unavailable`: set aside, because the old system gave no verdict.
+ * `undelivered`: Redis refused the verdict until its deadline.
  */
 const outcomes = [
   ...(['hashed', 'expired', 'forged', 'unsupported_hash'] as const),
   ...(['unsupported_password', 'hashing_failed', 'unavailable', 'undelivered'] as const),
 ] as const
 
-export interface WorkerMetrics {
-  registry: Registry
-  jobs: Counter<'job' | 'outcome'>
-  queueWait: Histogram<'job'>
-  service: Histogram<'job' | 'algorithm'>
-  rehashes: Counter<'from'>
-  sealFailures: Counter<'purpose'>
-  /** What the old system answered: yes, no, or nothing. */
-  oldSystem: Counter<'answer'>
-  /** Jobs that this worker took over from a worker that stopped renewing their locks. */
-  stalled: Counter
-  /** Jobs in hand whose lock this worker could not renew any more. */
-  locksLost: Counter
-  /** Jobs that this worker requeued: unfinished when it stopped, or orphaned by a lost reply. */
-  requeued: Counter
-  /** Tickets whose clients were absent: at their turn, and until their deadline. */
-  tickets: Counter<'event'>
-}
-
 const QUEUE_WAIT_BUCKETS_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 const SERVICE_BUCKETS_S = [0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12]
 
-/** Creates a registry that includes Node's and the process's metrics. Foreseeable series start at 0. */
-export function createWorkerMetrics(): WorkerMetrics {
-  const registry = createRegistry()
-  const registers = [registry]
-  const metrics: WorkerMetrics = {
-    registry,
-    jobs: new Counter({
-      name: 'spillway_jobs_total',
-      help: 'Jobs that ended here, by name and outcome',
-      labelNames: ['job', 'outcome'],
-      registers,
-    }),
-    queueWait: new Histogram({
-      name: 'spillway_queue_wait_seconds',
-      help: 'Time from adding a job to its start',
-      labelNames: ['job'],
-      buckets: QUEUE_WAIT_BUCKETS_S,
-      registers,
-    }),
-    service: new Histogram({
-      name: 'spillway_service_seconds',
-      help: 'Time from taking a job to its hash, by the algorithm of the hash that was made or verified',
-      labelNames: ['job', 'algorithm'],
-      buckets: SERVICE_BUCKETS_S,
-      registers,
-    }),
-    rehashes: new Counter({
-      name: 'spillway_rehashes_total',
-      help: 'Stored hashes below the policy that were replaced at a login, by their algorithm',
-      labelNames: ['from'],
-      registers,
-    }),
-    oldSystem: new Counter({
-      name: 'spillway_old_system_answers_total',
-      help: 'Questions to the old system of LEGACY_VERIFY_URL, by its answer; unavailable where it gave no verdict in time',
-      labelNames: ['answer'],
-      registers,
-    }),
-    sealFailures: new Counter({
-      name: 'spillway_seal_failures_total',
-      help: 'Sealed values that did not open: forged, swapped, damaged, or of an unknown key',
-      labelNames: ['purpose'],
-      registers,
-    }),
-    stalled: new Counter({
-      name: 'spillway_jobs_stalled_total',
-      help: 'Jobs taken over from a worker that stopped renewing their lock',
-      registers,
-    }),
-    locksLost: new Counter({
-      name: 'spillway_job_locks_lost_total',
-      help: 'Failed renewals of the lock of a job in hand: the worker got no processor for seconds, or Redis lost the lock',
-      registers,
-    }),
-    requeued: new Counter({
-      name: 'spillway_jobs_requeued_total',
-      help: 'Jobs requeued: unfinished by a stopping worker, or orphaned by a lost reply of Redis',
-      registers,
-    }),
-    tickets: new Counter({
-      name: 'spillway_absent_tickets_total',
-      help: 'Tickets whose clients were absent: passed over at their turn, abandoned until their deadline',
-      labelNames: ['event'],
-      registers,
-    }),
+export interface WorkerState {
+  slots: number
+  policy: Policy
+  /** The implementation in use for each algorithm, by its package. */
+  engines: Readonly<Record<string, string>>
+  busySlots(): number
+  /** How long this worker has made no progress although it could have, in milliseconds. */
+  stuckMs(): number
+  queues: readonly { address: string; isConnected(): boolean; eviction(): Eviction | undefined }[]
+}
+
+/** A registry that includes Node's and the process's metrics. Foreseeable series start at 0. */
+export class WorkerMetrics {
+  readonly registry = createRegistry()
+  readonly jobs = this.#counter('spillway_jobs_total', 'Jobs that ended here, by name and outcome', 'job', 'outcome')
+  readonly queueWait = new Histogram({
+    name: 'spillway_queue_wait_seconds',
+    help: 'Time from adding a job to its start',
+    labelNames: ['job'],
+    buckets: QUEUE_WAIT_BUCKETS_S,
+    registers: [this.registry],
+  })
+  readonly service = new Histogram({
+    name: 'spillway_service_seconds',
+    help: 'Time from taking a job to its hash, by the algorithm of the hash that was made or verified',
+    labelNames: ['job', 'algorithm'],
+    buckets: SERVICE_BUCKETS_S,
+    registers: [this.registry],
+  })
+  readonly rehashes = this.#counter(
+    'spillway_rehashes_total',
+    'Stored hashes below the policy that were replaced at a login, by their algorithm',
+    'from',
+  )
+  readonly oldSystem = this.#counter(
+    'spillway_old_system_answers_total',
+    'Questions to the old system of LEGACY_VERIFY_URL, by its answer; unavailable where it gave no verdict in time',
+    'answer',
+  )
+  readonly sealFailures = this.#counter(
+    'spillway_seal_failures_total',
+    'Sealed values that did not open: forged, swapped, damaged, or of an unknown key',
+    'purpose',
+  )
+  readonly stalled = this.#counter(
+    'spillway_jobs_stalled_total',
+    'Jobs taken over from a worker that stopped renewing their lock',
+  )
+  readonly locksLost = this.#counter(
+    'spillway_job_locks_lost_total',
+    'Failed renewals of the lock of a job in hand: the worker got no processor for seconds, or Redis lost the lock',
+  )
+  readonly requeued = this.#counter(
+    'spillway_jobs_requeued_total',
+    'Jobs requeued: unfinished by a stopping worker, or orphaned by a lost reply of Redis',
+  )
+  readonly tickets = this.#counter(
+    'spillway_absent_tickets_total',
+    'Tickets whose clients were absent: passed over at their turn, abandoned until their deadline',
+    'event',
+  )
+
+  constructor() {
+    for (const job of jobNames) {
+      for (const outcome of outcomes) this.jobs.inc({ job, outcome }, 0)
+      this.queueWait.zero({ job })
+    }
+    for (const event of ['passed_over', 'abandoned']) this.tickets.inc({ event }, 0)
+    for (const from of algorithmNames) this.rehashes.inc({ from }, 0)
+    this.jobs.inc({ job: 'unknown', outcome: 'forged' }, 0)
+    for (const answer of ['yes', 'no', 'unavailable']) this.oldSystem.inc({ answer }, 0)
+    this.sealFailures.inc({ purpose: 'request' }, 0)
   }
-  for (const job of jobNames) {
-    for (const outcome of outcomes) metrics.jobs.inc({ job, outcome }, 0)
-    metrics.queueWait.zero({ job })
+
+  /** Adds gauges of a worker's state, read at each scrape. */
+  exposeState(state: WorkerState): void {
+    const { slots, policy, engines, queues } = state
+    this.#gauge('spillway_worker_slots', 'Hashing threads of this worker', () => slots)
+    this.#gauge('spillway_worker_slots_busy', 'Slots that hold a job now', state.busySlots)
+    this.#gauge(
+      'spillway_worker_stuck_seconds',
+      'For how long jobs have waited that could have been taken, without any progress',
+      () => state.stuckMs() / 1_000,
+    )
+    new Gauge({
+      name: 'spillway_redis_connected',
+      help: 'Whether the connection to Redis is up; with several, whether each can be used, by its address',
+      labelNames: ['redis'],
+      registers: [this.registry],
+      collect() {
+        for (const queue of queues)
+          this.set(queues.length > 1 ? { redis: queue.address } : {}, Number(queue.isConnected()))
+      },
+    })
+    exposeEviction(this.registry, () => queues)
+    this.#info('spillway_password_policy_info', 'Always 1; its labels are the algorithm and cost of new hashes', [
+      { algorithm: policy.algorithm, ...policy.cost },
+    ])
+    this.#info(
+      'spillway_hash_engine_info',
+      'Always 1; its labels are an algorithm and the implementation of it that is in use',
+      Object.entries(engines).map(([algorithm, engine]) => ({ algorithm, engine })),
+    )
   }
-  for (const event of ['passed_over', 'abandoned']) metrics.tickets.inc({ event }, 0)
-  for (const from of algorithmNames) metrics.rehashes.inc({ from }, 0)
-  metrics.jobs.inc({ job: 'unknown', outcome: 'forged' }, 0)
-  for (const answer of ['yes', 'no', 'unavailable']) metrics.oldSystem.inc({ answer }, 0)
-  metrics.sealFailures.inc({ purpose: 'request' }, 0)
-  return metrics
+
+  #counter<Label extends string>(name: string, help: string, ...labelNames: Label[]): Counter<Label> {
+    return new Counter({ name, help, labelNames, registers: [this.registry] })
+  }
+
+  #gauge(name: string, help: string, read: () => number): void {
+    new Gauge({
+      ...{ name, help, registers: [this.registry] },
+      collect() {
+        this.set(read())
+      },
+    })
+  }
+
+  #info(name: string, help: string, series: Record<string, string | number>[]): void {
+    const gauge = new Gauge({ name, help, labelNames: Object.keys(series[0] ?? {}), registers: [this.registry] })
+    for (const labels of series) gauge.set(labels, 1)
+  }
 }

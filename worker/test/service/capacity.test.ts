@@ -7,7 +7,7 @@ import { absentKey, lineKey, queueKey, returnedKey } from '@spillway/queue/jobs/
 import { createRedisClock } from '@spillway/queue/redis/clock'
 import { capacityKey } from '@spillway/queue/wire/capacity'
 import { test } from 'vitest'
-import { publishCapacity } from '../../src/consumer/capacity-publisher.ts'
+import { CapacityPublisher } from '../../src/consumer/capacity-publisher.ts'
 import { entry } from '../capacity-entry.ts'
 import { answerOf, keyring, readyClient, startedWorker, submitted } from '../parts.ts'
 import { type Space, spaceFor } from '../space.ts'
@@ -141,7 +141,7 @@ test.concurrent('jobs that operators hold back are none that could be taken: by 
   const client = await readyClient(space)
   for (const lane of ['held', 'deferred'] as const) await client.submit('hash', { password: 'x' }, lane)
   let waiting: number | undefined
-  const capacity = publishCapacity({
+  const capacity = new CapacityPublisher({
     redis,
     prefix,
     keyring,
@@ -173,7 +173,7 @@ test.concurrent('jobs that operators hold back are none that could be taken: by 
 test.concurrent('a worker that measures no time at all for a job publishes one that counts', async (t) => {
   const space = spaceFor(t)
   const client = await readyClient(space)
-  const capacity = publishCapacity({
+  const capacity = new CapacityPublisher({
     redis: space.redis,
     prefix: space.prefix,
     keyring,

@@ -12,7 +12,7 @@ import { QUEUE_NAME } from '@spillway/queue/wire/job'
 import { Queue, Worker } from 'bullmq'
 import { test } from 'vitest'
 import { JobWatch } from '../../src/consumer/job-watch.ts'
-import { createWorkerMetrics } from '../../src/ops/metrics.ts'
+import { WorkerMetrics } from '../../src/ops/metrics.ts'
 import { startedWorker } from '../parts.ts'
 import { spaceFor } from '../space.ts'
 
@@ -20,7 +20,7 @@ const log = createLogger({ service: 'test', level: 'silent' })
 const watch = watchRedis(log)
 const watching = (redis: RedisConnection, prefix: string, keep: { keepMs?: number } = {}) =>
   new JobWatch({
-    ...{ redis, prefix, watch, log, metrics: createWorkerMetrics(), consumerId: 'consumer', ...keep },
+    ...{ redis, prefix, watch, log, metrics: new WorkerMetrics(), consumerId: 'consumer', ...keep },
     isInHand: () => false,
     sweepEveryMs: 10,
   })

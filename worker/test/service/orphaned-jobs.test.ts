@@ -9,7 +9,7 @@ import { lockKey, queueKey } from '@spillway/queue/jobs/keys'
 import { watchRedis } from '@spillway/queue/redis/watch'
 import { test } from 'vitest'
 import { JobWatch } from '../../src/consumer/job-watch.ts'
-import { createWorkerMetrics } from '../../src/ops/metrics.ts'
+import { WorkerMetrics } from '../../src/ops/metrics.ts'
 import { answerOf, jobsAreCounted, readyClient, startedWorker } from '../parts.ts'
 import { activeJobs, jobKey, redisProxy, spaceFor, waitingJobs } from '../space.ts'
 
@@ -109,7 +109,7 @@ test('a job whose reply is still on its way when the connection is ready again i
   const watch = watchRedis(log)
   let looks = 0
   const orphaned = new JobWatch({
-    ...{ redis, prefix, watch, log, metrics: createWorkerMetrics(), consumerId: 'consumer' },
+    ...{ redis, prefix, watch, log, metrics: new WorkerMetrics(), consumerId: 'consumer' },
     isInHand: (jobId) => jobId === late.job.id && looks++ > 0,
   })
   space.closing(() => orphaned.close())

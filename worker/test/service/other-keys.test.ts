@@ -7,7 +7,7 @@ import { canaryKey, canaryOf, capacityKey } from '@spillway/queue/wire/capacity'
 import { parseKeyring } from '@spillway/queue/wire/seal'
 import { test } from 'vitest'
 import { readWorkerConfig } from '../../src/config.ts'
-import { startWorker } from '../../src/consumer/start.ts'
+import { RunningWorker } from '../../src/consumer/start.ts'
 import { entry } from '../capacity-entry.ts'
 import {
   answerOf,
@@ -30,7 +30,7 @@ function startWithKeys(space: Space, keys: string) {
   const { lines, log } = keepingLog()
   const config = readWorkerConfig({ ...workerEnvironment(space), LOG_LEVEL: 'silent', SPILLWAY_SEAL_KEYS: keys })
   let takesJobs = false
-  const starting = startWorker(config, 1, log).then((worker) => {
+  const starting = RunningWorker.start(config, 1, log).then((worker) => {
     takesJobs = true
     return worker
   })

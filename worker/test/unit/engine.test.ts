@@ -78,10 +78,3 @@ test('no engine is asked after one that answered', async () => {
   const second = engine('second', async () => assert.fail('asked'))
   assert.equal(await (await working(await engine('first')(), await second())).verify('other', '#known'), false)
 })
-
-test('an engine that does not take the hash is not asked', async () => {
-  const first = engine('first', async () => assert.fail('asked'))
-  const engines = await working(await first(), await engine('second')())
-  const takes = ({ name }: Engine) => name === 'second'
-  assert.equal(await engines.verify('known', '#known', { takes }), true)
-})

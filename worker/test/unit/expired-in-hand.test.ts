@@ -9,13 +9,13 @@ import { test } from 'vitest'
 import { processJob } from '../../src/consumer/process-job.ts'
 import { Hasher } from '../../src/hashing/index.ts'
 import { argon2idPolicy } from '../../src/hashing/policy.ts'
-import { createWorkerMetrics } from '../../src/ops/metrics.ts'
+import { WorkerMetrics } from '../../src/ops/metrics.ts'
 
 const keyring = parseKeyring(`test:${randomBytes(32).toString('base64')}`)
 const load = () => Hasher.load(argon2idPolicy({ memoryKib: 64, time: 1, parallelism: 1 }), {})
 const hasher = await load()
 const parts = {
-  ...{ keyring, metrics: createWorkerMetrics(), clock: createRedisClock() },
+  ...{ keyring, metrics: new WorkerMetrics(), clock: createRedisClock() },
   log: createLogger({ service: 'test', level: 'silent' }),
 }
 

@@ -76,3 +76,14 @@ export function nested(
   if (reading === undefined || !reading.recipes.every(({ method }) => methods.includes(method))) return undefined
   return { ...reading, isWeak: isWeak(reading) }
 }
+
+/** The longest salt of a derived key. */
+export const SALT_MAX_BYTES = 1_024
+
+/**
+ * Whether a key has a usual length. A key of another length is a truncated text, unless the text
+ * states the length: a shorter key is the beginning of a longer one, and would still match.
+ */
+export function isUsualKey(key: Buffer): boolean {
+  return [16, 20, 24, 32, 48, 50, 64, 128, 256, 512].includes(key.length)
+}

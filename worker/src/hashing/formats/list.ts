@@ -3,45 +3,20 @@
  * a file of its own and name it here. Formats of other systems are verified and never made: an account gets a hash of the policy at its
  * next login.
  */
-import { argon2 } from './argon2.js'
-import { aspNet } from './aspnet.js'
-import { bcrypt } from './bcrypt.js'
-import { djangoBcrypt, passlibBcrypt, wordpressBcrypt } from './bcrypt-of-digest.js'
-import { md5Crypt, sha1Crypt, shaCrypt, yescrypt } from './crypt.js'
-import { atlassian, dovecotPbkdf2, freeIpa, ldapPbkdf2 } from './directories.js'
-import { directoryPrefix, djangoPrefix, nextcloud, springPrefix, xenforo } from './envelopes.js'
-import { firebase, firescrypt } from './firebase.js'
+import { argon2AndBcrypt } from './argon2-bcrypt.js'
+import { cryptFormats } from './crypt.js'
+import { digestFormats } from './digests.js'
+import { envelopes } from './envelopes.js'
 import type { Format, FormatContext, Reading } from './format.js'
 import { madeOf } from './made-of.js'
-import { magento, magentoDigest } from './magento.js'
-import {
-  djangoPbkdf2,
-  grub,
-  mattermost,
-  mediawiki,
-  p5k2,
-  passlibPbkdf2,
-  phcPbkdf2,
-  scram,
-  seafile,
-  werkzeugPbkdf2,
-} from './pbkdf2.js'
-import { drupal6, phpass } from './phpass.js'
-import { ldapDigest, namedDigest, shiro } from './plain.js'
-import { lucia, saltAndKey } from './salt-and-key.js'
-import { cryptScrypt, djangoScrypt, phcScrypt, werkzeugScrypt } from './scrypt.js'
-import { springDigest, springPbkdf2, springScrypt, springStandard } from './spring.js'
-import { symfony } from './symfony.js'
+import { pbkdf2Formats } from './pbkdf2.js'
+import { scryptFormats } from './scrypt.js'
+import { springFormats } from './spring.js'
 import { wrapped } from './wrapped.js'
 
 export const formats: readonly Format[] = [
-  ...[argon2, bcrypt, djangoBcrypt, passlibBcrypt, wordpressBcrypt],
-  ...[phcPbkdf2, djangoPbkdf2, werkzeugPbkdf2, passlibPbkdf2, aspNet, springPbkdf2],
-  ...[ldapPbkdf2, freeIpa, dovecotPbkdf2, atlassian, mattermost, mediawiki, seafile, p5k2, scram, grub],
-  ...[phcScrypt, djangoScrypt, werkzeugScrypt, cryptScrypt, springScrypt, saltAndKey, lucia, firebase, firescrypt],
-  ...[shaCrypt, yescrypt, sha1Crypt, md5Crypt, phpass, drupal6, magento, magentoDigest],
-  ...[shiro, symfony, springStandard, springDigest, ldapDigest, namedDigest],
-  ...[djangoPrefix, springPrefix, directoryPrefix, nextcloud, xenforo, madeOf, wrapped],
+  ...[argon2AndBcrypt, pbkdf2Formats, scryptFormats, springFormats, cryptFormats, digestFormats].flat(),
+  ...[...envelopes, madeOf, wrapped],
 ]
 
 /** A stored hash once it is read. */

@@ -1,111 +1,182 @@
-/** PBKDF2 as PHC strings, and as frameworks for Python, Node and .NET write it. */
-import { pbkdf2Recipe } from './derived.js'
-import { type Format, formatOf } from './format.js'
+/** PBKDF2 of frameworks, directories and products. */
+import { type Pbkdf2Recipe, pbkdf2Digests, type Recipe } from '../methods/recipe.js'
+import { type Format, formatOf, isUsualKey, SALT_MAX_BYTES } from './format.js'
 import { adaptedBase64, adaptedPair, base64Pair, hexBytes, paddedBase64, urlBase64, utf8Bytes } from './texts.js'
 
-export const phcPbkdf2 = formatOf(
-  'PBKDF2',
-  'PHC strings: Keycloak imports, Ory Kratos, @phc/pbkdf2',
-  /^\$pbkdf2-(sha\d+)\$i=(\d{1,9})(?:,l=(\d{1,4}))?\$([A-Za-z0-9+/]+=*)\$([A-Za-z0-9+/]+=*)$/,
-  ([digest, iterations, length, salt, key]) =>
-    pbkdf2Recipe({ digest, iterations, ...base64Pair(salt, key), keyBytes: length ? Number(length) : undefined }),
-)
+const ITERATIONS_MAX = 2 ** 31 - 1
 
-/** The salt is used as text. */
-export const djangoPbkdf2 = formatOf(
-  'Django PBKDF2',
-  'Django, passlib',
-  /^pbkdf2_(sha\d+)\$(\d{1,9})\$([^$]{1,128})\$([A-Za-z0-9+/]+=*)$/,
-  ([digest, iterations, salt, key]) =>
-    pbkdf2Recipe({ digest, iterations, salt: utf8Bytes(salt), key: paddedBase64(key), keyBytes: 'digest' }),
-)
-
-export const werkzeugPbkdf2 = formatOf(
-  'Werkzeug PBKDF2',
-  'Werkzeug, Flask',
-  /^pbkdf2:(sha\d+):(\d{1,9})\$([^$]{1,128})\$([0-9a-f]+)$/,
-  ([digest, iterations, salt, key]) =>
-    pbkdf2Recipe({ digest, iterations, salt: utf8Bytes(salt), key: hexBytes(key), keyBytes: 'digest' }),
-)
-
-export const passlibPbkdf2 = formatOf(
-  'passlib PBKDF2',
-  'passlib, Zitadel',
-  /^\$pbkdf2(?:-(sha256|sha512))?\$(\d{1,9})\$([A-Za-z0-9./+]+=*)\$([A-Za-z0-9./+]+=*)$/,
-  ([digest, iterations, salt, key]) =>
-    pbkdf2Recipe({ digest: digest || 'sha1', iterations, ...adaptedPair(salt, key), keyBytes: 'digest' }),
-)
-
-/** A digest of each of some functions. The last one is verified: the strongest, as passlib sorts them by name. */
-export const scram = formatOf(
-  'passlib scram',
-  'passlib',
-  /^\$scram\$(\d{1,9})\$([A-Za-z0-9./]+)\$(sha-\d+=[A-Za-z0-9./]+(?:,sha-\d+=[A-Za-z0-9./]+)*)$/,
-  ([iterations, salt, digests]) => {
-    const [name = '', key = ''] = digests.split(',').at(-1)?.split('=') ?? []
-    const parts = { salt: adaptedBase64(salt), key: adaptedBase64(key) }
-    return pbkdf2Recipe({ digest: name.replace('-', ''), iterations, ...parts, keyBytes: 'digest' })
-  },
-)
-
-/** The rounds are hexadecimal; an empty text means 400. */
-const litzenberger = formatOf(
-  'PBKDF2 $p5k2$',
-  'passlib, Dwayne Litzenberger, Cryptacular',
-  /^(\$p5k2\$([0-9a-f]{0,8})\$[A-Za-z0-9./]{1,64})\$([A-Za-z0-9./]{32})$/,
-  ([salt, rounds, key]) => {
-    const iterations = rounds === '' ? 400 : Number.parseInt(rounds, 16)
-    return pbkdf2Recipe({
-      ...{ digest: 'sha1', iterations, salt: utf8Bytes(salt), key: adaptedBase64(key), keyBytes: 24 },
-    })
-  },
-)
-
-const cryptacular = formatOf(
-  litzenberger.name,
-  litzenberger.makers,
-  /^\$p5k2\$([0-9a-f]{1,8})\$([A-Za-z0-9_-]+={0,2})\$([A-Za-z0-9_-]{27}=)$/,
-  ([rounds, salt, key]) => {
-    const iterations = Number.parseInt(rounds, 16)
-    return pbkdf2Recipe({
-      ...{ digest: 'sha1', iterations, salt: urlBase64(salt), key: urlBase64(key), keyBytes: 20 },
-    })
-  },
-)
-
-export const p5k2: Format = {
-  ...litzenberger,
-  read: (text, context) => litzenberger.read(text, context) ?? cryptacular.read(text, context),
+interface Parts {
+  digest: string
+  iterations: string | number
+  salt?: Buffer | undefined
+  key?: Buffer | undefined
+  /** Length of the key; `digest` for the length of the digest [any usual length]. */
+  keyBytes?: number | 'digest' | undefined
 }
 
-export const grub = formatOf(
-  'GRUB PBKDF2',
-  'GRUB, passlib',
-  /^grub\.pbkdf2\.sha512\.(\d{1,9})\.([0-9A-F]+)\.([0-9A-F]{128})$/,
-  ([iterations, salt, key]) => pbkdf2Recipe({ digest: 'sha512', iterations, salt: hexBytes(salt), key: hexBytes(key) }),
-)
+/** Undefined for a part that was not read, or that no maker writes. */
+export function pbkdf2Recipe({ digest, iterations: count, salt, key, keyBytes }: Parts): Pbkdf2Recipe | undefined {
+  const iterations = Number(count)
+  if (!isDigest(digest) || salt === undefined || key === undefined) return undefined
+  const isWhole =
+    keyBytes === undefined ? isUsualKey(key) : key.length === (keyBytes === 'digest' ? pbkdf2Digests[digest] : keyBytes)
+  if (!isWhole || iterations < 1 || iterations > ITERATIONS_MAX || salt.length > SALT_MAX_BYTES) return undefined
+  return { method: 'pbkdf2', digest, iterations, salt, key }
+}
 
-export const mattermost = formatOf(
-  'Mattermost PBKDF2',
-  'Mattermost 11 and later',
-  /^\$pbkdf2\$f=SHA(256|512),w=(\d{1,9}),l=(\d{1,4})\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/,
-  ([bits, iterations, length, salt, key]) =>
-    pbkdf2Recipe({ digest: `sha${bits}`, iterations, ...base64Pair(salt, key), keyBytes: Number(length) }),
-)
+function isDigest(name: string): name is Pbkdf2Recipe['digest'] {
+  return Object.hasOwn(pbkdf2Digests, name)
+}
 
-export const mediawiki = formatOf(
-  'MediaWiki PBKDF2',
-  'MediaWiki',
-  /^:pbkdf2:(sha\d+):(\d{1,9}):(\d{1,4}):([A-Za-z0-9+/]+=*):([A-Za-z0-9+/]+=*)$/,
-  ([digest, iterations, length, salt, key]) => {
-    const parts = { salt: paddedBase64(salt), key: paddedBase64(key), keyBytes: Number(length) }
-    return pbkdf2Recipe({ digest, iterations, ...parts })
+type Read = (text: string) => Buffer | undefined
+type Texts = { salt: Read; key: Read } | { pair(salt: string, key: string): { salt?: Buffer; key?: Buffer } }
+
+/**
+ * A format whose pattern names its groups: `iterations`, `salt`, `key`; `digest` where there are
+ * several [SHA-1]; `length` where the text states the length of the key.
+ */
+function named(
+  name: string,
+  makers: string,
+  pattern: RegExp,
+  { digest, keyBytes, ...texts }: Texts & Partial<Pick<Parts, 'digest' | 'keyBytes'>>,
+): Format {
+  return {
+    name,
+    makers,
+    read(text) {
+      const { groups } = pattern.exec(text) ?? {}
+      if (groups === undefined) return undefined
+      const { iterations = '', length, salt = '', key = '', digest: written = digest ?? 'sha1' } = groups
+      const recipe = pbkdf2Recipe({
+        ...{ digest: written.toLowerCase().replace('-', ''), iterations },
+        ...('pair' in texts ? texts.pair(salt, key) : { salt: texts.salt(salt), key: texts.key(key) }),
+        keyBytes: length === undefined ? keyBytes : Number(length),
+      })
+      return recipe && { recipes: [recipe] }
+    },
+  }
+}
+
+export const pbkdf2Formats: readonly Format[] = [
+  named(
+    'PBKDF2',
+    'PHC strings: Keycloak imports, Ory Kratos, @phc/pbkdf2',
+    /^\$pbkdf2-(?<digest>sha\d+)\$i=(?<iterations>\d{1,9})(?:,l=(?<length>\d{1,4}))?\$(?<salt>[A-Za-z0-9+/]+=*)\$(?<key>[A-Za-z0-9+/]+=*)$/,
+    { pair: base64Pair },
+  ),
+  named(
+    'Django PBKDF2',
+    'Django, passlib',
+    /^pbkdf2_(?<digest>sha\d+)\$(?<iterations>\d{1,9})\$(?<salt>[^$]{1,128})\$(?<key>[A-Za-z0-9+/]+=*)$/,
+    { salt: utf8Bytes, key: paddedBase64, keyBytes: 'digest' },
+  ),
+  named(
+    'Werkzeug PBKDF2',
+    'Werkzeug, Flask',
+    /^pbkdf2:(?<digest>sha\d+):(?<iterations>\d{1,9})\$(?<salt>[^$]{1,128})\$(?<key>[0-9a-f]+)$/,
+    { salt: utf8Bytes, key: hexBytes, keyBytes: 'digest' },
+  ),
+  named(
+    'passlib PBKDF2',
+    'passlib, Zitadel',
+    /^\$pbkdf2(?:-(?<digest>sha256|sha512))?\$(?<iterations>\d{1,9})\$(?<salt>[A-Za-z0-9./+]+=*)\$(?<key>[A-Za-z0-9./+]+=*)$/,
+    { pair: adaptedPair, keyBytes: 'digest' },
+  ),
+  // A digest for each of some functions. The last is the strongest: passlib sorts them by name.
+  named(
+    'passlib scram',
+    'passlib',
+    /^\$scram\$(?<iterations>\d{1,9})\$(?<salt>[A-Za-z0-9./]+)\$(?:sha-\d+=[A-Za-z0-9./]+,)*(?<digest>sha-\d+)=(?<key>[A-Za-z0-9./]+)$/,
+    { salt: adaptedBase64, key: adaptedBase64, keyBytes: 'digest' },
+  ),
+  named(
+    'Mattermost PBKDF2',
+    'Mattermost 11 and later',
+    /^\$pbkdf2\$f=(?<digest>SHA(?:256|512)),w=(?<iterations>\d{1,9}),l=(?<length>\d{1,4})\$(?<salt>[A-Za-z0-9+/]+)\$(?<key>[A-Za-z0-9+/]+)$/,
+    { pair: base64Pair },
+  ),
+  named(
+    'MediaWiki PBKDF2',
+    'MediaWiki',
+    /^:pbkdf2:(?<digest>sha\d+):(?<iterations>\d{1,9}):(?<length>\d{1,4}):(?<salt>[A-Za-z0-9+/]+=*):(?<key>[A-Za-z0-9+/]+=*)$/,
+    { salt: paddedBase64, key: paddedBase64 },
+  ),
+  named(
+    'Seafile PBKDF2',
+    'Seafile',
+    /^PBKDF2SHA256\$(?<iterations>\d{1,9})\$(?<salt>[0-9a-f]{64})\$(?<key>[0-9a-f]{64})$/,
+    { digest: 'sha256', salt: hexBytes, key: hexBytes },
+  ),
+  named(
+    'GRUB PBKDF2',
+    'GRUB, passlib',
+    /^grub\.pbkdf2\.sha512\.(?<iterations>\d{1,9})\.(?<salt>[0-9A-F]+)\.(?<key>[0-9A-F]{128})$/,
+    { digest: 'sha512', salt: hexBytes, key: hexBytes },
+  ),
+  named(
+    'LDAP PBKDF2',
+    'OpenLDAP, 389 Directory Server, passlib',
+    /^\{PBKDF2(?:-(?<digest>SHA(?:1|256|512)))?\}(?<iterations>\d{1,9})\$(?<salt>[A-Za-z0-9./+]+=*)\$(?<key>[A-Za-z0-9./+]+=*)$/,
+    { pair: adaptedPair, keyBytes: 'digest' },
+  ),
+  named(
+    'Dovecot PBKDF2',
+    'Dovecot',
+    /^\{PBKDF2\}\$1\$(?<salt>[^$]{1,64})\$(?<iterations>\d{1,9})\$(?<key>[0-9a-f]{40})$/,
+    { salt: utf8Bytes, key: hexBytes },
+  ),
+  // Four bytes of iterations, 64 of salt, 256 of key.
+  formatOf(
+    'FreeIPA PBKDF2',
+    'FreeIPA, 389 Directory Server before 2',
+    /^\{PBKDF2_SHA256\}([A-Za-z0-9+/]{432})$/,
+    ([text]) => {
+      const bytes = paddedBase64(text)
+      if (bytes === undefined) return undefined
+      const [salt, key] = [bytes.subarray(4, 68), bytes.subarray(68)]
+      return pbkdf2Recipe({ digest: 'sha256', iterations: bytes.readUInt32BE(), salt, key, keyBytes: 256 })
+    },
+  ),
+  formatOf('Atlassian PBKDF2', 'Jira, Confluence, Crowd', /^\{PKCS5S2\}([A-Za-z0-9+/]{64})$/, ([text]) => {
+    const bytes = paddedBase64(text)
+    const [salt, key] = [bytes?.subarray(0, 16), bytes?.subarray(16)]
+    return pbkdf2Recipe({ digest: 'sha1', iterations: 10_000, salt, key, keyBytes: 32 })
+  }),
+  // The rounds are hexadecimal; no rounds are 400 (hexadecimal 190). Cryptacular uses base64url.
+  formatOf(
+    'PBKDF2 $p5k2$',
+    'passlib, Dwayne Litzenberger, Cryptacular',
+    /^(\$p5k2\$([0-9a-f]{0,8})\$[A-Za-z0-9./]{1,64})\$([A-Za-z0-9./]{32})$|^\$p5k2\$([0-9a-f]{1,8})\$([A-Za-z0-9_-]+={0,2})\$([A-Za-z0-9_-]{27}=)$/,
+    ([setting, rounds, key, urlRounds, urlSalt, urlKey]) => {
+      const parts = { digest: 'sha1', iterations: Number.parseInt(rounds || urlRounds || '190', 16) }
+      return setting === ''
+        ? pbkdf2Recipe({ ...parts, salt: urlBase64(urlSalt), key: urlBase64(urlKey), keyBytes: 20 })
+        : pbkdf2Recipe({ ...parts, salt: utf8Bytes(setting), key: adaptedBase64(key), keyBytes: 24 })
+    },
+  ),
+  {
+    name: 'ASP.NET Identity',
+    makers: 'ASP.NET Identity 2, ASP.NET Core Identity',
+    read(text) {
+      const bytes = text.length >= ASP_NET.shortest && text.length <= ASP_NET.longest ? paddedBase64(text) : undefined
+      const recipe = bytes && aspNetRecipe(bytes)
+      return recipe && { recipes: [recipe] }
+    },
   },
-)
+]
 
-export const seafile = formatOf(
-  'Seafile PBKDF2',
-  'Seafile',
-  /^PBKDF2SHA256\$(\d{1,9})\$([0-9a-f]{64})\$([0-9a-f]{64})$/,
-  ([iterations, salt, key]) => pbkdf2Recipe({ digest: 'sha256', iterations, salt: hexBytes(salt), key: hexBytes(key) }),
-)
+const ASP_NET = { shortest: 60, longest: 800, saltLeast: 16, saltMost: 128, digests: ['sha1', 'sha256', 'sha512'] }
+
+/** A byte for the version, the parameters, salt and key. */
+function aspNetRecipe(bytes: Buffer): Recipe | undefined {
+  if (bytes[0] === 0 && bytes.length === 49)
+    return pbkdf2Recipe({ digest: 'sha1', iterations: 1_000, salt: bytes.subarray(1, 17), key: bytes.subarray(17) })
+  // In version 3 the function, the iterations and the length of the salt follow as big-endian words.
+  if (bytes[0] !== 1) return undefined
+  const [digest, saltBytes] = [ASP_NET.digests[bytes.readUInt32BE(1)], bytes.readUInt32BE(9)]
+  if (digest === undefined || saltBytes < ASP_NET.saltLeast || saltBytes > ASP_NET.saltMost) return undefined
+  const keyAt = 13 + saltBytes
+  const [salt, key] = [bytes.subarray(13, keyAt), bytes.subarray(keyAt)]
+  return pbkdf2Recipe({ digest, iterations: bytes.readUInt32BE(5), salt, key })
+}

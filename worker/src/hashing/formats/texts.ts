@@ -1,6 +1,6 @@
 /** Bytes as formats write them, read strictly: undefined for what no encoder writes. */
 import { decodeBase64, decodeBase64Pair } from '@spillway/queue/wire/stored-hash'
-import { decodeCrypt64, encodeCrypt64 } from '../methods/crypt64.js'
+import { decodeCrypt64, encodeCrypt64 } from '../methods/digest-programs.js'
 
 /** Hexadecimal, all of it in lower or in upper case. */
 export function hexBytes(text: string): Buffer | undefined {

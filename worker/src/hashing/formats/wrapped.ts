@@ -2,10 +2,9 @@
  * Weak digests of other systems inside argon2: `$wrapped$<digest program>$argon2id$…`, the argon2 hash of the digest in hexadecimal. So no
  * weak digest rests in the table; the next login replaces the whole.
  */
-import { decodeCrypt64 } from '../methods/crypt64.js'
-import { type DigestProgram, type PlainDigest, plainDigests } from '../methods/digest-programs.js'
+import { type DigestProgram, decodeCrypt64, type PlainDigest, plainDigests } from '../methods/digest-programs.js'
 import type { DigestRecipe, Recipe } from '../methods/recipe.js'
-import { argon2Reading } from './argon2.js'
+import { argon2Reading } from './argon2-bcrypt.js'
 import type { Format, Reading } from './format.js'
 
 /** The longest salt. An import refuses longer ones, which could not be read again. */

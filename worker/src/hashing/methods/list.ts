@@ -1,30 +1,23 @@
 /** The functions behind stored hashes, by name, and the implementations that compute them. */
-import type { AlgorithmName } from '../algorithm.js'
 import type { NativeEngine } from '../native.js'
 import type { Algorithms } from '../policy.js'
 import type { Threads } from '../threads.js'
-import { pbkdf2 } from './derived-key.js'
-import { createCompute, digests, wrapped } from './digests.js'
-import type { Method, Password, Recipe, RecipeOf } from './recipe.js'
-import { firebase, scrypt } from './scrypt.js'
+import { firebase, pbkdf2, scrypt } from './derived-key.js'
+import { DigestThreads, digests, wrapped } from './digests.js'
+import type { AlgorithmName, Method, Password, Recipe, RecipeOf } from './recipe.js'
 
 export type Methods = { readonly [Name in Recipe['method']]: Method<RecipeOf<Name>> }
 
-export interface MethodOptions {
-  threads: Threads
-  native: NativeEngine | undefined
-  algorithms: Algorithms
-}
-
 /** Loads and tests the implementations. */
-export async function createMethods({ threads, native, algorithms }: MethodOptions): Promise<Methods> {
-  const { argon2, bcrypt } = algorithms
-  const compute = createCompute(threads)
-  const [ofPbkdf2, ofScrypt] = await Promise.all([pbkdf2(threads, native), scrypt(threads, native)])
+export async function loadMethods(
+  threads: Threads,
+  native: NativeEngine | undefined,
+  { argon2, bcrypt }: Algorithms,
+): Promise<Methods> {
+  const digestThreads = new DigestThreads(threads)
   return {
-    ...{ argon2, bcrypt },
-    ...{ pbkdf2: ofPbkdf2, scrypt: ofScrypt, firebase: firebase(threads) },
-    ...{ digest: digests(compute), wrapped: wrapped(compute, argon2) },
+    ...{ argon2, bcrypt, pbkdf2: await pbkdf2(threads, native), scrypt: await scrypt(threads, native) },
+    ...{ firebase: firebase(threads), digest: digests(digestThreads), wrapped: wrapped(digestThreads, argon2) },
   }
 }
 

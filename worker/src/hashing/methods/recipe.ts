@@ -87,3 +87,10 @@ export interface Method<R extends Recipe> {
   /** The signal cancels a call that has not begun: the promise then rejects with its reason. */
   verify(password: Password, recipe: R, signal?: AbortSignal): Promise<boolean>
 }
+
+/** The algorithms of stored hashes, as labels of metrics. */
+export const algorithmNames = [
+  ...(['argon2id', 'argon2i', 'argon2d', 'bcrypt'] as const),
+  ...(['pbkdf2', 'scrypt', 'digest', 'sha-crypt', 'yescrypt', 'phpass', 'wrapped', 'other'] as const),
+] as const
+export type AlgorithmName = (typeof algorithmNames)[number]

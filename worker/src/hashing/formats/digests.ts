@@ -1,0 +1,133 @@
+/** Digests, salted or not: most are too fast to rest in a table, however they are written. */
+import { createHash } from 'node:crypto'
+import { type PlainDigest, type PlainProgram, plainDigests } from '../methods/digest-programs.js'
+import type { DigestEncoding, DigestRecipe, Password } from '../methods/recipe.js'
+import { type Format, formatOf, weak } from './format.js'
+import { hexBytes, paddedBase64 } from './texts.js'
+
+const DIGEST_BYTES: Record<PlainDigest, number> = { md5: 16, sha1: 20, sha256: 32, sha384: 48, sha512: 64 }
+
+/** A digest, with one round unless told otherwise; undefined for a text of another length. */
+export function plainRecipe(
+  of: Omit<PlainProgram, 'kind' | 'rounds'> & { rounds?: number },
+  text: string,
+  encoding: DigestEncoding,
+): DigestRecipe | undefined {
+  const length = Buffer.alloc(DIGEST_BYTES[of.digest]).toString(encoding === 'hex' ? 'hex' : 'base64').length
+  if (text.length !== length) return undefined
+  return { method: 'digest', program: { kind: 'plain', rounds: 1, ...of }, text, encoding }
+}
+
+const LDAP_SALT_BYTES = { least: 4, most: 64 }
+
+const MAGENTO = /^([0-9a-f]{32,64}):([^:$]{1,128}):((?:[01]:)*)(0|1|2|3_32_(\d{1,2})_(\d{1,10}))$/
+/** libsodium takes no other length. */
+const MAGENTO_SALT_BYTES = 16
+const INTERACTIVE = { time: 2, memoryBytes: 67_108_864 }
+
+export const digestFormats: readonly Format[] = [
+  formatOf(
+    'Apache Shiro 1',
+    'Sonatype Nexus 3, Apache Shiro',
+    /^\$shiro1\$(SHA-256|SHA-512|SHA-1|MD5)\$(\d{1,9})\$([A-Za-z0-9+/]*={0,2})\$([A-Za-z0-9+/]+={0,2})$/,
+    ([name, count, saltText, encoded]) => {
+      const [digest, salt, rounds] = [digestOf(name), paddedBase64(saltText), Number(count)]
+      if (digest === undefined || salt === undefined || rounds < 1) return undefined
+      return plainRecipe({ digest, salt, place: 'before', rounds }, encoded, 'base64')
+    },
+  ),
+  // Symfony's defaults, SHA-512 of 5,000 rounds. Its salt is in a column of its own:
+  // `pnpm accounts import --hash symfony --salt-column NAME` writes this format.
+  formatOf(
+    'Symfony message digest',
+    'Symfony 2 to 5, FOSUserBundle, Clerk (sha512_symfony)',
+    /^\$symfony\$([A-Za-z0-9_-]{0,256})\$([A-Za-z0-9+/]{86}==)$/,
+    ([encoded, digest]) => {
+      const salt = Buffer.from(encoded, 'base64url')
+      // Symfony adds the salt in braces, where there is one.
+      const braced = salt.length === 0 ? salt : Buffer.concat([Buffer.from('{'), salt, Buffer.from('}')])
+      const program = { digest: 'sha512', salt: braced, place: 'after', rounds: 5_000, behind: 'input' } as const
+      return plainRecipe(program, digest, 'base64')
+    },
+  ),
+  // RFC 2307 and its successors; without a salt also in hexadecimal, as passlib and Dovecot read them.
+  weak(
+    formatOf(
+      'LDAP digest',
+      'OpenLDAP, 389 Directory Server, Dovecot, passlib',
+      /^\{(S)?(MD5|SHA|SHA256|SHA384|SHA512)\}([A-Za-z0-9+/]{22,256}={0,2})$/,
+      ([salted, scheme, encoded]) => {
+        const digest = digestOf(scheme === 'SHA' ? 'sha1' : scheme)
+        if (digest === undefined) return undefined
+        const digestBytes = DIGEST_BYTES[digest]
+        const isHex = !salted && /^[0-9a-f]+$/.test(encoded) && encoded.length === 2 * digestBytes
+        const bytes = isHex ? hexBytes(encoded) : paddedBase64(encoded)
+        const salt = bytes?.subarray(digestBytes)
+        const [least, most] = salted ? [LDAP_SALT_BYTES.least, LDAP_SALT_BYTES.most] : [0, 0]
+        if (bytes === undefined || salt === undefined || salt.length < least || salt.length > most) return undefined
+        return plainRecipe(
+          { digest, salt, place: 'after' },
+          bytes.subarray(0, digestBytes).toString('base64'),
+          'base64',
+        )
+      },
+    ),
+  ),
+  // Text of two functions: Django puts the salt before the password, Werkzeug has it as the key of
+  // an HMAC.
+  weak(
+    formatOf(
+      'digest with its name and salt',
+      'Django, Werkzeug before 2.3, passlib',
+      /^(md5|sha1|sha256|sha512)\$([^$]{0,128})\$([0-9a-f]+)$/,
+      ([name, saltText, hex]) => {
+        const [digest, salt] = [digestOf(name), Buffer.from(saltText)]
+        const before = digest && plainRecipe({ digest, salt, place: 'before' }, hex, 'hex')
+        const key = digest && plainRecipe({ digest, salt, place: 'key' }, hex, 'hex')
+        return before && key && { recipes: [before, key] }
+      },
+    ),
+  ),
+  // `hash:salt:versions`. Each version hashes the output of the one before: MD5, SHA-256, argon2id
+  // with libsodium's interactive cost or one that the text gives.
+  formatOf('Magento 2', 'Magento 2, Adobe Commerce', MAGENTO, ([hex, salt, earlier, last, time, memoryBytes]) => {
+    if (last === '0' || last === '1') return undefined
+    const digest = hexBytes(hex)
+    const saltBytes = Buffer.from(salt).subarray(0, MAGENTO_SALT_BYTES)
+    const memoryKib = Number(memoryBytes || INTERACTIVE.memoryBytes) / 1_024
+    if (digest?.length !== 32 || saltBytes.length < MAGENTO_SALT_BYTES || !Number.isInteger(memoryKib)) return undefined
+    const cost = { memoryKib, time: Number(time || INTERACTIVE.time), parallelism: 1 }
+    if (cost.time < 1 || memoryKib < 8) return undefined
+    const stored = { algorithm: 'argon2id', version: 19, ...cost, salt: saltBytes, digest } as const
+    return { recipes: [{ method: 'argon2', stored }], textsOf: (password) => [magentoText(earlier, salt, password)] }
+  }),
+  // Accounts that have not logged in since Magento 2.4.
+  weak(
+    formatOf('Magento 2 digest', 'Magento 1 and 2 before 2.4', MAGENTO, ([hex, salt, earlier, last]) => {
+      if (earlier !== '' || (last !== '0' && last !== '1')) return undefined
+      const digest = last === '0' ? 'md5' : 'sha256'
+      return plainRecipe({ digest, salt: Buffer.from(salt), place: 'before' }, hex, 'hex')
+    }),
+  ),
+]
+
+function magentoText(versions: string, salt: string, password: Password): Password {
+  const steps = versions.split(':').filter(Boolean)
+  return steps.reduce<Password>(
+    (text, version) =>
+      createHash(version === '0' ? 'md5' : 'sha256')
+        .update(salt)
+        .update(text)
+        .digest('hex'),
+    password,
+  )
+}
+
+/** The digest of a name in any case, with or without a hyphen. */
+export function digestOf(name: string): PlainDigest | undefined {
+  return plainDigests.find((digest) => digest === name.toLowerCase().replace('-', ''))
+}
+
+export function symfonyHash(salt: Buffer, digest: string): string {
+  return `$symfony$${salt.toString('base64url')}$${digest}`
+}
