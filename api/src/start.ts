@@ -12,7 +12,7 @@ import { type ConnectionRole, connectRedis } from '@spillway/queue/redis/connect
 import { parseRedisServers } from '@spillway/queue/redis/servers'
 import { shareReport } from '@spillway/queue/servers/shared-report'
 import { Admission } from '@spillway/queue/wait/admission'
-import { startFallback } from '@spillway/worker/fallback'
+import { Fallback } from '@spillway/worker/fallback'
 import { Audit } from './audit/recorder.js'
 import type { GatewayConfig } from './config.js'
 import { openMail } from './mail/open.js'
@@ -97,7 +97,7 @@ export async function startGateway(
   const reporter = shareReport(
     operatorsRedis.map(({ connection }) => createQueueReporter({ redis: connection, prefix: config.QUEUE_PREFIX })),
   )
-  const fallback = startFallback({
+  const fallback = new Fallback({
     concurrency: config.LOCAL_FALLBACK_CONCURRENCY,
     env,
     lacksWorkers: () => passwords.load().known && passwords.load().workers === 0,
@@ -108,7 +108,7 @@ export async function startGateway(
     reporter,
     shedder,
     poolUse: () => poolUse(database),
-    isFallingBack: fallback.active,
+    isFallingBack: () => fallback.active(),
   })
   const audit = new Audit({ database, retentionDays: config.AUDIT_RETENTION_DAYS, metrics, log })
   const countingRedis = toCountingRedis(passwords.redis, log)
@@ -161,7 +161,7 @@ export async function startGateway(
     await step('answer requests in hand', closeTimeMs(config) + STEP_TIMEOUT_MS, () =>
       Promise.all([app.close(), serviceApp?.close()]),
     )
-    await step('stop the fallback worker', FALLBACK_TIMEOUT_MS, fallback.close)
+    await step('stop the fallback worker', FALLBACK_TIMEOUT_MS, () => fallback.close())
     await step('stop sending mails', MAIL_TIMEOUT_MS, () => mail?.close())
     await step('close the ops port', STEP_TIMEOUT_MS, () => ops.close())
     await step('close the queue', STEP_TIMEOUT_MS, () => passwords.close())

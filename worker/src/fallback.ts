@@ -1,6 +1,6 @@
 /**
- * The fallback of a gateway: while no worker is alive, the gateway starts a worker as a child process, which shares neither its event
- * loop nor its thread pool. The child takes jobs from the queue like any other worker.
+ * The fallback of a gateway: while no worker is alive, the gateway starts a worker as a child
+ * process, with an event loop and a thread pool of its own. It takes jobs like any other worker.
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
@@ -8,116 +8,120 @@ import { childVariables } from '@spillway/common/child-environment'
 import type { Logger } from '@spillway/common/log'
 import { WORKER_VARIABLES } from './config.js'
 
-/** A setting of workers, or of OpenTelemetry: the fallback worker sends its traces where the gateway does. */
+/** A setting of workers, or of OpenTelemetry: the fallback sends its traces where the gateway does. */
 const isOfWorker = (name: string): boolean => WORKER_VARIABLES.includes(name) || /^OTEL_\w+$/.test(name)
 
 const CHECK_INTERVAL_MS = 250
-/** How long there must be no worker before the fallback starts: a worker that merely restarts is not replaced. */
+/** How long there must be no worker: a worker that merely restarts is not replaced. */
 const START_AFTER_MS = 500
-/** A fallback that ended by itself is started again after twice as long each time, unless it had run for a while. */
+/** A fallback that ends by itself starts again after twice as long each time, unless it ran a while. */
 const RESTART_MAX_MS = 30_000
 const RAN_FOR_A_WHILE_MS = 10_000
-
-export interface Fallback {
-  /** Whether the fallback worker runs. */
-  active(): boolean
-  close(): Promise<void>
-}
 
 export interface FallbackOptions {
   /** Jobs that it hashes at a time; 0 turns the fallback off. */
   concurrency: number
-  /** The environment of this process, from which the fallback worker takes keys, addresses and policy. */
+  /** The environment of this process: keys, addresses and policy of the fallback worker. */
   env: NodeJS.ProcessEnv
   /** Whether Redis is reachable and no worker is alive. */
   lacksWorkers(): boolean
   log: Logger
 }
 
-export function startFallback({ concurrency, env, lacksWorkers, log }: FallbackOptions): Fallback {
-  if (concurrency === 0) return { active: () => false, close: async () => undefined }
-  let running: ChildProcess | undefined
-  let noWorkersSince: number | undefined
-  let startAfterMs = START_AFTER_MS
+/** Watches from its construction until it is closed. */
+export class Fallback {
+  readonly #options: FallbackOptions
+  readonly #timer: NodeJS.Timeout | undefined
+  #running: ChildProcess | undefined
+  #noWorkersSince: number | undefined
+  #startAfterMs = START_AFTER_MS
 
-  function start(): void {
+  constructor(options: FallbackOptions) {
+    this.#options = options
+    if (options.concurrency > 0) this.#timer = setInterval(() => this.#check(), CHECK_INTERVAL_MS)
+  }
+
+  /** Whether the fallback worker runs. */
+  active(): boolean {
+    return this.#running !== undefined
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer)
+    await this.#stop()
+  }
+
+  #check(): void {
+    const { lacksWorkers, log } = this.#options
+    if (!lacksWorkers()) {
+      this.#noWorkersSince = undefined
+      this.#startAfterMs = START_AFTER_MS
+      if (this.#running === undefined || this.#running.killed) return
+      log.info('workers are alive again: stopping the fallback worker')
+      void this.#stop()
+      return
+    }
+    this.#noWorkersSince ??= performance.now()
+    if (this.#running === undefined && performance.now() - this.#noWorkersSince >= this.#startAfterMs) this.#start()
+  }
+
+  #start(): void {
+    const { concurrency, env, log } = this.#options
     log.warn({ concurrency }, 'no worker is alive: starting the fallback worker')
     try {
-      running = startProcess()
+      const child = fork(fileURLToPath(new URL('./main.cjs', import.meta.url)), {
+        execArgv: childNodeOptions(process.execArgv),
+        env: {
+          // It must not get the gateway's database URL and signing keys.
+          ...childVariables(env, isOfWorker),
+          WORKER_CONCURRENCY: String(concurrency),
+          OPS_HOST: '127.0.0.1',
+          OPS_PORT: '0',
+          SPILLWAY_FALLBACK: 'true',
+        },
+      })
+      this.#running = child
+      this.#watch(child)
     } catch (error) {
       // fork() throws for some system errors, such as ENOMEM, and emits 'error' for others.
-      failed(error)
+      this.#failed(error)
     }
   }
 
-  function failed(error: unknown): void {
-    log.error({ err: error }, 'the fallback worker cannot be started')
+  #failed(error: unknown): void {
+    this.#options.log.error({ err: error }, 'the fallback worker cannot be started')
     // Delays the next attempt: a system error is likely to repeat at once.
-    noWorkersSince = performance.now()
+    this.#noWorkersSince = performance.now()
   }
 
-  function startProcess(): ChildProcess {
-    const child = fork(fileURLToPath(new URL('./main.cjs', import.meta.url)), {
-      execArgv: childNodeOptions(process.execArgv),
-      env: {
-        // It must not get the gateway's database URL and signing keys.
-        ...childVariables(env, isOfWorker),
-        WORKER_CONCURRENCY: String(concurrency),
-        OPS_HOST: '127.0.0.1',
-        OPS_PORT: '0',
-        SPILLWAY_FALLBACK: 'true',
-      },
-    })
+  #watch(child: ChildProcess): void {
     const startedAt = performance.now()
     const gone = () => {
-      if (running === child) running = undefined
+      if (this.#running === child) this.#running = undefined
       if (child.killed) return
-      const ranFor = performance.now() - startedAt
-      startAfterMs = ranFor > RAN_FOR_A_WHILE_MS ? START_AFTER_MS : Math.min(2 * startAfterMs, RESTART_MAX_MS)
-      noWorkersSince = performance.now()
+      const hasRun = performance.now() - startedAt > RAN_FOR_A_WHILE_MS
+      this.#startAfterMs = hasRun ? START_AFTER_MS : Math.min(2 * this.#startAfterMs, RESTART_MAX_MS)
+      this.#noWorkersSince = performance.now()
     }
     child.once('exit', gone)
     child.on('error', (error) => {
       // A process that never started emits no 'exit'.
       if (child.pid === undefined) gone()
-      failed(error)
+      this.#failed(error)
     })
-    return child
   }
 
-  async function stop(): Promise<void> {
-    const child = running
+  async #stop(): Promise<void> {
+    const child = this.#running
     if (child === undefined || child.exitCode !== null) return
     const exited = new Promise((resolve) => child.once('exit', resolve))
     // `killed` says that SIGTERM was sent already.
     if (!child.killed) child.kill('SIGTERM')
     await exited
   }
-
-  const timer = setInterval(() => {
-    if (!lacksWorkers()) {
-      noWorkersSince = undefined
-      startAfterMs = START_AFTER_MS
-      if (running !== undefined && !running.killed) {
-        log.info('workers are alive again: stopping the fallback worker')
-        void stop()
-      }
-      return
-    }
-    noWorkersSince ??= performance.now()
-    if (running === undefined && performance.now() - noWorkersSince >= startAfterMs) start()
-  }, CHECK_INTERVAL_MS)
-
-  return {
-    active: () => running !== undefined,
-    async close() {
-      clearInterval(timer)
-      await stop()
-    },
-  }
 }
 
-/** Node's options without --env-file, which would load the gateway's variables, and --inspect, whose port is taken. */
+/** Without --env-file, which would load the gateway's variables, and --inspect, whose port is taken. */
 function childNodeOptions(options: string[]): string[] {
   const left: string[] = []
   for (let n = 0; n < options.length; n += 1) {

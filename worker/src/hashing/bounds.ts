@@ -1,7 +1,7 @@
 /**
- * What a stored hash may cost with a password: neither a bad row nor a long password may exhaust a worker. The bounds are memory, and
- * processor time on this worker for all attempts together, not a number of rounds. The time is measured once for each method, at the first
- * cost above the usual.
+ * What a stored hash may cost with a password: neither a bad row nor a long password may exhaust a
+ * worker. The bounds are memory, and processor time on this worker for all attempts together, not a
+ * number of rounds. The time is measured once for each method, at the first cost above the usual.
  */
 import { pbkdf2Sync, scryptSync } from 'node:crypto'
 import type { HashPolicy } from '@spillway/queue/wire/policy'
@@ -15,7 +15,7 @@ import type { Algorithms } from './policy.js'
 
 /** The processor time that one verification may take, in milliseconds. */
 export const TIME_LIMIT_MS = 2_000
-/** The shortest of so many measurements is taken: what else the machine does lengthens them. */
+/** The shortest of so many measurements is taken: other work of the machine lengthens them. */
 const MEASUREMENTS = 3
 
 /** Work in units of one kind, of which each takes the same time on one machine. */
@@ -27,12 +27,12 @@ interface Work {
   bytes: number
 }
 
-/** Where each round reads the password, costs that are accepted without a measurement are for passwords of so many bytes. */
+/** Up to this length usual costs need no measurement where each round reads the password. */
 const USUAL_BYTES = 64
 
 /**
- * The units that are accepted without a measurement: what makers write unless told otherwise must be verified however slow a worker is.
- * They take up to two seconds of a processor of 2020.
+ * The units that are accepted without a measurement: makers' defaults must be verified however slow a
+ * worker is. They take up to two seconds of a processor of 2020.
  */
 const USUAL = {
   /** KiB times passes: libsodium's moderate cost. */
@@ -68,17 +68,6 @@ export interface Attempt {
   recipe: Recipe
 }
 
-export interface Bounds {
-  /** What a recipe would take here, in milliseconds, where that is too long; in MiB where that is too much; undefined if it is accepted. */
-  excessOf(recipe: Recipe): Excess | undefined
-  /** The attempts at one stored hash that are accepted together, in their order. */
-  acceptedOf(attempts: readonly Attempt[]): Attempt[]
-  /** Whether argon2 or bcrypt of this cost is accepted. */
-  accepts(cost: HashPolicy | Setting): boolean
-  /** What a unit of argon2 or bcrypt takes here, in milliseconds: by small hashes, which were measured. */
-  readonly unitCosts: Omit<UnitCosts, 'foretoldMs'>
-}
-
 export interface Excess {
   milliseconds?: number
   memoryMib?: number
@@ -92,54 +81,67 @@ export interface BoundsOptions {
   width(algorithm: 'argon2' | 'bcrypt'): number
 }
 
-/** Measures argon2 and bcrypt, which have no call that returns at once. */
-export async function measureBounds(
-  { argon2, bcrypt }: Algorithms,
-  { policy, memoryLimitKib, width }: BoundsOptions,
-): Promise<Bounds> {
-  const own = workOfCost(policy)
-  const cheap = { memoryKib: 2_048, time: 1, parallelism: 1 }
-  const unitCosts = {
-    argon2Ms: (await msOf(width('argon2'), () => argon2.verify('', argon2.decoy(cheap)))) / cheap.memoryKib,
-    bcryptMs: (await msOf(width('bcrypt'), () => bcrypt.verify('', bcrypt.decoy({ cost: 5 })))) / 2 ** 5,
+export class Bounds {
+  /** Time of a unit of argon2 or bcrypt here (ms), measured with small hashes. */
+  readonly unitCosts: Omit<UnitCosts, 'foretoldMs'>
+  readonly #own: Work
+  readonly #memoryLimitKib: number
+  readonly #measured: Map<Kind, UnitTime>
+
+  private constructor({ policy, memoryLimitKib }: BoundsOptions, unitCosts: Bounds['unitCosts']) {
+    this.unitCosts = unitCosts
+    this.#own = workOfCost(policy)
+    this.#memoryLimitKib = memoryLimitKib
+    this.#measured = new Map<Kind, UnitTime>([
+      ['argon2', { ms: unitCosts.argon2Ms, msOfByte: 0 }],
+      ['bcrypt', { ms: unitCosts.bcryptMs, msOfByte: 0 }],
+    ])
   }
 
-  const measured = new Map<Kind, UnitTime>([
-    ['argon2', { ms: unitCosts.argon2Ms, msOfByte: 0 }],
-    ['bcrypt', { ms: unitCosts.bcryptMs, msOfByte: 0 }],
-  ])
-
-  function timeOf({ kind, units, bytes }: Work): number {
-    const unit = measured.get(kind) ?? measure(kind)
-    measured.set(kind, unit)
-    return units * (unit.ms + Math.max(0, bytes - USUAL_BYTES) * unit.msOfByte)
+  /** Measures argon2 and bcrypt, which have no call that returns at once. */
+  static async measure({ argon2, bcrypt }: Algorithms, options: BoundsOptions): Promise<Bounds> {
+    const { width } = options
+    const cheap = { memoryKib: 2_048, time: 1, parallelism: 1 }
+    const argon2Ms = await msOf(width('argon2'), () => argon2.verify('', argon2.decoy(cheap)))
+    const bcryptMs = await msOf(width('bcrypt'), () => bcrypt.verify('', bcrypt.decoy({ cost: 5 })))
+    return new Bounds(options, { argon2Ms: argon2Ms / cheap.memoryKib, bcryptMs: bcryptMs / 2 ** 5 })
   }
 
-  const isOwn = ({ kind, units }: Work) => kind === own.kind && units <= own.units
-  const usualShare = ({ kind, units, bytes }: Work) => (bytes > USUAL_BYTES ? 2 : units / USUAL[kind])
+  /** Time (ms) of a recipe here where it is too long, memory where it is too much; else undefined. */
+  excessOf(recipe: Recipe): Excess | undefined {
+    return this.#excessOf([workOf(recipe)])
+  }
 
-  function excessOfWorks(works: readonly Work[]): Excess | undefined {
+  /** The attempts at one stored hash that are accepted together, in their order. */
+  acceptedOf(attempts: readonly Attempt[]): Attempt[] {
+    const works: Work[] = []
+    return attempts.filter(({ text, recipe }) => {
+      const work = workOf(recipe, Buffer.byteLength(text))
+      const isAccepted = this.#excessOf([...works, work]) === undefined
+      if (isAccepted) works.push(work)
+      return isAccepted
+    })
+  }
+
+  /** Whether argon2 or bcrypt of this cost is accepted. */
+  accepts(of: HashPolicy | Setting): boolean {
+    return this.#excessOf([workOfCost(of)]) === undefined
+  }
+
+  #excessOf(works: readonly Work[]): Excess | undefined {
     const memoryKib = Math.max(...works.map((work) => work.memoryKib))
-    if (memoryKib > memoryLimitKib) return { memoryMib: Math.ceil(memoryKib / 1_024) }
-    const counted = works.filter((work) => !isOwn(work))
-    if (sumOf(counted, usualShare) <= 1) return undefined
-    const milliseconds = Math.ceil(sumOf(counted, timeOf))
+    if (memoryKib > this.#memoryLimitKib) return { memoryMib: Math.ceil(memoryKib / 1_024) }
+    const counted = works.filter(({ kind, units }) => kind !== this.#own.kind || units > this.#own.units)
+    if (sumOf(counted, ({ kind, units, bytes }) => (bytes > USUAL_BYTES ? 2 : units / USUAL[kind])) <= 1)
+      return undefined
+    const milliseconds = Math.ceil(sumOf(counted, (work) => this.#timeOf(work)))
     return milliseconds > TIME_LIMIT_MS ? { milliseconds } : undefined
   }
 
-  return {
-    excessOf: (recipe) => excessOfWorks([workOf(recipe)]),
-    acceptedOf(attempts) {
-      const works: Work[] = []
-      return attempts.filter(({ text, recipe }) => {
-        const work = workOf(recipe, Buffer.byteLength(text))
-        const isAccepted = excessOfWorks([...works, work]) === undefined
-        if (isAccepted) works.push(work)
-        return isAccepted
-      })
-    },
-    accepts: (of) => excessOfWorks([workOfCost(of)]) === undefined,
-    unitCosts,
+  #timeOf({ kind, units, bytes }: Work): number {
+    const unit = this.#measured.get(kind) ?? measure(kind)
+    this.#measured.set(kind, unit)
+    return units * (unit.ms + Math.max(0, bytes - USUAL_BYTES) * unit.msOfByte)
   }
 }
 
@@ -147,7 +149,6 @@ function sumOf(works: readonly Work[], figureOf: (work: Work) => number): number
   return works.reduce((sum, work) => sum + figureOf(work), 0)
 }
 
-/** What bcrypt has in memory. */
 const BCRYPT_KIB = 4
 
 function workOfCost(of: HashPolicy | Setting | StoredHash): Work {
@@ -177,7 +178,7 @@ function workOf(recipe: Recipe, bytes = USUAL_BYTES): Work {
   }
 }
 
-/** What PBKDF2 takes for each 128 bytes of scrypt's blocks, before and after: as long as so much of N, whatever N is. */
+/** PBKDF2 before and after scrypt, for each 128 bytes of its blocks: as long as so much of N. */
 function pbkdf2Units({ salt }: { salt: Buffer }): number {
   return 16 + salt.length / 32
 }
@@ -185,8 +186,8 @@ function pbkdf2Units({ salt }: { salt: Buffer }): number {
 function digestWork(program: DigestProgram, bytes: number): Work {
   const work = { units: roundsOf(program), memoryKib: memoryKibOf(program), bytes: readsPassword(program) ? bytes : 0 }
   const { kind } = program
-  if (kind === 'sha-crypt') return { kind: `${kind}-${program.digest}`, ...work }
-  if (kind === 'phpass') return { kind: `${kind}-${program.digest}`, ...work }
+  if (kind === 'sha-crypt') return { kind: `sha-crypt-${program.digest}`, ...work }
+  if (kind === 'phpass') return { kind: `phpass-${program.digest}`, ...work }
   if (kind === 'plain' && program.behind === 'input') return { kind: 'plain-input', ...work }
   return { kind, ...work }
 }
@@ -226,7 +227,7 @@ const SALT = Buffer.from('saltsalt')
 const ROUNDS = 1_000
 /** Of the longer password that is measured: each byte beyond the usual ones takes the same time. */
 const LONG_BYTES = 576
-/** So many bytes at least double the time of a round on any processor, whatever a disturbed measurement says. */
+/** So many bytes at least double the time of a round, whatever a disturbed measurement says. */
 const LEAST_DOUBLING_BYTES = 4_096
 
 function programOf(kind: Kind): DigestProgram {

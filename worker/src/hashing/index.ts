@@ -6,7 +6,7 @@ import { isDue, type RehashMode } from '@spillway/queue/wire/stored-hash'
 import { foretell, type Work, workOf, workOfRequest } from '@spillway/queue/wire/work'
 import { HOW_TO_HAVE } from './addon-file.js'
 import type { LongPasswords } from './bcrypt.js'
-import { type Bounds, type Excess, measureBounds } from './bounds.js'
+import { Bounds, type Excess } from './bounds.js'
 import { createReader, type StoredReading } from './formats/list.js'
 import { type FirebaseProject, keyedOwners, type Pepper } from './formats/settings.js'
 import { MEMORY_LIMIT_KIB, policyKib } from './memory-limit.js'
@@ -86,7 +86,7 @@ export class Hasher {
   static async load(policy: Policy, options: HasherOptions): Promise<Hasher> {
     const { slots = 1, slotKib: memoryLimitKib = MEMORY_LIMIT_KIB, longPasswords } = options
     const { native, whyNot } = options.native ? await tryNative(slots, policy, memoryLimitKib) : {}
-    // Beside the engine's threads packages have one share of the memory, and without it all shares.
+    // Packages have one share of the memory beside the engine's threads, and all without them.
     const threads = new Threads(slots, (native === undefined ? slots : 1) * memoryLimitKib)
     const algorithms = await loadAlgorithms(threads, { native, memoryLimitKib, longPasswords })
     const { hashes } = policy
@@ -96,7 +96,7 @@ export class Hasher {
       )
     const methods = await loadMethods(threads, native, algorithms)
     const width = (algorithm: 'argon2' | 'bcrypt') => (algorithm === 'bcrypt' ? (native?.widthOf(ANY_BCRYPT) ?? 1) : 1)
-    const bounds = await measureBounds(algorithms, { policy: hashes, memoryLimitKib, width })
+    const bounds = await Bounds.measure(algorithms, { policy: hashes, memoryLimitKib, width })
     native?.forgetCalls()
     const doubles = options.testHashes ? testDoubles(threads) : []
     const parts = { algorithms, methods, bounds, threads, doubles, native, whyNot, options }
@@ -120,11 +120,6 @@ export class Hasher {
   /** The algorithm of new hashes and of decoys, for requests without a policy. */
   get algorithm(): AlgorithmName {
     return this.#policy.algorithm
-  }
-
-  /** Which matching hashes are replaced, for requests without a policy. */
-  get rehash(): RehashMode {
-    return this.#policy.rehash
   }
 
   /** The implementation in use for each family of algorithms. */
@@ -226,16 +221,11 @@ export class Hasher {
     return algorithm !== 'bcrypt' || bcryptReadsWhole(password)
   }
 
-  /**
-   * Whether a stored hash must be replaced after a match [policy and mode of the worker; with a policy:
-   * `weaker`]. Throws {@link UnsupportedHashError}.
-   */
-  isDue(storedHash: string, by?: HashPolicy, mode?: RehashMode): boolean {
+  /** Whether a stored hash must be replaced after a match. Throws {@link UnsupportedHashError}. */
+  isDue(storedHash: string, by: HashPolicy = this.#policy.hashes, mode: RehashMode = this.#policy.rehash): boolean {
     if (this.#doubleOf(storedHash) !== undefined) return false
     this.#readingOf(storedHash)
-    const wanted = by ?? this.#policy.hashes
-    const when = mode ?? (by === undefined ? this.#policy.rehash : 'weaker')
-    return this.#isAffordable(wanted) && isDue(storedHash, wanted, when)
+    return this.#isAffordable(by) && isDue(storedHash, by, mode)
   }
 
   /** Whether the old system took other passwords for this one, which a new hash would refuse. */

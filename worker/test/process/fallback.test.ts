@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createLogger } from '@spillway/common/log'
 import { until } from '@spillway/infra/processes/until'
-import { startFallback } from '@spillway/worker/fallback'
+import { Fallback } from '@spillway/worker/fallback'
 import { test } from 'vitest'
 import { answerOf, readyClient, workerEnvironment } from '../parts.ts'
 import { type Space, spaceFor } from '../space.ts'
@@ -51,7 +51,7 @@ for (const [how, { put, remove }] of Object.entries(obstacles)) {
     }
     t.onTestFinished(() => remove(env))
     put(env)
-    const fallback = startFallback({ concurrency: 1, env, lacksWorkers: () => true, log })
+    const fallback = new Fallback({ concurrency: 1, env, lacksWorkers: () => true, log })
     space.closing(() => fallback.close())
     await until(() => failures > 0)
     assert.equal(fallback.active(), false)
@@ -70,14 +70,14 @@ test('a lack of workers that is over does not count for the next one', async () 
   log.warn = () => {
     started += 1
   }
-  let fallback: ReturnType<typeof startFallback> | undefined
+  let fallback: Fallback | undefined
   const startedByThen = await new Promise<number>((resolve) => {
     const lacksWorkers = () => {
       const lack = lacks.shift()
       if (lack === undefined) resolve(started)
       return lack ?? false
     }
-    fallback = startFallback({ concurrency: 1, env: {}, lacksWorkers, log })
+    fallback = new Fallback({ concurrency: 1, env: {}, lacksWorkers, log })
   })
   await fallback?.close()
   assert.equal(startedByThen, 0)
@@ -91,7 +91,7 @@ test('a fallback that ends by itself is started again after longer pauses', asyn
   }
   // Ends at once: there is no Redis URL that it can read.
   const env = { PATH: process.env.PATH, REDIS_URL: 'no-url', LOG_LEVEL: 'silent' }
-  const fallback = startFallback({ concurrency: 1, env, lacksWorkers: () => true, log })
+  const fallback = new Fallback({ concurrency: 1, env, lacksWorkers: () => true, log })
   try {
     await until(() => startedAt.length === 4, { timeoutMs: START_MS })
   } finally {
@@ -106,7 +106,7 @@ test('a fallback that stops because workers are back finishes its job, also when
   const client = await readyClient(space)
   const log = createLogger({ service: 'test', level: 'silent' })
   let lacksWorkers = true
-  const fallback = startFallback({ concurrency: 1, env: environment(space), lacksWorkers: () => lacksWorkers, log })
+  const fallback = new Fallback({ concurrency: 1, env: environment(space), lacksWorkers: () => lacksWorkers, log })
   space.closing(() => fallback.close())
   const answer = answerOf(
     await client.submit('verify', { password: 'right', storedHash: '$spillway-wait$1500$' }),
@@ -138,7 +138,7 @@ test('a fallback is given nothing of its gateway that a worker does not read, no
   const before = [...process.execArgv]
   process.execArgv.push(...given)
   t.onTestFinished(() => void process.execArgv.splice(0, Number.POSITIVE_INFINITY, ...before))
-  const fallback = startFallback({
+  const fallback = new Fallback({
     concurrency: 1,
     env: {
       ...environment(space),

@@ -2,7 +2,7 @@
 // together.
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
-import { measureBounds } from '../../src/hashing/bounds.ts'
+import { Bounds } from '../../src/hashing/bounds.ts'
 import { createReader } from '../../src/hashing/formats/list.ts'
 import { Hasher, UnsupportedHashError } from '../../src/hashing/index.ts'
 import { argon2idPolicy, loadAlgorithms } from '../../src/hashing/policy.ts'
@@ -13,7 +13,7 @@ const memoryLimitKib = 65_536
 const hasher = await Hasher.load(argon2idPolicy(policy), { slotKib: memoryLimitKib })
 const algorithms = await loadAlgorithms(new Threads(1), { native: undefined, memoryLimitKib })
 const own = { algorithm: 'argon2id', ...policy } as const
-const bounds = await measureBounds(algorithms, { policy: own, memoryLimitKib, width: () => 1 })
+const bounds = await Bounds.measure(algorithms, { policy: own, memoryLimitKib, width: () => 1 })
 const read = createReader({ firebase: undefined, peppers: [] })
 
 /** Costs that are accepted however slow the worker is, whose rounds read the password. */

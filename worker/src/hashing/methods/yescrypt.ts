@@ -1,6 +1,7 @@
 /**
- * yescrypt (Alexander Peslyak, yescrypt-v2) with one lane and no ROM, as libxcrypt makes its hashes. Step names are from the reference
- * implementation. It takes some hundred milliseconds of JavaScript, so it runs on a thread of its own (digests.ts).
+ * yescrypt (Alexander Peslyak, yescrypt-v2) with one lane and no ROM, as libxcrypt makes its hashes.
+ * Step names are from the reference implementation. It takes some hundred milliseconds of JavaScript,
+ * so it runs on a thread of its own (digests.ts).
  */
 import { createHmac, hash, pbkdf2Sync } from 'node:crypto'
 
@@ -45,7 +46,7 @@ function derive(password: Buffer, salt: Buffer, { cost, blockSize }: YescryptCos
   return pbkdf2Sync(key, toBytes(state), 1, 32, 'sha256')
 }
 
-/** SMix1: fills the memory with the states, each mixed from the one before, and with `isMixing` from an earlier one too. */
+/** SMix1: fills the memory with states, each mixed from the last; `isMixing` adds an earlier one. */
 function fill(
   state: Int32Array,
   memory: Int32Array,
@@ -149,27 +150,19 @@ function blockmixSalsa(state: Int32Array): void {
   }
 }
 
+/** Four words each: the columns, then the rows. */
 const QUARTERS = [
-  ...[
-    [0, 4, 8, 12],
-    [5, 9, 13, 1],
-    [10, 14, 2, 6],
-    [15, 3, 7, 11],
-  ],
-  ...[
-    [0, 1, 2, 3],
-    [5, 6, 7, 4],
-    [10, 11, 8, 9],
-    [15, 12, 13, 14],
-  ],
-] as [number, number, number, number][]
+  0, 4, 8, 12, 5, 9, 13, 1, 10, 14, 2, 6, 15, 3, 7, 11, 0, 1, 2, 3, 5, 6, 7, 4, 10, 11, 8, 9, 15, 12, 13, 14,
+]
 
 /** Salsa20 of a block in the order that yescrypt keeps its words in. */
 function salsa(state: Int32Array, at: number, rounds: number): void {
   const x = new Int32Array(BLOCK)
   for (let i = 0; i < BLOCK; i++) x[(i * 5) % BLOCK] = state[at + i] ?? 0
   for (let round = 0; round < rounds; round += 2) {
-    for (const [a, b, c, d] of QUARTERS) {
+    for (let quarter = 0; quarter < QUARTERS.length; quarter += 4) {
+      const [a, b] = [QUARTERS[quarter] ?? 0, QUARTERS[quarter + 1] ?? 0]
+      const [c, d] = [QUARTERS[quarter + 2] ?? 0, QUARTERS[quarter + 3] ?? 0]
       const [xa = 0, xd = 0] = [x[a], x[d]]
       const xb = (x[b] ?? 0) ^ rotated(xa + xd, 7)
       const xc = (x[c] ?? 0) ^ rotated(xb + xa, 9)
