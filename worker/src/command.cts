@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * The command `spillway` of the package @spillway/client: a worker for applications, and keys. CommonJS for the reason that main.cts gives; the
- * package holds it bundled into one file.
+ * The command `spillway` of the package @spillway/client: a worker for applications, and keys.
+ * CommonJS for the reason that main.cts gives; the package holds it bundled into one file.
  */
 const { randomBytes }: typeof import('node:crypto') = require('node:crypto')
 
@@ -49,7 +49,7 @@ async function work(): Promise<void> {
   }
 }
 
-/** Whether workers took jobs within the last minute. The worker itself tells of an invalid setting. */
+/** Whether workers took jobs within the last minute. The worker reports invalid settings. */
 async function hasWorkers(): Promise<boolean> {
   // Before the pool is used, as main.cts says.
   const { sizeThreadPool }: typeof import('./consumer/cpu-limit.js') = require('./consumer/cpu-limit.js')

@@ -8,13 +8,13 @@ import { childVariables } from '@spillway/common/child-environment'
 import type { Logger } from '@spillway/common/log'
 import { WORKER_VARIABLES } from './config.js'
 
-/** A setting of workers, or of OpenTelemetry: the fallback sends its traces where the gateway does. */
+/** A setting of workers or of OpenTelemetry: traces go where the gateway's go. */
 const isOfWorker = (name: string): boolean => WORKER_VARIABLES.includes(name) || /^OTEL_\w+$/.test(name)
 
 const CHECK_INTERVAL_MS = 250
 /** How long there must be no worker: a worker that merely restarts is not replaced. */
 const START_AFTER_MS = 500
-/** A fallback that ends by itself starts again after twice as long each time, unless it ran a while. */
+/** A fallback that ends early starts again, after twice as long each time. */
 const RESTART_MAX_MS = 30_000
 const RAN_FOR_A_WHILE_MS = 10_000
 
@@ -121,7 +121,7 @@ export class Fallback {
   }
 }
 
-/** Without --env-file, which would load the gateway's variables, and --inspect, whose port is taken. */
+/** Without --env-file, which would load the gateway's variables, and --inspect (its port). */
 function childNodeOptions(options: string[]): string[] {
   const left: string[] = []
   for (let n = 0; n < options.length; n += 1) {

@@ -1,12 +1,13 @@
 /**
- * Entry point of a worker. CommonJS, because ES modules are loaded through libuv's thread pool, whose size is fixed at its first use:
- * here nothing has used it yet.
+ * Entry point of a worker. CommonJS, because ES modules are loaded through libuv's thread pool,
+ * whose size is fixed at its first use: here nothing has used it yet.
  */
 require('@spillway/common/no-inspector')
 
 /*
- * New objects keep V8's initial megabyte: 48 would be kept for ever, a fifth of the memory of a process that allocates little. The size
- * itself is only a flag of the command line, which every way to start a worker would have to repeat.
+ * New objects keep V8's initial megabyte: 48 would be a fifth of the memory of a worker. The size
+ * itself is only a flag of the command line, which every way to start a worker would have to
+ * repeat.
  */
 require('node:v8').setFlagsFromString('--semi-space-growth-factor=1')
 

@@ -1,4 +1,4 @@
-/** Runs a worker as a process: reads the configuration, handles signals, exits with 1 and one sentence when it cannot start. */
+/** Runs a worker as a process: configuration, signals, exit with 1 when it cannot start. */
 
 import { createLogger } from '@spillway/common/log'
 import { closeOnSignal } from '@spillway/common/shutdown'

@@ -62,8 +62,11 @@ export function keepingLog(): { lines: SaidLine[]; log: Logger } {
   return { lines, log: kept }
 }
 
+/** What tests see of a worker: its private fields are its own. */
+export type StartedWorker = Pick<RunningWorker, keyof RunningWorker>
+
 /** A worker in this process; it is closed with the space unless that has been done before. */
-export async function startedWorker(space: Space, options: WorkerOptions = {}): Promise<RunningWorker> {
+export async function startedWorker(space: Space, options: WorkerOptions = {}): Promise<StartedWorker> {
   const { slots = 2, env = {}, log: told = log } = options
   const config = readWorkerConfig({ ...workerEnvironment(space), LOG_LEVEL: 'silent', ...env })
   const worker = await RunningWorker.start(config, slots, told)

@@ -1,6 +1,6 @@
 /**
- * Publishes this worker's capacity to the gateways of one Redis server every half second. The answer
- * carries Redis's time and the number of waiting jobs.
+ * Publishes this worker's capacity to the gateways of one Redis server every half second. The
+ * answer has Redis's time and the number of waiting jobs.
  */
 import { randomUUID } from 'node:crypto'
 import type { Logger } from '@spillway/common/log'
@@ -91,7 +91,8 @@ export class CapacityPublisher {
     this.#publishing ??= this.#publish()
       .catch((error: unknown) => {
         this.#failed.warn(error)
-        // An error reply is an answer: Redis is alive. While it refuses writes, no job can be taken.
+        // An error reply is an answer: Redis is alive. While it refuses writes, no job can be
+        // taken.
         if (error instanceof ReplyError) this.#options.published({ waiting: 0, abandoned: 0, active: 0 })
       })
       .finally(() => {

@@ -20,9 +20,10 @@ import { ForgedJobError, type ProcessOptions, processJob } from './process-job.j
 import type { SlotShare } from './slots.js'
 
 /**
- * A killed worker's jobs run elsewhere within LOCK + 3 × STALLED_CHECK, less than three seconds: the
- * lock must expire, two checks must pass, and the first is late when it was the dead worker's turn. A
- * worker that got no core for LOCK − RENEWAL keeps its jobs: the lock has most of the three seconds.
+ * A killed worker's jobs run elsewhere within LOCK + 3 × STALLED_CHECK, less than three seconds:
+ * the lock must expire, two checks must pass, and the first is late when it was the dead worker's
+ * turn. A worker that got no core for LOCK − RENEWAL keeps its jobs: the lock has most of the three
+ * seconds.
  */
 const LOCK_MS = 2_350
 const STALLED_CHECK_MS = 200
@@ -275,8 +276,8 @@ export class Consumer {
 
   /**
    * Nothing is hashed for an absent client, which is known of deferred jobs alone. Where Redis does
-   * not say, a deferred job is hashed. A job that is behind then waits until its lock has expired and
-   * it is taken again: guesses must not be hashed unseen.
+   * not say, a deferred job is hashed. A job that is behind then waits until its lock has expired
+   * and it is taken again: guesses must not be hashed unseen.
    */
   async #isPassedOver({ id, token, opts, data }: Job): Promise<boolean> {
     const { redis, prefix, metrics } = this.#options

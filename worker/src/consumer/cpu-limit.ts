@@ -1,7 +1,7 @@
 /**
- * The processors that this process may use, which is the number of hashes to run at a time. Node and libuv report the machine's processors,
- * not the container's limit (libuv #4740), so this reads the control group. It runs before the size of libuv's thread pool is set, so it is
- * synchronous and imports nothing that uses the pool.
+ * The processors that this process may use: its hashing threads. Node and libuv report the
+ * machine's (libuv #4740), so this reads the control group. It runs before the size of libuv's
+ * thread pool is set: synchronous, without imports that use the pool.
  */
 import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
@@ -21,8 +21,8 @@ const system: CpuLimitSources = {
 }
 
 /**
- * The slots of a worker, in this order: `WORKER_CONCURRENCY`; `CPU_LIMIT_MILLICORES` from the pod spec; the control group's limit, the
- * minimum up the tree; the processors available. Whole, and at least 1.
+ * The slots of a worker, by the first of these: `WORKER_CONCURRENCY`; `CPU_LIMIT_MILLICORES` of the
+ * pod spec; the control group's limit, the minimum up the tree; the processors available.
  */
 export function workerConcurrency(sources: CpuLimitSources = system): number {
   const asked = positiveInteger(sources.env.WORKER_CONCURRENCY)
@@ -32,7 +32,7 @@ export function workerConcurrency(sources: CpuLimitSources = system): number {
   return Math.max(1, Math.floor(Math.min(cores, sources.processors)))
 }
 
-/** Threads in addition to those that hash, so that DNS lookups and file reads do not queue behind hashes. */
+/** Threads beside those that hash: DNS lookups and file reads must not queue behind hashes. */
 const SPARE_THREADS = 2
 
 /** Sets the size of libuv's thread pool, which its first use fixes. Returns the slots. */
@@ -46,7 +46,7 @@ function positiveInteger(text: string | undefined): number | undefined {
   return text !== undefined && /^[1-9]\d{0,6}$/.test(text) ? Number(text) : undefined
 }
 
-/** The tightest limit from this process's control group up to the root, in cores; Infinity without a limit. */
+/** Lowest limit from this process's control group to the root, in cores; Infinity without one. */
 function cgroupCores({ read }: CpuLimitSources): number {
   const attempt = (path: string) => {
     try {
@@ -75,7 +75,7 @@ function cgroupCores({ read }: CpuLimitSources): number {
   return Math.min(...limits, Number.POSITIVE_INFINITY)
 }
 
-/** `/a/b` gives `/a/b`, `/a`, `/`. Inside a container the path may be the host's; then only the root exists. */
+/** `/a/b` gives `/a/b`, `/a`, `/`. A container may see the host's path: only the root exists. */
 function selfAndParents(path: string): string[] {
   const groups = [path]
   while (groups[0] !== '/' && groups[0] !== '.') groups.unshift(posix.dirname(groups[0] ?? '/'))

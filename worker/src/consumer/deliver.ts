@@ -33,8 +33,8 @@ export class Delivery {
   }
 
   /**
-   * Resolves when Redis has stored the verdict. While Redis refuses it (full, read-only), it is sent
-   * again, and this rejects at the job's deadline. While Redis is unreachable, the connection queues it.
+   * Resolves when Redis has stored the verdict. While Redis refuses it (full, read-only), it is
+   * sent again until the job's deadline. While Redis is unreachable, the connection queues it.
    */
   deliver(job: JobRef & { replyTo: string }, sealed: string): Promise<void> {
     const delivered = this.#send(job, sealed).finally(() => this.#underway.delete(delivered))
@@ -43,15 +43,15 @@ export class Delivery {
   }
 
   /**
-   * Sets a job aside whose verdict is `unavailable`, and announces that. Never rejects: after a failure
-   * the job is taken again when its lock has expired.
+   * Sets a job aside whose verdict is `unavailable`, and announces that. Never rejects: after a
+   * failure the job is taken again when its lock has expired.
    */
   async setAside(job: JobRef & { replyTo: string }, token: string, sealed: string): Promise<void> {
     const { redis, prefix } = this.#options
     await setAside(redis, prefix, job, token, sealed).catch(() => undefined)
   }
 
-  /** The stored verdict, sealed; undefined without one, or after an error. Anyone can have stored it. */
+  /** The stored verdict, sealed; undefined without one, or after an error. It may be forged. */
   async stored({ id }: JobRef): Promise<string | undefined> {
     const { redis, prefix } = this.#options
     return (await redis.get(verdictKey(prefix, id)).catch(() => undefined)) ?? undefined

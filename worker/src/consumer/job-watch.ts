@@ -1,9 +1,9 @@
 /**
  * Watches for jobs that nothing else ends:
  * - *malformed* jobs, which BullMQ cannot process;
- * - *orphaned* jobs: Redis made them active for this worker, but the reply was lost with the connection,
- *   or came when the worker had stopped taking jobs. Stall recovery would wait until their locks expire;
- * - *finished* jobs, a few of which are kept for operators, for minutes. BullMQ deletes old ones only when
+ * - *orphaned* jobs: Redis made them active for this worker, but the reply was lost, or came when
+ *   the worker had stopped taking jobs. Stall recovery would wait until their locks expire;
+ * - *finished* jobs, a sample of which operators see for minutes. BullMQ deletes old ones only when
  *   another job finishes. The capacity of a killed worker goes with them.
  */
 import type { Logger } from '@spillway/common/log'
@@ -54,7 +54,7 @@ export class JobWatch {
       removed: (count) => metrics.jobs.inc({ job: 'unknown', outcome: 'forged' }, count),
     })
     this.#sweeping = setInterval(() => this.#sweep(), sweepEveryMs).unref()
-    // The nodes of a Cluster come and go without events: there, stall recovery takes orphaned jobs up.
+    // A Cluster's nodes come and go without events: there, stall recovery takes up orphaned jobs.
     redis.on('ready', this.#onReady)
   }
 

@@ -1,8 +1,8 @@
 /**
  * Liveness of a worker means progress. A worker is dead when it could take jobs and does not:
  * - it could take a job and jobs wait, but it has fetched no job for a while;
- * - its connection counts as up, but Redis has not answered on it for a while and does answer on a new one.
- * A Redis server that does not answer at all is no reason to restart a worker: it stays alive and waits.
+ * - its connection counts as up, but Redis has not answered on it for a while, and does on a new
+ *   one. A Redis server that does not answer at all is no reason to restart a worker: it waits.
  */
 
 /** Redis answers twice a second normally; after a longer silence no job could have been fetched. */
@@ -13,7 +13,7 @@ const CHECK_INTERVAL_MS = 500
 export interface LivenessOptions {
   /** The most jobs in hand at a time. */
   limit(): number
-  /** Whether the connection to Redis counts as up. One that counts as down is being replaced already. */
+  /** Whether the connection to Redis counts as up; otherwise it is being replaced already. */
   isConnected(): boolean
   /** Whether Redis answers on a new connection. Never rejects. */
   redisAnswersNewConnection(): Promise<boolean>
@@ -28,7 +28,7 @@ export class Liveness {
   #active = 0
   #progressAt: number
   #answeredAt: number
-  /** The time without progress when Redis last answered: without its answers no job can be fetched. */
+  /** Time without progress when Redis last answered: no job can be fetched without its answers. */
   #idleMs = 0
   #isCutOff = false
   #isAsking = false

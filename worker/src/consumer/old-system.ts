@@ -1,7 +1,7 @@
 /**
- * The old system verifies passwords of addresses that are not here yet, and of accounts that came without a hash. It is trusted with
- * these alone. Questions to it have places and a queue of their own beside the hashing threads, so that a slow old system takes no
- * capacity of other logins. Two things end without a verdict: a full queue, and the circuit breaker.
+ * The old system verifies passwords of addresses that are not here yet, and of accounts imported
+ * without a hash. Questions to it have places and a queue of their own: a slow old system takes no
+ * capacity of other logins. A full queue and an open circuit give no verdict.
  */
 import { createHmac } from 'node:crypto'
 import limitConcurrency, { type LimitFunction } from 'p-limit'
@@ -37,8 +37,9 @@ export class OldSystem {
   }
 
   /**
-   * Asks whether the old system has an account of this address and password. Undefined, at once, where it is not asked: its queue is full,
-   * or the circuit is open. Otherwise resolves with its answer, undefined for none in time. Never rejects.
+   * Asks whether the old system has an account of this address and password. Undefined, at once,
+   * when the queue is full or the circuit open. Otherwise resolves with the answer, or with
+   * undefined without a timely one. Never rejects.
    */
   ask(email: string, password: string, signal?: AbortSignal): Promise<boolean | undefined> | undefined {
     const { concurrency, answered } = this.#options
@@ -75,7 +76,7 @@ export class OldSystem {
   }
 }
 
-/** An answer that takes a greater share of the time-out is slow: it counts as an answer, and against the circuit. */
+/** An answer that takes a greater share of the timeout counts, but against the circuit. */
 const SLOW_SHARE = 0.5
 /** The circuit opens when so many of the last questions were not answered, or slowly. */
 const BAD_MAX = 5
@@ -86,8 +87,9 @@ const PAUSE_MS = 10_000
 type QuestionEnd = 'timely' | 'slow' | 'failed' | 'cut_off'
 
 /**
- * Opens when half of the last questions failed or were slow. While it is open, one question at a time is asked, after a failure only after
- * a pause. The first timely answer closes it. So a slow old system gets fewer questions, and still answers some.
+ * Opens when half of the last questions failed or were slow. While open, one question at a time is
+ * asked, after a failure only after a pause. The first timely answer closes it: a slow old system
+ * gets fewer questions, and still answers some.
  */
 class CircuitBreaker {
   readonly #now: () => number

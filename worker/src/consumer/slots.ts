@@ -4,7 +4,7 @@
 const BACKLOG_MS = 100
 /** Batches for each slot: one that is hashed, and one that waits. */
 const BATCHES = 2
-/** Above this batch time (ms), prefetch nothing: a prefetched login would wait for a whole batch. */
+/** Above this batch time (ms), prefetch nothing: a prefetched login would wait for a batch. */
 const LONG_BATCH_MS = 150
 
 /** The jobs that keep all hashing threads busy. */
@@ -21,9 +21,9 @@ export interface JobsInHandOptions {
 }
 
 /**
- * The limit of jobs in hand. While jobs wait in the queue, a free slot must find a full batch at once,
- * not after a round trip to Redis. While no job waits, another worker may have a free slot, where a job
- * begins sooner than behind a job in hand here.
+ * The limit of jobs in hand. While jobs wait in the queue, a free slot must find a full batch at
+ * once, not after a round trip to Redis. While no job waits, another worker may have a free slot,
+ * where a job begins sooner than behind a job in hand here.
  */
 export class JobsInHand {
   readonly #options: JobsInHandOptions
@@ -53,9 +53,9 @@ export class JobsInHand {
 }
 
 /**
- * The share of one queue. It may have in hand what the other queues leave free, and at least its share
- * by where the jobs wait, even while others have taken more. No slot idles while any queue has work,
- * and no queue starves behind another.
+ * The share of one queue: what the other queues leave free, and at least its share by where the
+ * jobs wait, even while others have taken more. No slot idles while any queue has work, and no
+ * queue starves behind another.
  */
 export class SlotShare {
   readonly #jobsInHand: SharedJobs

@@ -32,7 +32,7 @@ export class RunningWorker {
   readonly slots: number
   /** The implementation in use for each algorithm. */
   readonly engines: Hasher['engines']
-  /** One sentence for operators: the engine in use, why not the native one, how to select the other. */
+  /** For operators: the engine in use, why not the native one, how to select the other. */
   readonly hashing: string
   readonly #parts: WorkerParts
 
@@ -141,9 +141,10 @@ function otherEngine(wanted: boolean, { native }: Hasher): string {
 }
 
 /**
- * Starts taking jobs from each Redis server, and resolves when the first has begun: once the capacity
- * is published to it, because that synchronizes the clock by which jobs expire. While a server is
- * unreachable or refuses writes, the worker waits for it: alive, but not ready without another.
+ * Starts taking jobs from each Redis server, and resolves when the first has begun: once the
+ * capacity is published to it, because that synchronizes the clock by which jobs expire. While a
+ * server is unreachable or refuses writes, the worker waits for it: alive, but not ready without
+ * another.
  */
 async function startTaking(queues: readonly WorkerQueue[], log: Logger): Promise<void> {
   let hasBegun = false

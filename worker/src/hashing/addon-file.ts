@@ -5,10 +5,10 @@ import { fileURLToPath } from 'node:url'
 
 const platform = `${process.platform}-${process.arch}`
 
-/** Its name in the packed client, which may have been made on another platform. With another C library than the packer's it does not load. */
+/** Its name in the packed client, which may have been made on another platform. */
 export const PACKED_ADDON = `spillway.${platform}.node`
 
-/** Packages that hold nothing but the engine. On Linux there is one for each C library, and package managers refuse the other one. */
+/** Packages of the engine alone. On Linux there is one for each C library. */
 export const ENGINE_PACKAGES = (process.platform === 'linux' ? ['-gnu', '-musl'] : ['']).map(
   (library) => `@spillway/engine-${platform}${library}`,
 )
@@ -17,7 +17,7 @@ const beside = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 /** Where it is built; the path is the same from src/ and from dist/. */
 const built = beside('../../engine/spillway.node')
 
-/** All that are there, the one to try first at the beginning: who installed a package wants that one, and then comes what was packed. */
+/** All that exist, in the order of trying: an installed package, the packed one, a built one. */
 export const ADDON_FILES = [...installed(), beside(PACKED_ADDON), built].filter(existsSync)
 
 /** The file that is tried first, or where it would be built. */
@@ -40,8 +40,9 @@ function installed(): string[] {
   })
 }
 
-/** The version of this package, which an engine must have too: in the packed client its description is beside the programs. */
+/** The version of this package, which an engine must have too. */
 export function ownVersion(): string {
+  // In the packed client package.json is beside the programs.
   const file = [beside('package.json'), beside('../../package.json')].find(existsSync)
   if (file === undefined) throw new Error('the package has no package.json')
   const { version }: { version: string } = JSON.parse(readFileSync(file, 'utf8'))

@@ -60,7 +60,7 @@ export class Argon2 implements Method<Argon2Recipe> {
     return this.#engines.first.hash(password, newArgon2Setting(cost), { digestBytes: DIGEST_BYTES }, signal)
   }
 
-  /** A hash by a given setting; undefined for one that costs too much, or that no engine here takes. */
+  /** A hash by a given setting; undefined for one that costs too much or that no engine takes. */
   async hashExactly(exact: ExactHash, setting: Argon2Setting, signal?: AbortSignal): Promise<string | undefined> {
     const { digestBytes = DIGEST_BYTES, password } = exact
     if (!isPossible(setting) || !this.isAffordable(setting) || digestBytes > DIGEST_LIMIT_BYTES) return undefined
@@ -91,7 +91,7 @@ function bytesOf(base64: string | undefined): Buffer | undefined {
   return base64 === undefined ? undefined : Buffer.from(base64, 'base64')
 }
 
-/** From the reference implementation, with password and salt of its tests; with one lane and with several. */
+/** From the tests of the reference implementation; with one lane and with several. */
 const knownAnswers: KnownAnswer[] = [
   '$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHRzb21lc2FsdA$yrdGtGIZk/3JHsUHh5gLQUqQppLwvGjf4Z+cJbPLqew',
   '$argon2id$v=19$m=256,t=2,p=2$c29tZXNhbHRzb21lc2FsdA$wRLS7mudUUQT+AYkMYeVIYbo8Zysq4DyCoI9VJ8RHSw',

@@ -116,8 +116,8 @@ function keyOf(password: Buffer, variant: BcryptRecipe['variant'], longPasswords
 }
 
 /**
- * crypt_blowfish before 1.1 (2011) extended the sign of bytes above 127 when it put four together to
- * a word: each filled the bytes before it with ones (CVE-2011-2483). Upgraded systems marked those
+ * crypt_blowfish before 1.1 (2011) extended the sign of bytes above 127 when it made words of four:
+ * each filled the bytes before it with ones (CVE-2011-2483). Upgraded systems marked those
  * hashes `2x`. ASCII passwords are not affected.
  */
 function signExtendedKey(password: Buffer): Buffer {

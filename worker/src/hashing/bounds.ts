@@ -31,8 +31,8 @@ interface Work {
 const USUAL_BYTES = 64
 
 /**
- * The units that are accepted without a measurement: makers' defaults must be verified however slow a
- * worker is. They take up to two seconds of a processor of 2020.
+ * The units that are accepted without a measurement: makers' defaults must be verified on the
+ * slowest worker. They take up to two seconds of a processor of 2020.
  */
 const USUAL = {
   /** KiB times passes: libsodium's moderate cost. */
@@ -107,7 +107,7 @@ export class Bounds {
     return new Bounds(options, { argon2Ms: argon2Ms / cheap.memoryKib, bcryptMs: bcryptMs / 2 ** 5 })
   }
 
-  /** Time (ms) of a recipe here where it is too long, memory where it is too much; else undefined. */
+  /** Time or memory of a recipe where it is too much; else undefined. */
   excessOf(recipe: Recipe): Excess | undefined {
     return this.#excessOf([workOf(recipe)])
   }

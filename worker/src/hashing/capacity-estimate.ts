@@ -1,18 +1,18 @@
 /**
- * Estimates what a job takes of a slot, from the jobs that this process has done. Its cost is the processor time of its thread, which
- * neighbours on the same cores do not change. How much of a core the threads get has two estimates: over the last seconds for the next
- * seconds, and over half the life of a ticket for a ticket's life. In a burst everything else runs before it is over: a capacity measured
- * then says nothing about the time after it.
- *
- * The time until a verdict is another one: five jobs that are hashed together in 80 ms take 16 ms of the slot each.
+ * Estimates a job's time of a slot from the jobs that this process has done. A job's cost is the
+ * processor time of its thread, which neighbours on the same cores do not change. The threads'
+ * share of a core has two estimates: over the last seconds for the next seconds, and over half the
+ * life of a ticket for a ticket's life. A capacity measured in a burst says nothing about the time
+ * after it. Latency is another time: five jobs hashed together in 80 ms take 16 ms of the slot
+ * each.
  */
 import type { Hasher } from './index.js'
 import type { NativeEngine } from './native.js'
 import type { ThreadTimes } from './threads.js'
 
-/** Weight of one job in the averages, which follow a change in ten jobs. First jobs: 1, 1/2, 1/3, 1/4. */
+/** Weight of a job in the averages, which follow a change in ten jobs. First: 1, 1/2, 1/3, 1/4. */
 const JOB_WEIGHT = 0.2
-/** Memory of both shares of a core (ms of busy slots): a measurement then has a third of its weight. */
+/** Memory of both shares of a core (busy ms): a measurement then has a third of its weight. */
 const SOON_MS = 2_000
 const LINE_MS = 150_000
 /** How long free cores count as seen when a worker starts, in milliseconds of busy slots. */
@@ -26,7 +26,7 @@ const LEAST_SHARE = 0.01
 /** At its start a worker measures so many verifies, unless they take longer. */
 const MEASURED = 4
 const MEASURED_FOR_MS = 150
-/** A hash of a few milliseconds comes first, whatever the policy: a spike waits for a starting worker. */
+/** A cheap hash comes first, whatever the policy: a spike waits for a starting worker. */
 const WARM_UP = { algorithm: 'argon2id', memoryKib: 4_096, time: 1, parallelism: 1 } as const
 
 export interface CapacityEstimateOptions {
@@ -70,7 +70,7 @@ export class CapacityEstimate {
     this.#lastServiceMs = first.costMs
   }
 
-  /** Counts a job with its time from taken to hashed. A job without a prediction counts as right. */
+  /** Counts a job with its time from taken to hashed. Without a prediction it counts as right. */
   finished(latencyMs: number, foretoldMs: number | undefined): void {
     this.#jobs += 1
     if (foretoldMs !== undefined) this.#foretold = { jobs: this.#foretold.jobs + 1, ms: this.#foretold.ms + foretoldMs }
@@ -91,7 +91,7 @@ export class CapacityEstimate {
     return Math.max(LEAST_MS, this.#costMs) / this.#line.value()
   }
 
-  /** The last serviceMs(). Within a batch, serviceMs() would charge the whole batch to its first job. */
+  /** The last serviceMs(), which within a batch would charge all of it to its first job. */
   lastServiceMs(): number {
     return this.#lastServiceMs
   }
@@ -102,8 +102,8 @@ export class CapacityEstimate {
   }
 
   /**
-   * The time from now to the hash of a job, in milliseconds, with `others` in hand. Admission predicts
-   * waits by the same rule, from the queue.
+   * The time from now to the hash of a job (ms), with `others` in hand. Admission predicts waits by
+   * the same rule, from the queue.
    */
   answerMs(others: number, foretoldMs = this.#foretoldMs): number {
     return this.#lastServiceMs * (others / this.#slots + foretoldMs / this.#foretoldMs)
@@ -119,7 +119,7 @@ export class CapacityEstimate {
     if (added === 0) return
     const total = this.#times()
     const wallMs = total.wallMs - this.#before.wallMs
-    // With packages the process's own work counts, too; threads cannot compute longer than they run.
+    // With packages the process's own work counts, too; threads compute no longer than they run.
     const cpuMs = Math.min(wallMs, total.cpuMs - this.#before.cpuMs)
     const weight = Math.max(1 - (1 - JOB_WEIGHT) ** added, added / this.#jobs)
     const perJobMs = Math.max(LEAST_MS, cpuMs / added)
@@ -170,8 +170,8 @@ type MeasuredHasher = Pick<Hasher, 'decoy' | 'times' | 'foretell'> & {
 }
 
 /**
- * Begins with the times of verifies on this machine: the least of a few, because a process that starts does other things too. A
- * cheap hash comes first, so that loading is not counted. How many of them would be hashed together says nothing of the jobs to come.
+ * Begins with the times of verifies on this machine: the least of a few, because a process that
+ * starts does other things too. A cheap hash comes first, so that loading is not counted.
  */
 export async function measureCapacity(hasher: MeasuredHasher, slots: number): Promise<CapacityEstimate> {
   await hasher.decoy('warm-up', WARM_UP)

@@ -61,7 +61,7 @@ export class Engines<E extends Engine<Stored>, Stored = string> {
     return undefined
   }
 
-  /** Verifies with the first engine that accepts the hash: engines differ in the formats they accept. */
+  /** Verifies with the first engine that accepts the hash: they differ in accepted formats. */
   async verify(password: Password, stored: Stored, signal?: AbortSignal): Promise<boolean> {
     let refusal: unknown
     for await (const engine of this.inOrder()) {

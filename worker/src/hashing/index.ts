@@ -81,7 +81,7 @@ export class Hasher {
 
   /**
    * Loads and tests the implementations.
-   * @throws UnaffordablePolicyError, and an Error where no implementation of an algorithm works here
+   * @throws UnaffordablePolicyError, and an Error where no implementation works here
    */
   static async load(policy: Policy, options: HasherOptions): Promise<Hasher> {
     const { slots = 1, slotKib: memoryLimitKib = MEMORY_LIMIT_KIB, longPasswords } = options
@@ -104,8 +104,8 @@ export class Hasher {
   }
 
   /**
-   * The hasher for the stored hashes of an owner (see VerifyRequest). An owner whom the operator did not
-   * name has no hash that needs a secret of an old system, whether the secret is set or not.
+   * The hasher for the stored hashes of an owner (see VerifyRequest). An owner whom the operator
+   * did not name has no hash that needs a secret of an old system.
    */
   ofOwner(owner: string | undefined): Hasher {
     const { keyedFor = keyedOwners('') } = this.#parts.options
@@ -163,8 +163,8 @@ export class Hasher {
   }
 
   /**
-   * A hash by a given setting, password and salt. Throws {@link UnsupportedHashError} for a setting that
-   * costs too much or that no implementation takes.
+   * A hash by a given setting, password and salt. Throws {@link UnsupportedHashError} for a setting
+   * that costs too much or that no implementation takes.
    */
   async hashExactly(exact: ExactHash, signal?: AbortSignal): Promise<string> {
     const parsed = parseSetting(exact.setting)
@@ -178,9 +178,9 @@ export class Hasher {
   }
 
   /**
-   * Whether one of these forms of a password matches, in their order: as a gateway normalizes it, and as
-   * it was typed. Throws {@link UnsupportedHashError} for a stored hash of no format, or of too high a
-   * cost with this password. Signals cancel calls that have not begun.
+   * Whether one of these forms of a password matches, in their order: as a gateway normalizes it,
+   * and as it was typed. Throws {@link UnsupportedHashError} for a stored hash of no format, or of
+   * too high a cost with this password. Signals cancel calls that have not begun.
    */
   async verify(password: string | readonly string[], storedHash: string, signal?: AbortSignal): Promise<boolean> {
     const forms = typeof password === 'string' ? [password] : password
@@ -208,8 +208,8 @@ export class Hasher {
   }
 
   /**
-   * The policy of a new hash for a right password: a given policy [the worker's]. Where the worker's is
-   * bcrypt and would truncate the password, it is argon2id.
+   * The policy of a new hash for a right password: a given policy [the worker's]. Where the
+   * worker's is bcrypt and would truncate the password, it is argon2id.
    */
   policyFor(password: string, policy?: HashPolicy): HashPolicy {
     const { hashes } = this.#policy

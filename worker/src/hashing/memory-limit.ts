@@ -1,6 +1,7 @@
 /**
- * The memory of hashing. The kernel kills a process that takes more than its limit, and after it every worker that takes the job. So
- * threads and hashes are as many as fit, and a stored hash or policy that needs more than a thread has is refused before it begins.
+ * The memory of hashing. The kernel kills a process that takes more than its limit, then every
+ * worker that takes the job. So threads and hashes are as many as fit, and a stored hash or policy
+ * that needs more than a thread has is refused.
  */
 import { totalmem } from 'node:os'
 
@@ -8,13 +9,13 @@ import { totalmem } from 'node:os'
 export const MEMORY_LIMIT_KIB = 1_048_576
 /** What a thread has at least, in KiB: OWASP's argon2id is always accepted. */
 const LEAST_KIB = 19_456
-/** For the program itself, in KiB. It takes 90 to 110 MiB; the chart and the sizing guide say the same number. */
+/** For the program itself (KiB): it takes 90 to 110 MiB. Chart and sizing guide repeat this. */
 export const PROGRAM_KIB = 128 * 1_024
 
 export interface HashingMemory {
   /** Hashing threads. */
   slots: number
-  /** The memory that each of them may take, in KiB: for one hash, or for several that are hashed together. */
+  /** Memory of each (KiB): for one hash, or for several that are hashed together. */
   slotKib: number
 }
 
@@ -30,8 +31,9 @@ export interface MemoryOptions {
 }
 
 /**
- * Shares out what the limit leaves beside the program: a share for each thread, and one for all that packages hash beside the native engine.
- * There are fewer threads where each would have less than the policy takes; one at least.
+ * Shares out what the limit leaves beside the program: a share for each thread, and one for all
+ * that packages hash beside the native engine. There are fewer threads where each would have less
+ * than the policy takes; one at least.
  */
 export function hashingMemory({
   slots,

@@ -1,6 +1,6 @@
 /**
- * The native engine (worker/engine), if it has been built: hashes several passwords at a time in each of its own threads. Calls run
- * in order; waiting calls of the same algorithm and cost share a thread.
+ * The native engine (worker/engine), if it has been built: hashes several passwords at a time in
+ * each of its threads. Calls run in order; waiting calls of one algorithm and cost share a thread.
  */
 import { createRequire } from 'node:module'
 import { ADDON_FILES, ownVersion } from './addon-file.js'
@@ -52,7 +52,7 @@ interface Pending {
   reject(reason: unknown): void
 }
 
-/** The share of an earlier, wider call's width that each call keeps: calls of several methods come mixed. */
+/** Share of an earlier, wider call's width that each call keeps: methods come mixed. */
 const WIDTH_DECAY = 0.95
 /** Ids have 32 bits; no call waits long enough for its id to be used again. */
 const IDS = 2 ** 32
@@ -65,7 +65,7 @@ export class NoEngineError extends Error {
 }
 
 export interface NativeOptions {
-  /** The memory that a thread may take for what it hashes together, in KiB [64 MiB]. One hash that takes more is done alone. */
+  /** Memory of a thread's batch, in KiB [64 MiB]. A hash that takes more is done alone. */
   threadKib?: number | undefined
   /** The memory of the hashes to come, in KiB, for which widths are measured [OWASP's]. */
   policyKib?: number | undefined
@@ -84,7 +84,7 @@ export class NativeEngine {
   #isClosed = false
   /** The instruction set and the widths in use, for people. */
   readonly description: string
-  /** Whether Linux gave huge pages for argon2's memory; undefined where the system does not tell. */
+  /** Whether Linux gave huge pages for argon2's memory; undefined if unknown. */
   readonly hugePages: boolean | undefined
   /** Code variants that gave wrong answers on this processor and are not used. */
   readonly wrong: readonly string[]

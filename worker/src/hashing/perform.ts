@@ -105,15 +105,15 @@ async function verify(request: VerifyRequest, algorithm: AlgorithmName, options:
   if (hasher.isAmbiguous(password, storedHash)) return { kind: 'match' }
   const wanted = hasher.policyFor(password, policy)
   const mode = upgrade ?? (policy === undefined ? undefined : 'weaker')
-  // A sender's own policy may be bcrypt, and the stored hash of a format that read the password whole.
+  // A sender's own policy may be bcrypt, and the stored format may have read the password whole.
   if (!hasher.isDue(storedHash, wanted, mode) || !hasher.readsWhole(password, wanted)) return { kind: 'match' }
   if (upgrade !== undefined) return { kind: 'match', hashFollows: true }
   return { ...(await newHashOf(request, algorithm, options)), kind: 'match' }
 }
 
 /**
- * The decoy takes its time for everyone, whatever the old system says. It hashed what was typed. Without its answer nothing is known of the
- * password: the verdict is `unavailable`, and where it is not even asked, nothing is hashed.
+ * The decoy takes its time for everyone, whatever the old system says. That hashed what was typed.
+ * Without its answer the verdict is `unavailable`; where it is not even asked, nothing is hashed.
  */
 async function verifyByOldSystem(request: VerifyRequest, email: string, options: PerformOptions): Promise<Verdict> {
   const { hasher, oldSystem, signal, beside = (answer) => answer } = options

@@ -1,6 +1,6 @@
 /**
- * The policy of a worker: the algorithm and cost of new hashes for requests that bring no policy of their own, with its settings. Only
- * this file, index.ts, the algorithm's own file and algorithm.ts contain the name and costs of an algorithm.
+ * The policy of a worker, with its settings: algorithm and cost of new hashes for requests that
+ * bring no policy of their own.
  */
 
 import { choice, integer } from '@spillway/common/settings'
@@ -80,8 +80,8 @@ export interface Algorithms {
 }
 
 /**
- * Loads and tests the implementations; throws when no implementation of an algorithm works on this machine. They are imported on demand:
- * gateways read the settings for their fallback and must not load hashing code.
+ * Loads and tests the implementations; throws when none of an algorithm works here. Imported on
+ * demand: gateways read the settings for their fallback and must not load hashing code.
  */
 export async function loadAlgorithms(threads: Threads, options: Argon2Options & BcryptOptions): Promise<Algorithms> {
   const [{ Argon2 }, { Bcrypt }] = await Promise.all([import('./argon2.js'), import('./bcrypt.js')])

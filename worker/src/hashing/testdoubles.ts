@@ -1,8 +1,9 @@
 /**
- * Test doubles of hashes, for measuring the pipeline without hashing. A worker accepts them only with SPILLWAY_TEST_HASHES=true,
- * which it refuses in production. `$spillway-token$` answers at once. `$spillway-wait$<ms>$` waits that long without using a
- * processor, and counts as if it had used one. `$spillway-gate$<path>$` does so while the file of this path (base64url) is there,
- * so that a test decides what happens meanwhile. Any password except "wrong" matches.
+ * Test doubles of hashes, for measuring the pipeline without hashing. A worker accepts them only
+ * with SPILLWAY_TEST_HASHES=true, which it refuses in production. `$spillway-token$` answers at
+ * once. `$spillway-wait$<ms>$` waits so long without a processor, and counts as if it had used one.
+ * `$spillway-gate$<path>$` does so while the file of this path (base64url) exists. Any password
+ * except "wrong" matches.
  */
 import { existsSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'

@@ -1,6 +1,6 @@
 /**
- * The threads of libuv's pool that packages hash on: one call for each slot at a time, in memory that
- * they share, and their times.
+ * The threads of libuv's pool that packages hash on: one call for each slot at a time, in memory
+ * that they share, and their times.
  */
 import limitConcurrency, { type LimitFunction } from 'p-limit'
 
@@ -19,7 +19,7 @@ export class Threads {
   #running = 0
   #readAtMs = 0
 
-  /** @param memoryKib the memory of all calls at a time [as they ask for]; a call that asks for more has all of it */
+  /** @param memoryKib of all calls at a time [unlimited]; a call that asks for more gets all */
   constructor(count: number, memoryKib = Number.POSITIVE_INFINITY) {
     this.#whenFree = limitConcurrency(count)
     this.#memoryKib = memoryKib
@@ -31,7 +31,7 @@ export class Threads {
     return this.#whenFree(() => this.#timed(call, Math.min(askedKib, this.#memoryKib)))
   }
 
-  /** Runs a call that waits in place of hashing, as test doubles do: its time counts as processor time. */
+  /** Runs a test double, which waits in place of hashing: its time counts as processor time. */
   pretend<T>(call: () => Promise<T>): Promise<T> {
     return this.#whenFree(async () => {
       const startedAt = performance.now()
@@ -63,7 +63,7 @@ export class Threads {
     }
   }
 
-  /** Node tells no processor time of libuv's threads: while calls run, the process's time counts. */
+  /** Node tells no time of libuv's threads: while calls run, the process's time counts. */
   #change(by: 1 | -1): void {
     const { user, system } = process.cpuUsage()
     const nowMs = (user + system) / 1_000

@@ -1,4 +1,4 @@
-/** The metrics of a worker, with Prometheus's naming and units (seconds). No label's values grow with users. */
+/** The metrics of a worker, with Prometheus's naming. No label's values grow with users. */
 
 import { createRegistry, exposeEviction } from '@spillway/common/registry'
 import type { Eviction } from '@spillway/queue/redis/eviction'
@@ -8,8 +8,8 @@ import { algorithmNames } from '../hashing/methods/recipe.js'
 import type { Policy } from '../hashing/policy.js'
 
 /**
- * Outcomes of jobs. `hashed` also stands for every completed verify: only the gateway learns whether
- * the password matched. `unavailable`: set aside, because the old system gave no verdict.
+ * Outcomes of jobs. `hashed` also stands for every completed verify: only the gateway learns
+ * whether the password matched. `unavailable`: set aside, because the old system gave no verdict.
  * `undelivered`: Redis refused the verdict until its deadline.
  */
 const outcomes = [

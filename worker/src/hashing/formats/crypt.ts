@@ -50,8 +50,8 @@ export const cryptFormats: readonly Format[] = [
       return ofProgram({ kind: 'sha-crypt', digest, rounds, salt }, encoded)
     },
   ),
-  // With libxcrypt's flags (`j`), one lane and no ROM. N and r are a character each: their logarithm
-  // and number less one. Further parameters are not supported.
+  // With libxcrypt's flags (`j`), one lane and no ROM. N and r are a character each: log N - 1, and
+  // r - 1. Further parameters are not supported.
   formatOf(
     'crypt(3) yescrypt',
     'Debian, Fedora and Ubuntu since 2021',

@@ -50,7 +50,7 @@ export const digestFormats: readonly Format[] = [
       return plainRecipe(program, digest, 'base64')
     },
   ),
-  // RFC 2307 and its successors; without a salt also in hexadecimal, as passlib and Dovecot read them.
+  // RFC 2307 and its successors; without a salt also in hexadecimal, as passlib reads them.
   weak(
     formatOf(
       'LDAP digest',

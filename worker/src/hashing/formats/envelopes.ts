@@ -5,7 +5,7 @@
 import type { Recipe } from '../methods/recipe.js'
 import { type Format, nested } from './format.js'
 
-/** A pattern of the whole text, its first group the inner text, and the methods that may be inside. */
+/** A pattern whose first group is the inner text, and the methods that may be inside. */
 type Envelope = [pattern: RegExp, ...methods: Recipe['method'][]]
 
 function enveloped(name: string, makers: string, ...envelopes: Envelope[]): Format {

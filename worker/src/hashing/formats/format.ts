@@ -9,14 +9,14 @@ export interface Format {
   makers: string
   /** Too fast to rest in the table: an import has it hashed with argon2id (wrapped.ts). */
   isWeak?: true
-  /** Reads a stored hash, whatever it costs; undefined for any text that its makers do not write. */
+  /** Reads a stored hash, whatever it costs; undefined for a text that its makers do not write. */
   read(text: string, context: FormatContext): Reading | undefined
 }
 
 export interface Reading {
-  /** What the text may have been made with, in the order in which it is tried: makers differ, and the text does not always tell. */
+  /** What the text may have been made with, in the order of trying: it does not always tell. */
   recipes: [Recipe, ...Recipe[]]
-  /** What the old system may have hashed for a password as it was typed, in the order in which it is tried [the password]. */
+  /** What the old system may have hashed for a typed password, in the order of trying [itself]. */
   textsOf?(password: Password): Password[]
   /** Whether the old system took this password for another, of which a new hash would not be. */
   isAmbiguous?(password: string): boolean
@@ -41,7 +41,7 @@ export interface FormatContext {
 /** The groups of a pattern, empty where they took no part. */
 type Groups = readonly [string, string, string, string, string, string]
 
-/** A format whose texts match one pattern. `read` makes a recipe or a whole reading of the groups. */
+/** A format whose texts match one pattern. `read` makes a recipe or a reading of the groups. */
 export function formatOf(
   name: string,
   makers: string,

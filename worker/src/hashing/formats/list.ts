@@ -1,7 +1,7 @@
 /**
- * The table of formats, the only one: worker, import, applications and their drop-ins read stored hashes by it. To add a format, write it in
- * a file of its own and name it here. Formats of other systems are verified and never made: an account gets a hash of the policy at its
- * next login.
+ * The only table of formats: worker, import, applications and their drop-ins read stored hashes by
+ * it. A new format is a row in the file of its family. Formats of other systems are verified and
+ * never made: an account gets a hash of the policy at its next login.
  */
 import { argon2AndBcrypt } from './argon2-bcrypt.js'
 import { cryptFormats } from './crypt.js'
@@ -27,7 +27,7 @@ const DEPTH_MAX = 3
 /** Longer texts are not stored hashes. */
 const TEXT_MAX_LENGTH = 2_048
 
-/** A job asks several times what its stored hash is. So many readings are kept as jobs may be in hand. */
+/** Readings kept, for about all jobs in hand: a job reads its stored hash several times. */
 const RECENT_MAX = 64
 
 /** Returns the parser of stored hashes. Undefined for a text of no format. */

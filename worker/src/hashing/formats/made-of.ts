@@ -1,6 +1,7 @@
 /**
- * Hashes of what the old system made of a password, where their text does not tell: peppered or digested first, escaped or trimmed. An
- * import writes the steps before the stored hash, `$of$<step>,<step>$<stored hash>`, and the next login replaces the whole.
+ * Hashes of what the old system made of a password, where their text does not tell: peppered,
+ * digested, escaped or trimmed. An import writes the steps before the stored hash,
+ * `$of$<step>,<step>$<stored hash>`, and the next login replaces the whole.
  */
 import { isUtf8 } from 'node:buffer'
 import { createHash, createHmac } from 'node:crypto'
@@ -8,7 +9,7 @@ import type { Password } from '../methods/recipe.js'
 import { type Format, nested } from './format.js'
 import type { Pepper } from './settings.js'
 
-/** Text is hashed as UTF-8. A pepper that is no UTF-8 makes bytes of it, as most languages concatenate them. */
+/** Text is hashed as UTF-8. A pepper that is no UTF-8 makes bytes of it. */
 type Step = (password: Password) => Password
 
 const ofText: Record<string, Step> = {
@@ -58,7 +59,7 @@ export const madeOf: Format = {
   },
 }
 
-/** The steps of a comma-separated list; undefined for an unknown step, and for a pepper that is not set here. */
+/** The steps of a comma-separated list; undefined for an unknown step or pepper. */
 export function stepsOf(names: string, peppers: readonly Pepper[]): Step[] | undefined {
   const steps = names.split(',').map((name) => stepOf(name, peppers))
   return steps.every((step) => step !== undefined) ? steps : undefined

@@ -172,7 +172,7 @@ const ASP_NET = { shortest: 60, longest: 800, saltLeast: 16, saltMost: 128, dige
 function aspNetRecipe(bytes: Buffer): Recipe | undefined {
   if (bytes[0] === 0 && bytes.length === 49)
     return pbkdf2Recipe({ digest: 'sha1', iterations: 1_000, salt: bytes.subarray(1, 17), key: bytes.subarray(17) })
-  // In version 3 the function, the iterations and the length of the salt follow as big-endian words.
+  // In version 3 the function, the iterations and the salt's length follow as big-endian words.
   if (bytes[0] !== 1) return undefined
   const [digest, saltBytes] = [ASP_NET.digests[bytes.readUInt32BE(1)], bytes.readUInt32BE(9)]
   if (digest === undefined || saltBytes < ASP_NET.saltLeast || saltBytes > ASP_NET.saltMost) return undefined

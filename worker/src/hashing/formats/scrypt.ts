@@ -109,8 +109,8 @@ export const scryptFormats: readonly Format[] = [
       return readingOf([recipe], (password) => [normalized(password), password])
     },
   ),
-  // Signer key and salt separator are the project's. `pnpm accounts import --preset firebase` writes
-  // this format.
+  // Signer key and salt separator are the project's. Written by `pnpm accounts import --preset
+  // firebase`.
   formatOf(
     'Firebase scrypt',
     'Firebase Authentication',

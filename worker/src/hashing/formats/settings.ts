@@ -1,4 +1,4 @@
-/** Settings for stored hashes of other systems: peppers, long bcrypt passwords, Firebase's project. Loads no hashing code. */
+/** Settings for stored hashes of other systems. Loads no hashing code. */
 
 import { choice, text } from '@spillway/common/settings'
 import { ACCOUNTS, ownerOfService } from '@spillway/queue/wire/job'
@@ -10,7 +10,7 @@ export interface Pepper {
 
 const ENTRY = '[\\w-]{1,32}:[A-Za-z0-9+/]+={0,2}'
 
-/** In the list of {@link oldSystemSettings.KEYED_HASHES_FOR}: applications that put jobs into the queue themselves. */
+/** In KEYED_HASHES_FOR: applications that put jobs into the queue themselves. */
 const APPLICATIONS = '@spillway/client'
 
 /** Peppers and bcrypt's long passwords, as a part of the configuration's JSON Schema. */
@@ -43,13 +43,13 @@ export function peppersOf(list: string): Pepper[] {
     })
 }
 
-/** The owners of stored hashes that are verified with these secrets; undefined for an application. */
+/** Owners of stored hashes that are verified with these secrets; undefined for an application. */
 export function keyedOwners(list: string): ReadonlySet<string | undefined> {
   const named = list.split(',').filter(Boolean)
   return new Set([ACCOUNTS, ...named.map((name) => (name === APPLICATIONS ? undefined : ownerOfService(name)))])
 }
 
-/** The hash parameters of a project, as Firebase's console shows them. The signer key is a secret. */
+/** A project's hash parameters, as Firebase's console shows them. The signer key is a secret. */
 export interface FirebaseProject {
   signerKey: Buffer
   saltSeparator: Buffer

@@ -1,6 +1,7 @@
 /**
- * Weak digests of other systems inside argon2: `$wrapped$<digest program>$argon2id$…`, the argon2 hash of the digest in hexadecimal. So no
- * weak digest rests in the table; the next login replaces the whole.
+ * Weak digests of other systems inside argon2: `$wrapped$<digest program>$argon2id$…`, the argon2
+ * hash of the digest in hexadecimal. So no weak digest rests in the table; the next login replaces
+ * the whole.
  */
 import { type DigestProgram, decodeCrypt64, type PlainDigest, plainDigests } from '../methods/digest-programs.js'
 import type { DigestRecipe, Recipe } from '../methods/recipe.js'
@@ -28,7 +29,7 @@ export const wrapped: Format = {
   },
 }
 
-/** What is to be hashed of a weak digest, and the stored hash that an argon2id hash of that makes. */
+/** The text to be hashed with argon2id, and the stored hash that its hash makes. */
 export interface Wrapping {
   /** The digest in hexadecimal. */
   text: string

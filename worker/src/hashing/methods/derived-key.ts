@@ -19,7 +19,7 @@ import type { FirebaseRecipe, Method, Password, Pbkdf2Recipe, ScryptCost, Scrypt
 
 interface Derivation<R extends Pbkdf2Recipe | ScryptRecipe> {
   family: R['method']
-  /** The native engine's setting, a PHC string up to the salt; undefined for what it does not know. */
+  /** The native engine's setting, a PHC string up to the salt; undefined if unknown to it. */
   nativeSetting(recipe: R): string | undefined
   /** The key, by node:crypto. */
   derive(password: Password, recipe: R): Promise<Buffer>

@@ -1,7 +1,7 @@
 /**
- * Digests that are computed by programs instead of a library: crypt(3)'s SHA (Drepper, "Unix crypt using SHA-256 and SHA-512", 0.6), its
- * MD5 and NetBSD's SHA-1, phpass's portable hashes, yescrypt, and plain digests. Digests of many rounds take milliseconds of JavaScript, so
- * they run on threads of their own (digests.ts).
+ * Digests that programs compute instead of a library: crypt(3)'s SHA (Drepper, "Unix crypt using
+ * SHA-256 and SHA-512", 0.6), its MD5 and NetBSD's SHA-1, phpass's portable hashes, yescrypt, and
+ * plain digests. Many rounds take milliseconds of JavaScript, on threads of their own (digests.ts).
  */
 import { createHmac, hash } from 'node:crypto'
 import { type YescryptCost, yescrypt } from './yescrypt.js'
@@ -78,7 +78,7 @@ function plain({ digest, salt, place, rounds, behind }: PlainProgram, password: 
   return state
 }
 
-/** phpass, and Drupal 7 with SHA-512: the digest of the digest and the password, again and again. */
+/** phpass, and Drupal 7 with SHA-512: the digest of the digest and the password, repeated. */
 function phpass({ digest, rounds, salt }: Of<'phpass'>, password: Buffer): Buffer {
   let state = hash(digest, Buffer.concat([Buffer.from(salt), password]), 'buffer')
   const input = Buffer.concat([state, password])
@@ -149,7 +149,7 @@ function inOrder(bytes: Buffer, order: readonly number[]): Buffer {
 
 type Group = [number, number, number]
 
-/** The order in which the bytes of a digest are written: groups of three, each the one before turned and one on, then the rest. */
+/** Order in which the bytes of a digest are written: groups of three, then the rest. */
 const orders = {
   md5: [...groups([12, 6, 0], 4, ([a, b, c]) => [a + 1, b + 1, c + 1]), 5, 10, 4, 11],
   sha1: [...groups([2, 1, 0], 6, ([a, b, c]) => [a + 3, b + 3, c + 3]), 0, 19, 18],

@@ -1,4 +1,4 @@
-/** Recipes: what a stored hash was made with, once its text is read, and what the right password gives. */
+/** Recipes: what a stored hash was made with, and what the right password gives. */
 import type { Argon2Hash } from '@spillway/queue/wire/stored-hash'
 import type { DigestProgram } from './digest-programs.js'
 
@@ -9,7 +9,7 @@ export interface Argon2Recipe {
 
 export interface BcryptRecipe {
   method: 'bcrypt'
-  /** `2` without a NUL at the end of the password, `2x` with its bytes sign-extended, `2b` for all others. */
+  /** `2`: no NUL at the end of the password. `2x`: its bytes sign-extended. `2b`: all others. */
   variant: '2' | '2b' | '2x'
   cost: number
   /** 22 and 31 characters of bcrypt's base64. */

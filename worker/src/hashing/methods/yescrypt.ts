@@ -1,7 +1,7 @@
 /**
- * yescrypt (Alexander Peslyak, yescrypt-v2) with one lane and no ROM, as libxcrypt makes its hashes.
- * Step names are from the reference implementation. It takes some hundred milliseconds of JavaScript,
- * so it runs on a thread of its own (digests.ts).
+ * yescrypt (Alexander Peslyak, yescrypt-v2) with one lane and no ROM, as libxcrypt makes its
+ * hashes. Step names are from the reference implementation. It takes some hundred milliseconds of
+ * JavaScript, on a thread of its own (digests.ts).
  */
 import { createHmac, hash, pbkdf2Sync } from 'node:crypto'
 
@@ -46,7 +46,7 @@ function derive(password: Buffer, salt: Buffer, { cost, blockSize }: YescryptCos
   return pbkdf2Sync(key, toBytes(state), 1, 32, 'sha256')
 }
 
-/** SMix1: fills the memory with states, each mixed from the last; `isMixing` adds an earlier one. */
+/** SMix1: fills the memory with states, each mixed from the last and, `isMixing`, an earlier one. */
 function fill(
   state: Int32Array,
   memory: Int32Array,
