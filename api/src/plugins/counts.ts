@@ -7,9 +7,8 @@
 import { createHash, hash } from 'node:crypto'
 import { throttledWarning, type Warnings } from '@spillway/common/throttled-warning'
 import { within } from '@spillway/common/within'
-import { LUA_SOUND } from '@spillway/queue/jobs/sound'
 import type { Keyring, RedisOfQueue } from '@spillway/queue/queue-client'
-import { defineScript } from '@spillway/queue/redis/script'
+import { defineLua, LUA_SOUND } from '@spillway/queue/redis/script'
 import { toCount, toList } from '@spillway/queue/redis/unexpected-reply'
 import { normalizeEmail } from '../schemas/credentials.js'
 
@@ -83,7 +82,7 @@ end`
  * Lua: counts a request.
  * KEYS: the counter. ARGV: the window, in milliseconds. Returns the count and the milliseconds left.
  */
-const countRequest = defineScript(`${LUA_COUNTS}
+const countRequest = defineLua(`${LUA_COUNTS}
 return {count_request(KEYS[1], ARGV[1])}`)
 
 export interface Count {

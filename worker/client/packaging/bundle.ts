@@ -3,6 +3,7 @@
 import { readdir, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { type BuildOptions, build, type Metafile, type OutputFile, type Plugin } from 'esbuild'
+import { scripts } from './scripts.ts'
 import { validators } from './validators.ts'
 
 const clientDist = join(import.meta.dirname, '../dist')
@@ -108,7 +109,7 @@ export async function bundle(outdir: string): Promise<Metafile[]> {
       ...common,
       entryPoints: programs.map((file) => `${file}.js`),
       external: [...dependencies, ...optional, ...Object.keys(peers)],
-      plugins: [apart, bullmq, validators],
+      plugins: [apart, bullmq, scripts, validators],
       footer: { js: plainExports },
       outdir,
       entryNames: '[name]',
@@ -133,7 +134,7 @@ export async function bundle(outdir: string): Promise<Metafile[]> {
       ...common,
       entryPoints: [join(workerDist, 'command.cjs')],
       external: [...dependencies, ...optional, ...hashing],
-      plugins: [bullmq, validators],
+      plugins: [bullmq, scripts, validators],
       ...smaller,
       outfile: join(outdir, `${command}.cjs`),
       metafile: true,

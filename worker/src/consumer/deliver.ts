@@ -1,20 +1,12 @@
 /** Delivers verdicts: stores each until its job's deadline, and announces it. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from '@spillway/common/log'
-import { setAside } from '@spillway/queue/jobs/ticket'
+import { setAside, storeVerdict } from '@spillway/queue/jobs/ticket'
 import type { RedisClock } from '@spillway/queue/redis/clock'
 import type { RedisConnection } from '@spillway/queue/redis/connect'
-import { type JobRef, presentKey, REPLY, replyChannel, verdictKey } from '@spillway/queue/wire/reply'
-import type { Result } from 'ioredis'
+import { type JobRef, verdictKey } from '@spillway/queue/wire/reply'
 
 const RETRY_MS = 200
-
-declare module 'ioredis' {
-  interface RedisCommander<Context> {
-    /** {@link REPLY} by EVALSHA: the source is sent once for each connection. */
-    storeVerdict(...keysAndArguments: (string | number)[]): Result<unknown, Context>
-  }
-}
 
 interface DeliveryOptions {
   redis: RedisConnection
@@ -29,7 +21,6 @@ export class Delivery {
 
   constructor(options: DeliveryOptions) {
     this.#options = options
-    options.redis.defineCommand('storeVerdict', { lua: REPLY, numberOfKeys: 2 })
   }
 
   /**
@@ -62,13 +53,13 @@ export class Delivery {
     await Promise.allSettled(this.#underway)
   }
 
-  async #send({ id, deadline, replyTo }: JobRef & { replyTo: string }, sealed: string): Promise<void> {
+  async #send(job: JobRef & { replyTo: string }, sealed: string): Promise<void> {
     const { redis, prefix, clock, log } = this.#options
-    const keys = [verdictKey(prefix, id), presentKey(prefix, id)]
+    const { id, deadline } = job
     for (let attempt = 1; ; attempt += 1) {
       const keepMs = Math.max(1, deadline - clock.now())
       try {
-        await redis.storeVerdict(...keys, sealed, keepMs, replyChannel(prefix, ''), replyTo, id)
+        await storeVerdict(redis, prefix, job, sealed, keepMs)
         return
       } catch (error) {
         if (clock.now() >= deadline) throw error

@@ -2,7 +2,7 @@
  * The two Lua scripts of an attempt at a password: one begins it and one ends it, each for its address, for its account, or for both. Redis
  * runs a script as a whole, so concurrent attempts cannot pass a bound together.
  */
-import { defineScript } from '@spillway/queue/redis/script'
+import { defineLua } from '@spillway/queue/redis/script'
 import { LUA_LAPSING } from '../counts.js'
 
 const WINDOW_MS = 60_000
@@ -110,7 +110,7 @@ end`
  * Begins an attempt: for its address with 3 keys, for its account with 7, for both with 10. An attempt that its address refuses does not count
  * for its account. KEYS and ARGV: of count_for_address, then of let_in. Returns both answers, each false where it is not asked for.
  */
-export const beginAttempt = defineScript(`${LUA_LAPSING}${LUA_COUNT_FOR_ADDRESS}${LUA_PENDING}${LUA_LET_IN}
+export const beginAttempt = defineLua(`${LUA_LAPSING}${LUA_COUNT_FOR_ADDRESS}${LUA_PENDING}${LUA_LET_IN}
 local of_address, keys, args = false, 0, 0
 if #KEYS ~= 7 then
   of_address, keys, args = count_for_address({unpack(KEYS, 1, 3)}, {unpack(ARGV, 1, 7)}), 3, 7
@@ -164,7 +164,7 @@ end
 return 1
 end`
 /** Ends an attempt: for its address with 3 keys, for its account with 5, for both with 8. KEYS and ARGV: of end_for_address, then of settle. */
-export const endAttempt = defineScript(`${LUA_LAPSING}${LUA_PENDING}${LUA_END_FOR_ADDRESS}${LUA_SETTLE}
+export const endAttempt = defineLua(`${LUA_LAPSING}${LUA_PENDING}${LUA_END_FOR_ADDRESS}${LUA_SETTLE}
 local keys, args = 0, 0
 if #KEYS ~= 5 then
   end_for_address({unpack(KEYS, 1, 3)}, {unpack(ARGV, 1, 3)})

@@ -2,7 +2,7 @@
  * Notices networks that fail on many accounts: single IPv4 addresses, the /64 of IPv6 addresses, and the networks around them. Redis counts
  * distinct accounts (HyperLogLog), for all gateways together, and forgets them after ten minutes.
  */
-import { defineScript } from '@spillway/queue/redis/script'
+import { defineLua } from '@spillway/queue/redis/script'
 import { toList } from '@spillway/queue/redis/unexpected-reply'
 import { wideNetworkOf } from '../client-network.js'
 import { atHome, type CountingRedis } from '../counts.js'
@@ -17,7 +17,7 @@ const ACCOUNTS_OF_NETWORK = 100
  * KEYS: for each network its accounts and the mark that it was noticed. ARGV: the window in milliseconds, the account, the bound of each.
  * Returns for each network whether it is noticed now, which is once in a window.
  */
-const countAccount = defineScript(`
+const countAccount = defineLua(`
 local noticed = {}
 for n = 1, #KEYS / 2 do
   local accounts, mark = KEYS[2 * n - 1], KEYS[2 * n]

@@ -1,19 +1,11 @@
 /** Entries of the queue's lists and sets, whatever they name: anyone with write access to Redis can add one. */
 import type { RedisConnection } from '../redis/connect.js'
+import { defineScript } from '../redis/script.js'
 import { jobKey, lockKey, queueKey } from './keys.js'
 
 /** Entries that one scan reads at each end of a list or set: a thousand take a tenth of a second. */
 const SCAN_LENGTH = 1_000
-/**
- * Lua: removes an entry from every list and set of the queue. KEYS: two lists, four sets, the job's hash, its lock. ARGV: the entry,
- * 1 to delete the last two keys. Returns 1 when the entry was in the queue.
- */
-const REMOVE_ENTRY = `
-local removed = 0
-for i = 1, 2 do removed = removed + redis.call('LREM', KEYS[i], 0, ARGV[1]) end
-for i = 3, 6 do removed = removed + redis.call('ZREM', KEYS[i], ARGV[1]) end
-if ARGV[2] == '1' then redis.call('DEL', KEYS[7], KEYS[8]) end
-return math.min(removed, 1)`
+const removeFromAll = defineScript('removeEntry-8')
 
 function listsAndSets(prefix: string, queue: string): { lists: string[]; sets: string[] } {
   return {
@@ -39,5 +31,5 @@ export async function removeEntry(
 ): Promise<number> {
   const { lists, sets } = listsAndSets(prefix, queue)
   const keys = [...lists, ...sets, jobKey(prefix, entry, queue), lockKey(prefix, entry, queue)]
-  return Number(await redis.eval(REMOVE_ENTRY, keys.length, ...keys, entry, withJob ? 1 : 0))
+  return Number(await removeFromAll(redis, keys, entry, withJob ? 1 : 0))
 }

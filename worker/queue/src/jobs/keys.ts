@@ -65,8 +65,3 @@ export function toEntries(pairs: unknown): Record<string, string> {
     for (let i = 0; i + 1 < pairs.length; i += 2) entries[String(pairs[i])] = String(pairs[i + 1])
   return entries
 }
-
-/** Lua: whether BullMQ has marked a job as failed for good. A job that is tried again loses these fields. */
-export function isFailed(key: string): string {
-  return `redis.call('HEXISTS', ${key}, 'failedReason') + redis.call('HEXISTS', ${key}, 'finishedOn') == 2`
-}

@@ -11,22 +11,7 @@ export const SEARCH_LENGTH = 1_000
 /** How long the last one is remembered: longer than any waits, because admission gives this lane a second of work at the most. */
 const REMEMBERED_MS = 60_000
 
-/**
- * Lua: moves a job that was just added forward: behind the last one that was moved and one other, or behind one other where that has been
- * taken. Without the latter, jobs that come as fast as they are taken would leave no room for others.
- * KEYS: waiting list, the key of the last one. ARGV: job id, entries to search, milliseconds to remember it. Returns 1 when the job
- * waited, else 0. LREM comes first because of a full Redis: as in REPLY (wire/reply.ts), what follows a write is not refused, or the
- * job would be lost.
- */
-const moveForward = defineScript(`
-if redis.call('LREM', KEYS[1], 1, ARGV[1]) == 0 then return 0 end
-local last = redis.pcall('GET', KEYS[2])
-local index = type(last) == 'string' and redis.call('LPOS', KEYS[1], last, 'RANK', -1, 'MAXLEN', ARGV[2])
-local ahead = index and redis.call('LLEN', KEYS[1]) - index + 1 or 1
-local follows = redis.call('LINDEX', KEYS[1], -ahead)
-if follows then redis.call('LINSERT', KEYS[1], 'BEFORE', follows, ARGV[1]) else redis.call('LPUSH', KEYS[1], ARGV[1]) end
-redis.call('SET', KEYS[2], ARGV[1], 'PX', ARGV[3])
-return 1`)
+const moveForward = defineScript('moveForward-2')
 
 /** Gives a waiting job of the held lane its place in the lane of known devices; does nothing when it does not wait any more. */
 export async function bringForward(redis: RedisConnection, prefix: string, jobId: string): Promise<void> {
@@ -47,19 +32,7 @@ export const LINE_SHARE = 0.9 * DEFERRED_SHARE
 /** Tickets that may be absent, for each job that may be outstanding. */
 export const ABSENT_SHARE = 0.5
 
-/**
- * Lua: moves the first deferred jobs to the end of the held ones, as BullMQ does when a priority changes. One script, because several
- * gateways may do it at once.
- * KEYS: deferred set, waiting list. ARGV: prefix of job keys, how many. Ids of jobs that do not exist are removed, and count.
- */
-const promoteOldest = defineScript(`
-for _, id in ipairs(redis.call('ZRANGE', KEYS[1], 0, ARGV[2] - 1)) do
-  redis.call('ZREM', KEYS[1], id)
-  if redis.call('EXISTS', ARGV[1] .. id) == 1 then
-    redis.call('HSET', ARGV[1] .. id, 'priority', 0)
-    redis.call('LPUSH', KEYS[2], id)
-  end
-end`)
+const promoteOldest = defineScript('promoteOldest-2')
 
 /** Promotes the oldest deferred jobs to the held lane, as many as one held job does; fewer when there are fewer. */
 export async function promoteOldestDeferred(redis: RedisConnection, prefix: string): Promise<void> {

@@ -4,10 +4,10 @@
  */
 
 import type { RedisConnection } from '../redis/connect.js'
+import { defineScript } from '../redis/script.js'
 import { capacityKey, liveWorkers, type WorkerCapacity } from '../wire/capacity.js'
 import { isJobData, isJobResult, type JobResult } from '../wire/job.js'
 import { absentKey, jobKey, lineKey, queueKey, toEntries } from './keys.js'
-import { LUA_SOUND } from './sound.js'
 
 /** The highest age of a report: many readers cost Redis no more than one. */
 const FRESH_FOR_MS = 500
@@ -34,28 +34,7 @@ export interface QueueReporter {
   read(): Promise<QueueReport>
 }
 
-/**
- * Lua: reads the report. KEYS: capacity hash, waiting list, deferred set, active list, completed set, failed set, meta hash, absent set,
- * line. ARGV: prefix of job keys, number of completed jobs to read, milliseconds since then. Returns the time in epoch milliseconds, five lengths, whether the queue
- * is paused, the data of the next job of each lane, the results of the last completed jobs, the pairs of the capacity hash, the numbers of
- * absent and of abandoned jobs.
- */
-const READ_QUEUE = `${LUA_SOUND}
-local time = redis.call('TIME')
-local function text_of(id, field)
-  local text = id and redis.pcall('HGET', ARGV[1] .. id, field)
-  return type(text) == 'string' and text or ''
-end
-local results = {}
-local since = time[1] * 1000 + math.floor(time[2] / 1000) - ARGV[3]
-for i, id in ipairs(redis.call('ZREVRANGEBYSCORE', KEYS[5], '+inf', since, 'LIMIT', 0, ARGV[2])) do
-  results[i] = text_of(id, 'returnvalue')
-end
-return {time[1] * 1000 + math.floor(time[2] / 1000),
-  redis.call('LLEN', KEYS[2]), redis.call('ZCARD', KEYS[3]), redis.call('LLEN', KEYS[4]),
-  redis.call('ZCARD', KEYS[5]), redis.call('ZCARD', KEYS[6]), redis.call('HEXISTS', KEYS[7], 'paused'),
-  text_of(redis.call('LINDEX', KEYS[2], -1), 'data'), text_of(redis.call('ZRANGE', KEYS[3], 0, 0)[1], 'data'),
-  results, redis.call('HGETALL', KEYS[1]), redis.call('ZCARD', KEYS[8]), to_count(redis.pcall('HGET', KEYS[9], 'abandoned'))}`
+const readReport = defineScript('readReport-9')
 
 export function createQueueReporter({ redis, prefix }: { redis: RedisConnection; prefix: string }): QueueReporter {
   const states = ['wait', 'prioritized', 'active', 'completed', 'failed', 'meta'] as const
@@ -65,7 +44,7 @@ export function createQueueReporter({ redis, prefix }: { redis: RedisConnection;
   let askedAt = Number.NEGATIVE_INFINITY
 
   async function ask(): Promise<QueueReport> {
-    return parseReport(await redis.eval(READ_QUEUE, keys.length, ...keys, jobKey(prefix), RECENT_JOBS, RECENT_MS))
+    return parseReport(await readReport(redis, keys, jobKey(prefix), RECENT_JOBS, RECENT_MS))
   }
 
   return {

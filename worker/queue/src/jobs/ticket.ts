@@ -10,8 +10,7 @@ import { defineScript } from '../redis/script.js'
 import { toCount, toList } from '../redis/unexpected-reply.js'
 import { BEHIND_PRIORITY, DEFERRED_PRIORITY } from '../wire/job.js'
 import { type JobRef, presentKey, replyChannel, verdictKey } from '../wire/reply.js'
-import { absentKey, BEHIND_BY, isFailed, jobKey, lineKey, lockKey, queueKey, returnedKey } from './keys.js'
-import { LUA_SOUND } from './sound.js'
+import { absentKey, BEHIND_BY, jobKey, lineKey, lockKey, queueKey, returnedKey } from './keys.js'
 
 /** The longest time that a client is told to stay away from its ticket, in milliseconds. */
 export const AWAY_MS = 5_000
@@ -28,130 +27,12 @@ export const FIRST_SCORE = DEFERRED_PRIORITY * 2 ** 32
 /** Where the scores of jobs that are behind begin. */
 export const FIRST_SCORE_BEHIND = BEHIND_PRIORITY * 2 ** 32
 
-/**
- * Lua: gives a deferred job that was just added its number, and with a reply address marks its client as present.
- * KEYS: job, line, present. ARGV: reply address or nothing, milliseconds, the last number that the gateway knows of. Returns the number.
- * A Redis server that lost its data would count from 1 again: what the gateway knows is where it goes on.
- */
-const giveNumber = defineScript(`${LUA_SOUND}
-if ARGV[1] ~= '' then redis.call('SET', KEYS[3], ARGV[1], 'PX', ARGV[2]) end
-keep_only('hash', KEYS[2])
-local number = math.max(to_count(redis.call('HGET', KEYS[2], 'number')), to_count(ARGV[3])) + 1
-redis.call('HSET', KEYS[2], 'number', number)
-if redis.call('EXISTS', KEYS[1]) == 1 then redis.call('HSET', KEYS[1], 'number', number) end
-return number`)
-
-/**
- * Lua: reads what is known of a ticket, and with a reply address marks its client as present: an absent one is then the next to be taken. A
- * job that was held until now, or has no number, is from now on passed over as deferred ones are: it has their priority, which workers
- * read, and keeps its place. The turn of any other one is `firm` from now on: its client has shown that it follows its ticket.
- * An absent job goes before the first of the line; if another one that came back still waits there, behind one of the line after that.
- * KEYS: verdict, present, job, deferred set, waiting list, active list, absent set, marker, meta, line, returned set. ARGV: job id,
- * entries of the waiting list to search, first score, reply address or nothing, milliseconds, the priority of deferred jobs, first score
- * of jobs that are behind, deadline. Returns the verdict or 0 (1: a key of another type), whether the job
- * exists, its number or 0, and the jobs ahead: the deferred ones, and the others. A job that is in neither lane has nothing ahead, nor has
- * one that is done.
- *
- * DEL comes first because of a full Redis: as in REPLY (wire/reply.ts), what follows a write is not refused.
- */
-const askOfTicket = defineScript(`${LUA_SOUND}
-local id = ARGV[1]
-if ARGV[4] ~= '' then
-  redis.call('DEL', KEYS[2])
-  redis.call('SET', KEYS[2], ARGV[4], 'PX', ARGV[5])
-end
-local verdict = redis.pcall('GET', KEYS[1])
-if type(verdict) == 'string' then return {verdict, 1, 0, 0, 0} end
-local state = verdict and 1 or 0
-keep_only('hash', KEYS[3])
-local number = to_count(redis.call('HGET', KEYS[3], 'number'))
-local exists = ${isFailed('KEYS[3]')} and 0 or redis.call('EXISTS', KEYS[3])
-if ARGV[4] ~= '' and exists == 1 then
-  if redis.call('HSETNX', KEYS[3], 'number', 0) == 0 then
-    redis.call('HSET', KEYS[3], 'firm', 1)
-  else
-    local read, opts = pcall(cjson.decode, redis.call('HGET', KEYS[3], 'opts'))
-    if read and type(opts) == 'table' and not opts.priority then
-      opts.priority = tonumber(ARGV[6])
-      redis.call('HSET', KEYS[3], 'opts', cjson.encode(opts))
-    end
-  end
-end
-keep_only('hash', KEYS[10])
-keep_only('zset', KEYS[11])
-if ARGV[4] ~= '' and redis.call('ZREM', KEYS[7], id) == 1 then
-  local last = redis.pcall('HGET', KEYS[10], 'returned')
-  local after = type(last) == 'string' and tonumber(redis.call('ZSCORE', KEYS[4], last) or '')
-  local first = after and '(' .. after or ARGV[3]
-  local line = redis.call('ZRANGEBYSCORE', KEYS[4], first, '(' .. ARGV[7], 'WITHSCORES', 'LIMIT', 0, 2)
-  local score
-  if not after then score = (line[2] or ARGV[3] + 1) - 0.5
-  elseif line[4] then score = line[4] - 0.5
-  else score = line[2] and line[2] + 0.5 or after + 1 end
-  redis.call('ZADD', KEYS[4], score, id)
-  redis.call('ZADD', KEYS[11], ARGV[8], id)
-  redis.call('HSET', KEYS[10], 'returned', id)
-  if redis.call('HEXISTS', KEYS[9], 'paused') == 0 then redis.call('ZADD', KEYS[8], 0, '0') end
-end
-local waiting = redis.call('LLEN', KEYS[5])
-local active = redis.call('LLEN', KEYS[6])
-local rank = redis.call('ZRANK', KEYS[4], id)
-if rank then return {state, exists, number, rank, waiting + active} end
-local index = redis.call('LPOS', KEYS[5], id, 'RANK', -1, 'MAXLEN', ARGV[2])
-if index then return {state, exists, number, 0, waiting - 1 - index + active} end
-return {state, exists, number, 0, waiting > tonumber(ARGV[2]) and waiting + active or 0}`)
-
-/** Lua: a client went away. KEYS: present. ARGV: reply address of its gateway, milliseconds. What another gateway has marked stays. */
-const leavePlace = defineScript(`
-if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
-return redis.call('PEXPIRE', KEYS[1], ARGV[2], 'LT')`)
-
-/**
- * Lua: takes an active job from the worker that has just taken it, unless its client is present. A client that is away, as it was told to be,
- * lets held clients go first, once, unless it has redeemed its ticket before (`firm`). Otherwise the tickets that a client drops would be
- * hashed in the grace of each. A job without a number is still being added by its client: workers may take it sooner, unless it is behind. The
- * job leaves the active list last. Where the script fails before that, another worker takes the job over, as if this one had died.
- * KEYS: present, lock, active list, the set of jobs that seem to be stalled, absent set, job, waiting list, returned set. ARGV: job id,
- * token of the lock, deadline, whether it is behind (1 or 0), the longest time away with the grace, in milliseconds, by how much less the
- * score of a job that is behind is. Returns 1 where the job was passed over;
- * 0 where it is to be done, or another worker has it by now.
- */
-const passOverJob = defineScript(`
-redis.pcall('ZREM', KEYS[8], ARGV[1])
-local leftMs = redis.call('PTTL', KEYS[1])
-if leftMs ~= -2 then
-  local now = redis.call('TIME')
-  local lifeMs = ARGV[3] - now[1] * 1000 - now[2] / 1000
-  local isAway = leftMs >= 0 and leftMs <= tonumber(ARGV[5]) and leftMs < lifeMs - 1000
-  local mayYield = isAway and redis.call('HEXISTS', KEYS[6], 'firm') == 0
-  if not mayYield or redis.call('LLEN', KEYS[7]) == 0 then return 0 end
-end
-if ARGV[4] == '0' and redis.call('HEXISTS', KEYS[6], 'number') == 0 then return 0 end
-if redis.call('GET', KEYS[2]) ~= ARGV[2] then return 0 end
-redis.call('DEL', KEYS[2])
-if leftMs ~= -2 and redis.call('EXISTS', KEYS[6]) == 1 then redis.call('HSET', KEYS[6], 'firm', 1) end
-redis.call('ZADD', KEYS[5], ARGV[3] - ARGV[4] * ARGV[6], ARGV[1])
-redis.call('SREM', KEYS[4], ARGV[1])
-redis.call('LREM', KEYS[3], -1, ARGV[1])
-return 1`)
-
-/**
- * Lua: takes an active job from its worker, keeps it apart as an absent one, and announces why. Whoever waits for it gets an answer now, and
- * a ticket for it stays pending: the job is next when its client comes again. The announcement comes last, as in REPLY (wire/reply.ts).
- * KEYS: lock, active list, the set of jobs that seem to be stalled, absent set, present. ARGV: job id, token of the lock, deadline, sealed
- * verdict, prefix of reply channels, replyTo. Returns 1; 0 where another worker has the job by now.
- */
-const setJobAside = defineScript(`
-if redis.call('GET', KEYS[1]) ~= ARGV[2] then return 0 end
-redis.call('DEL', KEYS[1])
-redis.call('ZADD', KEYS[4], ARGV[3], ARGV[1])
-redis.call('SREM', KEYS[3], ARGV[1])
-redis.call('LREM', KEYS[2], -1, ARGV[1])
-local message = ARGV[1] .. ' ' .. ARGV[4]
-redis.call('PUBLISH', ARGV[5] .. ARGV[6], message)
-local present = redis.pcall('GET', KEYS[5])
-if type(present) == 'string' and present ~= ARGV[6] then redis.call('PUBLISH', ARGV[5] .. present, message) end
-return 1`)
+const giveNumber = defineScript('enterLine-3')
+const askOfTicket = defineScript('readTicket-11')
+const leavePlace = defineScript('leave-1')
+const passOverJob = defineScript('passOver-8')
+const setJobAside = defineScript('setAside-5')
+const storeAndAnnounce = defineScript('storeVerdict-2')
 
 /** Entries of the waiting list that are searched, from the next one to be taken: a thousand take some 20 µs of Redis. */
 const SEARCH_LENGTH = 1_000
@@ -249,4 +130,16 @@ export async function setAside(
     ...[absentKey(prefix), presentKey(prefix, id)],
   ]
   await setJobAside(redis, keys, id, token, deadline, sealed, replyChannel(prefix, ''), replyTo)
+}
+
+/** Stores a sealed verdict for `keepMs`, and announces it to the gateways where its client may wait. */
+export async function storeVerdict(
+  redis: RedisConnection,
+  prefix: string,
+  { id, replyTo }: { id: string; replyTo: string },
+  sealed: string,
+  keepMs: number,
+): Promise<void> {
+  const keys = [verdictKey(prefix, id), presentKey(prefix, id)]
+  await storeAndAnnounce(redis, keys, sealed, keepMs, replyChannel(prefix, ''), replyTo, id)
 }

@@ -31,27 +31,6 @@ export function presentKey(prefix: string, jobId: string): string {
   return `${prefix}:present:${jobId}`
 }
 
-/**
- * Lua: stores a verdict, then announces it to the gateway that added the job and to the gateway where its client is.
- * KEYS: verdict, present. ARGV: sealed verdict, milliseconds to keep it, prefix of reply channels, replyTo, job id. The message is
- * the id, a space, the sealed verdict.
- *
- * DEL comes first because of a full Redis: it checks its memory limit only at the first write of a script, and only for commands that
- * may need memory, as SET may. BullMQ's completion script begins with a DEL too, so without this one jobs would complete whose
- * verdicts were refused. The excess is small: under a kilobyte until the deadline, for each job accepted before. DEL loses nothing:
- * SET would overwrite the value, and a script is atomic.
- *
- * No command after PUBLISH may fail: the delivery would be retried and the message repeated. A key of another type is ignored.
- */
-export const REPLY = `
-redis.call('DEL', KEYS[1])
-redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
-local message = ARGV[5] .. ' ' .. ARGV[1]
-redis.call('PUBLISH', ARGV[3] .. ARGV[4], message)
-local present = redis.pcall('GET', KEYS[2])
-if type(present) == 'string' and present ~= ARGV[4] then redis.call('PUBLISH', ARGV[3] .. present, message) end
-return 1`
-
 /** The channel of one gateway process. */
 export function replyChannel(prefix: string, replyTo: string): string {
   return `${prefix}:replies:${replyTo}`

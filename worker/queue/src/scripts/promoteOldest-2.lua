@@ -1,0 +1,17 @@
+--[[
+  Moves the first deferred jobs to the end of the held ones, as BullMQ does when a priority changes. One script, because
+  several gateways may do it at once. Ids without a job are removed, and count.
+  Input:
+    KEYS[1] deferred set
+    KEYS[2] waiting list
+    ARGV[1] prefix of job keys
+    ARGV[2] number of jobs
+  Output: nothing
+]]
+for _, id in ipairs(redis.call('ZRANGE', KEYS[1], 0, ARGV[2] - 1)) do
+  redis.call('ZREM', KEYS[1], id)
+  if redis.call('EXISTS', ARGV[1] .. id) == 1 then
+    redis.call('HSET', ARGV[1] .. id, 'priority', 0)
+    redis.call('LPUSH', KEYS[2], id)
+  end
+end
