@@ -1,9 +1,10 @@
 // What a scenario found.
+import { quantile } from '@spillway/infra/rig/quantile'
 import type { Visit } from '../load/visit.ts'
 
 /**
- * The findings of a scenario: the ends of the requests, the figures of the table, and every promise that was broken. What is lost, fails, is
- * let in or does not recover breaks a promise, or a ratio to what was measured beside it; a time does not: it is a figure.
+ * The findings of a scenario: the ends of the requests, the figures of the table, and every promise that was broken. Lost, failed and
+ * falsely admitted logins break a promise, as do a missing recovery and a ratio below its bound. Times are figures only.
  */
 export class Findings {
   requests = 0
@@ -34,10 +35,21 @@ export class Findings {
       else if (end === 'refused') this.refused++
       else kinds.push(`${end}: ${detail}`)
     }
-    this.failed = this.requests - this.succeeded - this.refused
+    this.#countFailed(kinds)
     if (lost > 0) this.notes.push(`${lost} tickets came to nothing before a login anew`)
-    if (kinds.length > 0) this.notes.push(countBy(kinds))
     return this
+  }
+
+  /** The requests that neither succeeded nor were refused have failed. */
+  #countFailed(kinds: readonly string[]): void {
+    this.failed = this.requests - this.succeeded - this.refused
+    if (kinds.length > 0) this.notes.push(countBy(kinds))
+  }
+
+  /** The end of a scenario that counts its requests itself: all that neither succeeded nor were refused have failed. */
+  expectAllAnswered(failures: readonly string[]): void {
+    this.#countFailed(failures)
+    this.expect(this.failed === 0, `${this.failed} requests had no answer, or were refused without a reason`)
   }
 
   /** Notes a broken promise unless the condition holds. */
@@ -45,8 +57,22 @@ export class Findings {
     if (!holds) this.broken.push(broken)
   }
 
+  /** Notes a figure, which breaks a promise unless the condition holds. */
+  expectFigure(holds: boolean, figure: string): void {
+    this.notes.push(figure)
+    this.expect(holds, figure)
+  }
+
   expectAllSucceeded(): void {
     this.expect(this.succeeded === this.requests, 'a login was refused or failed')
+  }
+
+  expectAllDefined(): void {
+    this.expect(this.failed === 0, `${this.failed} requests had no defined answer, or lost their ticket`)
+  }
+
+  expectRefusals(): void {
+    this.expect(this.refused > 0, 'nothing was refused, so nothing was tried')
   }
 }
 
@@ -55,4 +81,19 @@ export function countBy(values: readonly (string | number)[]): string {
   const times = new Map<string | number, number>()
   for (const value of values) times.set(value, (times.get(value) ?? 0) + 1)
   return [...times].map(([value, count]) => `${count} × ${value}`).join(', ')
+}
+
+/** A quantile of the times of visits, in milliseconds; 0 without visits. */
+export function tookAt(visits: readonly Pick<Visit, 'tookMs'>[], part: number): number {
+  const tookMs = visits.map((visit) => visit.tookMs)
+  return quantile(tookMs, part) ?? 0
+}
+
+/** Quartiles of the times of visits, in seconds. */
+export function quartiles(visits: readonly Visit[], parts = [0.25, 0.5, 0.75]): string {
+  return `quartiles ${parts.map((part) => (tookAt(visits, part) / 1_000).toFixed(1)).join(', ')} s`
+}
+
+export function percent(share: number): string {
+  return `${(share * 100).toFixed(0)} %`
 }

@@ -5,30 +5,38 @@ import type { Keeper } from '@spillway/infra/processes/keeper'
 import { startProcess } from '@spillway/infra/processes/node-process'
 import { moveTo, pinned } from '@spillway/infra/processes/processor-time'
 import { ask, type Credentials } from '@spillway/infra/rig/api-client'
-import { quantile } from '@spillway/infra/rig/quantile'
 import { compiled } from '../contenders/contender.ts'
+import { type Credential, verdictOf } from '../load/accounts.ts'
 import { allCores, contenderCores } from '../measure/cores.ts'
-import { startProbe } from '../measure/observe.ts'
+import { Probe } from '../measure/probe.ts'
 import type { Findings } from './findings.ts'
 import type { RushOptions, RushResult } from './rush.ts'
 import type { Scenario } from './scenario.ts'
 import { onOwnRedis, type Stage, type System } from './stage/stage.ts'
 
-/** How long the slowest of some logins takes, one after the other, in milliseconds; infinite when one gets no verdict. */
-export async function slowestLogin({ gateways, login }: System, count: number): Promise<number> {
-  let slowestMs = 0
+/** How long some logins take, one after the other, in milliseconds; infinite without a verdict. */
+export async function loginsInTurn(
+  { gateways, login }: System,
+  count: number,
+  url = gateways[0]?.url,
+): Promise<number[]> {
+  const times: number[] = []
   for (let n = 0; n < count; n++) {
-    const { status, tookMs } = await ask(gateways[0]?.url ?? '', '/v1/login', { body: login(4_000 + n) })
-    slowestMs = Math.max(slowestMs, status === 200 ? tookMs : Number.POSITIVE_INFINITY)
+    const { status, tookMs } = await ask(url ?? '', '/v1/login', { body: login(4_000 + n) })
+    times.push(status === 200 ? tookMs : Number.POSITIVE_INFINITY)
   }
-  return slowestMs
+  return times
+}
+
+export async function slowestLogin(system: System, count: number): Promise<number> {
+  return Math.max(...(await loginsInTurn(system, count)))
 }
 
 // Scenarios in which the gateway is what is short: workers wait instead of hashing, there are plenty of them, and the gateway has a share of
 // a core. Connections are kept, as an ingress keeps them.
 
 /** Each "hash" waits 20 ms in one of these slots: far more than one gateway passes on. */
-const credential = 'wait-20'
+export const credential = 'wait-20'
 const workerEnv = { WORKER_CONCURRENCY: '200' }
 
 /**
@@ -38,8 +46,6 @@ const workerEnv = { WORKER_CONCURRENCY: '200' }
 const GATEWAY_SHARE = 0.6
 const WARM_UP = { perSecond: 600, connections: 200, durationS: 5, settlingS: 0 }
 
-const logins = { credential } as const
-
 /**
  * Runs it on a warm gateway that is held to its share, on a processor of its own where that can be had, and one worker; load and database have
  * the other ones.
@@ -48,7 +54,7 @@ export function onShortGateway(run: (system: System, url: string, stage: Stage) 
   const onRedis = onOwnRedis({ credential, gateways: 0, workers: 1, workerEnv }, async (system, stage) => {
     const { url, pid } = await system.gateway(contenderCores ? { cores: [0] } : {})
     await system.knowsWorkers(1)
-    await rush(stage, { url, sends: logins, ...WARM_UP })
+    await rush(stage, { url, sends: { credential }, ...WARM_UP })
     const slowed = holdToShare([pid], GATEWAY_SHARE)
     try {
       return await run(system, url, stage)
@@ -82,35 +88,39 @@ function holdToShare(pids: readonly number[], share: number): { close(): Promise
   }
 }
 
+const program = fileURLToPath(new URL('rush.ts', import.meta.url))
+
 /** Sends requests from a process of its own: this one is busy with the logs of the others. */
 export async function rush({ keeper }: Stage, options: RushOptions, cores = contenderCores): Promise<RushResult> {
   const [command = '', ...args] = pinned([process.execPath, '--import', 'tsx', program, JSON.stringify(options)], cores)
   return JSON.parse(await keeper.run({ command, args }))
 }
 
-/** Sends logins of the gateway's accounts, and counts their answers. */
+export type Load = Omit<RushOptions, 'sends' | 'url'>
+
+/** Sends logins, and counts their answers: what is no verdict, ticket or refusal has failed. */
 export async function rushLogins(
   stage: Stage,
-  options: Omit<RushOptions, 'sends'>,
+  { credential, ...options }: Load & { url: string; credential: Credential },
   findings: Findings,
-): Promise<{ ok: number; busy: number; slowestMs: number }> {
-  const { statuses, timeouts, errors, slowestMs } = await rush(stage, { sends: logins, ...options })
-  const { 200: ok = 0, 202: tickets = 0, 503: busy = 0 } = statuses
+  cores = contenderCores,
+) {
+  const { statuses, timeouts, errors, slowestMs } = await rush(stage, { sends: { credential }, ...options }, cores)
+  const { [verdictOf(credential)]: verdicts = 0, 202: tickets = 0, 503: refused = 0 } = statuses
   const answers = answersOf(statuses)
   findings.requests += answers + timeouts + errors
-  findings.succeeded += ok
+  findings.succeeded += verdicts
   findings.ticketed += tickets
-  findings.refused += busy
-  findings.failed += answers - ok - tickets - busy + timeouts + errors
-  return { ok, busy, slowestMs }
+  findings.refused += refused
+  findings.failed += answers - verdicts - tickets - refused + timeouts + errors
+  const perSecond = verdicts / (options.durationS - options.settlingS)
+  return { perSecond, tickets, refused, slowestMs }
 }
 
 /** Whatever their status is. */
 export function answersOf(statuses: RushResult['statuses']): number {
   return Object.values(statuses).reduce((sum, count) => sum + count, 0)
 }
-
-const program = fileURLToPath(new URL('rush.ts', import.meta.url))
 
 // Endpoints that have nothing to do with hashing, asked at a steady rate while logins come in spikes.
 
@@ -139,41 +149,43 @@ export async function neighboursOf(url: string, login: Credentials): Promise<Req
   }
 }
 
-export async function isOk(url: string, path: string, headers: Record<string, string> = {}): Promise<boolean> {
+async function isOk(url: string, path: string, headers: Record<string, string> = {}): Promise<boolean> {
   return (await ask(url, path, { headers })).status === 200
 }
 
 /**
- * Asks for all of these from now on, and for the root of a server that does nothing else, on the gateway's processor: its latency is the
- * machine's own delay, and the generator's. The returned function ends that; so does the end of the scenario.
+ * Asks a gateway for these from now on, and for the root of a server that does nothing else, on the gateway's processor: its latency is the
+ * machine's own delay, and the generator's. The end of the scenario ends that, too.
+ *
+ * @param requests [/healthz alone]
  */
-export async function watchNeighbours({ keeper, endings }: Stage, requests: Requests) {
+export async function watchNeighbours(
+  { keeper, endings }: Stage,
+  url: string,
+  requests: Requests = { '/healthz': () => isOk(url, '/healthz') },
+) {
   const bare = await startBareServer(keeper)
-  const machine = startProbe(PER_SECOND, () => isOk(bare.url, ''))
-  const probes = Object.entries(requests).map(([path, send]) => ({ path, probe: startProbe(PER_SECOND, send) }))
+  const machine = new Probe({ perSecond: PER_SECOND, ask: () => isOk(bare.url, '') }).start()
+  const probes = Object.entries(requests).map(([path, ask]) => ({
+    path,
+    probe: new Probe({ perSecond: PER_SECOND, ask }).start(),
+  }))
   async function end() {
-    const ends = probes.map(async ({ path, probe }) => ({ path, ...(await probe.stop()) }))
-    const both = await Promise.all([machine.stop(), Promise.all(ends)])
+    await Promise.all([machine, ...probes.map(({ probe }) => probe)].map((probe) => probe.stop()))
     await bare.close()
-    return both
   }
   endings.add(end)
-  return async () => {
-    const [machineEnd, watched] = await end()
-    endings.delete(end)
-    const machineMs = quantile(machineEnd.tookMs, 0.99) ?? 0
-    return {
-      /** The p99 of the server that does nothing. */
-      machineMs,
-      /** No request may fail; how long they took is noted beside it. */
-      report(findings: Findings) {
-        findings.notes.push(`a bare server p99 ${machineMs.toFixed(1)} ms`)
-        for (const { path, tookMs, failed } of watched) {
-          findings.notes.push(`${path} p99 ${(quantile(tookMs, 0.99) ?? 0).toFixed(1)} ms`)
-          findings.expect(failed === 0, `${path} failed ${failed} times`)
-        }
-      },
-    }
+  return {
+    /** Ends that. No request may fail; how long they took is noted. */
+    async report(findings: Findings): Promise<void> {
+      await end()
+      endings.delete(end)
+      findings.notes.push(`a bare server p99 ${machine.p99()}`)
+      for (const { path, probe } of probes) {
+        findings.notes.push(`${path} p99 ${probe.p99()}`)
+        findings.expect(probe.failed === 0, `${path} failed ${probe.failed} times`)
+      }
+    },
   }
 }
 

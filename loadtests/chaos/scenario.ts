@@ -1,8 +1,7 @@
 // A scenario is one promise, and a run against real processes that keeps or breaks it. Most break something under steady visits.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { quantile } from '@spillway/infra/rig/quantile'
 import { startTraffic, type Visit, type VisitorOptions } from '../load/visit.ts'
-import { Findings } from './findings.ts'
+import { Findings, tookAt } from './findings.ts'
 import type { Stage, System } from './stage/stage.ts'
 
 export interface Scenario {
@@ -59,11 +58,7 @@ export async function underFault(system: System, options: UnderFault): Promise<F
   }
 
   const calm = visits.filter(({ dueMs, tookMs }) => dueMs + tookMs < brokenAtMs)
-  const usualMs =
-    quantile(
-      calm.map(({ tookMs }) => tookMs),
-      0.5,
-    ) ?? 0
+  const usualMs = tookAt(calm, 0.5)
   const after = visits.filter(({ dueMs }) => dueMs >= mendedAtMs)
   const wentBadly = after.filter(({ end, tookMs }) => end !== 'verdict' || tookMs > usualMs + NORMAL_EXTRA_MS)
   const affected = visits.filter(({ end, dueMs, tookMs }) => end === 'verdict' && dueMs + tookMs >= brokenAtMs)

@@ -12,6 +12,9 @@ import { outcomeOf } from '../measure/tally.ts'
 /** A hash to log in against: a real one (argon2id of a dear policy), or a double that a worker accepts when told to (`wait-25` waits 25 ms). */
 export type Credential = Algorithm | 'dear' | 'token' | `wait-${number}`
 
+/** The status of a verdict: bcrypt is verified with a wrong password. */
+export const verdictOf = (credential: Credential): number => (credential === 'bcrypt' ? 401 : 200)
+
 /** As many as the most users of any scenario. */
 const ACCOUNTS = 5_000
 /** One caller is not enough: what comes in bundles under load is compiled for bundles. */

@@ -1,12 +1,10 @@
 // A crowd behind one address, as a school at nine: all of its people get in. Then passwords are guessed from there, as many at once as in the
 // crowd, by clients that come again at once: as many are hashed within a minute as may fail, and known devices behind the address get in.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { ask, readMetric } from '@spillway/infra/rig/api-client'
 import { closedLoop } from '@spillway/infra/rig/open-loop'
-import { quantile } from '@spillway/infra/rig/quantile'
 import { startTraffic, type Visit, Visitor } from '../../load/visit.ts'
-import { countBy, Findings } from '../findings.ts'
-import { isOk, watchNeighbours } from '../one-gateway.ts'
+import { countBy, Findings, quartiles } from '../findings.ts'
+import { watchNeighbours } from '../one-gateway.ts'
 import type { Scenario } from '../scenario.ts'
 import { deviceTokens, onOwnRedis, type System } from '../stage/stage.ts'
 
@@ -64,18 +62,20 @@ async function crowd(system: System): Promise<Visit[]> {
 }
 
 /** Guesses that come again at once, for as long as a failure counts. Gives the statuses of their answers. */
-async function guess({ gateways, login }: System, untilMs: number): Promise<number[]> {
+async function guess(system: System, untilMs: number): Promise<number[]> {
   const statuses: number[] = []
   const tickets: (string | undefined)[] = []
   await closedLoop({
     callers: GUESSES,
     isOver: () => performance.now() >= untilMs,
     async call(n) {
-      const url = gateways[n % gateways.length]?.url ?? ''
       const ticket = tickets[n]
       const { status, body } = await (ticket === undefined
-        ? ask(url, '/v1/login', { body: { ...login(n), password: 'wrong' }, headers: SCHOOL })
-        : ask(url, '/v1/tickets/redeem', { body: { ticket }, headers: { 'x-forwarded-for': `198.51.100.${n % 250}` } }))
+        ? system.ask(n, '/v1/login', { body: { ...system.login(n), password: 'wrong' }, headers: SCHOOL })
+        : system.ask(n, '/v1/tickets/redeem', {
+            body: { ticket },
+            headers: { 'x-forwarded-for': `198.51.100.${n % 250}` },
+          }))
       statuses.push(status)
       if (status === 202 || status === 401) tickets[n] = status === 202 ? (body.ticket ?? ticket) : undefined
       // A processor is shared with what is tried: a hundredth of what they could ask is more than enough.
@@ -91,28 +91,21 @@ export const crowdScenario: Scenario = {
   alone: true,
   run: onOwnRedis(size, async (system, stage) => {
     const { url = '' } = system.gateways[0] ?? {}
-    const watched = await watchNeighbours(stage, { '/healthz': () => isOk(url, '/healthz') })
+    const neighbours = await watchNeighbours(stage, url)
     // From home, before.
     const tokens = await deviceTokens(system, OWNERS, { firstAccount: FIRST_OWNER })
-    const { opsUrl = '' } = system.workers[0] ?? {}
-    const hashed = () => readMetric(opsUrl, 'spillway_jobs_total', 'outcome="hashed"')
-
     const beganMs = performance.now()
     const visits = await crowd(system)
     const tookS = (performance.now() - beganMs) / 1_000
     const workS = (PEOPLE + MISTYPED) / CAPACITY
     const findings = new Findings().count(visits)
-    const tookMs = visits.map((visit) => visit.tookMs)
-    const quartiles = [0.25, 0.5, 0.75, 1].map((share) => ((quantile(tookMs, share) ?? 0) / 1_000).toFixed(1))
     const times = `${(tookS / workS).toFixed(2)} of the time of its work`
-    findings.notes.push(
-      `the crowd: the last in after ${tookS.toFixed(1)} s, ${times}; quartiles ${quartiles.join(', ')} s`,
-    )
+    const last = `the crowd: the last in after ${tookS.toFixed(1)} s, ${times}; ${quartiles(visits, [0.25, 0.5, 0.75, 1])}`
+    findings.expectFigure(tookS <= workS * LAST_SHARE, last)
     findings.expectAllSucceeded()
-    findings.expect(tookS <= workS * LAST_SHARE, `the last of the crowd was in after ${times}`)
 
     // Each mistake of the crowd leaves a place for a guess a minute later: all of them do within this one.
-    const hashedBefore = await hashed()
+    const hashedBefore = await system.jobs()
     const owners = startTraffic(
       {
         ...system.visitor(),
@@ -124,21 +117,17 @@ export const crowdScenario: Scenario = {
     )
     const statuses = await guess(system, performance.now() + WINDOW_MS)
     const known = await owners.stop()
-    const hashes = (await hashed()) - hashedBefore - known.length
+    const hashes = (await system.jobs()) - hashedBefore - known.length
     const answered = statuses.filter((status) => status === 401).length
     findings.notes.push(`guesses in a minute: ${hashes} hashed, ${countBy(statuses)}`)
     findings.count(known)
     const through = known.filter(({ end }) => end === 'verdict').length
-    findings.notes.push(`known devices behind the address: ${through} of ${known.length} got in`)
-    const neighbours = await watched()
-    neighbours.report(findings)
+    const knownIn = `known devices behind the address: ${through} of ${known.length} got in`
+    findings.expectFigure(through >= known.length * SUCCEEDED_SHARE, knownIn)
+    await neighbours.report(findings)
     findings.expect(hashes <= MAY_FAIL, `${hashes} guesses were hashed in a minute`)
     findings.expect(answered <= MAY_FAIL, `${answered} guesses were answered in a minute`)
     findings.expect(answered >= MAY_FAIL * 0.9, `only ${answered} guesses were answered, so nothing was tried`)
-    findings.expect(
-      through >= known.length * SUCCEEDED_SHARE,
-      `of ${known.length} logins of known devices ${through} got in`,
-    )
     return findings
   }),
 }

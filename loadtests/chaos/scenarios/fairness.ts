@@ -1,10 +1,10 @@
 // Floods: of registrations, from one address, on one account. Others get their share, and what is over a limit costs no hash.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { until } from '@spillway/infra/processes/until'
-import { type ApiAnswer, ask, readMetric } from '@spillway/infra/rig/api-client'
+import { type ApiAnswer, readMetric } from '@spillway/infra/rig/api-client'
 import { startLoop } from '@spillway/infra/rig/open-loop'
 import { startTraffic } from '../../load/visit.ts'
-import { Findings } from '../findings.ts'
+import { Findings, percent } from '../findings.ts'
 import type { Scenario } from '../scenario.ts'
 import { drained, onOwnRedis } from '../stage/stage.ts'
 
@@ -36,9 +36,7 @@ const registrations: Scenario = {
     const flooding = startLoop({
       rateAt: () => FLOOD_PER_SECOND,
       async send(dueMs) {
-        const { status } = await ask(system.gateways[0]?.url ?? '', '/v1/users', {
-          body: stage.accounts.registration(),
-        })
+        const { status } = await system.ask(0, '/v1/users', { body: stage.accounts.registration() })
         if (dueMs < countedFromMs) return
         flood.sent++
         if (status === 201 || status === 202) flood.letIn++
@@ -54,7 +52,7 @@ const registrations: Scenario = {
     const logins = counted.filter(({ end }) => end !== 'refused').length / counted.length
     const registered = flood.letIn / flood.sent
     findings.notes.push(`let in: ${percent(logins)} of logins, ${percent(registered)} of registrations`)
-    findings.expect(findings.failed === 0, `${findings.failed} logins had no defined answer, or lost their ticket`)
+    findings.expectAllDefined()
     findings.expect(registered < 0.9, 'the flood was let in, so nothing was tried')
     findings.expect(logins >= registered * LEAST_SHARE, `only ${percent(logins)} of logins were let in`)
     return findings
@@ -83,13 +81,8 @@ const limits: Scenario = {
   run: onOwnRedis(limited, async (system) => {
     const findings = new Findings()
     const logIn = (n: number, address: string, account: number, body = system.login(account)) =>
-      ask(system.gateways[n % 2]?.url ?? '', '/v1/login', {
-        body,
-        headers: { 'x-forwarded-for': address },
-      })
-    const { opsUrl = '' } = system.workers[0] ?? {}
-    const hashed = () => readMetric(opsUrl, 'spillway_jobs_total', 'outcome="hashed"')
-    const takenOver = () => readMetric(opsUrl, 'spillway_jobs_stalled_total')
+      system.ask(n, '/v1/login', { body, headers: { 'x-forwarded-for': address } })
+    const takenOver = () => readMetric(system.workers[0]?.opsUrl ?? '', 'spillway_jobs_stalled_total')
 
     /** From an address only what fails counts. */
     const guess = (n: number, address: string, account: number) =>
@@ -100,7 +93,7 @@ const limits: Scenario = {
       { limit, status: expected }: { limit: number; status: number },
       send: (n: number) => Promise<ApiAnswer>,
     ): Promise<void> {
-      const [hashedBefore, takenOverBefore] = [await hashed(), await takenOver()]
+      const [hashedBefore, takenOverBefore] = [await system.jobs(), await takenOver()]
       const replies: ApiAnswer[] = []
       // In waves: a hundred at a time is flood enough.
       for (let sent = 0; sent < FLOOD; sent += 100) {
@@ -115,8 +108,10 @@ const limits: Scenario = {
       findings.ticketed += ticketed.length
       findings.failed += replies.length - through.length - ticketed.length - refused.length
       // Counted after their answers; and one that is taken over from a worker that gets no processor is hashed twice.
-      await until(async () => (await hashed()) >= hashedBefore + limit, { timeoutMs: PATIENCE_MS }).catch(() => false)
-      const hashes = (await hashed()) - hashedBefore
+      await until(async () => (await system.jobs()) >= hashedBefore + limit, { timeoutMs: PATIENCE_MS }).catch(
+        () => false,
+      )
+      const hashes = (await system.jobs()) - hashedBefore
       const again = (await takenOver()) - takenOverBefore
       findings.notes.push(`${what}: ${through.length} of ${FLOOD} let through, ${hashes} hashed, ${again} taken over`)
       findings.expect(through.length === limit, `${through.length} logins ${what} were let through, not ${limit}`)
@@ -150,7 +145,3 @@ const limits: Scenario = {
 }
 
 export const fairnessScenarios: readonly Scenario[] = [registrations, limits]
-
-function percent(share: number): string {
-  return `${Math.round(share * 100)} %`
-}

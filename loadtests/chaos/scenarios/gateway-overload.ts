@@ -2,8 +2,16 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { quantile } from '@spillway/infra/rig/quantile'
 import { Findings } from '../findings.ts'
-import { answersOf, isOk, onShortGateway, rush, rushLogins, slowestLogin, watchNeighbours } from '../one-gateway.ts'
-import type { RushOptions } from '../rush.ts'
+import {
+  answersOf,
+  credential,
+  type Load,
+  onShortGateway,
+  rush,
+  rushLogins,
+  slowestLogin,
+  watchNeighbours,
+} from '../one-gateway.ts'
 import type { Scenario } from '../scenario.ts'
 import type { Stage, System } from '../stage/stage.ts'
 
@@ -44,17 +52,17 @@ const FRESH_LOGINS = 40
 /** Offers logins to a gateway, and looks at it afterwards. */
 async function openOffers({ system, url, stage }: { system: System; url: string; stage: Stage }) {
   const idleMs = await slowestLogin(system, FRESH_LOGINS)
-  const watched = await watchNeighbours(stage, { '/healthz': () => isOk(url, '/healthz') })
+  const neighbours = await watchNeighbours(stage, url)
   const findings = new Findings()
   return {
     findings,
     /** Verdicts a second, and how many were refused. */
-    async offer(name: string, load: Omit<RushOptions, 'sends' | 'url'>) {
-      const { ok, busy, slowestMs } = await rushLogins(stage, { url, ...load }, findings)
-      const perSecond = ok / (load.durationS - load.settlingS)
+    async offer(name: string, load: Load) {
+      const rushed = await rushLogins(stage, { url, credential, ...load }, findings)
+      const { perSecond, refused, slowestMs } = rushed
       const slowest = `${slowestMs.toFixed(0)} ms at most`
-      findings.notes.push(`${name}: ${perSecond.toFixed(0)}/s, ${busy} refused, ${slowest}`)
-      return { perSecond, busy }
+      findings.notes.push(`${name}: ${perSecond.toFixed(0)}/s, ${refused} refused, ${slowest}`)
+      return rushed
     },
     async expectCalm(name: string): Promise<void> {
       await sleep(OVER_AFTER_MS)
@@ -64,9 +72,8 @@ async function openOffers({ system, url, stage }: { system: System; url: string;
     },
     /** Every request must have had its answer. */
     async end(): Promise<Findings> {
-      const neighbours = await watched()
-      neighbours.report(findings)
-      findings.expect(findings.failed === 0, `${findings.failed} requests got no verdict, ticket or refusal`)
+      await neighbours.report(findings)
+      findings.expectAllDefined()
       return findings
     },
   }
@@ -91,15 +98,14 @@ export const gatewayOverload: Scenario = {
         // No more than was offered counts: what had piled up while the step settled is answered in the time that counts.
         const possible = Math.min(perSecond, (before.perSecond + after.perSecond) / 2)
         shares.set(name, [...(shares.get(name) ?? []), Math.min(perSecond, done.perSecond) / possible])
-        if (offered === OFFERED.at(-1)) findings.expect(done.busy > 0, `at ${name} nobody was refused: no overload`)
+        if (offered === OFFERED.at(-1)) findings.expect(done.refused > 0, `at ${name} nobody was refused: no overload`)
         before = after
       }
     }
     function expectMedian(name: string, of: readonly number[], least: number): void {
       const median = quantile(of, 0.5) ?? 0
       const share = `${median.toFixed(2)} of the peak beside it (${of.map((each) => each.toFixed(2)).join(', ')})`
-      findings.notes.push(`${name}: ${share}`)
-      findings.expect(median >= least, `${name}: ${share}`)
+      findings.expectFigure(median >= least, `${name}: ${share}`)
     }
     for (const [name, each] of shares) expectMedian(name, each, GOODPUT_SHARE_OF_RATE)
     expectMedian('at all rates', [...shares.values()].flat(), GOODPUT_SHARE)
@@ -131,11 +137,10 @@ export const gatewayFlood: Scenario = {
     const without = (before + (await logins('afterwards'))) / 2
     for (const { what, perSecond } of beside) {
       const share = `${(perSecond / without).toFixed(2)} of the logins beside ${what}`
-      findings.notes.push(share)
-      findings.expect(perSecond >= LOGINS_SHARE * without, share)
+      findings.expectFigure(perSecond >= LOGINS_SHARE * without, share)
     }
     findings.expect(without > 0, 'without a flood nobody logged in')
-    findings.expect(findings.refused > 0, 'nothing was refused, so nothing was tried')
+    findings.expectRefusals()
     return await end()
   }),
 }

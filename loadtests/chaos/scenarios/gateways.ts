@@ -5,7 +5,7 @@ import { until } from '@spillway/infra/processes/until'
 import { ask, createApiClient, readMetric, respondAsync } from '@spillway/infra/rig/api-client'
 import { clockOff } from '@spillway/infra/rig/clocks'
 import { closedLoop } from '@spillway/infra/rig/open-loop'
-import { countBy, Findings } from '../findings.ts'
+import { Findings } from '../findings.ts'
 import { type Scenario, underFault } from '../scenario.ts'
 import { startBalancer } from '../stage/balancer.ts'
 import { drained, expectNoLeftovers, onOwnRedis, type System } from '../stage/stage.ts'
@@ -72,9 +72,7 @@ async function restart(system: System): Promise<Findings> {
     for (const client of clients) client.close()
     await balancer.close()
   }
-  findings.failed = findings.requests - findings.succeeded - findings.refused
-  if (failures.length > 0) findings.notes.push(countBy(failures))
-  findings.expect(findings.failed === 0, `${findings.failed} requests had no answer`)
+  findings.expectAllAnswered(failures)
   return findings
 }
 

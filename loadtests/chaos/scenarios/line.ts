@@ -2,12 +2,11 @@
 // hashed for those who left.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { processorMs, processorTime } from '@spillway/infra/processes/processor-time'
-import { ask, readMetric } from '@spillway/infra/rig/api-client'
 import { quantile } from '@spillway/infra/rig/quantile'
 import { DEAR_PASSES } from '../../contenders/hashing.ts'
 import { arrivals, type Visit, Visitor, type VisitorOptions } from '../../load/visit.ts'
-import { Findings } from '../findings.ts'
-import { isOk, watchNeighbours } from '../one-gateway.ts'
+import { Findings, percent, quartiles } from '../findings.ts'
+import { loginsInTurn, watchNeighbours } from '../one-gateway.ts'
 import type { Scenario } from '../scenario.ts'
 import { type OwnSystem, onOwnRedis, type Stage } from '../stage/stage.ts'
 
@@ -30,7 +29,7 @@ const OVER_AFTER_MS = 2_000
 const ANSWER_MS = 30_000
 const PATIENCE_MS = 330_000
 
-interface Line {
+export interface Line {
   system: OwnSystem
   stage: Stage
   url: string
@@ -38,34 +37,51 @@ interface Line {
   capacity(): Promise<number>
   /** People who come back as pages do, until they are in. */
   people(changes?: Partial<VisitorOptions>): Visitor
-  /** The hashes that the worker has made. */
-  hashed(): Promise<number>
   /** Expects that the next login, two seconds later, is as quick as at the beginning; notes what is hashed meanwhile, which is for nobody. */
   expectCalm(findings: Findings, after: string): Promise<void>
 }
 
-export function onLine(credential: 'dear' | 'argon2id', run: (line: Line) => Promise<Findings>): Scenario['run'] {
+/**
+ * @param holdMs LOGIN_WAIT_MS of the gateway, by the logins a second that were measured [the default]
+ */
+export function onLine(
+  credential: 'dear' | 'argon2id',
+  run: (line: Line) => Promise<Findings>,
+  holdMs?: (perSecond: number) => number,
+): Scenario['run'] {
   const workerEnv = credential === 'dear' ? DEAR : USUAL
   return onOwnRedis({ credential, gateways: 1, workers: 1, workerEnv }, async (system, stage) => {
-    const url = system.gateways[0]?.url ?? ''
+    const [first] = system.gateways
+    let url = first?.url ?? ''
     const people: Line['people'] = (changes) =>
       new Visitor({
         ...system.visitor(),
+        urls: [url],
         tries: Number.POSITIVE_INFINITY,
         patienceMs: PATIENCE_MS,
         timeoutMs: ANSWER_MS,
         ...changes,
       })
-    const usualMs = () => usualLogin(system, url)
+    /** The median of some logins, one after the other; infinite when one of them gets no verdict. */
+    async function usualMs(): Promise<number> {
+      const tookMs = await loginsInTurn(system, LOGINS, url)
+      return tookMs.every(Number.isFinite) ? (quantile(tookMs, 0.5) ?? 0) : Number.POSITIVE_INFINITY
+    }
     const capacity = () => people().perSecond(CALLERS, { settlingMs: SETTLING_MS, countedMs: COUNTED_MS })
     // Compiles what is on the way, and lets the worker see what its hashes cost.
     await capacity()
+    if (holdMs !== undefined) {
+      const env = { LOGIN_WAIT_MS: String(Math.ceil(holdMs(await capacity()))) }
+      await first?.stop()
+      ;({ url } = await system.gateway({ env }))
+      await system.knowsWorkers(1)
+      await capacity()
+    }
     const idleMs = await usualMs()
-    const hashed = () => readMetric(system.workers[0]?.opsUrl ?? '', 'spillway_jobs_total', 'outcome="hashed"')
     const expectCalm: Line['expectCalm'] = async (findings, after) => {
-      const hashedBefore = await hashed()
+      const hashedBefore = await system.jobs()
       await sleep(OVER_AFTER_MS)
-      const forNobody = (await hashed()) - hashedBefore
+      const forNobody = (await system.jobs()) - hashedBefore
       const calmMs = await usualMs()
       findings.notes.push(
         `a login after ${after} ${calmMs.toFixed(0)} ms, before all ${idleMs.toFixed(0)}; ${forNobody} hashes in the ` +
@@ -74,18 +90,8 @@ export function onLine(credential: 'dear' | 'argon2id', run: (line: Line) => Pro
       const times = calmMs / idleMs
       findings.expect(times <= AS_QUICK, `a login after ${after} took ${times.toFixed(2)} of before`)
     }
-    return await run({ system, stage, url, capacity, people, hashed, expectCalm })
+    return await run({ system, stage, url, capacity, people, expectCalm })
   })
-}
-
-/** The median of some logins, one after the other; infinite when one of them gets no verdict. */
-async function usualLogin({ login }: OwnSystem, url: string): Promise<number> {
-  const tookMs: number[] = []
-  for (let n = 0; n < LOGINS; n++) {
-    const { status, tookMs: ms } = await ask(url, '/v1/login', { body: login(4_000 + n) })
-    tookMs.push(status === 200 ? ms : Number.POSITIVE_INFINITY)
-  }
-  return tookMs.includes(Number.POSITIVE_INFINITY) ? Number.POSITIVE_INFINITY : (quantile(tookMs, 0.5) ?? 0)
 }
 
 interface Spike {
@@ -152,11 +158,9 @@ async function spike(line: Line, findings: Findings, before: number, { times, se
   const sentAway = visits.filter((visit) => visit.sentAway.length > 0 || visit.end === 'refused').length
   const share = tookS / (visits.length / capacity)
   const last = `the last one in after ${tookS.toFixed(1)} s, ${share.toFixed(2)} of the time of the work`
-  const tookMs = visits.map((visit) => visit.tookMs)
-  const quartiles = [0.25, 0.5, 0.75].map((part) => ((quantile(tookMs, part) ?? 0) / 1_000).toFixed(1))
   findings.notes.push(
-    `${name}: ${visits.length} people at ${capacity.toFixed(1)} logins/s, ${sentAway} sent away, ${last}; quartiles ` +
-      `${quartiles.join(', ')} s; ${used}`,
+    `${name}: ${visits.length} people at ${capacity.toFixed(1)} logins/s, ${sentAway} sent away, ${last}; ` +
+      `${quartiles(visits)}; ${used}`,
   )
   const lost = visits.reduce((sum, visit) => sum + visit.ticketsLost, 0)
   findings.expect(sentAway === 0, `${name}: ${sentAway} people were sent away`)
@@ -171,11 +175,10 @@ const lineSpike: Scenario = {
   alone: true,
   run: onLine('dear', async (line) => {
     const findings = new Findings()
-    const watched = await watchNeighbours(line.stage, { '/healthz': () => isOk(line.url, '/healthz') })
+    const neighbours = await watchNeighbours(line.stage, line.url)
     let capacity = await line.capacity()
     for (const each of SPIKES) capacity = await spike(line, findings, capacity, each)
-    const neighbours = await watched()
-    neighbours.report(findings)
+    await neighbours.report(findings)
     findings.expectAllSucceeded()
     return findings
   }),
@@ -186,11 +189,11 @@ const lineLeft: Scenario = {
   promise: `When half of a spike of ${LEFT.times} times capacity leaves, the others get ${GOODPUT_SHARE} of the capacity; at most ${percent(FOR_NOBODY_SHARE)} of the hashes are for clients who left.`,
   alone: true,
   run: onLine('dear', async (line) => {
-    const watched = await watchNeighbours(line.stage, { '/healthz': () => isOk(line.url, '/healthz') })
+    const neighbours = await watchNeighbours(line.stage, line.url)
     const times = timesOf(line)
     const before = await line.capacity()
     const usedBefore = times()
-    const hashedBefore = await line.hashed()
+    const hashedBefore = await line.system.jobs()
     const leave = new AbortController()
     const [staying, leaving] = [line.people(), line.people({ signal: leave.signal })]
     const timer = setTimeout(() => leave.abort(), LEAVE_AFTER_S * 1_000)
@@ -203,11 +206,11 @@ const lineLeft: Scenario = {
     })
     clearTimeout(timer)
     for (const people of [staying, leaving]) people.close()
-    const hashes = (await line.hashed()) - hashedBefore
+    const hashes = (await line.system.jobs()) - hashedBefore
     const findings = new Findings().count(stayed)
     await line.expectCalm(findings, 'it')
     const capacity = (before + (await line.capacity())) / 2
-    const neighbours = await watched()
+    await neighbours.report(findings)
 
     const served = visits.filter(({ end }) => end === 'verdict').length
     const sentAway = stayed.filter((visit) => visit.sentAway.length > 0).length
@@ -220,7 +223,6 @@ const lineLeft: Scenario = {
         `until the last was in after ${tookS.toFixed(1)} s; ${nobody}; ${sentAway} sent away; ${used}`,
     )
     findings.notes.push(`before, of a core: ${usedBefore}`)
-    neighbours.report(findings)
     findings.expectAllSucceeded()
     findings.expect(goodput >= GOODPUT_SHARE, `goodput was ${rate}`)
     findings.expect(forNobody <= FOR_NOBODY_SHARE, nobody)
@@ -229,7 +231,3 @@ const lineLeft: Scenario = {
 }
 
 export const lineScenarios: readonly Scenario[] = [lineSpike, lineLeft]
-
-function percent(share: number): string {
-  return `${(share * 100).toFixed(0)} %`
-}

@@ -1,10 +1,9 @@
 // PostgreSQL fails: refused meanwhile, normal again, and no connection is held for a job.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { readMetric } from '@spillway/infra/rig/api-client'
 import { startProxy, type TcpProxy } from '@spillway/infra/rig/tcp-proxy'
 import { query } from '@spillway/infra/services/query'
 import { arrivals, Visitor } from '../../load/visit.ts'
-import { startProbe } from '../../measure/observe.ts'
+import { Probe } from '../../measure/probe.ts'
 import { Findings } from '../findings.ts'
 import { type Scenario, underFault } from '../scenario.ts'
 import { onRedis, onSharedRedis, type Stage } from '../stage/stage.ts'
@@ -42,7 +41,7 @@ function underPostgresFault(name: string, what: string, inject: Inject): Scenari
     family: 'postgres',
     run: runOnFew(async (system, { proxy }, stage) => {
       const findings = await underFault(system, { perSecond: 30, fault: () => inject(stage, proxy) })
-      findings.expect(findings.refused > 0, 'nothing was refused, so nothing was tried')
+      findings.expectRefusals()
       return findings
     }),
   }
@@ -71,13 +70,9 @@ const notHeld: Scenario = {
   promise: 'With one connection to PostgreSQL forty logins wait for their jobs at a time: no login holds it.',
   run: onRedis(startBehindProxy, { ...size(1), credential: 'wait-2000' }, async (system, _redis, { postgres }) => {
     const samples: number[] = []
-    const sampling = startProbe(20, async () => {
-      const [row] = await query(
-        postgres.url,
-        `SELECT count(*) AS busy FROM pg_stat_activity WHERE application_name = 'spillway' AND state <> 'idle'`,
-      )
-      samples.push(Number(row?.busy))
-    })
+    const sql = `SELECT count(*) AS busy FROM pg_stat_activity WHERE application_name = 'spillway' AND state <> 'idle'`
+    const sample = async () => samples.push(Number((await query(postgres.url, sql))[0]?.busy))
+    const sampling = new Probe({ perSecond: 20, ask: sample }).start()
     const findings = await underFault(system, { perSecond: 20, calmMs: 4_000, afterMs: 3_000 })
     await sampling.stop()
     const busyShare = samples.filter((busy) => busy > 0).length / samples.length
@@ -103,9 +98,7 @@ const inFullLine: Scenario = {
   name: 'postgres-line',
   promise: 'PostgreSQL is away for 3 s in a full line: all get in, and no hash is made twice.',
   run: onRedis(startBehindProxy, fullLine, async (system, _redis, { postgres }) => {
-    const { opsUrl = '' } = system.workers[0] ?? {}
-    const hashed = () => readMetric(opsUrl, 'spillway_jobs_total', 'outcome="hashed"')
-    const before = await hashed()
+    const before = await system.jobs()
     const people = new Visitor({ ...system.visitor(), everyNthWrong: 0, tries: Number.POSITIVE_INFINITY })
     const coming = arrivals({ ...PEOPLE, visit: (n, dueMs) => people.visit(n, dueMs) })
     await sleep(GOES_AFTER_MS)
@@ -115,7 +108,7 @@ const inFullLine: Scenario = {
     const visits = await coming
     people.close()
     const findings = new Findings().count(visits)
-    const twice = (await hashed()) - before - findings.succeeded
+    const twice = (await system.jobs()) - before - findings.succeeded
     const met = visits.filter(({ failures }) => failures > 0).length
     findings.notes.push(`${visits.length} people, ${met} met a failure meanwhile, ${twice} hashes made twice`)
     findings.expect(met > 0, 'nobody noticed that PostgreSQL was away, so nothing was tried')

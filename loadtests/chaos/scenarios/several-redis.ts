@@ -2,7 +2,7 @@
 // Tickets are redeemed whatever becomes of the Redis server that has their jobs.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { until } from '@spillway/infra/processes/until'
-import { type ApiAnswer, ask, redeemUntilAnswered, respondAsync } from '@spillway/infra/rig/api-client'
+import { type ApiAnswer, redeemUntilAnswered, respondAsync } from '@spillway/infra/rig/api-client'
 import type { Findings } from '../findings.ts'
 import { type Scenario, underFault } from '../scenario.ts'
 import { onRedis, onSharedRedis, type RedisServer, type Stage, type System } from '../stage/stage.ts'
@@ -122,7 +122,7 @@ export type Report = (findings: Findings) => void
 
 /** So many logins at once, each answered with a ticket. */
 async function takeTickets(system: System, count: number): Promise<ApiAnswer[]> {
-  const login = (n: number) => askAt(system, n, '/v1/login', { ...loginOf(system, n), ...respondAsync })
+  const login = (n: number) => system.ask(n, '/v1/login', { ...loginOf(system, n), ...respondAsync })
   return await Promise.all(Array.from({ length: count }, (_, n) => login(n)))
 }
 
@@ -131,7 +131,7 @@ async function redeemAll(system: System, given: readonly ApiAnswer[]): Promise<R
   const startMs = performance.now()
   let sentAgain = 0
   const redeeming = (n: number) => ({
-    redeem: (ticket: string) => askAt(system, n + 1, '/v1/tickets/redeem', { body: { ticket } }),
+    redeem: (ticket: string) => system.ask(n + 1, '/v1/tickets/redeem', { body: { ticket } }),
     endMs: startMs + LIFE_MS,
   })
   const ends = await Promise.all(
@@ -139,7 +139,7 @@ async function redeemAll(system: System, given: readonly ApiAnswer[]): Promise<R
       const end = await redeemUntilAnswered(first, redeeming(n))
       if (end.body.code !== 'ticket_lost') return end
       sentAgain += 1
-      return await redeemUntilAnswered(await askAt(system, n, '/v1/login', loginOf(system, n)), redeeming(n))
+      return await redeemUntilAnswered(await system.ask(n, '/v1/login', loginOf(system, n)), redeeming(n))
     }),
   )
   const tookS = ((performance.now() - startMs) / 1_000).toFixed(1)
@@ -158,7 +158,7 @@ async function redeemAll(system: System, given: readonly ApiAnswer[]): Promise<R
 async function usedAgain(system: System, server: RedisServer): Promise<Report> {
   const startMs = performance.now()
   const adds = async (n: number): Promise<boolean> => {
-    const { body } = await askAt(system, n, '/v1/login', { ...loginOf(system, n), ...respondAsync })
+    const { body } = await system.ask(n, '/v1/login', { ...loginOf(system, n), ...respondAsync })
     const job = `${system.queuePrefix}:passwords:${body.ticket?.split('.')[0]}`
     if (Number(await server.command('EXISTS', job)) === 1) return true
     await sleep(LOOK_EVERY_MS)
@@ -176,14 +176,4 @@ async function usedAgain(system: System, server: RedisServer): Promise<Report> {
 
 function loginOf(system: System, n: number) {
   return { body: system.login(FIRST_ACCOUNT + n) }
-}
-
-/** Requests take turns at the gateways. */
-function askAt(
-  { gateways }: System,
-  turn: number,
-  path: string,
-  options: Parameters<typeof ask>[2],
-): Promise<ApiAnswer> {
-  return ask(gateways[turn % gateways.length]?.url ?? '', path, options)
 }

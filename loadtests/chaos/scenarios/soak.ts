@@ -1,9 +1,8 @@
 // A long run near capacity, with a worker killed each minute: no login fails, no memory grows, no key stays.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { readMetric } from '@spillway/infra/rig/api-client'
-import { quantile } from '@spillway/infra/rig/quantile'
 import { startTraffic } from '../../load/visit.ts'
-import { Findings } from '../findings.ts'
+import { Findings, tookAt } from '../findings.ts'
 import type { Scenario } from '../scenario.ts'
 import { drained, expectNoLeftovers, type OwnSystem, onOwnRedis } from '../stage/stage.ts'
 
@@ -64,8 +63,7 @@ export function soak(minutes: number): Scenario {
       await drained(system)
 
       const findings = new Findings().count(visits)
-      const took = visits.map(({ tookMs }) => tookMs)
-      findings.worstExtraMs = (quantile(took, 1) ?? 0) - (quantile(took, 0.5) ?? 0)
+      findings.worstExtraMs = tookAt(visits, 1) - tookAt(visits, 0.5)
       findings.notes.push(`${minutes} minutes, ${kills} workers killed`)
       findings.expectAllSucceeded()
       compare(findings, samples)

@@ -5,9 +5,8 @@ import { startProcess } from '@spillway/infra/processes/node-process'
 import { moveTo } from '@spillway/infra/processes/processor-time'
 import { until } from '@spillway/infra/processes/until'
 import { ask, readMetric } from '@spillway/infra/rig/api-client'
-import { quantile } from '@spillway/infra/rig/quantile'
 import type { Member } from '@spillway/infra/start/member'
-import { startProbe } from '../../measure/observe.ts'
+import { Probe } from '../../measure/probe.ts'
 import type { Findings } from '../findings.ts'
 import { type Scenario, underFault } from '../scenario.ts'
 import {
@@ -99,9 +98,9 @@ async function killWorkers(system: System, findings: Findings): Promise<void> {
 }
 
 /** Logs in without any worker, and gives the tickets. */
-async function ticketsAlone({ login }: System, urls: readonly string[], findings: Findings) {
-  const logins = Array.from({ length: 20 }, (_, n) => ask(urls[n % urls.length] ?? '', '/v1/login', { body: login(n) }))
-  const answers = await Promise.all(logins)
+async function ticketsAlone(system: System, findings: Findings) {
+  const logIn = (_: unknown, n: number) => system.ask(n, '/v1/login', { body: system.login(n) })
+  const answers = await Promise.all(Array.from({ length: 20 }, logIn))
   const slowestMs = Math.round(Math.max(...answers.map(({ tookMs }) => tookMs)))
   findings.notes.push(`answered in ${slowestMs} ms without workers`)
   const honest = answers.every(({ status, body }) => status === 202 || (status === 503 && body.code === 'busy'))
@@ -115,22 +114,23 @@ const withoutFallback: Scenario = {
   name: 'no-worker',
   promise: 'All workers are killed: noticed, then a ticket or 503; everything is done when they are back.',
   run: onOwnRedis({ credential: CREDENTIAL }, async (system) => {
-    const { urls } = system.visitor()
     let tickets: unknown[] = []
     const findings = await underFault(system, {
       perSecond: PER_SECOND,
       async fault(findings) {
         await killWorkers(system, findings)
-        tickets = await ticketsAlone(system, urls, findings)
+        tickets = await ticketsAlone(system, findings)
         await sleep(AWAY_MS)
         await Promise.all([system.worker(), system.worker()])
       },
     })
     await drained(system)
-    const redeem = (ticket: unknown) => ask(urls[0] ?? '', '/v1/tickets/redeem', { body: { ticket } })
+    const redeem = (ticket: unknown) => system.ask(0, '/v1/tickets/redeem', { body: { ticket } })
     const redeemed = await Promise.all(tickets.map(redeem))
-    const allRedeemed = redeemed.every(({ status }) => status === 200)
-    findings.expect(allRedeemed, 'a ticket came to nothing')
+    findings.expect(
+      redeemed.every(({ status }) => status === 200),
+      'a ticket came to nothing',
+    )
     return findings
   }),
 }
@@ -172,27 +172,27 @@ async function watchFallback(system: OwnSystem, { accounts }: Stage, findings: F
   })
   let [mostActive, mostSlots] = [0, 0]
   const before = await read()
-  const registrations = startProbe(5, () => ask(url, '/v1/users', { body: accounts.registration() }))
-  const healthz = startProbe(50, async () => (await ask(url, '/healthz')).status === 200)
-  const activeJobs = startProbe(20, async () => {
+  const probe = (perSecond: number, ask: () => Promise<unknown>) => new Probe({ perSecond, ask }).start()
+  const registrations = probe(5, () => ask(url, '/v1/users', { body: accounts.registration() }))
+  const healthz = probe(50, async () => (await ask(url, '/healthz')).status === 200)
+  const activeJobs = probe(20, async () => {
     const active = await system.redis.command('LLEN', `${system.queuePrefix}:passwords:active`)
     mostActive = Math.max(mostActive, Number(active))
     mostSlots = Math.max(mostSlots, await readMetric(opsUrl, 'spillway_slots'))
   })
   await sleep(AWAY_MS)
   void registrations.stop()
-  const [{ tookMs, failed }] = await Promise.all([healthz.stop(), activeJobs.stop()])
+  await Promise.all([healthz.stop(), activeJobs.stop()])
   const after = await read()
   const [answered, refused] = [after.answered - before.answered, after.refused - before.refused]
-  const health = `${(quantile(tookMs, 0.99) ?? 0).toFixed(1)} ms at p99`
   findings.notes.push(
-    `meanwhile ${answered} answered, ${refused} refused, at most ${mostActive} in hand, /healthz ${health}`,
+    `meanwhile ${answered} answered, ${refused} refused, at most ${mostActive} in hand, /healthz ${healthz.p99()} at p99`,
   )
   findings.expect(answered > 0, 'nothing was hashed here meanwhile')
   findings.expect(refused > 0, 'nothing was refused meanwhile, though more came than could be done')
   // A slot may have a batch in hand, and another that waits for it.
   findings.expect(mostSlots === FALLBACK_SLOTS, `${mostSlots} slots hashed at a time`)
-  findings.expect(failed === 0, `/healthz failed ${failed} times`)
+  findings.expect(healthz.failed === 0, `/healthz failed ${healthz.failed} times`)
 }
 
 const withFallback: Scenario = {

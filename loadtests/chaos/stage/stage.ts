@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import type { Keeper } from '@spillway/infra/processes/keeper'
 import type { LogLine } from '@spillway/infra/processes/node-process'
 import { until } from '@spillway/infra/processes/until'
-import { ask, type Credentials } from '@spillway/infra/rig/api-client'
+import { ask, type Credentials, readMetric } from '@spillway/infra/rig/api-client'
 import { closedLoop } from '@spillway/infra/rig/open-loop'
 import { startOwnServices } from '@spillway/infra/rig/services'
 import { openSpillway, type Spillway, type SpillwayOptions } from '@spillway/infra/rig/spillway'
@@ -55,16 +55,29 @@ export async function openStage(keeper: Keeper, say: (sentence: string) => void)
 
 // The gateways and workers of one scenario, and what went wrong with them, so that no scenario can overlook a crash.
 
-export interface System extends Spillway {
-  /** Credentials of its accounts. */
-  login(number: number): Credentials
-  /** A visitor of all gateways that were started so far. */
-  visitor(): VisitorOptions
-}
+export type System = ReturnType<typeof systemOf>
 
 /** A system with a Redis server of its own. */
 export interface OwnSystem extends System {
   redis: RedisServer
+}
+
+function systemOf(spillway: Spillway, { accounts }: Stage, credential: Credential) {
+  const { gateways, workers } = spillway
+  /** Credentials of an account. */
+  const login = (number: number): Credentials => accounts.login(credential, number)
+  return {
+    ...spillway,
+    login,
+    /** A visitor of all gateways that were started so far. */
+    visitor: (): VisitorOptions => ({ urls: gateways.map(({ url }) => url), login }),
+    /** Sends a request to a gateway: they take turns. */
+    ask: (turn: number, path: string, options: Parameters<typeof ask>[2]) =>
+      ask(gateways[turn % gateways.length]?.url ?? '', path, options),
+    /** The jobs of the first worker with this outcome. */
+    jobs: (outcome = 'hashed'): Promise<number> =>
+      readMetric(workers[0]?.opsUrl ?? '', 'spillway_jobs_total', `outcome="${outcome}"`),
+  }
 }
 
 interface SystemOptions extends Pick<SpillwayOptions, 'gatewayEnv' | 'workerEnv'> {
@@ -103,8 +116,6 @@ async function open<T extends Redis>(
     env: { SPILLWAY_TEST_HASHES: 'true' },
     workerEnv: { WORKER_CONCURRENCY: '4', ...options.workerEnv },
   })
-  const login = (number: number) => accounts.login(credential, number)
-  const visitor = () => ({ urls: spillway.gateways.map(({ url }) => url), login })
   async function close(): Promise<void> {
     await spillway.close()
     await redis.close()
@@ -123,7 +134,7 @@ async function open<T extends Redis>(
   return {
     /** A process that crashed, or printed what is no log line, is a broken promise. */
     async try(run: Run<T>): Promise<Findings> {
-      const findings = await run({ ...spillway, login, visitor }, redis, stage)
+      const findings = await run(systemOf(spillway, stage, credential), redis, stage)
       findings.broken.push(...complaints(spillway))
       if (findings.broken.length > 0) findings.notes.push(...warnings(spillway))
       return findings
@@ -208,7 +219,10 @@ export async function drained({ redis, queuePrefix }: OwnSystem, timeoutMs = 10_
   await until(isEmpty, { timeoutMs, what: 'an empty queue' })
 }
 
-/** BullMQ's own, the jobs it keeps for operators (ten minutes, 500 of a kind), what workers and gateways publish (a minute), and the line's numbers. */
+/**
+ * BullMQ's own, the jobs it keeps for operators (ten minutes, 500 of a kind), what workers and gateways publish (a minute), and the line's
+ * numbers.
+ */
 const STAYING =
   /^:(passwords:(events|id|meta|marker|stalled-check|stalled|completed|failed|pc|[0-9a-f-]{36})|capacity|canary|gateways|line)$/
 
@@ -231,14 +245,14 @@ export const homeAddress = (person: number): string => `192.0.2.${person + 1}`
 
 /** Logs some people in from home, and gives the tokens of their devices. */
 export async function deviceTokens(
-  { gateways, login }: System,
+  system: System,
   people: number,
   { firstAccount = 0, atATime = 1 }: { firstAccount?: number; atATime?: number },
 ): Promise<string[]> {
   const tokens: string[] = []
   async function logIn(person: number): Promise<void> {
-    const options = { body: login(firstAccount + person), headers: { 'x-forwarded-for': homeAddress(person) } }
-    const { status, body } = await ask(gateways[person % gateways.length]?.url ?? '', '/v1/login', options)
+    const options = { body: system.login(firstAccount + person), headers: { 'x-forwarded-for': homeAddress(person) } }
+    const { status, body } = await system.ask(person, '/v1/login', options)
     if (body.deviceToken === undefined) throw new Error(`a first login was answered ${status}`)
     tokens[person] = body.deviceToken
   }

@@ -1,73 +1,30 @@
-// The command line of a storm. Its mistakes may quote names of options, methods and paths, never a body, a header or what stands alone on the
-// command line: those may hold a password.
+// The command line of a storm. Its mistakes may quote names of options, methods and paths, never a body, a header
+// or a word that stands alone: those may hold a password.
 import { parseArgs } from 'node:util'
 import { UserError } from '@spillway/infra/processes/command-line'
 import { BODY_MAX_BYTES, type HttpRequest, parseHeaders, parseRequestLine, readRequest, withBody } from './request.ts'
-import { RETRY_MS, type StormOptions, TOLD_MAX_MS } from './storm.ts'
+import { RETRY_MS, TOLD_MAX_MS } from './storm.ts'
 
-// The numbers of a storm's command line, with their defaults and bounds, for help and for reading them.
-
-interface NumberOption {
-  initial: number
-  least?: number
-  most: number
-  says: string
-}
-
+/** Whole numbers, with their default and their most. */
 const numbers = {
-  users: { initial: 100, most: 5_000, says: 'users who log in at the same time, each on a connection of their own' },
-  duration: { initial: 10, most: 60, says: 'seconds in which logins begin; those that are open then are waited for' },
-  rate: { initial: 40, most: 100, says: 'times a second that each probe is asked' },
-  p99: { initial: 100, most: 30_000, says: 'milliseconds that a probe may take at p99 during the storm' },
-  timeout: { initial: 10, most: 30, says: 'seconds until a request is given up' },
-  calm: { initial: 5, most: 60, says: 'seconds that probes are measured before the storm' },
-  after: { initial: 10, most: 60, says: 'seconds to wait, at the most, until probes are as quick as before' },
-} satisfies Record<string, NumberOption>
-
-type Name = keyof typeof numbers
+  users: [100, 5_000, 'users who log in at the same time, each on a connection of their own'],
+  duration: [10, 60, 'seconds in which logins begin; those that are open then are waited for'],
+  rate: [40, 100, 'times a second that each probe is asked'],
+  p99: [100, 30_000, 'milliseconds that a probe may take at p99 during the storm'],
+  timeout: [10, 30, 'seconds until a request is given up'],
+  calm: [5, 60, 'seconds that probes are measured before the storm'],
+  after: [10, 60, 'seconds to wait, at the most, until probes are as quick as before'],
+} as const
 
 const PROBES_MAX = 8
 
-/** A default, as it would be typed. */
-const defaultOf = (name: Name): string => String(numbers[name].initial)
-
-/** A line for each. */
-const numberHelp: string = Object.entries(numbers)
-  .map(([name, { initial, most, says }]) => `  ${`--${name} n`.padEnd(23)}${says}, at most ${most} [${initial}]`)
-  .join('\n')
-
-/** @throws {@link UserError} for what is no whole number within the bounds of this option */
-export function bound(name: Name, text: string): number {
-  return countOf(`--${name}`, text, numbers[name])
-}
-
-/** @throws {@link UserError} for what is no whole number within bounds */
-function countOf(option: string, text: string, { least = 1, most }: Pick<NumberOption, 'least' | 'most'>): number {
-  const value = Number(text)
-  if (/^\d{1,9}$/.test(text) && value >= least && value <= most) return value
-  throw new UserError(`${option} takes a whole number from ${least} to ${most}.`)
-}
-
+const text = { type: 'string' } as const
+const texts = { type: 'string', multiple: true } as const
+const flag = { type: 'boolean' } as const
 const options = {
-  target: { type: 'string' },
-  'beyond-loopback': { type: 'boolean' },
-  login: { type: 'string' },
-  body: { type: 'string' },
-  header: { type: 'string', multiple: true },
-  request: { type: 'string' },
-  expect: { type: 'string' },
-  probe: { type: 'string', multiple: true },
-  'probe-header': { type: 'string', multiple: true },
-  users: { type: 'string', default: defaultOf('users') },
-  duration: { type: 'string', default: defaultOf('duration') },
-  rate: { type: 'string', default: defaultOf('rate') },
-  p99: { type: 'string', default: defaultOf('p99') },
-  timeout: { type: 'string', default: defaultOf('timeout') },
-  calm: { type: 'string', default: defaultOf('calm') },
-  after: { type: 'string', default: defaultOf('after') },
-  json: { type: 'string' },
-  report: { type: 'string' },
-  help: { type: 'boolean', short: 'h' },
+  ...{ target: text, 'beyond-loopback': flag, login: text, body: text, header: texts, request: text, expect: text },
+  ...{ probe: texts, 'probe-header': texts, json: text, report: text, help: { ...flag, short: 'h' } },
+  ...{ users: text, duration: text, rate: text, p99: text, timeout: text, calm: text, after: text },
 } as const
 
 type Values = ReturnType<typeof parse>
@@ -76,31 +33,30 @@ export function asksForHelp(args: readonly string[]): boolean {
   return args.includes('--help') || args.includes('-h')
 }
 
-interface StormCommand extends StormOptions {
-  /** The files to write. */
-  json: string | undefined
-  report: string | undefined
-}
-
 /** @throws {@link UserError}, which names what is wrong */
-export async function parseOptions(args: readonly string[], command: string): Promise<StormCommand> {
+export async function parseOptions(args: readonly string[], command: string) {
   const values = parse(args, command)
-  const { target, json, report } = values
+  const { target, json, report, expect } = values
   if (target === undefined) throw new UserError(`--target is missing: see "${command} --help".`)
+  const number = (name: keyof typeof numbers) => {
+    const [initial, most] = numbers[name]
+    return countOf(`--${name}`, values[name] ?? String(initial), 1, most)
+  }
   return {
     ...{ target, json, report },
     beyondLoopback: values['beyond-loopback'] === true,
     login: await loginOf(values, command),
-    expect: statusesOf(values.expect),
+    expect: expect?.split(',').map((status) => countOf('--expect', status.trim(), 100, 599)),
     probes: probesOf(values),
-    users: bound('users', values.users),
-    durationS: bound('duration', values.duration),
-    probesPerSecond: bound('rate', values.rate),
-    p99Ms: bound('p99', values.p99),
-    timeoutS: bound('timeout', values.timeout),
-    calmS: bound('calm', values.calm),
-    afterS: bound('after', values.after),
+    ...{ users: number('users'), durationS: number('duration'), probesPerSecond: number('rate') },
+    ...{ p99Ms: number('p99'), timeoutS: number('timeout'), calmS: number('calm'), afterS: number('after') },
   }
+}
+
+function countOf(option: string, given: string, least: number, most: number): number {
+  const value = Number(given)
+  if (/^\d{1,9}$/.test(given) && value >= least && value <= most) return value
+  throw new UserError(`${option} takes a whole number from ${least} to ${most}.`)
 }
 
 function parse(args: readonly string[], command: string) {
@@ -108,7 +64,7 @@ function parse(args: readonly string[], command: string) {
     // pnpm passes on the "--" of `pnpm load -- storm`.
     return parseArgs({ args: args.filter((argument) => argument !== '--'), options }).values
   } catch (cause) {
-    // What Node says quotes arguments that stand alone: words of a body without quotes, for instance.
+    // Node's message quotes arguments that stand alone: words of a body without quotes, for instance.
     const option = /'(--?[a-z0-9-]+)\b/.exec(cause instanceof Error ? cause.message : '')?.[1]
     const what =
       option === undefined ? 'Something stands alone, without an option' : `${option} is unknown, or lacks its value`
@@ -132,11 +88,9 @@ function probesOf({ probe = [], 'probe-header': header = [] }: Values): HttpRequ
   return probe.map((line) => ({ ...parseRequestLine('--probe', line, 'GET'), headers }))
 }
 
-function statusesOf(expect: string | undefined): number[] | undefined {
-  return expect?.split(',').map((status) => countOf('--expect', status.trim(), { least: 100, most: 599 }))
-}
-
-// What --help prints.
+const numberHelp = Object.entries(numbers)
+  .map(([name, [initial, most, says]]) => `  ${`--${name} n`.padEnd(23)}${says}, at most ${most} [${initial}]`)
+  .join('\n')
 
 export const help = (
   command: string,

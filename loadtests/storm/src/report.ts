@@ -1,7 +1,7 @@
 // The report of a storm: one HTML file with everything in it.
 import * as Plot from '@observablehq/plot'
 import { colors, type Html, html, lines, page, powersOfTen, table as tableOf } from '../../report/page.ts'
-import { NOISE_MS } from './probes.ts'
+import { NOISE_MS } from './calm.ts'
 import type { StormResult } from './result.ts'
 import { advice } from './words/advice.ts'
 import { count, milliseconds, seconds } from './words/figures.ts'

@@ -1,6 +1,7 @@
 // What a storm measured, as it is written to JSON: figures and names, nothing of requests.
 import { quantile } from '@spillway/infra/rig/quantile'
-import type { Asked, Probe, StormTimes } from './probes.ts'
+import type { Asked, Probe } from '../../measure/probe.ts'
+import type { StormTimes } from './calm.ts'
 
 /**
  * How a login ends: as expected; refused with a time to come back (202, 429 or 503 with Retry-After); lost, without an answer; or with
@@ -95,7 +96,7 @@ export function loginFigures(
   return { ...counts, perSecond, p50Ms: quantile(took, 0.5), p99Ms: quantile(took, 0.99), reasons }
 }
 
-export function probeResult({ name, asked }: Probe, { startMs, endMs }: StormTimes): ProbeResult {
+export function probeResult(asked: readonly Asked[], { startMs, endMs }: StormTimes): Omit<ProbeResult, 'name'> {
   const due = (fromMs: number, toMs: number) => asked.filter(({ dueMs }) => dueMs >= fromMs && dueMs < toMs)
   const slowest = new Map<number, number>()
   for (const { dueMs, tookMs } of asked) {
@@ -103,7 +104,6 @@ export function probeResult({ name, asked }: Probe, { startMs, endMs }: StormTim
     slowest.set(interval, Math.max(slowest.get(interval) ?? 0, tookMs))
   }
   return {
-    name,
     calm: phaseFigures(due(Number.NEGATIVE_INFINITY, startMs)),
     storm: phaseFigures(due(startMs, endMs)),
     after: phaseFigures(due(endMs, Number.POSITIVE_INFINITY)),

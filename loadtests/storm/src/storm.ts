@@ -3,7 +3,8 @@ import { setMaxListeners } from 'node:events'
 import { UserError } from '@spillway/infra/processes/command-line'
 import { type ApiAnswer, type ApiClient, createApiClient } from '@spillway/infra/rig/api-client'
 import { closedLoop } from '@spillway/infra/rig/open-loop'
-import { isWorking, Probe, pause, type StormTimes, untilCalmAgain } from './probes.ts'
+import { Probe } from '../../measure/probe.ts'
+import { pause, type StormTimes, untilCalmAgain } from './calm.ts'
 import { beginningOf, forUser, type HttpRequest, nameOf } from './request.ts'
 import { generatorOf, type Login, loginFigures, probeResult, type StormResult } from './result.ts'
 import { openTarget } from './target.ts'
@@ -35,6 +36,9 @@ interface StormWatch {
   progress(line: string): void
 }
 
+/** A probe works with any status of these: others would be an error page that is quicker than the endpoint. */
+const isWorking = (status: number): boolean => status >= 200 && status < 400
+
 type Ask = (client: ApiClient, request: HttpRequest) => Promise<ApiAnswer>
 
 /** Throws a UserError before the storm: when the target cannot be reached or is not allowed, or a login or a probe does not work. */
@@ -58,15 +62,17 @@ export async function storm(options: StormOptions, { signal, progress }: StormWa
   }
   try {
     progress('trying the login and the probes')
-    await tryAll((request) => ask(clients[0] ?? connect(), request), { login, users, isExpected, probes: requests })
+    const trials: Trial[] = [...new Set([1, users])].map((user) => {
+      return { what: `user ${user} cannot log in`, request: forUser(login, user), isExpected }
+    })
+    for (const request of requests) trials.push({ what: 'a probe does not work', request, isExpected: isWorking })
+    await tryAll((request) => ask(clients[0] ?? connect(), request), trials)
 
     const startedAt = new Date().toISOString()
     const probes = requests.map((request) => {
       const client = connect()
-      return new Probe({
-        ...{ name: nameOf(request), perSecond, timeoutMs, interrupted: signal },
-        ask: () => ask(client, request),
-      })
+      const isAnswered = async () => isWorking((await ask(client, request)).status)
+      return new Probe({ perSecond, timeoutMs, interrupted: signal, ask: isAnswered })
     })
     for (const probe of probes) probe.start()
     progress(`calm: probes alone, for ${calmS} s`)
@@ -74,8 +80,8 @@ export async function storm(options: StormOptions, { signal, progress }: StormWa
     // One that is still open would wait for the logins, and count as slow before them.
     await Promise.all(probes.map((probe) => probe.stop()))
     const own = Array.from({ length: users }, () => connect(1))
-    const each = { login, isExpected, own, ask, interrupted: signal }
-    const storming = logInRepeatedly(each, durationS * 1_000, progress)
+    const crowd = { login, isExpected, own, ask, durationMs: durationS * 1_000 }
+    const storming = logInRepeatedly(crowd, { signal, progress })
     for (const probe of probes) probe.start()
     const { logins, times, stormS, used } = await storming
     progress(`after: until the probes are as quick as before, for at most ${afterS} s`)
@@ -86,7 +92,11 @@ export async function storm(options: StormOptions, { signal, progress }: StormWa
       settings: { users, ...settings },
       ...{ stormS, loginsS: (times.endMs - times.startMs) / 1_000 },
       logins: loginFigures(logins, { startMs: times.startMs, stormS, timeoutMs }),
-      probes: probes.map((probe, index) => ({ ...probeResult(probe, times), calmAgainMs: again[index] })),
+      probes: requests.map((request, index) => ({
+        name: nameOf(request),
+        ...probeResult(probes[index]?.asked ?? [], times),
+        calmAgainMs: again[index],
+      })),
       generator: generatorOf(probes, times, used),
     }
   } finally {
@@ -113,15 +123,13 @@ interface Users {
   /** The connection of each. */
   own: readonly ApiClient[]
   ask: Ask
-  /** What is open is left out. */
-  interrupted: AbortSignal
+  durationMs: number
 }
 
-/** Resolves when the last login has ended, some time after `durationMs` or an interruption; with what this program itself used. */
+/** Resolves when the last login has ended; an interruption leaves out what is open. Tells what this program itself used, too. */
 async function logInRepeatedly(
-  { login, isExpected, own, ask, interrupted }: Users,
-  durationMs: number,
-  progress: (line: string) => void,
+  { login, isExpected, own, ask, durationMs }: Users,
+  { signal: interrupted, progress }: StormWatch,
 ) {
   const logins: Login[] = []
   const over = new AbortController()
@@ -167,27 +175,19 @@ function retryAfterMsOf({ headers: { 'retry-after': text } }: ApiAnswer): number
 }
 
 interface Trial {
-  login: HttpRequest
-  users: number
+  what: string
+  request: HttpRequest
   isExpected(status: number): boolean
-  probes: readonly HttpRequest[]
 }
 
 /**
- * Logs in the first user and the last, who is missing where there are fewer accounts than users, and asks each probe once. Throws a UserError,
- * so that a mistake is told in a sentence instead of thousands of errors.
+ * Logs in the first user and the last, who is missing where there are fewer accounts than users, and asks each probe once. Throws a
+ * UserError, so that a mistake is told in a sentence instead of thousands of errors.
  */
-async function tryAll(ask: (request: HttpRequest) => Promise<ApiAnswer>, { login, users, isExpected, probes }: Trial) {
-  for (const user of new Set([1, users])) {
-    const request = forUser(login, user)
+async function tryAll(ask: (request: HttpRequest) => Promise<ApiAnswer>, trials: readonly Trial[]): Promise<void> {
+  for (const { what, request, isExpected } of trials) {
     const answer = await ask(request)
-    if (isExpected(answer.status)) continue
-    throw new UserError(`Nothing was stormed: user ${user} cannot log in. ${said(request, answer)}`)
-  }
-  for (const probe of probes) {
-    const answer = await ask(probe)
-    if (isWorking(answer.status)) continue
-    throw new UserError(`Nothing was stormed: a probe does not work. ${said(probe, answer)}`)
+    if (!isExpected(answer.status)) throw new UserError(`Nothing was stormed: ${what}. ${said(request, answer)}`)
   }
 }
 

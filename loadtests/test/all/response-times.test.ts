@@ -179,9 +179,10 @@ async function openAsked(t: TestContext, accounts: number, workerEnv: NodeJS.Pro
   const mails = await startMailSink()
   const spillway = openSpillway({ ...namespace, gatewayEnv: mails.env, workerEnv })
   t.onTestFinished(async () => {
-    await spillway.close()
+    const badEnds = await spillway.close()
     await mails.close()
     await namespace.close()
+    assert.deepEqual(badEnds, [])
   })
   const [{ url }, challenging, worker] = await Promise.all([
     spillway.gateway({ env: settings }),
@@ -190,7 +191,12 @@ async function openAsked(t: TestContext, accounts: number, workerEnv: NodeJS.Pro
   ])
   await spillway.knowsWorkers()
   const asked = { databaseUrl: namespace.databaseUrl, url, challengingUrl: challenging.url, accounts }
-  return { worker, ...(await openQuestions(asked)) }
+  /** Tickets mean that the gateway knows no worker, or a slow one. */
+  async function explain(): Promise<string> {
+    const ready = await fetch(`${url}/readyz`).then((answer) => answer.text(), String)
+    return `The gateway and its worker now: ${JSON.stringify({ ready, exit: worker.exit, logs: worker.logs.slice(-5) })}`
+  }
+  return { worker, explain, ...(await openQuestions(asked)) }
 }
 
 test('every question is answered by a real gateway with its one status, after the work of the hash that is stored', async (t) => {
@@ -208,9 +214,10 @@ test('every question is answered by a real gateway with its one status, after th
 test(
   'what SECURITY says to be alike cannot be told apart by time, where what is known to differ can',
   async (t) => {
-    const { questions, close } = await openAsked(t, SAMPLES, {})
+    const { questions, close, explain } = await openAsked(t, SAMPLES, {})
     t.onTestFinished(close)
-    const pairs = compareAll(await askInTurn(questions, { samples: SAMPLES, stop: () => t.signal.aborted }))
+    const asked = askInTurn(questions, { samples: SAMPLES, stop: () => t.signal.aborted, explain })
+    const pairs = compareAll(await asked)
     assert.deepEqual(broken(pairs), [], table(pairs))
     assert.equal(isBlind(pairs), false, `this says nothing: is the machine busy?\n${table(pairs)}`)
   },

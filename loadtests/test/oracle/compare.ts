@@ -135,16 +135,18 @@ const ODD = 0.02
  * each kind has to come after each other one, and after itself, as often as the others do.
  *
  * @param samples of each kind, about
+ * @param explain the state of what is asked, told with a failure
  * @throws a UserError when answers have another status than their question's
  */
 export async function askInTurn(
   questions: readonly Question[],
-  { samples, stop }: { samples: number; stop(): boolean },
+  { samples, stop, explain }: { samples: number; stop(): boolean; explain?(): Promise<string> },
 ): Promise<Sample[]> {
   const all = questions.flatMap((question) => question.kinds.map((kind) => new Answers(question, kind)))
   const [total, warmUp] = [all.length * samples, Math.ceil(all.length * samples * WARM_UP)]
   for (let asked = 0; asked < total + warmUp && !stop(); asked++) await all[randomInt(all.length)]?.add(asked >= warmUp)
-  for (const answers of all) answers.check()
+  const odd = all.flatMap((answers) => answers.odd() ?? [])
+  if (odd.length > 0) throw new UserError([...odd, (await explain?.()) ?? ''].join(' '))
   return all
 }
 
@@ -153,7 +155,8 @@ class Answers implements Sample {
   readonly kind: Kind
   readonly timesMs: number[] = []
   private asked = 0
-  private odd: number[] = []
+  /** The other statuses, and after how many answers they came. */
+  private readonly others: { status: number; after: number }[] = []
 
   constructor(question: Question, kind: Kind) {
     this.question = question
@@ -162,15 +165,18 @@ class Answers implements Sample {
 
   async add(isKept: boolean): Promise<void> {
     const { status, tookMs } = await this.kind.ask(this.asked++)
-    if (status !== this.question.status) this.odd.push(status)
+    if (status !== this.question.status) this.others.push({ status, after: this.asked })
     else if (isKept) this.timesMs.push(tookMs)
   }
 
-  check(): void {
-    if (this.odd.length <= this.asked * ODD) return
-    const [statuses, { name, status }] = [[...new Set(this.odd)].join(', '), this.question]
-    throw new UserError(
-      `${name} (${this.kind.name}) was answered ${statuses} and not ${status}, ${this.odd.length} of ${this.asked} times.`,
+  /** A sentence where more answers than are borne had another status. */
+  odd(): string | undefined {
+    const [first] = this.others
+    if (first === undefined || this.others.length <= this.asked * ODD) return undefined
+    const statuses = [...new Set(this.others.map(({ status }) => status))].join(', ')
+    return (
+      `${this.question.name} (${this.kind.name}) was answered ${statuses} and not ${this.question.status}, ` +
+      `${this.others.length} of ${this.asked} times, first at answer ${first.after}.`
     )
   }
 }

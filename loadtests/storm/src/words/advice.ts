@@ -1,5 +1,5 @@
 // What to do, chosen by what was measured.
-import type { ProbeResult, StormResult } from '../result.ts'
+import type { PhaseFigures, ProbeResult, StormResult } from '../result.ts'
 import { count, list, milliseconds } from './figures.ts'
 
 interface Advice {
@@ -94,28 +94,20 @@ function nothingToDo({ settings: { users, p99Ms } }: StormResult): Advice {
   }
 }
 
-/** What the figures of a storm say about its probes. */
-interface Verdict {
-  /** Within the limit when it was calm, and over it in the storm. */
-  slowed: ProbeResult[]
-  /** Over the limit before anyone logged in: the storm says nothing about them. */
-  slowBefore: ProbeResult[]
-  /** Within the limit in the storm. */
-  within: ProbeResult[]
-}
-
 /** A probe that was not measured, because the storm was interrupted, is in no list. */
-function judge({ probes, settings: { p99Ms: limitMs } }: StormResult): Verdict {
+function judge({ probes, settings: { p99Ms: limitMs } }: StormResult) {
   const measured = probes.filter(({ calm, storm }) => calm.p99Ms !== undefined && storm.p99Ms !== undefined)
-  const isOver = (p99Ms: number | undefined) => p99Ms !== undefined && p99Ms > limitMs
+  const isOver = ({ p99Ms = 0 }: PhaseFigures) => p99Ms > limitMs
+  const calm = measured.filter((probe) => !isOver(probe.calm))
   return {
-    slowed: measured.filter(({ calm, storm }) => !isOver(calm.p99Ms) && isOver(storm.p99Ms)),
-    slowBefore: measured.filter(({ calm }) => isOver(calm.p99Ms)),
-    within: measured.filter(({ calm, storm }) => !isOver(calm.p99Ms) && !isOver(storm.p99Ms)),
+    slowed: calm.filter(({ storm }) => isOver(storm)),
+    /** Over the limit before anyone logged in: the storm says nothing about them. */
+    slowBefore: measured.filter((probe) => isOver(probe.calm)),
+    within: calm.filter(({ storm }) => !isOver(storm)),
   }
 }
 
 /** The probes that took more than they may in the storm. */
 export function missed({ probes, settings: { p99Ms: limitMs } }: StormResult): ProbeResult[] {
-  return probes.filter(({ storm }) => storm.p99Ms !== undefined && storm.p99Ms > limitMs)
+  return probes.filter(({ storm: { p99Ms = 0 } }) => p99Ms > limitMs)
 }
