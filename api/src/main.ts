@@ -1,6 +1,4 @@
 /** Entry point of a gateway: reads the environment, starts it, closes it on a signal. */
-import '@spillway/common/no-inspector'
-
 import { createLogger } from '@spillway/common/log'
 import { closeOnSignal } from '@spillway/common/shutdown'
 import { readGatewayConfig } from './config.js'

@@ -2,8 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from '@spillway/common/log'
 import { listOf } from '@spillway/common/settings'
-import { beginShutdown } from '@spillway/common/shutdown'
-import { startTracing } from '@spillway/common/tracing'
+import { Shutdown } from '@spillway/common/shutdown'
 import { connectDatabase, poolUse } from '@spillway/prisma'
 import { ABSENT_SHARE } from '@spillway/queue/jobs/lanes'
 import { createQueueReporter } from '@spillway/queue/jobs/report'
@@ -77,7 +76,9 @@ export async function startGateway(
   const mailRedis = config.SMTP_URL === '' ? [] : connect('consumer', 'mail')
   const metrics = new GatewayMetrics([...operations, ...serviceOperations].map(({ kind }) => kind))
   const shedder = createLoadShedder(config.DATABASE_POOL_SIZE)
-  const tracing = await startTracing({ service: 'spillway-gateway', endpoint: config.OTEL_EXPORTER_OTLP_ENDPOINT })
+  const endpoint = config.OTEL_EXPORTER_OTLP_ENDPOINT
+  const { Tracing } = endpoint === '' ? {} : await import('@spillway/common/tracing')
+  const tracing = Tracing && new Tracing({ service: 'spillway-gateway', endpoint })
   const passwords = createPasswordClient({
     redisUrl: config.REDIS_URL,
     prefix: config.QUEUE_PREFIX,
@@ -157,23 +158,23 @@ export async function startGateway(
 
   /** Runs every step, even after failures. Rejects at the end if any step failed. */
   async function shutDown(): Promise<void> {
-    const { step, failure } = beginShutdown('gateway', log)
-    await step('answer requests in hand', closeTimeMs(config) + STEP_TIMEOUT_MS, () =>
+    const shutdown = new Shutdown('gateway', log)
+    await shutdown.step('answer requests in hand', closeTimeMs(config) + STEP_TIMEOUT_MS, () =>
       Promise.all([app.close(), serviceApp?.close()]),
     )
-    await step('stop the fallback worker', FALLBACK_TIMEOUT_MS, () => fallback.close())
-    await step('stop sending mails', MAIL_TIMEOUT_MS, () => mail?.close())
-    await step('close the ops port', STEP_TIMEOUT_MS, () => ops.close())
-    await step('close the queue', STEP_TIMEOUT_MS, () => passwords.close())
-    await step('disconnect from Redis', STEP_TIMEOUT_MS, async () => {
+    await shutdown.step('stop the fallback worker', FALLBACK_TIMEOUT_MS, () => fallback.close())
+    await shutdown.step('stop sending mails', MAIL_TIMEOUT_MS, () => mail?.close())
+    await shutdown.step('close the ops port', STEP_TIMEOUT_MS, () => ops.close())
+    await shutdown.step('close the queue', STEP_TIMEOUT_MS, () => passwords.close())
+    await shutdown.step('disconnect from Redis', STEP_TIMEOUT_MS, async () => {
       for (const { connection } of operatorsRedis) connection.disconnect()
       await Promise.all(mailRedis.map(({ connection }) => quitRedis(connection)))
     })
-    await step('write the last audit events', STEP_TIMEOUT_MS, () => audit.close())
-    await step('stop deleting expired sessions', STEP_TIMEOUT_MS, expiredSessions.close)
-    await step('disconnect from PostgreSQL', STEP_TIMEOUT_MS, () => database.$disconnect())
-    await step('flush traces', STEP_TIMEOUT_MS, () => tracing?.close())
-    const error = failure()
+    await shutdown.step('write the last audit events', STEP_TIMEOUT_MS, () => audit.close())
+    await shutdown.step('stop deleting expired sessions', STEP_TIMEOUT_MS, expiredSessions.close)
+    await shutdown.step('disconnect from PostgreSQL', STEP_TIMEOUT_MS, () => database.$disconnect())
+    await shutdown.step('flush traces', STEP_TIMEOUT_MS, () => tracing?.close())
+    const error = shutdown.failure()
     if (error) throw error
   }
 

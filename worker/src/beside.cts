@@ -3,7 +3,7 @@
  * main.cts gives; the package
  * @spillway/client holds it bundled into one file.
  */
-require('@spillway/common/no-inspector')
+require('@spillway/common/shutdown')
 
 const { workerConcurrency }: typeof import('./consumer/cpu-limit.js') = require('./consumer/cpu-limit.js')
 

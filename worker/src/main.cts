@@ -2,7 +2,7 @@
  * Entry point of a worker. CommonJS, because ES modules are loaded through libuv's thread pool,
  * whose size is fixed at its first use: here nothing has used it yet.
  */
-require('@spillway/common/no-inspector')
+require('@spillway/common/shutdown')
 
 /*
  * New objects keep V8's initial megabyte: 48 would be a fifth of the memory of a worker. The size

@@ -1,7 +1,7 @@
 /** Takes mails from the queue and sends them. Redis is not trusted: what does not open is never sent, and nothing is sent late. */
 import { randomUUID } from 'node:crypto'
 import type { Logger } from '@spillway/common/log'
-import { throttledWarning } from '@spillway/common/throttled-warning'
+import { ThrottledWarning } from '@spillway/common/throttled-warning'
 import { claimCanary } from '@spillway/queue/jobs/capacity'
 import { MalformedJobs } from '@spillway/queue/jobs/malformed-jobs'
 import { closeConsumer, openQueue } from '@spillway/queue/jobs/open-queue'
@@ -67,7 +67,7 @@ export class MailSender {
   readonly #options: MailSenderOptions
   readonly #id = randomUUID()
   readonly #keys: string
-  readonly #otherKeys: ReturnType<typeof throttledWarning>
+  readonly #otherKeys: ThrottledWarning
   readonly #worker: Worker
   readonly #sound: SoundQueue
   readonly #queue: Queue
@@ -82,7 +82,7 @@ export class MailSender {
     const { redis, prefix, keyring, watch, onOutcome, log } = options
     this.#options = options
     this.#keys = canaryOf(keyring, prefix)
-    this.#otherKeys = throttledWarning(log, 'gateways that send mails have other keys')
+    this.#otherKeys = new ThrottledWarning(log, 'gateways that send mails have other keys')
     this.#worker = new MailWorker(MAIL_QUEUE, (job) => this.#handle(job), {
       connection: redis,
       prefix,

@@ -1,6 +1,6 @@
 /** The plugins that the public API and the service API share. Their order matters. */
 import { limitPipelining } from '@spillway/common/pipeline-limit'
-import type { Tracing } from '@spillway/common/tracing-sdk'
+import type { Tracing } from '@spillway/common/tracing'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import type { GatewayConfig } from '../config.js'

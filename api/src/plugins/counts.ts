@@ -5,7 +5,7 @@
  * limit once more for each server that comes back without its data.
  */
 import { createHash, hash } from 'node:crypto'
-import { throttledWarning, type Warnings } from '@spillway/common/throttled-warning'
+import { ThrottledWarning, type Warnings } from '@spillway/common/throttled-warning'
 import { within } from '@spillway/common/within'
 import type { Keyring, RedisOfQueue } from '@spillway/queue/queue-client'
 import { defineLua, LUA_SOUND } from '@spillway/queue/redis/script'
@@ -25,7 +25,7 @@ export interface CountingRedis extends Pick<RedisOfQueue, 'address' | 'connectio
  * its own log lines are enough (redis/watch.ts of the client).
  */
 export function toCountingRedis(redis: readonly RedisOfQueue[], log: Warnings): CountingRedis[] {
-  const failed = throttledWarning(log, 'requests could not be counted')
+  const failed = new ThrottledWarning(log, 'requests could not be counted')
   return redis.map(({ address, connection, isReady, isUsable, now }) => ({
     ...{ address, connection, isUsable, now },
     countFailed(error: unknown) {

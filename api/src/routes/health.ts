@@ -1,5 +1,5 @@
 /** GET /healthz and GET /readyz. Liveness uses no dependency; readiness checks each dependency of a login. */
-import { throttledWarning } from '@spillway/common/throttled-warning'
+import { ThrottledWarning } from '@spillway/common/throttled-warning'
 import { databaseProblem } from '@spillway/prisma'
 import type { RoutePlugin } from '../operations/deps.js'
 
@@ -44,7 +44,7 @@ const Readiness = {
 } as const
 
 export const healthRoutes: RoutePlugin = async (app, { database, passwords, isDraining }) => {
-  const unanswered = throttledWarning(app.log, 'the database cannot be used')
+  const unanswered = new ThrottledWarning(app.log, 'the database cannot be used')
   const databaseAnswers = shareAnswer(
     () =>
       database.$queryRaw`SELECT 1`.then(

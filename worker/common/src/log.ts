@@ -1,9 +1,9 @@
 /**
- * The logger of every process: JSON lines on stdout. Errors are reduced to harmless properties, because libraries attach the failed
- * command or query with its arguments to the errors they throw.
+ * The logger of every process: JSON lines on stdout. Errors are reduced to harmless properties,
+ * because libraries attach the failed command or query with its arguments to the errors they throw.
  */
+import { write, writeSync } from 'node:fs'
 import { type Logger, pino } from 'pino'
-import { bufferedStdout } from './stdout.js'
 
 export type { Logger }
 
@@ -24,8 +24,12 @@ function describeError(error: unknown): LoggedError {
   return described
 }
 
-/** Creates a logger whose lines name the service. `level` is one of pino's; `silent` turns logging off. */
+/**
+ * Creates a logger whose lines name the service. `level` is one of pino's; `silent` turns logging
+ * off.
+ */
 export function createLogger(options: { service: string; level: string }): Logger {
+  stdout ??= new BufferedStdout()
   return pino(
     {
       level: options.level,
@@ -34,6 +38,119 @@ export function createLogger(options: { service: string; level: string }): Logge
       formatters: { level: (label) => ({ level: label }) },
       serializers: { err: describeError },
     },
-    bufferedStdout(),
+    stdout,
   )
+}
+
+// Buffered standard output.
+
+const STDOUT = 1
+/** Lines are written after this many milliseconds or characters, whichever comes first. */
+const FLUSH_INTERVAL_MS = 100
+const FLUSH_LENGTH = 8 * 1_024
+/** The size of the buffer in characters: some fifty thousand lines. */
+const BUFFER_LENGTH = 8 * 1_024 * 1_024
+/**
+ * The pause before a write to a full non-blocking pipe is retried, and the time limit of retries at
+ * the exit.
+ */
+const RETRY_MS = 20
+const EXIT_WRITE_MS = 1_000
+
+const NOTHING = Buffer.alloc(0)
+
+/**
+ * Writes lines of the log in batches: a write for each line takes a quarter of a worker's event
+ * loop. Lines that cannot be written (closed pipe, full disk) are dropped, so that nothing waits
+ * for them, least of all the exit. Lines beyond the buffer of a reader that stopped reading are
+ * dropped and counted in one line. SonicBoom, pino's default, repeats failed writes at the exit for
+ * ever, and throws the error of a full disk. Only a killed process loses buffered lines.
+ */
+class BufferedStdout {
+  #buffered = ''
+  #dropped = 0
+  #unwritten: Buffer = NOTHING
+  #isWriting = false
+  #isFlushDue = false
+  #waiting: (() => void)[] = []
+
+  constructor() {
+    process.once('exit', () => {
+      // Bytes of a pending write belong to a thread of the pool.
+      writeAtExit(this.#isWriting ? this.#takeBuffered() : Buffer.concat([this.#unwritten, this.#takeBuffered()]))
+    })
+  }
+
+  write(line: string): void {
+    if (this.#buffered.length + line.length > BUFFER_LENGTH) this.#dropped += 1
+    else this.#buffered += line
+    if (this.#buffered.length >= FLUSH_LENGTH) this.#writeOn()
+    else this.#flushAfter(FLUSH_INTERVAL_MS)
+  }
+
+  /** Writes the buffered lines; `done` is called when they have been written or dropped. */
+  flush(done?: () => void): void {
+    if (done !== undefined) this.#waiting.push(done)
+    this.#writeOn()
+  }
+
+  #flushAfter(timeMs: number): void {
+    if (this.#isFlushDue) return
+    this.#isFlushDue = true
+    setTimeout(() => {
+      this.#isFlushDue = false
+      this.#writeOn()
+    }, timeMs).unref()
+  }
+
+  #writeOn(): void {
+    if (this.#isWriting) return
+    if (this.#unwritten.length === 0) this.#unwritten = this.#takeBuffered()
+    if (this.#unwritten.length === 0) {
+      for (const done of this.#waiting.splice(0)) done()
+      return
+    }
+    this.#isWriting = true
+    write(STDOUT, this.#unwritten, (error, bytes) => {
+      this.#isWriting = false
+      if (error !== null && isBusy(error)) return this.#flushAfter(RETRY_MS)
+      this.#unwritten = error === null ? this.#unwritten.subarray(bytes) : NOTHING
+      const isMore = this.#unwritten.length > 0 || this.#buffered.length >= FLUSH_LENGTH || this.#waiting.length > 0
+      if (isMore) this.#writeOn()
+      else if (this.#buffered !== '') this.#flushAfter(FLUSH_INTERVAL_MS)
+    })
+  }
+
+  #takeBuffered(): Buffer {
+    const taken = Buffer.from(this.#dropped === 0 ? this.#buffered : this.#buffered + droppedLine(this.#dropped))
+    this.#buffered = ''
+    this.#dropped = 0
+    return taken
+  }
+}
+
+/** Of this process, opened by its first logger. */
+let stdout: BufferedStdout | undefined
+
+function droppedLine(count: number): string {
+  return `${JSON.stringify({ level: 'warn', time: new Date(), count, msg: 'log lines dropped: nobody read them in time' })}\n`
+}
+
+/** Writes synchronously, because the event loop has ended. */
+function writeAtExit(bytes: Buffer): void {
+  const pause = new Int32Array(new SharedArrayBuffer(4))
+  const endsAt = performance.now() + EXIT_WRITE_MS
+  let left = bytes
+  while (left.length > 0 && performance.now() < endsAt) {
+    try {
+      left = left.subarray(writeSync(STDOUT, left))
+    } catch (error) {
+      if (!isBusy(error)) return
+      Atomics.wait(pause, 0, 0, RETRY_MS)
+    }
+  }
+}
+
+function isBusy(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && (error.code === 'EAGAIN' || error.code === 'EBUSY')
 }

@@ -1,18 +1,26 @@
 /**
- * Limits HTTP pipelining. Node's server begins every request that it has read of a connection, however many are unanswered, and it reads 64
- * KB at a time. Fifty connections with 20,000 requests each kept all other clients waiting for more than ten seconds, and took a gigabyte.
+ * Limits HTTP pipelining. Node's server begins every request that it has read of a connection,
+ * however many are unanswered, and it reads 64 KB at a time. Fifty connections with 20,000 requests
+ * each kept all other clients waiting for more than ten seconds, and took a gigabyte.
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** Unanswered requests of one connection. Browsers have one, and so have the HTTP clients of most languages. */
+/**
+ * Unanswered requests of one connection. Browsers have one, and so have the HTTP clients of most
+ * languages.
+ */
 const UNANSWERED_MAX = 16
-/** Bytes that are parsed before requests are counted: one common request, or fewer than thirty of the shortest. */
+/**
+ * Bytes that are parsed before requests are counted: one common request, or fewer than thirty of
+ * the shortest.
+ */
 const PART_BYTES = 512
 
 /**
- * Destroys connections with more unanswered requests, before the rest of what was read is parsed. No answer says so: it would have to wait
- * for the earlier requests' answers. To be called before the server listens, and after all other listeners of `request` are added.
+ * Destroys connections with more unanswered requests, before the rest of what was read is parsed.
+ * No answer says so: it would have to wait for the earlier requests' answers. To be called before
+ * the server listens, and after all other listeners of `request` are added.
  */
 export function limitPipelining(server: Server): void {
   const unanswered = new WeakMap<Socket, number>()
@@ -32,7 +40,8 @@ export function limitPipelining(server: Server): void {
         for (const parse of parsers) parse.call(socket, bytes.subarray(at, at + PART_BYTES))
         if (countOf(socket) > UNANSWERED_MAX) socket.destroy()
         const rest = bytes.subarray(at + PART_BYTES)
-        // Node paused the connection, because answers pile up or a body is not read. Its parser fails on bytes that come before it resumes.
+        // Node paused the connection, because answers pile up or a body is not read. Its parser
+        // fails on bytes that come before it resumes.
         if (rest.length > 0 && socket.isPaused()) {
           socket.unshift(rest)
           return

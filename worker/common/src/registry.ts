@@ -2,8 +2,8 @@
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 
 /**
- * How often Node samples the event loop's lag, in milliseconds; `nodejs_eventloop_lag_…` includes this interval. The default of 10
- * wakes an idle process a hundred times a second.
+ * How often Node samples the event loop's lag, in milliseconds; `nodejs_eventloop_lag_…` includes
+ * this interval. The default of 10 wakes an idle process a hundred times a second.
  */
 const LAG_SAMPLE_MS = 200
 

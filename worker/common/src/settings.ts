@@ -1,6 +1,6 @@
 /**
- * Settings of a process as properties of the JSON Schema of its environment: default, bounds and meaning. The tables of settings in the
- * READMEs are made from them.
+ * Settings of a process as properties of the JSON Schema of its environment: default, bounds and
+ * meaning. The tables of settings in the READMEs are made from them.
  */
 /** Both are included. */
 type Bounds = readonly [least: number, most?: number]

@@ -1,4 +1,4 @@
-/** Graceful shutdown of a process: by a signal, and in steps of limited time. */
+/** Signals of a process, and its shutdown in steps of limited time. */
 
 import type { Logger } from './log.js'
 import { within } from './within.js'
@@ -6,35 +6,45 @@ import { within } from './within.js'
 /** How long the last log lines are waited for: their reader may be gone. */
 const LOG_FLUSH_MS = 1_000
 
-export interface Shutdown {
-  /** Runs one step. A step that fails or takes longer than `timeMs` is logged, and the next one can run all the same. */
-  step(name: string, timeMs: number, work: () => unknown): Promise<void>
-  /** One error for all steps that failed so far, with the first failure as its cause. */
-  failure(): Error | undefined
-}
+// Node's own handler of SIGUSR1 opens its inspector, which would expose the memory of the process.
+// A listener replaces it; Node 20 has no --disable-sigusr1.
+process.on('SIGUSR1', () => undefined)
 
-export function beginShutdown(process: 'gateway' | 'worker', log: Pick<Logger, 'warn'>): Shutdown {
-  const failed: { name: string; error: unknown }[] = []
-  return {
-    async step(name, timeMs, work) {
-      try {
-        const done = Promise.resolve(work()).then(() => true)
-        if (!(await within(timeMs, done))) throw new Error(`timed out after ${timeMs} ms`)
-      } catch (error) {
-        failed.push({ name, error })
-        log.warn({ err: error, step: name }, `${process} shutdown step failed`)
-      }
-    },
-    failure() {
-      const [first] = failed
-      return first && new Error(`could not ${failed.map(({ name }) => name).join(', ')}`, { cause: first.error })
-    },
+export class Shutdown {
+  readonly #process: 'gateway' | 'worker'
+  readonly #log: Pick<Logger, 'warn'>
+  readonly #failed: { name: string; error: unknown }[] = []
+
+  constructor(process: 'gateway' | 'worker', log: Pick<Logger, 'warn'>) {
+    this.#process = process
+    this.#log = log
+  }
+
+  /**
+   * Runs one step. One that fails or takes longer than `timeMs` is logged, and keeps no other from
+   * running.
+   */
+  async step(name: string, timeMs: number, work: () => unknown): Promise<void> {
+    try {
+      const done = Promise.resolve(work()).then(() => true)
+      if (!(await within(timeMs, done))) throw new Error(`timed out after ${timeMs} ms`)
+    } catch (error) {
+      this.#failed.push({ name, error })
+      this.#log.warn({ err: error, step: name }, `${this.#process} shutdown step failed`)
+    }
+  }
+
+  /** One error for all steps that failed so far, with the first failure as its cause. */
+  failure(): Error | undefined {
+    const [first] = this.#failed
+    return first && new Error(`could not ${this.#failed.map(({ name }) => name).join(', ')}`, { cause: first.error })
   }
 }
 
 /**
- * Closes at the first SIGTERM or SIGINT and ends the process: with 0, or with 1 when closing failed. Further signals have no effect: a
- * terminal and a process manager may both send one. `interrupted` is aborted by SIGINT: somebody waits at a terminal.
+ * Closes at the first SIGTERM or SIGINT and ends the process: with 0, or with 1 when closing
+ * failed. Further signals have no effect: a terminal and a process manager may both send one.
+ * `interrupted` is aborted by SIGINT: somebody waits at a terminal.
  */
 export function closeOnSignal(
   name: 'gateway' | 'worker',

@@ -7,36 +7,44 @@ export interface Warnings {
   warn(facts: object, message: string): void
 }
 
-export interface ThrottledWarning {
-  /** Counts `times` [1] errors. The first is logged at once, later ones together, at most one line an interval. */
-  warn(error: unknown, more?: { times?: number; facts?: object }): void
-  /** The cause is gone: the next error is logged at once. */
-  recovered(): void
-}
+/** Logs the message and code of an error under one message, without its stack. */
+export class ThrottledWarning {
+  readonly #log: Warnings
+  readonly #message: string
+  readonly #everyMs: number
+  #times = 0
+  #loggedAt = Number.NEGATIVE_INFINITY
 
-/** Creates a warning with this message. It logs the error's message and code without the stack. */
-export function throttledWarning(log: Warnings, message: string, everyMs = INTERVAL_MS): ThrottledWarning {
-  let times = 0
-  let loggedAt = Number.NEGATIVE_INFINITY
-  return {
-    warn(error, { times: more = 1, facts = {} } = {}) {
-      times += more
-      const now = performance.now()
-      if (now - loggedAt < everyMs) return
-      log.warn({ ...facts, ...reasonOf(error), times }, message)
-      loggedAt = now
-      times = 0
-    },
-    recovered() {
-      loggedAt = Number.NEGATIVE_INFINITY
-      times = 0
-    },
+  constructor(log: Warnings, message: string, everyMs = INTERVAL_MS) {
+    this.#log = log
+    this.#message = message
+    this.#everyMs = everyMs
+  }
+
+  /**
+   * Counts `times` [1] errors. The first is logged at once, later ones together: one line an
+   * interval.
+   */
+  warn(error: unknown, { times = 1, facts = {} }: { times?: number; facts?: object } = {}): void {
+    this.#times += times
+    const now = performance.now()
+    if (now - this.#loggedAt < this.#everyMs) return
+    this.#log.warn({ ...facts, ...reasonOf(error), times: this.#times }, this.#message)
+    this.#loggedAt = now
+    this.#times = 0
+  }
+
+  /** The cause is gone: the next error is logged at once. */
+  recovered(): void {
+    this.#loggedAt = Number.NEGATIVE_INFINITY
+    this.#times = 0
   }
 }
 
 function reasonOf(error: unknown): { code?: string; reason: string } {
   if (!(error instanceof Error)) return { reason: 'unknown' }
-  // When no node of a Cluster answers, or a name has several addresses, the nested error is more specific.
+  // The nested error is more specific where no node of a Cluster answers, or a name has several
+  // addresses.
   const nested = 'lastNodeError' in error ? error.lastNodeError : error instanceof AggregateError && error.errors[0]
   const reason = [error, nested].flatMap((each) => (each instanceof Error && each.message) || []).join(' ')
   return { ...('code' in error && typeof error.code === 'string' ? { code: error.code } : {}), reason }

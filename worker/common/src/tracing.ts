@@ -1,16 +1,151 @@
 /**
- * Tracing with OpenTelemetry: one trace across HTTP, queue and worker. Enabled by OTEL_EXPORTER_OTLP_ENDPOINT; without it the SDK is
- * not loaded.
- */
-import type { Tracing } from './tracing-sdk.js'
-
-/**
- * Starts tracing this process; undefined without an endpoint. Call it once. The SDK reads everything else (headers, sampling,
- * batches, the service's name) from the environment:
+ * Tracing with OpenTelemetry: one trace across HTTP, queue and worker. Import this only where
+ * OTEL_EXPORTER_OTLP_ENDPOINT is set, because the SDK takes long to load. The SDK reads all else
+ * (headers, sampling, batches, the service's name) from the environment:
  * https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/
  */
-export async function startTracing(options: { service: string; endpoint: string }): Promise<Tracing | undefined> {
-  if (options.endpoint === '') return undefined
-  const { startSdk } = await import('./tracing-sdk.js')
-  return startSdk(options)
+import { hostname } from 'node:os'
+import {
+  type Attributes,
+  type Context,
+  SpanKind,
+  SpanStatusCode,
+  type TextMapGetter,
+  type TextMapPropagator,
+  type TextMapSetter,
+  type Tracer,
+  trace,
+} from '@opentelemetry/api'
+import { TRACE_PARENT_HEADER, W3CTraceContextPropagator } from '@opentelemetry/core'
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
+import { detectResources, envDetector, hostDetector, resourceFromAttributes } from '@opentelemetry/resources'
+import { BatchSpanProcessor, NodeTracerProvider, type ReadableSpan } from '@opentelemetry/sdk-trace-node'
+import { StackContextManager } from '@opentelemetry/sdk-trace-web'
+import type { Telemetry } from 'bullmq'
+import { BullMQOtel } from 'bullmq-otel'
+import { within } from './within.js'
+
+const BULLMQ_SCOPE = 'bullmq'
+const SPILLWAY_SCOPE = 'spillway'
+
+/**
+ * Limit of the last export. The SDK's own, 30 s, may exceed the termination grace period of a pod.
+ */
+const SHUTDOWN_TIMEOUT_MS = 2_000
+
+/** Drops BullMQ's internal spans: its periodic checks for stalled jobs would each be a trace. */
+class FilteringSpanProcessor extends BatchSpanProcessor {
+  override onEnd(span: ReadableSpan): void {
+    if (span.instrumentationScope.name === BULLMQ_SCOPE && span.kind === SpanKind.INTERNAL) return
+    super.onEnd(span)
+  }
+}
+
+/**
+ * Propagates `traceparent` alone, neither `tracestate` nor baggage: callers of the public port
+ * could otherwise store arbitrary bytes in Redis and in traces. A `traceparent` has a fixed format
+ * and length.
+ */
+class TraceparentPropagator implements TextMapPropagator {
+  readonly #traceContext = new W3CTraceContextPropagator()
+
+  inject<Carrier>(context: Context, carrier: Carrier, setter: TextMapSetter<Carrier>): void {
+    this.#traceContext.inject(context, carrier, {
+      set: (to, key, value) => key === TRACE_PARENT_HEADER && setter.set(to, key, value),
+    })
+  }
+
+  extract<Carrier>(context: Context, carrier: Carrier, getter: TextMapGetter<Carrier>): Context {
+    return this.#traceContext.extract(context, carrier, {
+      keys: () => this.fields(),
+      get: (from, key) => (key === TRACE_PARENT_HEADER ? getter.get(from, key) : undefined),
+    })
+  }
+
+  fields(): string[] {
+    return [TRACE_PARENT_HEADER]
+  }
+}
+
+/**
+ * The trace context of a job is in Redis, unsealed. BullMQ could not process a job with an invalid
+ * one: such a job gets a new trace.
+ */
+function toleratingInvalidContext({ tracer, contextManager }: Telemetry): Telemetry {
+  return {
+    tracer,
+    contextManager: {
+      active: () => contextManager.active(),
+      with: (context, work) => contextManager.with(context, work),
+      getMetadata: (context) => contextManager.getMetadata(context),
+      fromMetadata(active, metadata) {
+        try {
+          return contextManager.fromMetadata(active, metadata)
+        } catch {
+          return active
+        }
+      },
+    },
+  }
+}
+
+export class Tracing {
+  readonly #provider: NodeTracerProvider
+  readonly #tracer: Tracer
+  /**
+   * BullMQ's hook: spans for adding and processing a job, and the W3C context that travels with it.
+   */
+  readonly telemetry: Telemetry
+
+  constructor({ service, endpoint }: { service: string; endpoint: string }) {
+    this.#provider = new NodeTracerProvider({
+      // Resource attributes of the environment take precedence.
+      resource: resourceFromAttributes({
+        'service.name': service,
+        'service.instance.id': `${hostname()}:${process.pid}`,
+      }).merge(detectResources({ detectors: [hostDetector, envDetector] })),
+      spanProcessors: [
+        new FilteringSpanProcessor(new OTLPTraceExporter({ url: `${endpoint.replace(/\/$/, '')}/v1/traces` })),
+      ],
+    })
+    this.#provider.register({
+      // Spans are always started before the first await. Following a context through promises, as
+      // AsyncLocalStorage does, slows every promise of the process: 0.5 ms a login on Node 20.
+      contextManager: new StackContextManager(),
+      propagator: new TraceparentPropagator(),
+    })
+    this.#tracer = trace.getTracer(SPILLWAY_SCOPE)
+    this.telemetry = toleratingInvalidContext(new BullMQOtel({ tracerName: BULLMQ_SCOPE }))
+  }
+
+  /**
+   * Runs work in a child span of the active span. It is active only until the first await of the
+   * work.
+   */
+  inSpan<T>(name: string, attributes: Attributes, work: () => Promise<T>): Promise<T> {
+    return this.#tracer.startActiveSpan(name, { attributes }, async (span) => {
+      try {
+        return await work()
+      } catch (error) {
+        // Without the error's message: a library's may contain secrets.
+        span.setStatus({ code: SpanStatusCode.ERROR })
+        throw error
+      } finally {
+        span.end()
+      }
+    })
+  }
+
+  /** The id of the active trace, for log lines. */
+  traceId(): string | undefined {
+    return trace.getActiveSpan()?.spanContext().traceId
+  }
+
+  /**
+   * Exports pending spans, for at most two seconds. Never rejects: losing the last spans is no
+   * failure.
+   */
+  async close(): Promise<void> {
+    await within(SHUTDOWN_TIMEOUT_MS, this.#provider.shutdown()).catch(() => undefined)
+  }
 }

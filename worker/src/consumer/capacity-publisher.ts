@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import type { Logger } from '@spillway/common/log'
-import { type ThrottledWarning, throttledWarning } from '@spillway/common/throttled-warning'
+import { ThrottledWarning } from '@spillway/common/throttled-warning'
 import { withResolvers } from '@spillway/common/within'
 import { type Publication, writeCapacity } from '@spillway/queue/jobs/capacity'
 import type { RedisClock } from '@spillway/queue/redis/clock'
@@ -58,8 +58,8 @@ export class CapacityPublisher {
     this.#options = options
     this.#workerId = workerId
     this.#keys = canaryOf(keyring, prefix)
-    this.#refused = throttledWarning(log, 'the workers of this queue have other keys: this one takes no jobs')
-    this.#failed = throttledWarning(log, 'capacity could not be published')
+    this.#refused = new ThrottledWarning(log, 'the workers of this queue have other keys: this one takes no jobs')
+    this.#failed = new ThrottledWarning(log, 'capacity could not be published')
     // Once the caller has opened the other parts of its queue, which an entry tells about.
     queueMicrotask(() => this.#publishUnlessUnderway())
     this.#timer = setInterval(() => this.#publishUnlessUnderway(), PUBLISH_INTERVAL_MS)

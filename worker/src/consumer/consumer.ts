@@ -1,7 +1,7 @@
 /** BullMQ's consumer of the queue: its settings, and how it processes jobs. */
 
-import { type ThrottledWarning, throttledWarning } from '@spillway/common/throttled-warning'
-import type { Tracing } from '@spillway/common/tracing-sdk'
+import { ThrottledWarning } from '@spillway/common/throttled-warning'
+import type { Tracing } from '@spillway/common/tracing'
 import { renewLocksOfJobsAlone, takeMoreJobs } from '@spillway/queue/inside/bullmq'
 import { countOtherWorkers } from '@spillway/queue/jobs/capacity'
 import { retakeLock } from '@spillway/queue/jobs/jobs'
@@ -102,8 +102,8 @@ export class Consumer {
       ...{ redis, prefix, watch, consumerId: this.#worker.id, log, metrics },
       isInHand: (jobId) => this.#inHand.has(jobId),
     })
-    this.#leftToOthers = throttledWarning(log, 'jobs do not open here: they are left to other workers')
-    this.#lockLost = throttledWarning(log, 'lock of a job in hand lost')
+    this.#leftToOthers = new ThrottledWarning(log, 'jobs do not open here: they are left to other workers')
+    this.#lockLost = new ThrottledWarning(log, 'lock of a job in hand lost')
     this.#listen()
   }
 

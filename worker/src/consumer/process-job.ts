@@ -4,7 +4,7 @@
  */
 
 import type { Logger } from '@spillway/common/log'
-import type { Tracing } from '@spillway/common/tracing-sdk'
+import type { Tracing } from '@spillway/common/tracing'
 import type { RedisClock } from '@spillway/queue/redis/clock'
 import {
   type HashRequest,

@@ -2,9 +2,8 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import type { Logger } from '@spillway/common/log'
-import { beginShutdown } from '@spillway/common/shutdown'
-import { startTracing } from '@spillway/common/tracing'
-import type { Tracing } from '@spillway/common/tracing-sdk'
+import { Shutdown } from '@spillway/common/shutdown'
+import type { Tracing } from '@spillway/common/tracing'
 import { parseRedisServers } from '@spillway/queue/redis/servers'
 import { parseKeyring } from '@spillway/queue/wire/seal'
 import type { WorkerConfig } from '../config.js'
@@ -67,7 +66,9 @@ export class RunningWorker {
       ...{ slotKib, slots },
     })
     const metrics = new WorkerMetrics()
-    const tracing = await startTracing({ service: 'spillway-worker', endpoint: config.OTEL_EXPORTER_OTLP_ENDPOINT })
+    const endpoint = config.OTEL_EXPORTER_OTLP_ENDPOINT
+    const { Tracing } = endpoint === '' ? {} : await import('@spillway/common/tracing')
+    const tracing = Tracing && new Tracing({ service: 'spillway-worker', endpoint })
     const estimate = await measureCapacity(hasher, slots)
     const batchMs = () => estimate.lastServiceMs() * hasher.batchWidth()
     const jobsInHand = new JobsInHand({ slots, batchWidth: () => hasher.batchWidth(), batchMs })
@@ -109,20 +110,20 @@ export class RunningWorker {
    */
   async close(): Promise<void> {
     const { config, log, queues, ops, tracing } = this.#parts
-    const { step } = beginShutdown('worker', log)
+    const shutdown = new Shutdown('worker', log)
     const ofAll = (closeOne: (queue: WorkerQueue) => Promise<unknown>) => Promise.all(queues.map(closeOne))
     for (const { liveness } of queues) liveness.close()
-    await step('withdraw capacity', STEP_TIMEOUT_MS, () => ofAll(({ capacity }) => capacity.close()))
-    await step('finish jobs', config.SHUTDOWN_GRACE_MS, () =>
+    await shutdown.step('withdraw capacity', STEP_TIMEOUT_MS, () => ofAll(({ capacity }) => capacity.close()))
+    await shutdown.step('finish jobs', config.SHUTDOWN_GRACE_MS, () =>
       ofAll(({ consumer, delivery }) => consumer.finish().finally(() => delivery.settled())),
     )
-    await step('requeue unfinished jobs', STEP_TIMEOUT_MS, () => ofAll(({ consumer }) => consumer.requeue()))
-    await step('close the consumer', STEP_TIMEOUT_MS, () => ofAll(({ consumer }) => consumer.close()))
-    await step('close the ops port', STEP_TIMEOUT_MS, () => ops.close())
-    await step('disconnect from Redis', STEP_TIMEOUT_MS, () => {
+    await shutdown.step('requeue unfinished jobs', STEP_TIMEOUT_MS, () => ofAll(({ consumer }) => consumer.requeue()))
+    await shutdown.step('close the consumer', STEP_TIMEOUT_MS, () => ofAll(({ consumer }) => consumer.close()))
+    await shutdown.step('close the ops port', STEP_TIMEOUT_MS, () => ops.close())
+    await shutdown.step('disconnect from Redis', STEP_TIMEOUT_MS, () => {
       for (const { redis } of queues) redis.disconnect()
     })
-    await step('flush traces', FLUSH_TRACES_TIMEOUT_MS, () => tracing?.close())
+    await shutdown.step('flush traces', FLUSH_TRACES_TIMEOUT_MS, () => tracing?.close())
   }
 }
 

@@ -4,7 +4,7 @@
  */
 
 import type { Logger } from '@spillway/common/log'
-import type { Tracing } from '@spillway/common/tracing-sdk'
+import type { Tracing } from '@spillway/common/tracing'
 import { SoundQueue } from '@spillway/queue/jobs/sound'
 import { createRedisClock } from '@spillway/queue/redis/clock'
 import { askOnNewConnection, connectRedis, type RedisConnection } from '@spillway/queue/redis/connect'

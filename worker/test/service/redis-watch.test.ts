@@ -1,6 +1,6 @@
 // The log of connections to Redis that fail and come back.
 import assert from 'node:assert/strict'
-import { throttledWarning } from '@spillway/common/throttled-warning'
+import { ThrottledWarning } from '@spillway/common/throttled-warning'
 import { until } from '@spillway/infra/processes/until'
 import { connectRedis } from '@spillway/queue/redis/connect'
 import { type RedisWatch, watchRedis } from '@spillway/queue/redis/watch'
@@ -90,7 +90,7 @@ test.concurrent('while it lasts, a line now and then says how often', async (t) 
 test.concurrent('the first of what happens often is told at once, and the others are counted until the next line', async () => {
   const { lines, log } = linesOf()
   const everyMs = 50
-  const warning = throttledWarning(log, 'it failed', everyMs)
+  const warning = new ThrottledWarning(log, 'it failed', everyMs)
   let told = 0
   const tell = () => {
     told += 1

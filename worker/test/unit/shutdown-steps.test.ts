@@ -1,12 +1,12 @@
 // The steps of a shutdown, which go on after failures.
 import assert from 'node:assert/strict'
-import { beginShutdown } from '@spillway/common/shutdown'
+import { Shutdown } from '@spillway/common/shutdown'
 import { closeConsumer } from '@spillway/queue/jobs/open-queue'
 import { test } from 'vitest'
 
 test('a step that rejects, throws or never ends is logged, and all the others run', async () => {
   const told: unknown[] = []
-  const closing = beginShutdown('gateway', { warn: (fields: unknown) => told.push(fields) })
+  const closing = new Shutdown('gateway', { warn: (fields: unknown) => told.push(fields) })
   const taken: string[] = []
   await closing.step('reject', 60_000, () => Promise.reject(new Error('first')))
   await closing.step('go well', 60_000, async () => taken.push('one'))
@@ -26,7 +26,7 @@ test('a step that rejects, throws or never ends is logged, and all the others ru
 })
 
 test('steps that all go well leave no failure', async () => {
-  const closing = beginShutdown('worker', { warn: () => assert.fail() })
+  const closing = new Shutdown('worker', { warn: () => assert.fail() })
   await closing.step('give nothing back', 60_000, () => undefined)
   assert.equal(closing.failure(), undefined)
 })

@@ -35,8 +35,8 @@ const rooms: Record<string, string[]> = {
     ...['queue-client', 'servers', 'wait', 'jobs', 'redis', 'settings', 'wire', 'inside', 'errors', 'logger'],
   ],
   'worker/common/src': [
-    ...['tracing', 'tracing-sdk', 'shutdown', 'log', 'stdout', 'registry', 'settings', 'throttled-warning'],
-    ...['pipeline-limit', 'no-inspector', 'child-environment', 'within'],
+    ...['tracing', 'shutdown', 'log', 'registry', 'settings', 'throttled-warning', 'pipeline-limit'],
+    ...['child-environment', 'within'],
   ],
   'infra/local/src': ['rig', 'start', 'services', 'processes'],
 }
@@ -88,7 +88,7 @@ function placeOf(dir: string, file: string): number {
 for (const dir of Object.keys(rooms)) {
   test(`${dir}: every file is in a room, and imports only from its own or one below`, () => {
     const imports = importsUnder(dir).filter(({ specifier }) => specifier.startsWith('.'))
-    assert.ok(imports.length > 5, `only ${imports.length} imports were found`)
+    assert.ok(imports.length > 2, `only ${imports.length} imports were found`)
     const upwards = imports.filter(({ file, specifier, isOfTypes }) => {
       const target = posix.join(posix.dirname(file), specifier)
       const [from, to] = [placeOf(dir, file), placeOf(dir, target)]

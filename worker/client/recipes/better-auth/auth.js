@@ -27,7 +27,6 @@ export const auth = betterAuth({
       },
     },
   },
-  // A hundred users who log in to try this come from one address, which Better Auth allows three
-  // times in ten seconds.
+  // Better Auth allows an address three logins in ten seconds: too few to try this out.
   rateLimit: { enabled: false },
 })

@@ -1,7 +1,6 @@
 // Express: users register and log in. They are kept in memory, and in users.json for the next
 // start.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { stat } from 'node:fs/promises'
 import bcrypt from 'bcrypt'
 import express from 'express'
 
@@ -31,15 +30,6 @@ app.post('/login', async (req, res) => {
   const { email, password } = req.body
   const isRight = await bcrypt.compare(password, users.get(email) ?? NOBODY)
   res.sendStatus(isRight ? 200 : 401)
-})
-
-app.get('/file', async (_req, res) => {
-  const { size } = await stat('package.json')
-  res.json({ size })
-})
-
-app.get('/time', (_req, res) => {
-  res.json({ now: Date.now() })
 })
 
 app.listen(process.env.PORT ?? 3000)

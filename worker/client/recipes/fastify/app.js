@@ -1,7 +1,6 @@
 // Fastify: users register and log in. They are kept in memory, and in users.json for the next
 // start.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { stat } from 'node:fs/promises'
 import bcrypt from 'bcrypt'
 import Fastify from 'fastify'
 
@@ -37,12 +36,5 @@ fastify.post('/login', { schema: { body: credentials } }, async (request, reply)
   const isRight = await bcrypt.compare(password, users.get(email) ?? NOBODY)
   return reply.code(isRight ? 200 : 401).send()
 })
-
-fastify.get('/file', async () => {
-  const { size } = await stat('package.json')
-  return { size }
-})
-
-fastify.get('/time', async () => ({ now: Date.now() }))
 
 await fastify.listen({ port: Number(process.env.PORT ?? 3000) })

@@ -7,7 +7,7 @@ import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { throttledWarning } from '@spillway/common/throttled-warning'
+import { ThrottledWarning } from '@spillway/common/throttled-warning'
 import { told } from '@spillway/queue/wait/tickets'
 import type { Requests } from '@spillway/queue/wire/job'
 import { bcryptReadsWhole, type HashPolicy } from '@spillway/queue/wire/policy'
@@ -116,7 +116,7 @@ export function createPasswordsWith(program: URL, options: PasswordsOptions): Ex
   const keyring = parseKeyring(options.sealKeys || `own:${randomBytes(32).toString('base64')}`)
   const calls = new RunningCalls(backend, { waitMs, maxOutstanding, onCall, log })
   const tickets = applicationTickets(keyring)
-  const unsupported = throttledWarning(log, 'no password matches a stored hash')
+  const unsupported = new ThrottledWarning(log, 'no password matches a stored hash')
 
   /**
    * Verifies a password with a stored hash, and again with the hash that took its place meanwhile.

@@ -40,7 +40,8 @@ export async function startRecipe({ start, paths }: Recipe, { folder, env }: Sta
     await started.close()
   }
   try {
-    const answers = async () => (await client.get('/time')).status === 200
+    // No recipe has a page at its root.
+    const answers = async () => (await client.get('/')).status === 404
     await until(() => started.exit !== undefined || answers(), { what: `an answer of ${entry} in ${folder}` })
     if (started.exit !== undefined) throw new Error(`${entry} ended in ${folder}:\n${started.output()}`)
   } catch (error) {
@@ -54,7 +55,6 @@ export async function startRecipe({ start, paths }: Recipe, { folder, env }: Sta
     /** These resolve with the status of the answer, 0 without one. */
     register: async (user: User) => (await client.post(paths.register, { name: 'Ada', ...user })).status,
     login: async (user: User) => (await client.post(paths.login, user)).status,
-    get: async (path: string) => (await client.get(path)).status,
     close,
   }
 }

@@ -3,7 +3,7 @@
  * fail for as long as it stays. So scripts reset what they write, and whoever takes the jobs of a queue removes the rest.
  */
 
-import { throttledWarning, type Warnings } from '@spillway/common/throttled-warning'
+import { ThrottledWarning, type Warnings } from '@spillway/common/throttled-warning'
 import type { RedisConnection } from '../redis/connect.js'
 import { defineScript } from '../redis/script.js'
 import { toList } from '../redis/unexpected-reply.js'
@@ -30,7 +30,7 @@ export class SoundQueue {
     const { redis, prefix, name = QUEUE_NAME, log } = options
     const keys = parts.map((part) => queueKey(prefix, part, name))
     const args = [jobKey(prefix, '', name), LOCKS, LOCK_MOST_MS, EVENTS_MOST, ...parts.map((part) => queueParts[part])]
-    const found = throttledWarning(log, 'wrong values in Redis were removed')
+    const found = new ThrottledWarning(log, 'wrong values in Redis were removed')
     const look = async (): Promise<void> => {
       if (redis.status !== 'ready') return
       const removed = toList(await removeUnsound(redis, keys, ...args))

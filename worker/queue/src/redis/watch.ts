@@ -3,7 +3,7 @@
  * when all are restored.
  */
 
-import { throttledWarning, type Warnings } from '@spillway/common/throttled-warning'
+import { ThrottledWarning, type Warnings } from '@spillway/common/throttled-warning'
 import { Redis } from 'ioredis'
 import { MISSING_RIGHT } from '../inside/ioredis.js'
 import type { RedisConnection } from './connect.js'
@@ -28,9 +28,9 @@ export interface WatchLog extends Warnings {
 export function watchRedis(log: WatchLog, everyMs?: number): RedisWatch {
   const connections = new Set<RedisConnection>()
   const logged = new WeakSet<Error>()
-  const connectionFailed = throttledWarning(log, 'redis connection failed', everyMs)
-  const queueFailed = throttledWarning(log, 'queue error', everyMs)
-  const rightMissing = throttledWarning(log, 'redis user lacks a right', everyMs)
+  const connectionFailed = new ThrottledWarning(log, 'redis connection failed', everyMs)
+  const queueFailed = new ThrottledWarning(log, 'queue error', everyMs)
+  const rightMissing = new ThrottledWarning(log, 'redis user lacks a right', everyMs)
   let failedAt: number | undefined
   let timer: NodeJS.Timeout | undefined
 

@@ -1,6 +1,6 @@
 /** Reads the load of the queue: a few times a second while jobs wait or requests come, else once a second. */
 
-import { throttledWarning } from '@spillway/common/throttled-warning'
+import { ThrottledWarning } from '@spillway/common/throttled-warning'
 import { within, withResolvers } from '@spillway/common/within'
 import { ReplyError } from 'ioredis'
 import { readRawLoad } from '../jobs/capacity.js'
@@ -49,7 +49,7 @@ export function readLoad(options: {
 }): LoadReader {
   const { redis, prefix, clock, log, maxAbsent } = options
   const ownCanary = canaryOf(options.keyring, prefix)
-  const otherKeys = throttledWarning(log, 'workers cannot open what is sealed here')
+  const otherKeys = new ThrottledWarning(log, 'workers cannot open what is sealed here')
   let hasOtherKeys = false
   const { reading: beginReading, ...state } = createLoadState()
   const finished = countFinishedJobs()

@@ -3,7 +3,7 @@
  * persisted it; in a Cluster neither need break a connection of this process.
  */
 
-import { throttledWarning } from '@spillway/common/throttled-warning'
+import { ThrottledWarning } from '@spillway/common/throttled-warning'
 import { findJobs } from '../jobs/jobs.js'
 import type { Logger } from '../logger.js'
 import type { RedisClock } from '../redis/clock.js'
@@ -28,7 +28,7 @@ export function createRecheck(options: {
 }): () => Promise<void> {
   const { redis, prefix, clock, log, answers, producer, cancellation, addedAgain } = options
   const { submitted, redeeming } = answers
-  const checkFailed = throttledWarning(log, 'waiting jobs could not be checked')
+  const checkFailed = new ThrottledWarning(log, 'waiting jobs could not be checked')
   let isChecking = false
 
   async function recheck(): Promise<void> {

@@ -1,6 +1,6 @@
 /** The reply channel of a gateway: subscribed to at start, and again on every new connection. */
 
-import { throttledWarning } from '@spillway/common/throttled-warning'
+import { ThrottledWarning } from '@spillway/common/throttled-warning'
 import type { Logger } from '../logger.js'
 import type { RedisConnection } from '../redis/connect.js'
 import { decodeReply, replyChannel } from '../wire/reply.js'
@@ -22,7 +22,7 @@ export function subscribeToReplies(options: {
   subscribed(): void
 }): Replies {
   const { subscriber, prefix, replyTo, log, received } = options
-  const refused = throttledWarning(log, 'replies cannot be subscribed to')
+  const refused = new ThrottledWarning(log, 'replies cannot be subscribed to')
   let state: 'none' | 'requested' | 'confirmed' = 'none'
   subscriber.on('message', (_channel: string, message: string) => {
     const reply = decodeReply(message)
