@@ -2,12 +2,12 @@
 // rule, on a real Prometheus that scrapes a real run; each query must return data. Prints each
 // result.
 import { randomUUID } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { until } from '@spillway/infra/processes/until'
 import { type ApiClient, type Credentials, readMetric, respondAsync } from '@spillway/infra/rig/api-client'
 import { newSealKey } from '@spillway/infra/start/secrets'
-import { rows } from './dashboard.ts'
 import { type Prometheus, type Sample, startPrometheus } from './prometheus.ts'
 import { type GatewayHandle, OPERATOR, openClient, openScene, runWithServices, type Scene } from './scene.ts'
 
@@ -15,6 +15,13 @@ import { type GatewayHandle, OPERATOR, openClient, openScene, runWithServices, t
 const PATIENCE_MS = 120_000
 const RATE_INTERVAL = '30s'
 const RANGE = '1m'
+
+const dashboard = new URL('../../helm/spillway/files/dashboards/spillway.json', import.meta.url)
+
+interface Panel {
+  title: string
+  targets?: { expr: string }[]
+}
 
 interface Asked {
   panel: string
@@ -59,13 +66,12 @@ await runWithServices(async ({ keeper, dir }) => {
   try {
     await killBusyWorker(scene)
     console.log('Every query of the dashboard, and its result:')
-    const queries = rows.flatMap(({ panels }) =>
-      panels.flatMap(({ title, queries }) =>
-        queries.map(({ expr }) => ({
-          panel: title,
-          expr: expr.replaceAll('$__rate_interval', RATE_INTERVAL).replaceAll('$__range', RANGE),
-        })),
-      ),
+    const { panels }: { panels: Panel[] } = JSON.parse(readFileSync(dashboard, 'utf8'))
+    const queries = panels.flatMap(({ title, targets = [] }) =>
+      targets.map(({ expr }) => ({
+        panel: title,
+        expr: expr.replaceAll('$__rate_interval', RATE_INTERVAL).replaceAll('$__range', RANGE),
+      })),
     )
     const silent = await askAll(prometheus, queries)
     for (const { panel, expr } of silent) console.error(`No data: ${panel}: ${expr}`)

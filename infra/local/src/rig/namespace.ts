@@ -7,7 +7,6 @@ import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { UserError } from '../processes/command-line.ts'
 import { until } from '../processes/until.ts'
-import { removeHome } from '../services/postgres-user.ts'
 import { databaseOf, query, withDatabase } from '../services/query.ts'
 
 /** How long PostgreSQL may list a closed connection. */
@@ -100,14 +99,11 @@ export interface Ending {
   onTestFinished(close: () => Promise<void>): void
 }
 
-/** A new folder that anyone may enter. It is gone after the test, with what PostgreSQL had to put elsewhere for it. */
+/** A new folder that anyone may enter. It is gone after the test. */
 export async function scratchDir(t: Ending): Promise<string> {
   const dir = await mkdtemp(join(tmpdir(), 'spillway-test-'))
   await chmod(dir, 0o711)
-  t.onTestFinished(async () => {
-    await removeHome(join(dir, 'postgres'))
-    await rm(dir, { recursive: true, force: true })
-  })
+  t.onTestFinished(() => rm(dir, { recursive: true, force: true }))
   return dir
 }
 

@@ -6,7 +6,6 @@ import { join } from 'node:path'
 import type { Keeper } from '../processes/keeper.ts'
 import { isRunning } from '../processes/process-table.ts'
 import { defaultStateDir } from '../processes/repository.ts'
-import { removeHome } from '../services/postgres-user.ts'
 import { databaseOf, query, withDatabase } from '../services/query.ts'
 import type { ServiceOptions } from '../services/service.ts'
 import { allOrNone, startServices } from '../services/services.ts'
@@ -37,10 +36,7 @@ export async function startOwnServices(options: OwnServicesOptions) {
   const id = `${process.pid}-${randomBytes(3).toString('hex')}`
   const dir = join(defaultStateDir, `${purpose}-${id}`)
   await mkdir(dir, { recursive: true })
-  const remove = async (): Promise<void> => {
-    await removeHome(join(dir, 'postgres'))
-    await rm(dir, { recursive: true, force: true })
-  }
+  const remove = () => rm(dir, { recursive: true, force: true })
   let closeServices = remove
   try {
     const starting = startServices({
@@ -106,8 +102,6 @@ async function removeAbandoned(): Promise<void> {
   await mkdir(defaultStateDir, { recursive: true })
   for (const name of await readdir(defaultStateDir)) {
     const pid = Number(/^(?:test|load|chaos|sizing)-(\d+)-/.exec(name)?.[1])
-    if (!pid || isRunning(pid)) continue
-    await removeHome(join(defaultStateDir, name, 'postgres'))
-    await rm(join(defaultStateDir, name), { recursive: true, force: true })
+    if (pid && !isRunning(pid)) await rm(join(defaultStateDir, name), { recursive: true, force: true })
   }
 }

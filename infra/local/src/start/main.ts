@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import { onLauncherGone } from '../processes/command.ts'
 import { report, UserError } from '../processes/command-line.ts'
 import { Keeper } from '../processes/keeper.ts'
-import { removeHome } from '../services/postgres-user.ts'
 import { startServices } from '../services/services.ts'
 import { build, buildEngine, checkPlatform, hasEngine, migrate } from './build.ts'
 import { takeLock } from './lock.ts'
@@ -29,7 +28,7 @@ async function start(options: StartOptions, keeper: Keeper, fail: (error: unknow
     throw new UserError(`Spillway already runs on ${stateDir}: stop it first, or set SPILLWAY_DIR to another folder.`)
   }
   const wanted = await choosePlaces(environment, options)
-  if (options.fresh) await forget(stateDir)
+  if (options.fresh) forget(stateDir)
   const secrets = loadSecrets(stateDir)
   const logDir = join(stateDir, 'logs')
   const running = join(stateDir, 'running.json')
@@ -65,9 +64,9 @@ async function start(options: StartOptions, keeper: Keeper, fail: (error: unknow
 }
 
 /** Deletes the data of earlier runs, except downloaded programs and the lock. */
-async function forget(stateDir: string): Promise<void> {
-  await removeHome(join(stateDir, 'postgres'))
-  for (const name of ['redis', 'secrets.json']) rmSync(join(stateDir, name), { recursive: true, force: true })
+function forget(stateDir: string): void {
+  for (const name of ['postgres', 'redis', 'secrets.json'])
+    rmSync(join(stateDir, name), { recursive: true, force: true })
 }
 
 async function main(): Promise<void> {

@@ -1,0 +1,31 @@
+// PostgreSQL of root in a folder that other users may not enter, as a home directory of mode 700.
+import assert from 'node:assert/strict'
+import { chmod } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'vitest'
+import { Keeper } from '../../src/processes/keeper.ts'
+import { scratchDir } from '../../src/rig/namespace.ts'
+import { postgresUser, startPostgres } from '../../src/services/postgres.ts'
+import { query } from '../../src/services/query.ts'
+
+const notRoot = process.getuid?.() === 0 ? false : 'only root runs PostgreSQL as another user'
+
+test.skipIf(notRoot)('it starts there, as nobody, and keeps its data', async (t) => {
+  const dir = await scratchDir(t)
+  assert.deepEqual(postgresUser([dir]).command, [])
+  await chmod(dir, 0o700)
+  assert.notDeepEqual(postgresUser([dir]).command, [])
+  const start = async () => {
+    const keeper = new Keeper()
+    t.onTestFinished(() => keeper.close())
+    const paths = { dir: join(dir, 'postgres'), logFile: join(dir, 'log') }
+    const say = () => undefined
+    return await startPostgres({ keeper, ...paths, preferredPort: 0, password: 'secret', durable: false, say })
+  }
+  const first = await start()
+  await query(first.url.replace(/spillway$/, 'postgres'), 'CREATE DATABASE spillway')
+  await first.close()
+  const second = await start()
+  assert.deepEqual(await query(second.url, 'SELECT 1 AS one'), [{ one: 1 }])
+  await second.close()
+})
