@@ -59,7 +59,7 @@ export interface CheckOptions {
   madeOf: string | undefined
 }
 
-/** Returns the check. No reason holds a part of the record, except for names of fields and of formats. */
+/** Returns the check. Reasons hold nothing of a record but names of fields and formats. */
 export function createCheck(options: CheckOptions): (record: Record<string, unknown>) => Checked {
   const { preset, fields, ids } = options
   return (record) => {

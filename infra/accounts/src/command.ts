@@ -20,10 +20,10 @@ import { argon2idPolicy } from '@spillway/worker/hashing/policy'
 import { createCheck } from './account.ts'
 import { breached } from './breached/command.ts'
 import { type ImportReport, importAccounts } from './import.ts'
+import { LinesFile } from './lines-file.ts'
 import { type Command, help, parseOptions } from './options.ts'
 import { presets } from './presets.ts'
 import { readRecords } from './records.ts'
-import { linesFile, rejectedLines } from './rejected.ts'
 import { countHashes, describeAccount, exportAccounts, setDisabled } from './stored-accounts.ts'
 
 /** A batch is one statement, and no request waits for it. */
@@ -40,7 +40,7 @@ const beside = new URL(import.meta.resolve('@spillway/worker/beside'))
 /** Where a command says what it has to say. */
 export type Output = Pick<Console, 'log' | 'error'>
 
-/** Runs the command and resolves with its exit code. Throws a UserError for what its user can mend. */
+/** Runs the command and resolves to its exit code. Throws a UserError for a user's mistake. */
 export async function accounts(args: readonly string[], env: NodeJS.ProcessEnv, output: Output): Promise<number> {
   if (args[0] === 'breached') {
     await breached(args.slice(1), output.log)
@@ -89,8 +89,8 @@ async function importFile(
   const peppers = peppersIn(env, madeOf)
   const hasher = await Hasher.load(argon2idPolicy(ANY_COST), { firebase, peppers })
   const append = fromLine > 1
-  const rejected = rejectedLines(rejectedFile, { append })
-  const ids = linesFile(idsFile, { append })
+  const rejected = new LinesFile(rejectedFile, { append })
+  const ids = new LinesFile(idsFile, { append })
   let passwords: Passwords | undefined
   const startPasswords = () => (passwords ??= createPasswordsWith(beside, { ...queueOf(env), waitMs: WRAPPING_MS }))
   const stop = new AbortController()
@@ -102,7 +102,7 @@ async function importFile(
     check: createCheck({ ...command, ids: command.id, settings, hasher }),
     rejected,
     into: dryRun ? undefined : { database, passwords: startPasswords },
-    mapped: ids.add,
+    mapped: (both) => ids.add(both),
     fromLine,
     signal: stop.signal,
     progress({ line }) {
@@ -117,7 +117,7 @@ async function importFile(
     await ids.close()
   })
   const seconds = ((performance.now() - startMs) / 1_000).toFixed(1)
-  output.log(summary(result, { dryRun, seconds, rejectedFile, reasons: rejected.counts }))
+  output.log(summary(result, { dryRun, seconds, rejectedFile }))
   const isStopped = stop.signal.aborted
   if (isStopped || result.failure !== undefined)
     output.log(`${isStopped ? 'Stopped. ' : ''}To go on: --from-line ${result.line + 1}`)
@@ -149,7 +149,7 @@ function queueOf({ REDIS_URL: redis, SPILLWAY_SEAL_KEYS: sealKeys, QUEUE_PREFIX:
   return sealKeys ? { redis, sealKeys, queuePrefix: queuePrefix || undefined } : {}
 }
 
-/** The project of Firebase, and what its hashes have in common. Throws a UserError for what is no number. */
+/** The project of Firebase, and what its hashes share. Throws a UserError for invalid numbers. */
 function firebaseOf(env: NodeJS.ProcessEnv) {
   const { FIREBASE_SIGNER_KEY = '', FIREBASE_SALT_SEPARATOR = firebaseSettings.FIREBASE_SALT_SEPARATOR.default } = env
   const firebase = firebaseProject({ FIREBASE_SIGNER_KEY, FIREBASE_SALT_SEPARATOR })
@@ -159,10 +159,9 @@ function firebaseOf(env: NodeJS.ProcessEnv) {
 }
 
 function summary(
-  { read, created, existing, formats, rejected }: ImportReport,
-  about: { dryRun: boolean; seconds: string; rejectedFile: string; reasons: ReadonlyMap<string, number> },
+  { read, created, existing, formats, rejected, reasons }: ImportReport,
+  { dryRun, seconds, rejectedFile }: { dryRun: boolean; seconds: string; rejectedFile: string },
 ): string {
-  const { dryRun, seconds, rejectedFile, reasons } = about
   const counted = (counts: Iterable<readonly [string, number]>) =>
     [...counts].sort(([, a], [, b]) => b - a).map(([name, count]) => `${String(count).padStart(12)}  ${name}`)
   const done = dryRun ? 'Nothing was written.' : `Created ${created} accounts, left ${existing} that existed.`

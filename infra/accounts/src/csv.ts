@@ -55,7 +55,7 @@ function delimiterOf(text: string): string {
   return DELIMITERS[counts.indexOf(Math.max(...counts))] ?? ','
 }
 
-/** Reads as many records as are whole. At the end a quote that is still open is one that never closes. */
+/** Reads all complete records. At the end of the file, an open quote is one that never closes. */
 function readSome(reader: Reader, lines: TextLine[], isEnd: boolean): { records: Line[]; left: TextLine[] } {
   const records: Line[] = []
   let rest = lines

@@ -33,7 +33,7 @@ export function mapped(base: Fields, map: string | undefined): Fields {
 
 type Record_ = Record<string, unknown>
 
-/** What is at a path: a key with dots in it, or keys in each other; names in any case, the exact one first. */
+/** The value at a path: a key with dots, or nested keys, in any case; the exact name first. */
 export function valueAt(record: Record_, path: string): unknown {
   if (path === '') return undefined
   const whole = ofName(record, path)
@@ -55,7 +55,7 @@ function ofName(record: Record_, name: string): unknown {
 /** What databases write for nothing: PostgreSQL's COPY, MySQL's and others. */
 const NOTHING = ['', '\\N', 'NULL', 'null', '<null>']
 
-/** The text at a path; numbers and truth values become text. Undefined where there is nothing, or anything else. */
+/** The text at a path; numbers and truth values become text. Undefined for anything else. */
 export function textAt(record: Record_, path: string): string | undefined {
   return textOf(valueAt(record, path))
 }
@@ -70,7 +70,7 @@ export function textOf(value: unknown): string | undefined {
   return typeof value === 'string' && !NOTHING.includes(value) ? value : undefined
 }
 
-/** A truth value as exports write it: true and false, t and f, 1 and 0, yes and no. Undefined for any other text. */
+/** A truth value as exports write it: true, t, 1, yes and their opposites; else undefined. */
 export function truthOf(text: string | undefined): boolean | undefined {
   if (text === undefined) return undefined
   if (/^(true|t|1|yes|y)$/i.test(text)) return true

@@ -5,8 +5,8 @@ import type { Passwords } from '@spillway/client'
 import { UserError } from '@spillway/infra/processes/command-line'
 import { type Database, Prisma, rawQuery } from '@spillway/prisma'
 import type { Account, Checked } from './account.ts'
+import type { LinesFile } from './lines-file.ts'
 import type { Line } from './records.ts'
-import type { RejectedLines } from './rejected.ts'
 import { type WeakAccount, wrapped } from './weak.ts'
 
 const BATCH = 1_000
@@ -16,7 +16,8 @@ const WEAK_BATCH = 100
 interface ImportOptions {
   lines: AsyncIterable<Line>
   check(record: Record<string, unknown>): Checked
-  rejected: RejectedLines
+  /** Takes the number and the reason of each line that is not imported. */
+  rejected: Pick<LinesFile, 'add'>
   /** Undefined for a dry run: nothing is written or hashed then. */
   into: { database: Database; passwords(): Passwords } | undefined
   /** Told the id that an account has here, for each that had another in the old system. */
@@ -37,6 +38,8 @@ export interface ImportReport {
   /** Accounts of the database that have the address of a line: they are left as they are. */
   existing: number
   rejected: number
+  /** How many lines were rejected for which reason. */
+  reasons: Map<string, number>
   /** How many of the accounts have hashes of which format. */
   formats: Map<string, number>
   /** Why the file could not be read to its end. */
@@ -48,43 +51,37 @@ interface Numbered<T> {
   of: T
 }
 
-/** Ends early when the signal fires, after the batch in hand, and where the file cannot be read any further. */
+/** Ends early after the batch in hand: when the signal fires, or where the file cannot be read. */
 export async function importAccounts(options: ImportOptions): Promise<ImportReport> {
   const { check, into, fromLine } = options
   const report: ImportReport = {
     ...{ line: fromLine - 1, read: 0, created: 0, existing: 0, rejected: 0 },
-    formats: new Map(),
+    ...{ reasons: new Map(), formats: new Map() },
   }
-  const addresses = createAddresses()
+  const count = (counts: Map<string, number>, name: string) => counts.set(name, (counts.get(name) ?? 0) + 1)
+  const addresses = new Addresses()
   let ready: Numbered<Account>[] = []
   let toWrap: Numbered<WeakAccount>[] = []
 
   const reject = (line: number, reason: string): void => {
-    options.rejected.add(line, reason)
+    options.rejected.add({ line, reason })
     report.rejected++
+    // Reasons that name a line are counted together.
+    count(report.reasons, reason.replace(/ of line \d+$/, ' of an earlier line'))
   }
 
   async function wrapAll(): Promise<void> {
-    if (into === undefined)
-      ready.push(...toWrap.map(({ line, of }) => ({ line, of: { ...of.account, passwordHash: '' } })))
-    else if (toWrap.length > 0) {
-      const passwords = into.passwords()
-      ready.push(
-        ...(await Promise.all(toWrap.map(async ({ line, of }) => ({ line, of: await wrapped(passwords, of) })))),
-      )
+    const accountOf = async ({ line, of }: Numbered<WeakAccount>) => {
+      return { line, of: into ? await wrapped(into.passwords(), of) : { ...of.account, passwordHash: '' } }
     }
+    ready.push(...(await Promise.all(toWrap.map(accountOf))))
     toWrap = []
   }
 
   async function write(lastLine: number): Promise<void> {
     await wrapAll()
-    const left =
-      into === undefined
-        ? []
-        : await insertAccounts(
-            into.database,
-            ready.map(({ of }) => of),
-          )
+    const accounts = ready.map(({ of }) => of)
+    const left = into === undefined ? [] : await insertAccounts(into.database, accounts)
     const byPlace = new Map(left.map((one) => [one.place, one]))
     for (const [place, { line, of }] of ready.entries()) {
       const { why, id } = byPlace.get(place) ?? { why: 'created', id: of.id }
@@ -105,7 +102,7 @@ export async function importAccounts(options: ImportOptions): Promise<ImportRepo
     const checked = record === undefined ? ({ kind: 'rejected', reason: problem } as const) : check(record)
     if (checked.kind === 'rejected') return reject(number, checked.reason)
     const format = checked.kind === 'weak' ? `${checked.format}, weak, inside argon2id` : checked.format
-    report.formats.set(format, (report.formats.get(format) ?? 0) + 1)
+    count(report.formats, format)
     if (checked.kind === 'weak') toWrap.push({ line: number, of: checked })
     else ready.push({ line: number, of: checked.account })
     if (toWrap.length >= WEAK_BATCH) await wrapAll()
@@ -168,15 +165,6 @@ async function insertAccounts(database: Database, batch: readonly Account[]): Pr
   return await rawQuery<Left>(database, sql)
 }
 
-/**
- * The addresses of a file so far, and the line of each, in little memory: a part of a digest and a
- * number, in an open hash table.
- */
-interface Addresses {
-  /** The line that had the address before, if there was one; else the address is kept with its line. */
-  firstLineOf(email: string, line: number): number | undefined
-}
-
 const FIRST_CAPACITY = 2 ** 14
 /** A fuller table takes longer to search. */
 const FULL = 0.7
@@ -186,48 +174,44 @@ const FULL = 0.7
  */
 const DIGITS = 13
 
-export function createAddresses(): Addresses {
-  let table = newTable(FIRST_CAPACITY)
-  let count = 0
+/**
+ * The addresses of a file so far, and the line of each, in little memory: a part of a digest and a
+ * number, in an open hash table.
+ */
+export class Addresses {
+  // Zero is an empty place.
+  #keys = new Float64Array(FIRST_CAPACITY)
+  #lines = new Uint32Array(FIRST_CAPACITY)
+  #count = 0
 
-  function grow(): void {
-    const { keys, lines } = table
-    const larger = newTable(2 * keys.length)
+  /** The line that had the address before; undefined for a new address, which is kept. */
+  firstLineOf(email: string, line: number): number | undefined {
+    const key = Number.parseInt(hash('sha1', email).slice(0, DIGITS), 16) + 1
+    const place = this.#placeOf(key)
+    if (this.#keys[place] === key) return this.#lines[place]
+    this.#keys[place] = key
+    this.#lines[place] = line
+    if (++this.#count > FULL * this.#keys.length) this.#grow()
+    return undefined
+  }
+
+  #grow(): void {
+    const [keys, lines] = [this.#keys, this.#lines]
+    this.#keys = new Float64Array(2 * keys.length)
+    this.#lines = new Uint32Array(2 * keys.length)
     for (const [at, key] of keys.entries()) {
       if (key === 0) continue
-      const place = placeOf(larger, key)
-      larger.keys[place] = key
-      larger.lines[place] = lines[at] ?? 0
+      const place = this.#placeOf(key)
+      this.#keys[place] = key
+      this.#lines[place] = lines[at] ?? 0
     }
-    table = larger
   }
 
-  return {
-    firstLineOf(email, line) {
-      // Zero is an empty place.
-      const key = Number.parseInt(hash('sha1', email).slice(0, DIGITS), 16) + 1
-      const place = placeOf(table, key)
-      if (table.keys[place] === key) return table.lines[place]
-      table.keys[place] = key
-      table.lines[place] = line
-      if (++count > FULL * table.keys.length) grow()
-      return undefined
-    },
+  /** Where a key is, or the empty place where it belongs. */
+  #placeOf(key: number): number {
+    const keys = this.#keys
+    let place = key % keys.length
+    while (keys[place] !== 0 && keys[place] !== key) place = (place + 1) % keys.length
+    return place
   }
-}
-
-interface Table {
-  keys: Float64Array
-  lines: Uint32Array
-}
-
-function newTable(capacity: number): Table {
-  return { keys: new Float64Array(capacity), lines: new Uint32Array(capacity) }
-}
-
-/** Where a key is, or the empty place where it belongs. */
-function placeOf({ keys }: Table, key: number): number {
-  let place = key % keys.length
-  while (keys[place] !== 0 && keys[place] !== key) place = (place + 1) % keys.length
-  return place
 }

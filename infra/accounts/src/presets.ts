@@ -30,7 +30,7 @@ export interface HashSettings {
 
 export const ownPreset: Preset = { fields: own, ids: 'keep' }
 
-/** The columns of `firebase auth:export users.csv`: four for each of four providers from the seventh on. */
+/** Columns of `firebase auth:export users.csv`: from the seventh on, four for each provider. */
 const FIREBASE_COLUMNS = [
   ...['localid', 'email', 'emailverified', 'passwordhash', 'salt', 'displayname', 'photourl'],
   ...['google', 'facebook', 'twitter', 'github'].flatMap((name) => [1, 2, 3, 4].map((n) => `${name}${n}`)),
@@ -43,7 +43,7 @@ export const presets: Record<string, Preset> = {
     fields: { ...own, createdAt: 'created_at', emailConfirmedAt: 'email_verified', id: '_id' },
     ids: 'new',
   },
-  /** The tables `user` and `account` joined, with the column `password` of the provider `credential`. */
+  /** The tables `user` and `account` joined; `password` is of the provider `credential`. */
   'better-auth': {
     fields: { ...own, passwordHash: 'password', emailConfirmedAt: 'emailVerified' },
     ids: 'new',

@@ -8,7 +8,7 @@ import { readText } from './text.ts'
 
 /** One record, or why a line holds no record. */
 export interface Line {
-  /** From 1. Of a record over several lines of CSV, the first one; of a JSON document, the record's own number. */
+  /** From 1. The first line of a record of CSV; in a JSON document the number of the record. */
   number: number
   record: Record<string, unknown> | undefined
   /** Why there is no record. */
@@ -76,7 +76,7 @@ export interface TextLine {
   text: string
 }
 
-/** By line feeds, as all exports have them; a carriage return before one belongs to the end of the line. */
+/** By line feeds, as all exports have them; a carriage return before one is left out. */
 async function* linesOf(chunks: AsyncIterable<string>): AsyncGenerator<TextLine[]> {
   let rest = ''
   let number = 0

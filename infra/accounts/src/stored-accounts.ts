@@ -45,7 +45,7 @@ export function createKinds(): (hash: string) => string {
   }
 }
 
-/** In the order of ids: accounts that are created meanwhile may be among them or not. `id` is the first column. */
+/** By ids: accounts that are created meanwhile may be left out. `id` is the first column. */
 async function* pagesOfAccounts<Row extends { id: string }>(
   database: Database,
   columns: Prisma.Sql,
@@ -112,7 +112,7 @@ export async function setDisabled(database: Database, address: string, isDisable
   return changed
 }
 
-/** What there is to say of an account, in lines. Nothing of its hash but the format and the cost. */
+/** An account in lines, for operators. Of its hash, only the format and the cost. */
 export async function describeAccount(database: Database, address: string): Promise<string[]> {
   const { id, email, passwordHash, createdAt, emailConfirmedAt, disabledAt } = await accountOf(database, address)
   const sql = Prisma.sql`

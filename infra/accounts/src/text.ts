@@ -83,22 +83,15 @@ function newlinesIn(chunk: Buffer): number {
   return count
 }
 
-/** Up to the first line that is no UTF-8. A character that began in the chunk before belongs to the first line. */
+/** The first bytes may end a character of the chunk before, which is not wrong. */
 function newlinesBeforeWrong(chunk: Buffer): number {
-  let count = 0
-  let start = 0
-  for (;;) {
+  let start = Math.max(
+    chunk.subarray(0, 4).findIndex((byte) => (byte & 0xc0) !== 0x80),
+    0,
+  )
+  for (let count = 0; ; count++) {
     const end = chunk.indexOf(NEWLINE, start)
-    if (end < 0 || (count > 0 && !isUtf8(chunk.subarray(start, end)))) return count
-    if (count === 0 && !isUtf8(chunk.subarray(continuation(chunk), end))) return 0
+    if (end < 0 || !isUtf8(chunk.subarray(start, end))) return count
     start = end + 1
-    count++
   }
-}
-
-/** Where the first character begins: up to three bytes may end one of the chunk before. */
-function continuation(chunk: Buffer): number {
-  let at = 0
-  while (at < 3 && ((chunk[at] ?? 0) & 0xc0) === 0x80) at++
-  return at
 }

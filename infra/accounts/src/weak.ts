@@ -12,7 +12,7 @@ import type { Account } from './account.ts'
 /** Digests in hexadecimal and nothing else, which do not say what they are. */
 export interface BareDigest {
   digest: PlainDigest
-  /** Where the salt is, if there is one: before or after the password, or that it is the key of an HMAC. */
+  /** The place of a salt: before or after the password, or as the key of an HMAC. */
   place: 'before' | 'after' | 'key'
 }
 
@@ -26,7 +26,7 @@ export function bareDigest(name: string | undefined, salt: string | undefined): 
   return { digest, place: salt ?? 'before' }
 }
 
-/** How to wrap a text that is such a digest; undefined for any other. `too-long` where its salt is. */
+/** How to wrap such a digest; undefined for other texts, `too-long` for too long a salt. */
 export function wrappingOfBare(of: BareDigest, text: string, salt: Buffer): Wrapping | 'too-long' | undefined {
   const recipe = /^([0-9a-f]+|[0-9A-F]+)$/.test(text)
     ? plainRecipe({ digest: of.digest, place: of.place, salt }, text.toLowerCase(), 'hex')

@@ -28,7 +28,7 @@ export async function openAccounts() {
     databaseUrl,
     database,
     dir,
-    /** Runs the command with these arguments, on this database unless the environment names another. */
+    /** Runs the command, on this database unless the environment names another. */
     async accounts(args: string[], env: NodeJS.ProcessEnv = {}) {
       const said: Record<'log' | 'error', string[]> = { log: [], error: [] }
       const output = {

@@ -61,7 +61,7 @@ async function writesNowhere(): Promise<void> {
   console.log('✔ a container writes nowhere')
 }
 
-/** Migrates, registers and logs in, with the command lines of compose.yaml; every container ends with exit code 0. */
+/** Migrates, registers and logs in, by the command lines of compose.yaml; all exit with code 0. */
 async function logsIn(keeper: Keeper, dir: string): Promise<void> {
   const services = await startServices({
     keeper,

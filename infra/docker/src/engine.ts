@@ -25,7 +25,7 @@ export const CONFINED = ['--read-only', '--cap-drop=ALL', '--security-opt=no-new
 /** Runs a command of Docker, and resolves with its output. Rejects with a ToolFailure. */
 export const docker = (...args: string[]): Promise<string> => run('docker', args, { env: process.env })
 
-/** Finds or starts an engine. Every `docker` of this process talks to it from then on. Rejects with a UserError. */
+/** Finds or starts an engine, for every `docker` from then on. Rejects with a UserError. */
 export async function openDocker(keeper: Keeper): Promise<void> {
   const answers = () => docker('info').then(Boolean, () => false)
   if (await answers()) return
@@ -46,7 +46,7 @@ export async function openDocker(keeper: Keeper): Promise<void> {
   })
 }
 
-/** Builds both images by the Dockerfile. Where no hub is reachable, it first builds stand-ins of the base images. */
+/** Builds both images. Without a hub it first builds stand-ins of the base images. */
 export async function buildImages(say: (sentence: string) => void): Promise<void> {
   const bases = await baseImages()
   const exist = await Promise.all(bases.map(isHere))

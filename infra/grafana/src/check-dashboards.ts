@@ -28,7 +28,7 @@ interface Asked {
   expr: string
 }
 
-/** Repeats the queries until each has returned data. Returns those that have not when the time is over. */
+/** Repeats the queries until each has returned data. Returns those that never did. */
 async function askAll(prometheus: Prometheus, queries: Asked[]): Promise<Asked[]> {
   const deadline = Date.now() + PATIENCE_MS
   let silent = queries
@@ -54,7 +54,7 @@ function report(panel: string, samples: Sample[]): boolean {
   return told.length > 0
 }
 
-await runWithServices(async ({ keeper, dir }) => {
+await runWithServices(async (keeper, dir) => {
   const scene = await openScene()
   const workers = [await scene.worker(), await scene.worker({ env: { WORKER_CONCURRENCY: '2' } })]
   const gateways = [await scene.gateway({ LIMIT_PER_ACCOUNT: '12' }), await scene.gateway()] as const
@@ -145,7 +145,7 @@ async function reuseRefreshToken(refreshToken: unknown, api: ApiClient): Promise
   await api.refresh(refreshToken)
 }
 
-/** A job of an older algorithm, one that comes too late, and one that was sealed with a foreign key. */
+/** Jobs of an older algorithm, past their deadline, and sealed with a foreign key. */
 async function addOddJobs(scene: Scene): Promise<void> {
   for (const options of [{}, { jobLifeMs: 1 }, { sealKeys: newSealKey() }]) {
     const client = await openClient(scene, options)

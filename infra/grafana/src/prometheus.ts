@@ -59,7 +59,7 @@ export async function promtool(cwd: string, ...runs: string[][]): Promise<void> 
 
 export type Prometheus = Awaited<ReturnType<typeof startPrometheus>>
 
-/** Starts one that keeps its data in this folder and scrapes these targets, by the name of their job, once a second. */
+/** Starts a server with data in this folder; it scrapes the targets of each job every second. */
 export async function startPrometheus(keeper: Keeper, dir: string, targets: Record<string, string[]>) {
   const { command, env } = await prometheusProgram(keeper, 'prometheus')
   mkdirSync(dir, { recursive: true })

@@ -62,18 +62,14 @@ export async function openClient(
   return client
 }
 
-/** Builds the packages, starts PostgreSQL and Redis, migrates, and runs a command of this package on them. */
-interface Run {
-  keeper: Keeper
-  /** A folder that is deleted afterwards. */
-  dir: string
-}
-
-/** An error of the command is reported and makes the exit code 1. */
-export async function runWithServices(command: (run: Run) => Promise<unknown>): Promise<void> {
+/**
+ * Builds the packages, starts PostgreSQL and Redis, migrates, and runs a command on them. The
+ * folder is deleted afterwards. An error of the command is reported and makes the exit code 1.
+ */
+export async function runWithServices(command: (keeper: Keeper, dir: string) => Promise<unknown>): Promise<void> {
   await runWithKeeper(async (keeper) => {
     const services = await startTestServices(keeper, readEnvironment(process.env))
     Object.assign(process.env, toVariables(services))
-    await command({ keeper, dir: services.dir }).finally(() => services.close())
+    await command(keeper, services.dir).finally(() => services.close())
   })
 }

@@ -13,7 +13,7 @@ export interface MetricRow {
   worry: string
 }
 
-/** Reads the table; its header is `Metric | Type | From | Labels | What it says | When to worry`. */
+/** Its header is `Metric | Type | From | Labels | What it says | When to worry`. */
 export function readMetricsTable(): MetricRow[] {
   const page = readFileSync(fileURLToPath(new URL('../README.md', import.meta.url)), 'utf8')
   return page

@@ -28,7 +28,7 @@ interface Rendering {
   set?: string[]
 }
 
-/** Renders the chart to YAML, its hooks and tests included. Rejects with Helm's output when the values are refused. */
+/** Renders the chart to YAML, with hooks and tests. Rejects with Helm's output for bad values. */
 export async function renderChart({ helm, release, namespace, valueFiles = [], set = [] }: Rendering): Promise<string> {
   const args = ['template', release, chartDir, '--namespace', namespace]
   args.push(...valueFiles.flatMap((file) => ['--values', file]), ...set.flatMap((value) => ['--set', value]))

@@ -16,7 +16,7 @@ type ProgramSet = 'checks' | 'kubernetes' | 'keda'
 
 const setsDir = fileURLToPath(new URL('../programs', import.meta.url))
 
-/** The folder of a set's programs, whether they have been built or not. Other versions are in another folder. */
+/** The folder of a set's programs, built or not. Other versions have another folder. */
 export async function programSetDir(set: ProgramSet): Promise<string> {
   const pins = await Promise.all(['go.mod', 'go.sum'].map((file) => readFile(join(setsDir, set, file), 'utf8')))
   const version = createHash('sha256').update(pins.join('\0')).digest('hex').slice(0, 12)
@@ -134,7 +134,7 @@ export function schemaLocations(dir: string): string[] {
   return ['-schema-location', kinds, '-schema-location', customResources]
 }
 
-/** Installs the packages and writes the schemas unless they are there. Needs Python with pip and PyYAML, and Go. */
+/** Installs the packages and writes the schemas, once. Needs Go, and Python with pip and PyYAML. */
 export async function writeSchemas(): Promise<void> {
   const options = ['--quiet', '--no-deps', '--require-hashes', '--requirement', requirements]
   await makeOnce(pythonDir, (partial) => run('python3', ['-m', 'pip', 'install', ...options, '--target', partial]))

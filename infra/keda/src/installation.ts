@@ -26,7 +26,7 @@ interface Backends {
   redisPassword: string
 }
 
-/** Creates the namespace, which admits restricted pods only, and the Secrets that the chart's values name. */
+/** Creates the namespace, for restricted pods only, and the Secrets of the chart's values. */
 export async function createSecrets(api: KubernetesApi, { databaseUrl, redisPassword }: Backends): Promise<void> {
   const labels = { 'pod-security.kubernetes.io/enforce': 'restricted' }
   await api.call('POST', '/api/v1/namespaces', { metadata: { name: NAMESPACE, labels } })
@@ -71,7 +71,7 @@ export function kubectlFor(kubeconfig: string, kubectl: string, helm: string) {
     apply: (object: unknown) => apply('-', JSON.stringify(object)),
     /** Applies every file of a folder, by the server. */
     applyFiles: (dir: string) => apply(dir),
-    /** Has the server check the objects of a YAML text without applying them. Returns a line about each. */
+    /** Has the server check objects in YAML without applying them. Returns a line about each. */
     async dryRun(yaml: string, namespace: string) {
       const output = await apply('-', yaml, '--dry-run=server', '--validate=strict', '--namespace', namespace)
       return output.trim().split('\n')

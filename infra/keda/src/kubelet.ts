@@ -23,7 +23,7 @@ interface KubeletOptions {
   say(sentence: string): void
 }
 
-/** Runs the pods of a namespace from its construction until it is closed. It pulls no images, and chooses no nodes. */
+/** Runs the pods of a namespace until it is closed. Pulls no images and chooses no nodes. */
 export class Kubelet {
   readonly #options: KubeletOptions
   readonly #path: string
@@ -190,7 +190,7 @@ class PodRun implements PodState {
     await this.#options.api.call('PATCH', path, { status: statusOf(this) }).catch(() => undefined)
   }
 
-  /** Probes the container until the signal is aborted: the other probes begin once the startup probe has passed. */
+  /** Probes the container until the signal is aborted. The startup probe must pass first. */
   async #probe(signal: AbortSignal): Promise<void> {
     const [{ startupProbe, readinessProbe, livenessProbe }] = this.pod.spec.containers
     if (startupProbe) {
@@ -217,7 +217,7 @@ class PodRun implements PodState {
     ])
   }
 
-  /** Repeats a probe until `onResult` returns true; `failed` once it has failed as often as its threshold says. */
+  /** Repeats a probe until `onResult` returns true; `failed` from its failure threshold on. */
   async #repeat(probe: Probe, signal: AbortSignal, onResult: (passed: boolean, failed: boolean) => boolean) {
     // Kubernetes' own defaults.
     const { periodSeconds = 10, failureThreshold = 3 } = probe

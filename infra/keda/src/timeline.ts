@@ -29,7 +29,7 @@ interface TimelineOptions {
 
 const SAMPLE_MS = 250
 
-/** Samples from its construction until it is closed. The depth stays as it was while Redis is away. */
+/** Samples until it is closed. The depth keeps its last value while Redis is away. */
 export class Timeline {
   readonly samples: Sample[] = []
   readonly #options: TimelineOptions

@@ -8,7 +8,7 @@ import type { Ending } from '../src/rig/namespace.ts'
 /** Only a hang takes longer. */
 const upMs = 180_000
 
-/** Runs the command with these arguments on a state folder; whatever becomes of the test, nothing of it is left. */
+/** Runs the command on a state folder; whatever becomes of the test, nothing of it is left. */
 export function runStart(t: Ending, stateDir: string, args: string[] = [], env: NodeJS.ProcessEnv = {}): NodeProcess {
   const spillway = startProcess({
     entry: 'infra/local/src/start/main.ts',

@@ -139,7 +139,7 @@ export async function proposeArgon2id({ targetMs, memoryKib }: Limits, measure: 
   return best
 }
 
-/** The highest cost that takes no longer than the target. Each takes twice as long as the one below. */
+/** The highest cost within the target. Each takes twice as long as the one below. */
 export async function proposeBcrypt({ targetMs }: Pick<Limits, 'targetMs'>, measure: MeasureHash): Promise<Proposal> {
   const at = (cost: number) => measured({ algorithm: 'bcrypt', cost } as const, measure)
   let proposal = await at(OWASP_BCRYPT_COST)

@@ -8,7 +8,7 @@ export interface Figures {
   costMs: { gateway: number; worker: number; redis: number; postgres: number }
   /** The engine that made the hash. */
   hashEngine: string
-  /** Processor time of one argon2id hash at the default cost (19 MiB, 2 passes, 1 lane), in milliseconds. */
+  /** Processor time of an argon2id hash at the default cost (19 MiB, 2 passes, 1 lane), in ms. */
   hashMs: number
   /** The time of a slot from the end of a hash to the start of the next, in milliseconds. */
   turnaroundMs: number

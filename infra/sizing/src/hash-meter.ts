@@ -24,7 +24,7 @@ const SAMPLES = 5
 /** So many for each core at a time: enough for full batches. */
 const AT_ONCE = 16
 
-/** Processor time of one hash in milliseconds, which others on the machine disturb less than its duration. */
+/** Processor time of a hash in ms: others on the machine disturb it less than the duration. */
 export interface HashCost {
   /** With nothing else to hash: what a login takes. */
   aloneMs: number
@@ -34,19 +34,11 @@ export interface HashCost {
 
 export type MeasureHash = (policy: HashPolicy) => Promise<HashCost>
 
-interface HashMeter {
-  measure: MeasureHash
-  /** By its package. */
-  engine(algorithm: HashPolicy['algorithm']): string
-  /** argon2 hashes that a slot holds in memory at a time. */
-  argon2Width: number
-  close(): void
-}
-
 /** @param native whether the native engine is used, if it has been built: HASH_ENGINE */
-export async function openHashMeter({ native }: { native: boolean }): Promise<HashMeter> {
+export async function openHashMeter({ native }: { native: boolean }) {
   const slots = availableParallelism()
   const hasher = await Hasher.load(asPolicy(DEFAULT_POLICY), { native, slots })
+  const anyHash = `${argon2Setting(newArgon2Setting(DEFAULT_POLICY))}$${unpadded(new Uint8Array(32))}`
   const decoy = (policy: HashPolicy) => hasher.decoy('a password', policy)
 
   async function costOf(policy: HashPolicy, atOnce: number): Promise<number> {
@@ -62,16 +54,15 @@ export async function openHashMeter({ native }: { native: boolean }): Promise<Ha
   }
 
   return {
-    async measure(policy) {
+    async measure(policy: HashPolicy): Promise<HashCost> {
       await decoy(policy)
       return { aloneMs: await costOf(policy, 1), fullMs: await costOf(policy, AT_ONCE * slots) }
     },
-    engine: (algorithm) => hasher.engines[algorithm === 'bcrypt' ? 'bcrypt' : 'argon2'] ?? 'unknown',
-    argon2Width: hasher.native?.widthOf(anyHash()) ?? 1,
-    close: () => hasher.native?.close(),
+    /** By its package. */
+    engine: (algorithm: HashPolicy['algorithm']): string =>
+      hasher.engines[algorithm === 'bcrypt' ? 'bcrypt' : 'argon2'] ?? 'unknown',
+    /** argon2 hashes that a slot holds in memory at a time. */
+    argon2Width: hasher.native?.widthOf(anyHash) ?? 1,
+    close: (): void => hasher.native?.close(),
   }
-}
-
-function anyHash(): string {
-  return `${argon2Setting(newArgon2Setting(DEFAULT_POLICY))}$${unpadded(new Uint8Array(32))}`
 }

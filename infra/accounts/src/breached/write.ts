@@ -98,7 +98,7 @@ async function* readEntries(file: string): AsyncGenerator<Entry[]> {
   if (rest !== '') yield [parse(rest)]
 }
 
-/** How many entries are chosen, and from which count on; of those with just that count, how many of the first. */
+/** The chosen entries: their number, least count, and how many of the first have that count. */
 interface Threshold {
   entries: number
   minCount: number

@@ -2,7 +2,7 @@
 // mapped; weak digests rest inside argon2id.
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Passwords } from '@spillway/client'
 import { createNamespace, scratchDir } from '@spillway/infra/rig/namespace'
@@ -12,9 +12,9 @@ import { argon2idPolicy } from '@spillway/worker/hashing/policy'
 import { afterAll, test } from 'vitest'
 import { createCheck } from '../../src/account.ts'
 import { importAccounts } from '../../src/import.ts'
+import { LinesFile } from '../../src/lines-file.ts'
 import { parseOptions } from '../../src/options.ts'
 import { readRecords } from '../../src/records.ts'
-import { rejectedLines } from '../../src/rejected.ts'
 import { createKinds } from '../../src/stored-accounts.ts'
 
 const namespace = await createNamespace()
@@ -41,7 +41,7 @@ async function imported(records: readonly object[], ...args: string[]) {
   const report = await importAccounts({
     lines: readRecords(file),
     check: createCheck({ ...command, ids: command.id, settings: { firebase: { logCost: 14, blockSize: 8 } }, hasher }),
-    rejected: { add: (line, reason) => void rejected.push([line, reason]), counts: new Map(), close: async () => {} },
+    rejected: { add: ({ line, reason }: { line: number; reason: string }) => void rejected.push([line, reason]) },
     // Nothing else of it is used.
     into: { database, passwords: () => passwords as Passwords },
     mapped: (ids) => void mapped.set(ids.old, ids.new),
@@ -123,10 +123,9 @@ test('hashes are counted by names of formats', () => {
 test('the file of rejected lines goes on where an import goes on', async () => {
   const file = join(dir, 'rejected.ndjson')
   for (const append of [false, true]) {
-    const lines = rejectedLines(file, { append })
-    lines.add(append ? 7 : 3, 'is disabled (banned)')
+    const lines = new LinesFile(file, { append })
+    lines.add({ line: append ? 7 : 3, reason: 'is disabled (banned)' })
     await lines.close()
   }
-  const { readFile } = await import('node:fs/promises')
   assert.deepEqual((await readFile(file, 'utf8')).match(/"line":\d/g), ['"line":3', '"line":7'])
 })

@@ -43,7 +43,7 @@ async function imported(file: string, ...options: string[]) {
       if (checked.kind === 'account') hashes.push(checked.account.passwordHash)
       return checked
     },
-    rejected: { add: (line, reason) => void rejected.push({ line, reason }), counts: new Map(), close: async () => {} },
+    rejected: { add: (line: { line: number; reason: string }) => void rejected.push(line) },
     into: undefined,
     mapped: () => assert.fail('nothing is written'),
     fromLine: 1,

@@ -42,7 +42,7 @@ async function open(path: string, options: BrowserContextOptions = signedIn, at 
   return page
 }
 
-/** An account whose "hash" takes this long and no processor time; any password but "wrong" is right. */
+/** An account whose "hash" takes this long without a processor; "wrong" is the wrong password. */
 async function accountOf(serviceMs: number, at = scene): Promise<string> {
   const email = `${randomUUID()}@example.test`
   await query(at.databaseUrl, 'INSERT INTO users (id, email, password_hash, updated_at) VALUES ($1, $2, $3, now())', [

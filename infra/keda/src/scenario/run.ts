@@ -13,7 +13,7 @@ import { type MeasuredSpike, spikeSteps } from './spike.ts'
 import { JOBS_PER_WORKER, MAX_REPLICAS, noneFailed, openStage, queueAt, type Stage, SYNC_MS } from './stage.ts'
 import { endingSteps, troubleSteps } from './trouble.ts'
 
-/** Runs all steps, with a spike of so many times what one worker does. Resolves with what was measured. */
+/** Runs all steps; the spike is a multiple of one worker's rate. Resolves with the measurements. */
 export async function runScenario(
   environment: Environment,
   steps: Steps,

@@ -13,13 +13,13 @@ export const USUAL_TIMES = 6
 const WORKER_PER_SECOND = 1_000 / HASH_MS
 const SPIKE_S = 45
 const EMPTY_WITHIN_MS = 120_000
-/** At p90, of those that were told after all workers had joined, and that the end of the spike did not make wrong. */
+/** At p90, of ETAs told after all workers joined, without those that the spike's end changed. */
 const ETA_ERROR_LIMIT = 0.25
 /** How long after the end of the spike gateways still expect as many to come, and to overtake. */
 const PAST_COUNTS_MS = 6_000
 const ETAS_LEAST = 50
 
-/** The measurements: times in seconds, from the start of the spike unless another start is named. */
+/** Measurements: seconds from the start of the spike, unless another start is named. */
 export interface MeasuredSpike {
   /** When it began, from the start of the timeline. */
   atS: number

@@ -50,7 +50,7 @@ export async function openStage(environment: Environment) {
     queue,
     /** How many workers the deployment should have. */
     replicas: async () => (await deployment()).spec.replicas,
-    /** Resolves when the deployment should have so many workers, all are ready, and no other is left. */
+    /** Resolves when the deployment wants and has so many ready workers, and no other is left. */
     async settled(count: number, timeoutMs = 90_000) {
       const isSettled = async (): Promise<boolean> => {
         const { spec, status } = await deployment()
@@ -76,7 +76,7 @@ export async function openStage(environment: Environment) {
       const isActive = async () => (await api.conditionOf(AUTOSCALER, 'ScalingActive')) === 'True'
       await until(isActive, { timeoutMs: 4 * SYNC_MS, what: 'an autoscaler that sees the queue' })
     },
-    /** Logs in with all of these at once, and returns the longest time in milliseconds. Fails if any login does. */
+    /** Logs in with all at once; returns the longest time in ms. Fails if a login does. */
     async loginsSucceed(emails: string[], prefer?: string) {
       const options = { url, password: PASSWORD, ...(prefer === undefined ? {} : { prefer }) }
       const results = await Promise.all(emails.map((email) => logIn({ ...options, email })))
@@ -138,12 +138,12 @@ export interface LoginOptions {
   isWatched?: boolean
 }
 
-/** Longer than all of the test: an answer passes through a proxy, and Redis may be away for a minute. */
+/** Longer than the whole test: Redis may be away for a minute. */
 const PATIENCE_MS = 300_000
 /** Of the traffic, one login of so many is watched. */
 const WATCHED_EVERY = 8
 
-/** Logs in, coming back when it is sent away, and redeeming a ticket for as long as it takes. Never rejects. */
+/** Logs in, comes back when sent away, and redeems its ticket until answered. Never rejects. */
 export async function logIn(options: LoginOptions): Promise<LoginResult> {
   const { url, email, password, prefer, isWatched = false } = options
   const startedAt = performance.now()

@@ -27,7 +27,7 @@ export function parseCommandLine<const T extends Options>(
   }
 }
 
-/** `--rate -5` as `--rate=-5`: Node calls the first form ambiguous, and the option's own check says what is wrong. */
+/** `--rate -5` becomes `--rate=-5`, not ambiguous to Node: the option's own check reports it. */
 function joinNegative(args: readonly string[]): string[] {
   const joined: string[] = []
   for (const argument of args) {

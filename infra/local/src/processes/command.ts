@@ -70,7 +70,7 @@ function findLaunchers(): number[] {
   return found
 }
 
-/** npm sets its title to "npm exec pnpm start"; the others show their program, or a script that Node runs. */
+/** npm's title is "npm exec pnpm start"; others show their program, or a script that Node runs. */
 function isPackageManager(command: string): boolean {
   const [program = '', script = ''] = command.split(' ')
   const name = basename(program) === 'node' ? basename(script) : basename(program)

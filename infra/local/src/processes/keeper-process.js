@@ -1,6 +1,7 @@
-// The keeper process: in a session of its own, it outlives its parent to stop the processes that the parent started. It reads the lines
-// "watch <pid> <signal> <stopOrder>" and "forget <pid>", and acts when its standard input ends, whether the parent closed it, crashed
-// or was killed. Plain JavaScript, because it is started for every test file: loading TypeScript would take ten times as long.
+// The keeper process, in a session of its own: it outlives its parent to stop the processes that
+// the parent started. It reads the lines "watch <pid> <signal> <stopOrder>" and "forget <pid>", and
+// acts when its standard input ends: the parent closed it, crashed or was killed. Plain JavaScript,
+// because every test file starts it: TypeScript would take ten times as long.
 // @ts-check
 import { existsSync, readFileSync } from 'node:fs'
 import { constants } from 'node:os'

@@ -10,7 +10,7 @@ import type { Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { UserError } from './command-line.ts'
 
-/** The order in which processes are stopped: lowest first, each group after the previous one has ended. */
+/** The order of stopping: lowest first, each group after the previous one has ended. */
 export const stopOrder = { tool: 0, gateway: 1, worker: 2, service: 3 } as const
 
 interface KeptProcess {

@@ -123,7 +123,7 @@ export function startProcess(options: ProcessOptions) {
     /** The same as one text, as it was printed. */
     output: () => lines.join('\n'),
     waitForLog,
-    /** Keeps less of its output from here on: no lines of level info, and a few thousand others; or nothing, unread. */
+    /** From here on keeps no lines of level info, and some thousand others; or nothing. */
     keepOnly(what: 'warnings' | 'nothing'): void {
       if (what === 'warnings') {
         kept = what
@@ -150,7 +150,7 @@ export function startProcess(options: ProcessOptions) {
     get wasEnded(): boolean {
       return wasEnded
     },
-    /** Stops reading its standard output for good, as when the program that it was piped into has ended. */
+    /** Stops reading its standard output, as when the program behind its pipe has ended. */
     closeStdout: (): void => void stdout.destroy(),
     /** Kills it if it still runs. */
     async close(): Promise<void> {

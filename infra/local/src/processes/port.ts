@@ -19,7 +19,7 @@ export async function freePort(preferred = 0): Promise<number> {
   throw new Error(`no port of 127.0.0.1 can be listened on (${found.code})`)
 }
 
-/** Lets a server listen on a free port of this host, and resolves with the port once it does; throws if it cannot. */
+/** Lets a server listen on a free port of this host. Resolves with the port, or rejects. */
 export async function listening(server: Server, host = '127.0.0.1'): Promise<number> {
   await once(server.listen(0, host), 'listening')
   return portOf(server)

@@ -9,7 +9,7 @@ import { readProc, readStat } from './process-table.ts'
 const MS_PER_TICK = 10
 const NS_PER_MS = 1e6
 
-/** The time that a process has used since its start; undefined when it has ended or this is not Linux. */
+/** The time that a process has used; undefined when it has ended or this is not Linux. */
 export function processorTime(pid: number) {
   // utime, stime, cutime and cstime are fields 14 to 17.
   const ticks = readStat(pid)?.slice(11, 15).map(Number)
@@ -23,7 +23,7 @@ export function processorTime(pid: number) {
   }
 }
 
-/** The time that these processes and all their living descendants have used together, in milliseconds. */
+/** The time of these processes and all their living descendants together, in milliseconds. */
 export function processorMs(pids: readonly number[]): number {
   const all = new Set(pids.flatMap(withDescendants))
   return [...all].reduce((sum, pid) => sum + (processorTime(pid)?.totalMs ?? 0), 0)
@@ -39,7 +39,7 @@ function withDescendants(pid: number): number[] {
   return [pid, ...childrenOf(pid).flatMap(withDescendants)]
 }
 
-/** The time of all processors together since boot; stolen is what the hypervisor took for other machines. */
+/** The time of all processors since boot; the hypervisor took `stolen` for other machines. */
 function machineTime() {
   const line = readProc('stat')?.split('\n')[0]
   if (line === undefined) return undefined
@@ -51,7 +51,7 @@ function machineTime() {
   return { busyMs: user + nice + system + irq + softirq, stolenMs: stolen, idleMs: idle + iowait }
 }
 
-/** Per cent of all processor time that others used or stole while this waited; undefined where it cannot be read. */
+/** Per cent of processor time that others used or stole meanwhile; undefined if unreadable. */
 export async function backgroundLoad(lookForMs: number): Promise<number | undefined> {
   const before = machineTime()
   await sleep(lookForMs)
@@ -70,7 +70,7 @@ export function pinned(command: string[], cores: readonly number[] | undefined):
   return cores === undefined || !canPin ? command : ['taskset', '-c', cores.join(','), ...command]
 }
 
-/** Moves a running process with all its threads; its later children inherit the cores. Silent where that cannot be. */
+/** Moves a process with all its threads; later children inherit the cores. Silent on failure. */
 export function moveTo(pid: number | undefined, cores: readonly number[]): void {
   spawnSync('taskset', ['-a', '-c', '-p', cores.join(','), String(pid)], { stdio: 'ignore' })
 }

@@ -5,7 +5,7 @@ import http, { type IncomingHttpHeaders } from 'node:http'
 import https, { type AgentOptions } from 'node:https'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** An unanswered request is given up after this: the patience of common gateways in front of an API is no greater. */
+/** Unanswered requests end after this: common gateways in front of an API are no more patient. */
 export const TIMEOUT_MS = 10_000
 
 /** The fields of answers' bodies; each body has some of them. */
@@ -25,7 +25,7 @@ export interface RequestOptions {
   signal?: AbortSignal
   /** [10 s] */
   timeoutMs?: number
-  /** Sends once more what a kept connection took just when its server closed it, as browsers do [no]. */
+  /** Repeats a request once if the server just closed the kept connection, as browsers do [no]. */
   retriesStale?: boolean
 }
 
@@ -39,7 +39,7 @@ export type ApiClient = ReturnType<typeof createApiClient>
 /** Asks for a ticket at once. */
 export const respondAsync = { headers: { prefer: 'respond-async' } }
 
-/** A client of one gateway, on connections of its own. The timeout holds for each request that names no other. */
+/** A client of one gateway, on its own connections. The timeout is the default of requests. */
 export function createApiClient(
   url: string,
   {
@@ -63,7 +63,7 @@ export function createApiClient(
     login: (credentials: Credentials, options?: RequestOptions) => post('/v1/login', credentials, options),
     redeem: (ticket: unknown, options?: RequestOptions) => post('/v1/tickets/redeem', { ticket }, options),
     refresh: (refreshToken: unknown, options?: RequestOptions) => post('/v1/token/refresh', { refreshToken }, options),
-    /** Ends its connections, and what is open on them. Those that nobody uses do not keep a process. */
+    /** Ends its connections and open requests. Idle connections do not keep a process. */
     close: (): void => agent.destroy(),
   }
 }
@@ -99,7 +99,7 @@ interface Redeeming {
   signal?: AbortSignal
 }
 
-/** Redeems the ticket of an answer for as long as the answer is "still pending", and gives the last answer. */
+/** Redeems the ticket of an answer until it is no longer pending, and gives the last answer. */
 export async function redeemUntilAnswered(first: ApiAnswer, options: Redeeming): Promise<ApiAnswer> {
   const { redeem, goesOnAfter = [202], pauseMs = ({ retryAfterMs }) => retryAfterMs, signal } = options
   const { endMs = Number.POSITIVE_INFINITY } = options
@@ -118,7 +118,7 @@ export async function redeemUntilAnswered(first: ApiAnswer, options: Redeeming):
 
 export type ApiAnswer = ReturnType<typeof answerOf>
 
-/** @param status 0 without an answer, for this reason: `timeout`, or the code of an error such as `ECONNRESET` */
+/** @param status 0 without an answer; the reason is `timeout` or a code such as `ECONNRESET` */
 function answerOf(status: number, reason: string, headers: IncomingHttpHeaders, text: string, tookMs: number) {
   const failure: 'timeout' | 'error' | undefined = status > 0 ? undefined : reason === 'timeout' ? 'timeout' : 'error'
   return {
@@ -128,7 +128,7 @@ function answerOf(status: number, reason: string, headers: IncomingHttpHeaders, 
     headers,
     text,
     tookMs,
-    /** Parsed when it is asked for: most load asks for the status alone. Empty where the answer has no JSON. */
+    /** Parsed on demand: most load asks for the status alone. Empty without JSON. */
     get body(): AnswerBody {
       try {
         return JSON.parse(text) ?? {}

@@ -15,7 +15,7 @@ const KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-node
 /** The names of servers on the loopback interface. */
 export const LOOPBACK = ['DNS:localhost', 'IP:127.0.0.1']
 
-/** Whether this machine can: LibreSSL and older versions of OpenSSL cannot sign a certificate in one step. */
+/** Whether OpenSSL can sign in one step: LibreSSL and older versions cannot. */
 export function canIssue(): boolean {
   return /^OpenSSL [3-9]/.test(String(spawnSync('openssl', ['version']).stdout))
 }

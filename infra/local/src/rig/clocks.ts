@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 
 const preload = fileURLToPath(new URL('shifted-clock.mjs', import.meta.url))
 
-/** The environment of a process whose wall clock is this far ahead, in milliseconds; negative for behind. */
+/** The environment of a process whose wall clock is ahead by this, in ms; negative for behind. */
 export function clockOff(shiftMs: number): { CLOCK_SHIFT_MS: string; NODE_OPTIONS: string } {
   // Quoted, because Node splits NODE_OPTIONS at blanks.
   return { CLOCK_SHIFT_MS: String(shiftMs), NODE_OPTIONS: `--import "file://${encodeURI(preload)}"` }

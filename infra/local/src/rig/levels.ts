@@ -23,12 +23,14 @@ interface Group {
   workers: number
 }
 
-/** Groups run one after the other. Service and process tests wait more than they compute; `all` tests also compute. */
+/** Groups run one after the other. Service and process tests mostly wait; `all` tests compute. */
 const groups: readonly Group[] = [
   { levels: ['unit'], workers: 1 },
   { levels: ['service', 'process'], workers: 3 * availableParallelism() },
   { levels: ['all'], workers: availableParallelism() + 1 },
 ]
+/** Processes of test files end with the runner, even if it is killed and a test goes on for ever. */
+const END_WITH_RUNNER = `data:text/javascript,process.once('disconnect', () => process.exit(1))`
 /** Only a hang takes longer. */
 const HANG_MS = 120_000
 
@@ -41,7 +43,7 @@ function project(root: string, { levels, workers }: Group, groupOrder: number): 
       include: levels.map((level) => `**/test/${level}/**/*.test.ts`),
       exclude: ['**/node_modules/**', '**/dist/**', '**/target/**', '**/.*/**'],
       pool: 'forks',
-      execArgv: ['--import', import.meta.resolve('./end-with-runner.js')],
+      execArgv: ['--import', END_WITH_RUNNER],
       // What takes long may need a module to itself.
       isolate: levels.includes('all'),
       maxWorkers: workers,
@@ -84,7 +86,7 @@ export class LongestFirst extends BaseSequencer {
   }
 }
 
-/** The configuration of a run of the files below a folder. Files of one level share processes and their modules. */
+/** Configures a run of the files below a folder. Files of one level share processes and modules. */
 export function optionsFor(root: string): InlineConfig {
   return {
     root,

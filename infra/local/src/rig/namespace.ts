@@ -25,7 +25,7 @@ export async function createNamespace({ disconnectMs = DISCONNECT_MS } = {}) {
   const template = databaseOf(templateUrl)
   const maintenanceUrl = withDatabase(templateUrl, 'postgres')
   await query(maintenanceUrl, `CREATE DATABASE "${name}" TEMPLATE "${template}"`)
-  /** Deletes the database and the keys. Rejects, naming them, if connections to the database were left open. */
+  /** Deletes database and keys. Rejects, naming them, if connections were left open. */
   const close = async (): Promise<void> => {
     const leaked = await until(() => connectionsTo(maintenanceUrl, name).then((open) => open.length === 0), {
       timeoutMs: disconnectMs,
@@ -41,7 +41,7 @@ export async function createNamespace({ disconnectMs = DISCONNECT_MS } = {}) {
     /** A migrated database of its own. */
     databaseUrl: withDatabase(templateUrl, name),
     redisUrl,
-    /** The prefix of its keys, in braces: a hash tag, so that Redis Cluster keeps them in one slot. */
+    /** The prefix of its keys, in braces: Redis Cluster keeps a hash tag in one slot. */
     queuePrefix,
     close,
   }
@@ -83,7 +83,7 @@ export function toVariables({ templateUrl, redisUrl }: TestEnvironment): NodeJS.
   return { SPILLWAY_TEST_TEMPLATE_URL: templateUrl, SPILLWAY_TEST_REDIS_URL: redisUrl }
 }
 
-/** The environment of the test run that this process is part of. Throws a UserError outside of one. */
+/** The environment of this test run. Throws a UserError outside of a run. */
 export function testEnvironment(): TestEnvironment {
   const { SPILLWAY_TEST_TEMPLATE_URL: templateUrl, SPILLWAY_TEST_REDIS_URL: redisUrl } = process.env
   if (templateUrl !== undefined && redisUrl !== undefined) return { templateUrl, redisUrl }

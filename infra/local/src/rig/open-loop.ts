@@ -17,7 +17,7 @@ interface OpenLoop {
   send(dueMs: number): Promise<void>
 }
 
-/** How often the generator looks for what is due: no request leaves more than this late, if the event loop is free. */
+/** The generator's period: no request leaves later than this, if the event loop is free. */
 const TICK_MS = 2
 
 /** Resolves with the number of requests when the last of them has ended. */
@@ -58,7 +58,7 @@ export async function openLoop(loop: OpenLoop): Promise<number> {
   return sent
 }
 
-/** Starts an open loop that runs until it is stopped; `stop` resolves when the last request has ended. */
+/** Starts an open loop; `stop` ends it, and resolves when the last request has ended. */
 export function startLoop(loop: Pick<OpenLoop, 'rateAt' | 'send'>): { stop(): Promise<void> } {
   const stopping = new AbortController()
   const over = openLoop({ ...loop, signal: stopping.signal })
@@ -79,7 +79,7 @@ interface ClosedLoop {
   call(caller: number): Promise<unknown>
 }
 
-/** Callers that begin anew when they have their answer. Resolves when the last one has, after it is over. */
+/** Callers that begin anew when answered. Resolves after it is over, with the last answer. */
 export async function closedLoop({ callers, arriveMs = 0, isOver, call }: ClosedLoop): Promise<void> {
   const turns = async (caller: number) => {
     if (arriveMs > 0) await sleep((caller / callers) * arriveMs)

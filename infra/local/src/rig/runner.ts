@@ -23,7 +23,7 @@ interface TestRun {
 
 export const nothing: TestResults = { passed: 0, failed: 0, skipped: 0 }
 
-/** Runs the files that are asked for. Resolves with how their tests ended; with zeros where no file fits. */
+/** Runs the chosen files. Resolves with how their tests ended; zeros if no file fits. */
 export async function runTests({ root, filters, all, prepare, signal }: TestRun): Promise<TestResults> {
   // Among the options the sequencer would replace each level's own `sequence`.
   const vitest = await createVitest(

@@ -82,7 +82,7 @@ export async function startOwnServices(options: OwnServicesOptions) {
   }
 }
 
-/** Builds all packages, starts the services and migrates the template database, from which namespaces are copied. */
+/** Builds all packages, starts the services and migrates the template of all namespaces. */
 export async function startTestServices(keeper: Keeper, { databaseUrl, redisUrl }: LocalEnvironment) {
   // The first build of the engine takes a minute: that is left to `pnpm start` and to CI.
   const withEngine = hasEngine() || process.env.CI === 'true'

@@ -83,7 +83,7 @@ export async function startProxy(url: string, target: () => Address | undefined 
       state = 'refusing'
       proxy.cut()
     },
-    /** Lets nothing through, on connections there are and new ones, and tells neither end, until `restore`. */
+    /** Lets nothing through on any connection, and tells neither end, until `restore`. */
     freeze(): void {
       state = 'frozen'
       proxy.freezeOpen()
@@ -146,7 +146,7 @@ function restoreLink(link: Link): void {
   }
 }
 
-/** Tells one side what the other has ended: its sending, or the connection. A paused socket says so as well. */
+/** Passes an end of sending, or of the connection, to the other side; also of a paused socket. */
 function passEnd(from: Socket, to: Socket): void {
   if (from.readableEnded) to.end()
   if (from.destroyed) to.destroySoon()

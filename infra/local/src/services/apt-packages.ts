@@ -30,7 +30,7 @@ interface AptRequest {
   announce: () => void
 }
 
-/** An unpacked program that runs here, fetched at the first call. Undefined on systems without apt. */
+/** An unpacked program that runs here, fetched at the first call. Undefined without apt. */
 export async function aptProgram(request: AptRequest): Promise<AptProgram | undefined> {
   if (onPath(['apt-get']) === undefined || onPath(['dpkg-deb']) === undefined) return undefined
   const home = homeOf(request.name, request.programsDir)

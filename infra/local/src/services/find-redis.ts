@@ -12,7 +12,7 @@ import type { ServiceOptions } from './service.ts'
 /** Of a container. */
 const image = 'redis:8-alpine'
 
-/** How to run a Redis server that was found, so that it answers on this port of the loopback interface. */
+/** How to run a Redis server so that it answers on this port of the loopback interface. */
 type RedisProgram = (port: number) => {
   process: Tool
   /** The part of its configuration that depends on where it runs. */
@@ -55,7 +55,7 @@ type RedisSource = (search: RedisSearch) => Promise<RedisProgram | undefined>
 /** From the least to the most intrusive; no way installs anything. */
 const sources: RedisSource[] = [pathRedis, aptRedis, containerRedis]
 
-/** The first Redis that works. Rejects with a UserError that says why each source that applied did not. */
+/** The first Redis server that works. Rejects with a UserError: the reason of each source. */
 export async function findRedis(search: RedisSearch): Promise<RedisProgram> {
   const failures: string[] = []
   for (const source of sources) {

@@ -23,7 +23,7 @@ export async function startPostgres(options: ServiceOptions): Promise<Service> {
   if (asUser.uid !== undefined) await chown(home, asUser.uid, asUser.gid)
   const program = (name: string, args: string[]): Tool => {
     const [command = '', ...rest] = [...asUser.command, join(binDir, name), ...args]
-    // On macOS, PostgreSQL does not start under locales for which the system's libraries start threads.
+    // On macOS, PostgreSQL refuses locales for which system libraries start threads.
     return { command, args: rest, cwd: home, env: { ...process.env, LC_ALL: 'C' }, ...asUser.spawned }
   }
   const dataDir = join(home, 'data')
@@ -101,7 +101,7 @@ interface PostgresUser {
 
 /**
  * The user of this process; for root `nobody`, which exists on every system. Where `nobody` may not
- * enter one of these folders, as in a home directory of mode 700, it is given the right to pass them.
+ * enter one of these folders (a home directory of mode 700), it gets the right to pass them.
  */
 export function postgresUser(folders: readonly string[]): PostgresUser {
   if (process.getuid?.() !== 0) return { uid: undefined, gid: 0, command: [], spawned: {} }

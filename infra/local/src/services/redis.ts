@@ -12,7 +12,7 @@ export interface RedisOptions extends RedisSearch, Omit<ServiceOptions, 'passwor
   settings?: Record<string, string>
 }
 
-/** Starts Redis on the data of its last run. Rejects with a UserError when there is no Redis server to start. */
+/** Starts Redis on the data of its last run. Rejects with a UserError without a Redis server. */
 export async function startRedis(options: RedisOptions) {
   const { keeper, dir, password = '', logFile } = options
   const created = await mkdir(dir, { recursive: true, mode: 0o700 })

@@ -16,7 +16,7 @@ export interface ServiceOptions {
   /** Used if it is free, else any other port. */
   preferredPort: number
   password: string
-  /** False where the data may be lost if the machine crashes, and deleted with its folder: that is faster. */
+  /** False is faster: a crash of the machine may lose the data. */
   durable: boolean
   /** Prints notices, for instance before a download. */
   say: (sentence: string) => void
@@ -99,7 +99,7 @@ async function launch({ keeper, name, logFile, keepsLog = false, url, ...what }:
   throw new UserError(`${name} did not start${how}: ${logTailOf(logFile)} (its log: ${logFile})`)
 }
 
-/** Stops orphans: servers of an earlier run, whose keeper was killed too, that still use their folder. */
+/** Stops orphans: servers of an earlier run whose keeper was killed, too. */
 const graceMs = 15_000
 
 /**

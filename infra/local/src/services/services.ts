@@ -15,7 +15,7 @@ interface ServicesOptions extends Pick<ServiceOptions, 'keeper' | 'dir' | 'passw
   preferredPorts: { postgres: number; redis: number }
 }
 
-/** Starts the services that are not given. If one cannot be started, stops the other and rejects with a UserError. */
+/** Starts the services that are not given: all, or none. Rejects with a UserError. */
 export async function startServices(options: ServicesOptions) {
   const { dir, preferredPorts, databaseUrl, redisUrl } = options
   await mkdir(join(dir, 'logs'), { recursive: true })

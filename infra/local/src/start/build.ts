@@ -17,7 +17,7 @@ const turbo = join(repositoryDir, 'node_modules', '.bin', 'turbo')
 /** Turns off turbo's telemetry and update notices. */
 const turboEnv = { TURBO_TELEMETRY_DISABLED: '1', TURBO_NO_UPDATE_NOTIFIER: '1' }
 
-/** Builds these packages and their dependencies; all packages if no package is named. Silent unless it fails. */
+/** Builds these packages and their dependencies [all packages]. Silent unless it fails. */
 export async function build(keeper: Keeper, packages: string[] = []): Promise<void> {
   // One build at a time, because builds write the same files.
   const lock = await takeLock(join(defaultStateDir, 'build.lock'), keeper, WAIT_MS)
@@ -111,7 +111,7 @@ export function hasEngine(): boolean {
   return existsSync(addon)
 }
 
-/** Builds the engine if its source has changed. A failed build prints one line and does not reject. */
+/** Builds the engine if its source has changed. A failure prints a line and does not reject. */
 export async function buildEngine(
   keeper: Keeper,
   say: (sentence: string) => void,

@@ -1,4 +1,4 @@
-// Gateways and workers as processes, from compiled code: one, ready; or the cluster of `pnpm start`.
+// Gateways and workers as processes, from compiled code: one of them, or all of `pnpm start`.
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { UserError } from '../processes/command-line.ts'
@@ -76,7 +76,7 @@ export async function startMember(program: Program, options: MemberOptions): Pro
   }
 }
 
-/** Reads a gateway's readiness, and how many workers it knows of. Rejects when it does not answer. */
+/** A gateway's readiness, and how many workers it knows. Rejects when it does not answer. */
 export async function readinessOf(gatewayUrl: string) {
   const response = await fetch(`${gatewayUrl}/readyz`)
   const text = await response.text()
@@ -102,16 +102,16 @@ export interface ClusterOptions {
 }
 
 const READY_MS = 30_000
-/** The pause before a restart, so that a member that ends at once does not keep a processor busy. */
+/** The pause before a restart: a member that ends at once must not keep a processor busy. */
 const RESTART_MS = 1_000
 
-/** Throws a UserError for a LOG_LEVEL that hides the log line by which members report that they are ready. */
+/** Throws a UserError for a LOG_LEVEL that hides the log lines of ready members. */
 export function expectReadyLines({ LOG_LEVEL: level = '' }: NodeJS.ProcessEnv): void {
   if (!['warn', 'error', 'fatal', 'silent'].includes(level)) return
   throw new UserError(`LOG_LEVEL must be info, debug or trace here, not "${level}": the log tells when all is ready.`)
 }
 
-/** Starts all members at once. Resolves with their addresses when every gateway is ready. Needs a migrated database. */
+/** Starts all members; resolves when every gateway is ready. Needs a migrated database. */
 export async function startCluster(options: ClusterOptions): Promise<{ gateways: Place[]; workers: Place[] }> {
   const { environment, secrets, databaseUrl, redisUrl } = options
   const [{ port = 0 } = {}] = options.gateways

@@ -7,7 +7,7 @@ import { whyNotListen } from '../processes/port.ts'
 import { defaultStateDir, repositoryDir } from '../processes/repository.ts'
 import { isHeld } from './lock.ts'
 
-/** The ports of a gateway or worker. 0 is any free port, chosen when it listens. A worker has only an ops port. */
+/** The ports of a gateway or worker; 0 is any free port. A worker has only an ops port. */
 export interface Place {
   name: string
   opsPort: number
@@ -94,7 +94,7 @@ interface RunningUrls {
   gatewayUrl: string
 }
 
-/** @param otherwise the end of the sentence for a UserError where nothing runs: what to set instead */
+/** @param otherwise the end of the error where nothing runs: what to set instead */
 export function findRunning(stateDir: string, otherwise: string): RunningUrls {
   if (!isHeld(join(stateDir, 'start.lock')))
     throw new UserError(`Nothing runs here: run "pnpm start" first, or ${otherwise}.`)

@@ -35,7 +35,7 @@ Register, then log in (workers show /metrics, /healthz and /readyz on their ops 
 `
 }
 
-/** A sentence for each of them; empty where every server has the policy `noeviction`. Never rejects. */
+/** A sentence for each server; empty if all have the policy `noeviction`. Never rejects. */
 export async function evictionNotice(opsUrl: string): Promise<string> {
   const page = await fetch(`${opsUrl}/metrics`).then(
     (response) => response.text(),

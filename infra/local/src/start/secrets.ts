@@ -32,18 +32,12 @@ export function loadSecrets(dir: string): Secrets {
 
 function read(file: string): Secrets {
   try {
-    const found: unknown = JSON.parse(readFileSync(file, 'utf8'))
-    if (isSecrets(found)) return found
+    const found: Secrets = JSON.parse(readFileSync(file, 'utf8'))
+    if (names.every((name) => typeof found[name] === 'string')) return found
   } catch {
     // Reported below.
   }
   throw new UserError(`${file} is damaged: start again with --fresh.`)
-}
-
-function isSecrets(value: unknown): value is Secrets {
-  return (
-    typeof value === 'object' && value !== null && names.every((name) => typeof Reflect.get(value, name) === 'string')
-  )
 }
 
 /** One entry of SPILLWAY_SEAL_KEYS. */

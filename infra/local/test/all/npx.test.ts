@@ -13,7 +13,7 @@ import { repositoryDir } from '../../src/processes/repository.ts'
 
 import { scratchDir } from '../../src/rig/namespace.ts'
 
-/** A registry of one package, a pnpm that prints its arguments, and the environment in which npm knows no other. */
+/** A registry of one package, a pnpm that prints its arguments, and npm's environment for it. */
 async function bareMachine(t: TestContext): Promise<NodeJS.ProcessEnv> {
   const dir = await scratchDir(t)
   const manifest = { name: 'pnpm', version: '1.0.0', bin: { pnpm: 'pnpm.js' } }
@@ -41,7 +41,7 @@ async function bareMachine(t: TestContext): Promise<NodeJS.ProcessEnv> {
   return { ...env, npm_config_registry: `http://127.0.0.1:${port}`, npm_config_yes: 'false' }
 }
 
-/** Runs a line of a shell from the root of the checkout, without a terminal, and gives all that it said. */
+/** Runs a line of a shell from the checkout's root, without a terminal, and gives its output. */
 async function run(t: TestContext, line: string, machine: NodeJS.ProcessEnv): Promise<string> {
   const cache = join(await scratchDir(t), 'cache')
   const child = spawn('sh', ['-c', line], {

@@ -25,7 +25,7 @@ async function startRun(t: TestContext, files: Record<string, string>, filters: 
   return { dir, run }
 }
 
-/** The exit code, and the one line that counts. Standard error is another pipe, and may be read after it. */
+/** The exit code, and the one line that counts. Standard error may be read after it. */
 async function ended(t: TestContext, files: Record<string, string>, filters?: string[]) {
   const { run } = await startRun(t, files, filters)
   const { code } = await run.exited

@@ -13,7 +13,7 @@ const waitingRoom = ['index.html', 'waiting-room.css', 'waiting-room.js', 'words
   (name) => `worker/client/examples/waiting-room/${name}`,
 )
 
-/** The sources of each pictured page: files, folders, and packages at the version of the lockfile. */
+/** The sources of each pictured page: files, folders, and locked versions of packages. */
 export const pictures: Readonly<Record<string, readonly string[]>> = {
   'infra/grafana/screenshots/live-spike.png': livePage,
   'infra/grafana/screenshots/live-phone-dark.png': livePage,
@@ -87,5 +87,5 @@ const program = onPath(['chromium', 'chromium-browser', 'google-chrome'])
 /** Why tests that need it are skipped, or false. */
 export const skipWithoutChromium = program === undefined ? 'there is no Chromium on the PATH' : false
 
-/** How playwright-core launches it. As root, which containers often are, its sandbox cannot be had. */
+/** How playwright-core launches it. Root, as in many containers, cannot have its sandbox. */
 export const chromiumOptions = { executablePath: program ?? '', args: ['--no-sandbox'] }

@@ -48,7 +48,7 @@ function boundsOf({ type, minimum, maximum, enum: words }: Setting): string {
   return maximum === Number.MAX_SAFE_INTEGER ? `${minimum} or more` : `${minimum} to ${maximum}`
 }
 
-/** The page with these parts in place of the present ones. Throws where the page has no place for one. */
+/** The page with these parts replaced. Throws where the page has no place for a part. */
 export function withParts(page: string, parts: Record<string, string>): string {
   return Object.entries(parts).reduce((text, [name, part]) => {
     const [start, end] = [`<!-- ${name} -->`, `<!-- /${name} -->`]

@@ -8,7 +8,7 @@ import { listening } from '../../src/processes/port.ts'
 import { until } from '../../src/processes/until.ts'
 import { startProxy } from '../../src/rig/tcp-proxy.ts'
 
-/** A server that sends everything back, a proxy before it, and connections that note what they hear. */
+/** An echo server, a proxy before it, and connections that note what they hear. */
 async function scene(t: TestContext) {
   const accepted = new Set<Socket>()
   const server = createServer((socket) => {

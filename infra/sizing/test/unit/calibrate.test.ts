@@ -9,7 +9,7 @@ import { parseOptions } from '../../src/options.ts'
 
 const MIB = 1_024
 
-/** A machine on which a pass over a MiB takes so long, and over memory beyond its caches twice as long. */
+/** A machine on which a pass over a MiB takes so long, and twice as long beyond its caches. */
 function machine({ msOfMib, cacheMib = 64 }: { msOfMib: number; cacheMib?: number }): MeasureHash {
   return async (policy: HashPolicy): Promise<HashCost> => {
     const ms =

@@ -38,7 +38,7 @@ for (const { slots, busy } of [
   })
 }
 
-/** The 99th percentile of the waits of this many logins, one after the other, by the same numbers every time. */
+/** The 99th percentile of the waits of this many logins, by the same numbers every time. */
 function simulate(
   { perSecond, slotMs, slots }: { perSecond: number; slotMs: number; slots: number },
   logins: number,
@@ -59,7 +59,7 @@ function simulate(
   return waits[Math.floor(logins * 0.99)] ?? 0
 }
 
-/** Numbers from 0 to 1 by a hash of a counter, so that neighbours have nothing to do with each other. */
+/** Numbers from 0 to 1 by a hash of a counter, so that neighbours are independent. */
 function createRandom(seed: number): () => number {
   let state = seed
   return () => {

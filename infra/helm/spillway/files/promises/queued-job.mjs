@@ -8,7 +8,7 @@ const LOGINS = 50
 
 const servers = parseRedisServers(REDIS_URL).map(({ url }) => connectRedis(url, 'consumer'))
 
-/** Lua: the jobs in all keys, of either type. In one go, because a key comes into being with its first job. */
+/** Lua: the jobs in all keys, of either type, at one moment: the first job creates a key. */
 const COUNT = `
 local jobs = 0
 for _, key in ipairs(KEYS) do
@@ -25,7 +25,7 @@ async function count() {
   return counts.reduce((sum, jobs) => sum + jobs, 0)
 }
 
-/** Of accounts that are not there: these cost a worker as much as others, and leave nothing behind. */
+/** A login of an unknown account: it costs a worker as much, and leaves nothing behind. */
 async function askForLogin() {
   const response = await fetch(new URL('/v1/login', GATEWAY_URL), {
     method: 'POST',
