@@ -5,7 +5,7 @@ import { runWithKeeper } from '@spillway/infra/processes/command'
 import type { Keeper } from '@spillway/infra/processes/keeper'
 import { until } from '@spillway/infra/processes/until'
 import { createApiClient } from '@spillway/infra/rig/api-client'
-import { createNamespace, toVariables } from '@spillway/infra/rig/namespace'
+import { createNamespace, testVariables } from '@spillway/infra/rig/namespace'
 import { startTestServices } from '@spillway/infra/rig/services'
 import { openSpillway } from '@spillway/infra/rig/spillway'
 import { readEnvironment } from '@spillway/infra/start/places'
@@ -69,7 +69,7 @@ export async function openClient(
 export async function runWithServices(command: (keeper: Keeper, dir: string) => Promise<unknown>): Promise<void> {
   await runWithKeeper(async (keeper) => {
     const services = await startTestServices(keeper, readEnvironment(process.env))
-    Object.assign(process.env, toVariables(services))
+    Object.assign(process.env, testVariables(services))
     await command(keeper, services.dir).finally(() => services.close())
   })
 }

@@ -150,12 +150,8 @@ test("exports of Auth0 and Django's dumpdata are read as they are", async () => 
     fields: { email: django, password: `argon2${argon2id}`, date_joined: '2019-01-01T00:00:00Z', username: 'ada' },
   }
   for (const [preset, record] of Object.entries({ auth0: ofAuth0, django: ofDjango })) {
-    const { stdout, stderr } = await accounts([
-      'import',
-      '--preset',
-      preset,
-      await fileOf(`${preset}.jsonl`, ndjson([record])),
-    ])
+    const file = await fileOf(`${preset}.jsonl`, ndjson([record]))
+    const { stdout, stderr } = await accounts(['import', '--preset', preset, file])
     assert.match(stdout, /Created 1 accounts/, stderr)
   }
   assert.equal((await stored(auth0))?.createdAt.toISOString(), '2021-05-06T00:00:00.000Z')
@@ -234,12 +230,6 @@ test('an array of records is read one at a time, and what comes after a mistake 
     const [last] = (await rejectedOf(file)).slice(-1)
     assert.equal(last?.reason, 'is no JSON, nor is what comes after it', broken)
   }
-})
-
-test('accounts that are blocked at Auth0 are not opened here', async () => {
-  const file = await fileOf('blocked.json', ndjson([{ email: newEmail(), passwordHash: bcrypt, blocked: true }]))
-  await accounts(['import', '--preset', 'auth0', file])
-  assert.deepEqual(await rejectedOf(file), [{ line: 1, reason: 'is disabled (blocked)' }])
 })
 
 test('what is exported is imported again as it was, and counted by its hashes', async () => {

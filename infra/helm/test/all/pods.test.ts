@@ -182,23 +182,16 @@ const withOldSystem = [
 test.skipIf(skip)(
   'what accounts of other systems need goes to what hashes, and its secrets come from Secrets',
   async () => {
-    const set = [
-      'keys.peppers.secret=old-peppers',
-      'config.bcryptLongPasswords=refuse',
-      'config.keyedHashesFor=shop',
-      ...withOldSystem,
+    const config = ['config.bcryptLongPasswords=refuse', 'config.keyedHashesFor=shop']
+    const set = ['keys.peppers.secret=old-peppers', ...config, ...withOldSystem]
+    const names = [
+      'PASSWORD_PEPPERS',
+      ...['KEY', 'URL', 'TIMEOUT_MS', 'CONCURRENCY'].map((end) => `LEGACY_VERIFY_${end}`),
     ]
+    names.push('BCRYPT_LONG_PASSWORDS', 'KEYED_HASHES_FOR')
     const secret = (name: string, key: string) => ({ secretKeyRef: { name, key } })
     const given = (one: DeploymentSpec) =>
-      [
-        'PASSWORD_PEPPERS',
-        'LEGACY_VERIFY_KEY',
-        'LEGACY_VERIFY_URL',
-        'LEGACY_VERIFY_TIMEOUT_MS',
-        'LEGACY_VERIFY_CONCURRENCY',
-      ]
-        .concat('BCRYPT_LONG_PASSWORDS', 'KEYED_HASHES_FOR')
-        .map((name) => variable(one, name)?.valueFrom ?? variable(one, name)?.value)
+      names.map((name) => variable(one, name)?.valueFrom ?? variable(one, name)?.value)
     const all = [
       secret('old-peppers', 'peppers'),
       secret('spillway-keys', 'oldSystem'),
@@ -217,31 +210,17 @@ test.skipIf(skip)(
 )
 
 test.skipIf(skip)('every variable that a pod is given is one that somebody reads', async () => {
-  const workerSources = [
-    'config',
-    'consumer/cpu-limit',
-    'hashing/policy',
-    'hashing/formats/settings',
-    'process/settings',
-  ].map((name) => `worker/src/${name}.ts`)
-  const sources = ['api/src/config.ts', ...workerSources]
+  const ofWorker = ['config', 'consumer/cpu-limit', 'hashing/policy', 'hashing/formats/settings']
+  const sources = ['api/src/config', 'worker/common/src/settings', ...ofWorker.map((name) => `worker/src/${name}`)]
   const read = await Promise.all(
-    sources.map((file) => readFile(new URL(`../../../../${file}`, import.meta.url), 'utf8')),
+    sources.map((file) => readFile(new URL(`../../../../${file}.ts`, import.meta.url), 'utf8')),
   )
   // Those that Node reads, and those that other variables are made of.
   const known = `${read.join()} UV_THREADPOOL_SIZE NODE_EXTRA_CA_CERTS POD_IP REDIS_PASSWORD SENTINEL_PASSWORD`
+  const secrets = ['tls.ca.secret=ca', 'keys.firebase.secret=firebase', 'keys.peppers.secret=old-peppers']
+  const set = [...secrets, 'breachedPasswords.claim=lists', ...withOldSystem, ...behindSentinels, ...withMail]
   for (const component of ['gateway', 'worker']) {
-    const { env } = (
-      await deployment(component, [
-        'tls.ca.secret=ca',
-        'breachedPasswords.claim=lists',
-        'keys.firebase.secret=firebase',
-        'keys.peppers.secret=old-peppers',
-        ...withOldSystem,
-        ...behindSentinels,
-        ...withMail,
-      ])
-    ).template.spec.containers[0]
+    const { env } = (await deployment(component, set)).template.spec.containers[0]
     const unread = env.map(({ name }) => name).filter((name) => !new RegExp(`\\b${name}\\b`).test(known))
     assert.deepEqual(unread, [], component)
   }

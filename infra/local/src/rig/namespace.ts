@@ -79,7 +79,7 @@ interface TestEnvironment {
 }
 
 /** The variables that carry this environment to child processes. */
-export function toVariables({ templateUrl, redisUrl }: TestEnvironment): NodeJS.ProcessEnv {
+export function testVariables({ templateUrl, redisUrl }: TestEnvironment): NodeJS.ProcessEnv {
   return { SPILLWAY_TEST_TEMPLATE_URL: templateUrl, SPILLWAY_TEST_REDIS_URL: redisUrl }
 }
 

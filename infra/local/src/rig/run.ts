@@ -5,7 +5,7 @@ import { parseCommandLine } from '../processes/command-line.ts'
 import { repositoryDir } from '../processes/repository.ts'
 import { build, checkPlatform } from '../start/build.ts'
 import { readEnvironment } from '../start/places.ts'
-import { toVariables } from './namespace.ts'
+import { testVariables } from './namespace.ts'
 import { isGreen, nothing, runTests, summary } from './runner.ts'
 import { startTestServices } from './services.ts'
 
@@ -37,7 +37,7 @@ await runWithKeeper(async (keeper) => {
       }
       const services = await startTestServices(keeper, readEnvironment(process.env))
       // Vitest hands the environment on to the processes of test files.
-      Object.assign(process.env, toVariables(services))
+      Object.assign(process.env, testVariables(services))
       return services
     },
   })
