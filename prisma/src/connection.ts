@@ -1,7 +1,7 @@
 // Settings of every connection to PostgreSQL, and the connections for scripts.
 import { PrismaPg } from '@prisma/adapter-pg'
 
-export interface Connection {
+interface Connection {
   connectionString: string
   /** Runs on every new connection, before any other query. */
   onConnect?: (client: { query(sql: string): Promise<unknown> }) => Promise<void>

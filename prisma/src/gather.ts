@@ -4,7 +4,7 @@ import { isDatabaseUnavailable } from './errors.js'
 
 /** The rows of one statement, far within the statement timeout of 5 s. */
 const ROWS_MAX = 100
-/** A statement that takes longer, for instance because it waits for a lock, is waited for no more: the next ones go. */
+/** The next statement waits no longer for one that takes longer: it may wait for a lock. */
 const PATIENCE_MS = 25
 
 /** A statement for one row, and the same for several. */
@@ -26,10 +26,9 @@ interface Waiting<Row, Outcome> {
 }
 
 /**
- * Returns a function that runs the statement for a row. Rows of the same turn of the event loop go
- * together, and so do rows that came while the previous statement ran. A row never waits for
- * company: alone, it goes at the end of the turn. Where the statement for several fails, each row
- * runs alone, so that a failure is only its row's; while the database is away, all fail.
+ * Returns a function that runs the statement for a row. Rows of one turn of the event loop go
+ * together, and so do rows that came while the previous statement ran: a row never waits for company.
+ * Where the statement for several fails, each row runs alone; while the database is away, all fail.
  */
 export function gather<Row, Outcome>({ one, keyOf, several }: Gathered<Row, Outcome>): (row: Row) => Promise<Outcome> {
   let waiting: Waiting<Row, Outcome>[] = []
@@ -85,9 +84,7 @@ export function gather<Row, Outcome>({ one, keyOf, several }: Gathered<Row, Outc
 
 /** The first of each key, in order. */
 function firstOfEach<Each>(all: readonly Each[], keyOf: (each: Each) => string): Each[] {
-  const seen = new Set<string>()
-  return all.filter((each) => {
-    const key = keyOf(each)
-    return !seen.has(key) && seen.add(key)
-  })
+  const firsts = new Map<string, Each>()
+  for (const each of all) if (!firsts.has(keyOf(each))) firsts.set(keyOf(each), each)
+  return [...firsts.values()]
 }

@@ -8,11 +8,6 @@ import { fileURLToPath } from 'node:url'
 import { connectForScripts, type ScriptConnection } from './connection.js'
 import { databaseProblem, driverCause, isDatabaseUnavailable } from './errors.js'
 
-export interface MigrateResult {
-  /** Names of the applied migrations, in order; empty when the schema was current. */
-  applied: string[]
-}
-
 const migrationsDir = fileURLToPath(new URL('../migrations', import.meta.url))
 /** The number of Prisma's lock, so that Prisma's command line would wait for this one. */
 const LOCK = 72_707_369
@@ -24,15 +19,13 @@ const RECORD_TABLE = `CREATE TABLE _prisma_migrations (id VARCHAR(36) PRIMARY KE
   started_at TIMESTAMPTZ NOT NULL DEFAULT now(), applied_steps_count INTEGER NOT NULL DEFAULT 0)`
 
 /**
- * Applies pending migrations; creates the database if it does not exist. Concurrent callers wait
- * for each other by an advisory lock, and later callers find nothing pending. A migration and its
- * record are one transaction: a failed migration leaves nothing behind.
+ * Applies pending migrations and returns their names; creates the database if it does not exist.
+ * Concurrent callers wait for each other. A migration and its record are one transaction. Throws one
+ * sentence when the database cannot be used; the name of a migration that fails, and the reason.
  *
  * @param directory migrations in Prisma's layout [this package's own]
- * @throws one sentence when the database cannot be used; the name of a migration that fails, and
- *   the reason
  */
-export async function migrate(url: string, directory = migrationsDir): Promise<MigrateResult> {
+export async function migrate(url: string, directory = migrationsDir): Promise<{ applied: string[] }> {
   const connection = await connectOrCreate(url)
   const pool = connection.underlyingDriver()
   const lock = await pool.connect()
@@ -85,29 +78,19 @@ async function apply(pool: Pool, name: string, script: string): Promise<void> {
     for (const step of steps) await pool.query(step)
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
-    throw new Error(
-      `The migration ${name} failed. ${reason}\nNothing of it was applied: correct it, and migrate again.`,
-      {
-        cause: error,
-      },
-    )
+    const message = `The migration ${name} failed. ${reason}\nNothing of it was applied: correct it, and migrate again.`
+    throw new Error(message, { cause: error })
   }
 }
 
-/**
- * The caller disposes of the connection.
- *
- * @throws one sentence, without the password, when the database can neither be used nor created
- */
+/** Throws one sentence, without the password, when the database can neither be used nor created. */
 export async function connectOrCreate(url: string): Promise<ScriptConnection> {
   try {
-    return await connectForScripts(url)
-  } catch (error) {
-    if (driverCause(error)?.kind !== 'DatabaseDoesNotExist') throw unusable(url, error)
-  }
-  try {
-    await createDatabase(url)
-    return await connectForScripts(url)
+    return await connectForScripts(url).catch(async (error: unknown) => {
+      if (driverCause(error)?.kind !== 'DatabaseDoesNotExist') throw error
+      await createDatabase(url)
+      return await connectForScripts(url)
+    })
   } catch (error) {
     throw unusable(url, error)
   }
@@ -121,8 +104,7 @@ async function createDatabase(url: string): Promise<void> {
   try {
     await connection.queryRaw({ sql: `CREATE DATABASE "${name.replaceAll('"', '""')}"`, args: [], argTypes: [] })
   } catch (error) {
-    // Another process created it: PostgreSQL reports that by the name, or as a conflict in its
-    // catalogue.
+    // Another process created it: PostgreSQL reports the name, or a conflict in its catalogue.
     const kind = driverCause(error)?.kind
     if (kind !== 'DatabaseAlreadyExists' && kind !== 'UniqueConstraintViolation') throw error
   } finally {

@@ -10,8 +10,8 @@ import type { StoredHash } from '@spillway/queue/wire/stored-hash'
 import { type UnitCosts, workOf as unitsOf } from '@spillway/queue/wire/work'
 import { scryptMemoryBytes } from './methods/derived-key.js'
 import { computeDigest, type DigestProgram, memoryKibOf, readsPassword, roundsOf } from './methods/digest-programs.js'
+import type { Methods } from './methods/list.js'
 import { type Password, pbkdf2Digests, type Recipe } from './methods/recipe.js'
-import type { Algorithms } from './policy.js'
 
 /** The processor time that one verification may take, in milliseconds. */
 export const TIME_LIMIT_MS = 2_000
@@ -99,7 +99,7 @@ export class Bounds {
   }
 
   /** Measures argon2 and bcrypt, which have no call that returns at once. */
-  static async measure({ argon2, bcrypt }: Algorithms, options: BoundsOptions): Promise<Bounds> {
+  static async measure({ argon2, bcrypt }: Methods, options: BoundsOptions): Promise<Bounds> {
     const { width } = options
     const cheap = { memoryKib: 2_048, time: 1, parallelism: 1 }
     const argon2Ms = await msOf(width('argon2'), () => argon2.verify('', argon2.decoy(cheap)))

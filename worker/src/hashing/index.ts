@@ -10,10 +10,10 @@ import { Bounds, type Excess } from './bounds.js'
 import { createReader, type StoredReading } from './formats/list.js'
 import { type FirebaseProject, keyedOwners, type Pepper } from './formats/settings.js'
 import { MEMORY_LIMIT_KIB, policyKib } from './memory-limit.js'
-import { algorithmOf, loadMethods, type Methods, verifyRecipe } from './methods/list.js'
+import { algorithmOf, Methods } from './methods/list.js'
 import type { AlgorithmName, Method } from './methods/recipe.js'
 import { NATIVE_NAME, NativeEngine, NoEngineError } from './native.js'
-import { type Algorithms, LEAST_ARGON2ID, loadAlgorithms, type Policy } from './policy.js'
+import { LEAST_ARGON2ID, type Policy } from './policy.js'
 import { type TestDouble, testDoubles } from './testdoubles.js'
 import { Threads, type ThreadTimes } from './threads.js'
 
@@ -69,14 +69,14 @@ export class Hasher {
   readonly description: string
 
   private constructor(policy: Policy, parts: HasherParts, keyless?: Hasher) {
-    const { algorithms, native, whyNot, options } = parts
+    const { methods, native, whyNot, options } = parts
     const { firebase, peppers = [] } = options
     this.#policy = policy
     this.#parts = parts
     this.#keyless = keyless
     this.#read = createReader(keyless === undefined ? { firebase: undefined, peppers: [] } : { firebase, peppers })
     this.#ofLongPasswords = this.#isAffordable(policy.longPasswords) ? policy.longPasswords : LEAST_ARGON2ID
-    this.description = describe(native, Object.values(algorithms), whyNot)
+    this.description = describe(native, [methods.argon2, methods.bcrypt], whyNot)
   }
 
   /**
@@ -88,18 +88,17 @@ export class Hasher {
     const { native, whyNot } = options.native ? await tryNative(slots, policy, memoryLimitKib) : {}
     // Packages have one share of the memory beside the engine's threads, and all without them.
     const threads = new Threads(slots, (native === undefined ? slots : 1) * memoryLimitKib)
-    const algorithms = await loadAlgorithms(threads, { native, memoryLimitKib, longPasswords })
+    const methods = await Methods.load(threads, { native, memoryLimitKib, longPasswords })
     const { hashes } = policy
-    if (hashes.algorithm === 'argon2id' && !algorithms.argon2.isAffordable(hashes))
+    if (hashes.algorithm === 'argon2id' && !methods.isAffordable(hashes))
       throw new UnaffordablePolicyError(
         `a hash of the policy takes more memory than a slot has here: ${memoryLimitKib} KiB`,
       )
-    const methods = await loadMethods(threads, native, algorithms)
     const width = (algorithm: 'argon2' | 'bcrypt') => (algorithm === 'bcrypt' ? (native?.widthOf(ANY_BCRYPT) ?? 1) : 1)
-    const bounds = await Bounds.measure(algorithms, { policy: hashes, memoryLimitKib, width })
+    const bounds = await Bounds.measure(methods, { policy: hashes, memoryLimitKib, width })
     native?.forgetCalls()
     const doubles = options.testHashes ? testDoubles(threads) : []
-    const parts = { algorithms, methods, bounds, threads, doubles, native, whyNot, options }
+    const parts = { methods, bounds, threads, doubles, native, whyNot, options }
     return new Hasher(policy, parts, new Hasher(policy, parts))
   }
 
@@ -124,7 +123,7 @@ export class Hasher {
 
   /** The implementation in use for each family of algorithms. */
   get engines(): Readonly<Record<string, string>> {
-    return Object.fromEntries(Object.values(this.#parts.methods).map(({ family, engine }) => [family, engine]))
+    return this.#parts.methods.engines()
   }
 
   /** The times of small hashes, which predict other costs. */
@@ -158,8 +157,7 @@ export class Hasher {
     if (!this.readsWhole(password, by))
       throw new UnsupportedPasswordError('bcrypt would truncate this password (72 bytes)')
     if (!this.#isAffordable(by)) throw new UnsupportedHashError('a hash of this policy takes more than a worker has')
-    if (by.algorithm === 'bcrypt') return await this.#parts.algorithms.bcrypt.hash(password, by, signal)
-    return await this.#parts.algorithms.argon2.hash(password, by, signal)
+    return await this.#parts.methods.hash(password, by, signal)
   }
 
   /**
@@ -167,13 +165,10 @@ export class Hasher {
    * that costs too much or that no implementation takes.
    */
   async hashExactly(exact: ExactHash, signal?: AbortSignal): Promise<string> {
-    const parsed = parseSetting(exact.setting)
-    const setting = parsed !== undefined && this.#parts.bounds.accepts(parsed) ? parsed : undefined
-    const hash =
-      setting?.algorithm === 'bcrypt'
-        ? await this.#parts.algorithms.bcrypt.hashExactly(exact, setting, signal)
-        : setting && (await this.#parts.algorithms.argon2.hashExactly(exact, setting, signal))
-    if (hash === undefined) throw new UnsupportedHashError('no implementation here makes a hash by that setting')
+    const { bounds, methods } = this.#parts
+    const setting = parseSetting(exact.setting)
+    const hash = setting && bounds.accepts(setting) && (await methods.hashExactly(exact, setting, signal))
+    if (!hash) throw new UnsupportedHashError('no implementation here makes a hash by that setting')
     return hash
   }
 
@@ -192,7 +187,7 @@ export class Hasher {
     const attempts = texts.flatMap((text) => recipes.map((recipe) => ({ text, recipe })))
     const accepted = this.#parts.bounds.acceptedOf(attempts)
     for (const { text, recipe } of accepted) {
-      if (await verifyRecipe(this.#parts.methods, text, recipe, signal)) return true
+      if (await this.#parts.methods.verify(text, recipe, signal)) return true
       signal?.throwIfAborted()
     }
     if (accepted.length === attempts.length) return false
@@ -202,9 +197,7 @@ export class Hasher {
   /** Verifies against a hash that no password matches, at the cost of the policy. */
   async decoy(password: string, wanted: HashPolicy = this.#policy.hashes, signal?: AbortSignal): Promise<void> {
     const by = this.#isAffordable(wanted) ? wanted : this.#policy.hashes
-    const recipe =
-      by.algorithm === 'bcrypt' ? this.#parts.algorithms.bcrypt.decoy(by) : this.#parts.algorithms.argon2.decoy(by)
-    await verifyRecipe(this.#parts.methods, password, recipe, signal)
+    await this.#parts.methods.verify(password, this.#parts.methods.decoy(by), signal)
   }
 
   /**
@@ -270,16 +263,11 @@ export class Hasher {
   }
 
   #isAffordable(by: HashPolicy): boolean {
-    const isAffordable =
-      by.algorithm === 'bcrypt'
-        ? this.#parts.algorithms.bcrypt.isAffordable(by)
-        : this.#parts.algorithms.argon2.isAffordable(by)
-    return isAffordable && this.#parts.bounds.accepts(by)
+    return this.#parts.methods.isAffordable(by) && this.#parts.bounds.accepts(by)
   }
 }
 
 interface HasherParts {
-  algorithms: Algorithms
   methods: Methods
   bounds: Bounds
   threads: Threads
@@ -292,13 +280,12 @@ interface HasherParts {
 /** A bcrypt hash, for its width. */
 const ANY_BCRYPT = `$2b$05$${'.'.repeat(53)}`
 
-interface TriedNative {
-  native?: NativeEngine
-  /** What is said after the names of the packages that hash in its place. */
-  whyNot?: string
-}
-
-async function tryNative(slots: number, { hashes }: Policy, threadKib: number): Promise<TriedNative> {
+/** The native engine, or the reason why packages hash in its place. */
+async function tryNative(
+  slots: number,
+  { hashes }: Policy,
+  threadKib: number,
+): Promise<{ native?: NativeEngine; whyNot?: string }> {
   try {
     return { native: await NativeEngine.start(slots, { threadKib, policyKib: policyKib(hashes) || undefined }) }
   } catch (error) {

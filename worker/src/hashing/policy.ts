@@ -7,10 +7,7 @@ import { choice, integer } from '@spillway/common/settings'
 import type { Argon2Cost, HashPolicy } from '@spillway/queue/wire/policy'
 import { type RehashMode, rehashModes } from '@spillway/queue/wire/stored-hash'
 import type { FromSchema } from 'json-schema-to-ts'
-import type { Argon2, Argon2Options } from './argon2.js'
-import type { Bcrypt, BcryptOptions } from './bcrypt.js'
 import type { AlgorithmName } from './methods/recipe.js'
-import type { Threads } from './threads.js'
 
 /** The variables that set the policy, as a part of the configuration's JSON Schema. */
 export const policySettings = {
@@ -72,19 +69,4 @@ export function asPolicy(
   if (hashes.algorithm === 'bcrypt') return { ...all, cost: { cost: hashes.cost } }
   const { memoryKib, time, parallelism } = hashes
   return { ...all, cost: { memory_kib: memoryKib, time, parallelism } }
-}
-
-export interface Algorithms {
-  argon2: Argon2
-  bcrypt: Bcrypt
-}
-
-/**
- * Loads and tests the implementations; throws when none of an algorithm works here. Imported on
- * demand: gateways read the settings for their fallback and must not load hashing code.
- */
-export async function loadAlgorithms(threads: Threads, options: Argon2Options & BcryptOptions): Promise<Algorithms> {
-  const [{ Argon2 }, { Bcrypt }] = await Promise.all([import('./argon2.js'), import('./bcrypt.js')])
-  const [argon2, bcrypt] = await Promise.all([Argon2.load(threads, options), Bcrypt.load(threads, options)])
-  return { argon2, bcrypt }
 }

@@ -5,15 +5,16 @@ import { test } from 'vitest'
 import { Bounds } from '../../src/hashing/bounds.ts'
 import { createReader } from '../../src/hashing/formats/list.ts'
 import { Hasher, UnsupportedHashError } from '../../src/hashing/index.ts'
-import { argon2idPolicy, loadAlgorithms } from '../../src/hashing/policy.ts'
+import { Methods } from '../../src/hashing/methods/list.ts'
+import { argon2idPolicy } from '../../src/hashing/policy.ts'
 import { Threads } from '../../src/hashing/threads.ts'
 
 const policy = { memoryKib: 64, time: 1, parallelism: 1 }
 const memoryLimitKib = 65_536
 const hasher = await Hasher.load(argon2idPolicy(policy), { slotKib: memoryLimitKib })
-const algorithms = await loadAlgorithms(new Threads(1), { native: undefined, memoryLimitKib })
+const methods = await Methods.load(new Threads(1), { native: undefined, memoryLimitKib })
 const own = { algorithm: 'argon2id', ...policy } as const
-const bounds = await Bounds.measure(algorithms, { policy: own, memoryLimitKib, width: () => 1 })
+const bounds = await Bounds.measure(methods, { policy: own, memoryLimitKib, width: () => 1 })
 const read = createReader({ firebase: undefined, peppers: [] })
 
 /** Costs that are accepted however slow the worker is, whose rounds read the password. */

@@ -3,7 +3,8 @@ import { argon2Setting } from '@spillway/queue/wire/setting'
 import { unpadded } from '@spillway/queue/wire/stored-hash'
 import { test } from 'vitest'
 import { Hasher, UnsupportedHashError } from '../../src/hashing/index.ts'
-import { argon2idPolicy, loadAlgorithms } from '../../src/hashing/policy.ts'
+import { Methods } from '../../src/hashing/methods/list.ts'
+import { argon2idPolicy } from '../../src/hashing/policy.ts'
 import { Threads } from '../../src/hashing/threads.ts'
 
 const policy = { memoryKib: 8_192, time: 2, parallelism: 1 }
@@ -19,9 +20,9 @@ async function counted() {
       return super.run(call)
     }
   }
-  const algorithms = await loadAlgorithms(new CountedThreads(1), { native: undefined, memoryLimitKib: 65_536 })
+  const methods = await Methods.load(new CountedThreads(1), { native: undefined, memoryLimitKib: 65_536 })
   return {
-    ...algorithms,
+    ...{ argon2: methods.argon2, bcrypt: methods.bcrypt },
     async callsOf(work: () => Promise<unknown>): Promise<number> {
       const before = calls
       await work()

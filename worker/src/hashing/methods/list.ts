@@ -1,48 +1,82 @@
 /** The functions behind stored hashes, by name, and the implementations that compute them. */
-import type { NativeEngine } from '../native.js'
-import type { Algorithms } from '../policy.js'
+import type { HashPolicy } from '@spillway/queue/wire/policy'
+import type { ExactHash, Setting } from '@spillway/queue/wire/setting'
+import { Argon2, type Argon2Options } from '../argon2.js'
+import { Bcrypt, type BcryptOptions } from '../bcrypt.js'
 import type { Threads } from '../threads.js'
 import { firebase, pbkdf2, scrypt } from './derived-key.js'
 import { DigestThreads, digests, wrapped } from './digests.js'
 import type { AlgorithmName, Method, Password, Recipe, RecipeOf } from './recipe.js'
 
-export type Methods = { readonly [Name in Recipe['method']]: Method<RecipeOf<Name>> }
+type ByName = { readonly [Name in Recipe['method']]: Method<RecipeOf<Name>> }
 
-/** Loads and tests the implementations. */
-export async function loadMethods(
-  threads: Threads,
-  native: NativeEngine | undefined,
-  { argon2, bcrypt }: Algorithms,
-): Promise<Methods> {
-  const digestThreads = new DigestThreads(threads)
-  return {
-    ...{ argon2, bcrypt, pbkdf2: await pbkdf2(threads, native), scrypt: await scrypt(threads, native) },
-    ...{ firebase: firebase(threads), digest: digests(digestThreads), wrapped: wrapped(digestThreads, argon2) },
+export class Methods {
+  readonly argon2: Argon2
+  readonly bcrypt: Bcrypt
+  readonly #byName: ByName
+
+  private constructor(methods: ByName & { argon2: Argon2; bcrypt: Bcrypt }) {
+    this.argon2 = methods.argon2
+    this.bcrypt = methods.bcrypt
+    this.#byName = methods
   }
-}
 
-/** Whether a password matches a recipe. */
-export function verifyRecipe(
-  methods: Methods,
-  password: Password,
-  recipe: Recipe,
-  signal: AbortSignal | undefined,
-): Promise<boolean> {
-  switch (recipe.method) {
-    case 'argon2':
-      return methods.argon2.verify(password, recipe, signal)
-    case 'bcrypt':
-      return methods.bcrypt.verify(password, recipe, signal)
-    case 'pbkdf2':
-      return methods.pbkdf2.verify(password, recipe, signal)
-    case 'scrypt':
-      return methods.scrypt.verify(password, recipe, signal)
-    case 'firebase':
-      return methods.firebase.verify(password, recipe, signal)
-    case 'digest':
-      return methods.digest.verify(password, recipe, signal)
-    case 'wrapped':
-      return methods.wrapped.verify(password, recipe, signal)
+  /** Loads and tests the implementations; throws when none of an algorithm works here. */
+  static async load(threads: Threads, options: Argon2Options & BcryptOptions = {}): Promise<Methods> {
+    const digestThreads = new DigestThreads(threads)
+    const argon2 = await Argon2.load(threads, options)
+    return new Methods({
+      ...{ argon2, bcrypt: await Bcrypt.load(threads, options), wrapped: wrapped(digestThreads, argon2) },
+      ...{ pbkdf2: await pbkdf2(threads, options.native), scrypt: await scrypt(threads, options.native) },
+      ...{ firebase: firebase(threads), digest: digests(digestThreads) },
+    })
+  }
+
+  /** The implementation in use for each family of algorithms. */
+  engines(): Record<string, string> {
+    return Object.fromEntries(Object.values(this.#byName).map(({ family, engine }) => [family, engine]))
+  }
+
+  /** Whether a password matches a recipe. */
+  verify(password: Password, recipe: Recipe, signal?: AbortSignal): Promise<boolean> {
+    switch (recipe.method) {
+      case 'argon2':
+        return this.argon2.verify(password, recipe, signal)
+      case 'bcrypt':
+        return this.bcrypt.verify(password, recipe, signal)
+      case 'pbkdf2':
+        return this.#byName.pbkdf2.verify(password, recipe, signal)
+      case 'scrypt':
+        return this.#byName.scrypt.verify(password, recipe, signal)
+      case 'firebase':
+        return this.#byName.firebase.verify(password, recipe, signal)
+      case 'digest':
+        return this.#byName.digest.verify(password, recipe, signal)
+      case 'wrapped':
+        return this.#byName.wrapped.verify(password, recipe, signal)
+    }
+  }
+
+  /** Whether a worker makes hashes of this cost. */
+  isAffordable(by: HashPolicy): boolean {
+    return by.algorithm === 'bcrypt' ? this.bcrypt.isAffordable(by) : this.argon2.isAffordable(by)
+  }
+
+  /** Expects a cost that is affordable. */
+  hash(password: string, by: HashPolicy, signal?: AbortSignal): Promise<string> {
+    return by.algorithm === 'bcrypt' ? this.bcrypt.hash(password, by, signal) : this.argon2.hash(password, by, signal)
+  }
+
+  /** Undefined for a setting that costs too much or that no implementation takes. */
+  hashExactly(exact: ExactHash, setting: Setting, signal?: AbortSignal): Promise<string | undefined> {
+    return setting.algorithm === 'bcrypt'
+      ? this.bcrypt.hashExactly(exact, setting, signal)
+      : this.argon2.hashExactly(exact, setting, signal)
+  }
+
+  /** A recipe that no known password matches, of the cost of a policy. */
+  decoy(by: HashPolicy): Recipe {
+    return by.algorithm === 'bcrypt' ? this.bcrypt.decoy(by) : this.argon2.decoy(by)
   }
 }
 
