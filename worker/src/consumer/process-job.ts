@@ -20,7 +20,7 @@ import {
 } from '@spillway/queue/wire/job'
 import { type JobRef, requestSeal, upgradeOf, verdictSeal } from '@spillway/queue/wire/reply'
 import { type Keyring, type SealContext, SealError } from '@spillway/queue/wire/seal'
-import { UnrecoverableError } from 'bullmq'
+import { type Job, UnrecoverableError } from 'bullmq'
 import type { Hasher } from '../hashing/index.js'
 import { type Performed, type PerformOptions, performHash, performVerify } from '../hashing/perform.js'
 import type { WorkerMetrics } from '../ops/metrics.js'
@@ -66,15 +66,7 @@ export interface ProcessOptions {
 }
 
 /** The fields of a BullMQ job that are used here. No field can be trusted. */
-export interface IncomingJob {
-  id?: string
-  name: string
-  data: unknown
-  /** How often a worker has taken it, this time included. */
-  attemptsStarted?: number
-  /** Of the lock. */
-  token?: string | undefined
-}
+type IncomingJob = Pick<Job<unknown>, 'name' | 'data'> & Partial<Pick<Job, 'id' | 'attemptsStarted' | 'token'>>
 
 /**
  * Processes one job. Throws {@link ForgedJobError} when the payload does not open. Undefined where

@@ -3,8 +3,6 @@
  * queue, and what is published there.
  */
 
-import type { Logger } from '@spillway/common/log'
-import type { Tracing } from '@spillway/common/tracing'
 import { SoundQueue } from '@spillway/queue/jobs/sound'
 import { createRedisClock } from '@spillway/queue/redis/clock'
 import { askOnNewConnection, connectRedis, type RedisConnection } from '@spillway/queue/redis/connect'
@@ -12,35 +10,17 @@ import { type Eviction, watchEviction } from '@spillway/queue/redis/eviction'
 import type { RedisServer } from '@spillway/queue/redis/servers'
 import { watchRedis } from '@spillway/queue/redis/watch'
 import { capacityKey } from '@spillway/queue/wire/capacity'
-import type { Keyring } from '@spillway/queue/wire/seal'
-import type { CapacityEstimate } from '../hashing/capacity-estimate.js'
-import type { Hasher } from '../hashing/index.js'
-import type { WorkerMetrics } from '../ops/metrics.js'
-import { CapacityPublisher } from './capacity-publisher.js'
-import { Consumer } from './consumer.js'
+import { CapacityPublisher, type CapacityPublisherOptions } from './capacity-publisher.js'
+import { Consumer, type ConsumerOptions } from './consumer.js'
 import { Delivery } from './deliver.js'
 import { Liveness } from './liveness.js'
-import type { OldSystem } from './old-system.js'
 import type { SlotShare } from './slots.js'
 
-export interface WorkerQueueOptions {
-  prefix: string
-  keyring: Keyring
-  hasher: Hasher
-  oldSystem: OldSystem | undefined
-  metrics: WorkerMetrics
-  tracing: Tracing | undefined
-  log: Logger
-  workerId: string
-  name: string
-  slots: number
-  fallback: boolean
-  stuckAfterMs: number
-  estimate: CapacityEstimate
-  /** Of all queues together. */
-  inHand(): number
-  busySlots(): number
-}
+/** What all queues of a worker share. */
+type WorkerQueueOptions = Omit<
+  ConsumerOptions & CapacityPublisherOptions,
+  'redis' | 'clock' | 'watch' | 'delivery' | 'liveness' | 'capacity' | 'share' | 'asking' | 'published'
+> & { stuckAfterMs: number }
 
 /** Connects, and publishes the capacity at once. Takes no job before its consumer runs. */
 export class WorkerQueue {

@@ -25,6 +25,8 @@ interface Work {
   memoryKib: number
   /** Bytes of the password that each unit reads; 0 where one reads it for all. */
   bytes: number
+  /** Of a digest. */
+  program?: DigestProgram
 }
 
 /** Up to this length usual costs need no measurement where each round reads the password. */
@@ -138,8 +140,8 @@ export class Bounds {
     return milliseconds > TIME_LIMIT_MS ? { milliseconds } : undefined
   }
 
-  #timeOf({ kind, units, bytes }: Work): number {
-    const unit = this.#measured.get(kind) ?? measure(kind)
+  #timeOf({ kind, units, bytes, program }: Work): number {
+    const unit = this.#measured.get(kind) ?? measure(kind, program)
     this.#measured.set(kind, unit)
     return units * (unit.ms + Math.max(0, bytes - USUAL_BYTES) * unit.msOfByte)
   }
@@ -184,7 +186,8 @@ function pbkdf2Units({ salt }: { salt: Buffer }): number {
 }
 
 function digestWork(program: DigestProgram, bytes: number): Work {
-  const work = { units: roundsOf(program), memoryKib: memoryKibOf(program), bytes: readsPassword(program) ? bytes : 0 }
+  const readBytes = readsPassword(program) ? bytes : 0
+  const work = { units: roundsOf(program), memoryKib: memoryKibOf(program), bytes: readBytes, program }
   const { kind } = program
   if (kind === 'sha-crypt') return { kind: `sha-crypt-${program.digest}`, ...work }
   if (kind === 'phpass') return { kind: `phpass-${program.digest}`, ...work }
@@ -199,8 +202,11 @@ interface UnitTime {
 }
 
 /** Measures by functions that return at once: a sample takes some milliseconds. */
-function measure(kind: Kind): UnitTime {
-  const samples = [USUAL_BYTES, LONG_BYTES].map((bytes) => ({ ...sampleOf(kind, bytes), ms: Number.POSITIVE_INFINITY }))
+function measure(kind: Kind, program: DigestProgram | undefined): UnitTime {
+  const samples = [USUAL_BYTES, LONG_BYTES].map((bytes) => ({
+    ...sampleOf(kind, program, bytes),
+    ms: Number.POSITIVE_INFINITY,
+  }))
   // In turn, because the first of them are slower: their code is not compiled yet.
   for (let n = 0; n < 2 * MEASUREMENTS; n++) {
     for (const sample of samples) {
@@ -214,13 +220,22 @@ function measure(kind: Kind): UnitTime {
   return { ms: usual, msOfByte: Math.max(usual / LEAST_DOUBLING_BYTES, (long - usual) / (LONG_BYTES - USUAL_BYTES)) }
 }
 
-function sampleOf(kind: Kind, bytes: number): { work: () => unknown; units: number } {
-  const [, digest] = /-(sha\d+|md5)$/.exec(kind) ?? []
-  if (kind.startsWith('pbkdf2')) return { work: () => pbkdf2Sync('', SALT, 10_000, 20, digest ?? ''), units: 10_000 }
+function sampleOf(kind: Kind, of: DigestProgram | undefined, bytes: number): { work: () => unknown; units: number } {
   if (kind === 'scrypt') return { work: () => scryptSync('', SALT, 32, { N: 1_024, r: 8, p: 1 }), units: 8_192 }
-  const program = programOf(kind)
+  if (of === undefined) {
+    const digest = kind.slice('pbkdf2-'.length)
+    return { work: () => pbkdf2Sync('', SALT, 10_000, 20, digest), units: 10_000 }
+  }
+  const program = shortened(of)
   const password = Buffer.alloc(bytes, 'correct horse')
   return { work: () => computeDigest({ program, password }), units: roundsOf(program) }
+}
+
+/** The same program at a cost of some milliseconds; a plain digest with the slowest function. */
+function shortened(program: DigestProgram): DigestProgram {
+  if (program.kind === 'yescrypt') return { ...program, cost: 256, blockSize: 32 }
+  if (program.kind === 'md5-crypt') return program
+  return program.kind === 'plain' ? { ...program, digest: 'sha512', rounds: ROUNDS } : { ...program, rounds: ROUNDS }
 }
 
 const SALT = Buffer.from('saltsalt')
@@ -229,26 +244,6 @@ const ROUNDS = 1_000
 const LONG_BYTES = 576
 /** So many bytes at least double the time of a round, whatever a disturbed measurement says. */
 const LEAST_DOUBLING_BYTES = 4_096
-
-function programOf(kind: Kind): DigestProgram {
-  const salt = SALT.toString()
-  switch (kind) {
-    case 'yescrypt':
-      return { kind, cost: 256, blockSize: 32, salt: SALT }
-    case 'sha-crypt-sha256':
-    case 'sha-crypt-sha512':
-      return { kind: 'sha-crypt', digest: kind === 'sha-crypt-sha256' ? 'sha256' : 'sha512', rounds: ROUNDS, salt }
-    case 'phpass-md5':
-    case 'phpass-sha512':
-      return { kind: 'phpass', digest: kind === 'phpass-md5' ? 'md5' : 'sha512', rounds: ROUNDS, salt }
-    case 'sha1-crypt':
-      return { kind, rounds: ROUNDS, salt }
-    case 'plain-input':
-      return { kind: 'plain', digest: 'sha512', salt: SALT, place: 'after', rounds: ROUNDS, behind: 'input' }
-    default:
-      return { kind: 'plain', digest: 'sha512', salt: SALT, place: 'before', rounds: ROUNDS }
-  }
-}
 
 /** The processor time of a call among as many as the engine does at a time, in milliseconds. */
 async function msOf(width: number, call: () => Promise<unknown>): Promise<number> {
