@@ -4,8 +4,8 @@
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import { childVariables } from '@spillway/common/child-environment'
 import type { Logger } from '@spillway/common/log'
+import { childVariables } from '@spillway/common/settings'
 import { WORKER_VARIABLES } from './config.js'
 
 /** A setting of workers or of OpenTelemetry: traces go where the gateway's go. */

@@ -3,6 +3,7 @@
 import { readdir, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { type BuildOptions, build, type Metafile, type OutputFile, type Plugin } from 'esbuild'
+import published from './manifest.json' with { type: 'json' }
 import { scripts } from './scripts.ts'
 import { validators } from './validators.ts'
 
@@ -33,8 +34,6 @@ const common: BuildOptions = {
  * version of ours.
  */
 const dependencies = ['ioredis']
-/** Applications that load a door for them have these. */
-export const peers = { '@nestjs/common': '^10 || ^11 || ^12', fastify: '^5' }
 /**
  * What the hashing process needs of these is installed with the package; the rest it does without.
  */
@@ -42,13 +41,14 @@ const hashing = ['@node-rs/argon2', '@node-rs/bcrypt', 'argon2', 'bcrypt']
 /** BullMQ does without these. */
 const optional = ['msgpackr-extract', 'pg', 'redis']
 
-/** What applications import: `@spillway/client` and `@spillway/client/<name>`. */
-const dropIns = ['bcrypt', 'argon2', 'bcryptjs', 'node-rs-bcrypt', 'node-rs-argon2'] as const
-export const doors = ['index', ...dropIns, 'nestjs', 'fastify'] as const
 /** What pages import: an ES module that needs no Node. */
 export const pageDoor = 'browser'
+/** What applications import: `@spillway/client` and `@spillway/client/<name>`. */
+export const doors = Object.keys(published.typesVersions['*'])
+  .filter((name) => name !== pageDoor)
+  .concat('index')
 /** The program of the command `spillway`. */
-export const command = 'command'
+const command = 'command'
 /**
  * The programs of doors, and what doors share, so that there is one of it: compiled files without
  * their extension.
@@ -108,7 +108,7 @@ export async function bundle(outdir: string): Promise<Metafile[]> {
     build({
       ...common,
       entryPoints: programs.map((file) => `${file}.js`),
-      external: [...dependencies, ...optional, ...Object.keys(peers)],
+      external: [...dependencies, ...optional, ...Object.keys(published.peerDependencies)],
       plugins: [apart, bullmq, scripts, validators],
       footer: { js: plainExports },
       outdir,

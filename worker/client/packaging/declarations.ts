@@ -3,9 +3,6 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join, posix } from 'node:path'
 
-/** Packages of this repository that have a folder in the package. */
-const inside = /^@spillway\/(queue|common)\/(.+)$/
-
 /**
  * Copies the declarations of `entry`, such as index.d.ts, with all that they import. Throws when
  * they import a package that is not in `peers`.
@@ -17,26 +14,12 @@ export async function copyDeclarations(
 ): Promise<void> {
   const copied = new Set<string>()
 
-  /** Where a declaration of the package was built. */
-  function builtFile(file: string): string {
-    const [, name = '', path = ''] = /^(queue|common)\/(.+)$/.exec(file) ?? []
-    return name === '' ? join(from, file) : join(from, '../..', name, 'dist', path)
-  }
-
   async function copy(file: string): Promise<void> {
     if (copied.has(file)) return
     copied.add(file)
-    const named: string[] = []
-    const built = await readFile(builtFile(file), 'utf8')
-    const text = built
-      .replace(/^\/\/# sourceMappingURL=.*\n?/m, '')
-      .replace(/((?:from |import\()['"])([^'"]+)/g, (_, before: string, specifier: string) => {
-        const [, name, path] = inside.exec(specifier) ?? []
-        const own = name === undefined ? undefined : posix.relative(posix.dirname(file), `${name}/${path}.js`)
-        const written = own === undefined || own.startsWith('.') ? (own ?? specifier) : `./${own}`
-        named.push(written)
-        return before + written
-      })
+    const built = await readFile(join(from, file), 'utf8')
+    const text = built.replace(/^\/\/# sourceMappingURL=.*\n?/m, '')
+    const named = [...text.matchAll(/(?:from |import\()['"]([^'"]+)/g)].map(([, specifier = '']) => specifier)
     const foreign = named.find((specifier) => !specifier.startsWith('.') && !peers.includes(specifier))
     if (foreign !== undefined) throw new Error(`${file} imports ${foreign}: its types would be any to applications`)
     await mkdir(dirname(join(to, file)), { recursive: true })

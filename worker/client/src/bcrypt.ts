@@ -1,13 +1,179 @@
 /**
- * `@spillway/client/bcrypt`: a drop-in replacement of the package `bcrypt`, set up by the
- * environment.
+ * `@spillway/client/bcrypt`: a drop-in replacement of the package `bcrypt`, version 6, set up by
+ * the environment. Its hashes are made elsewhere; its functions, arguments, outcomes and errors are
+ * the same.
  */
-import { createBcrypt } from './drop-in/bcrypt.js'
-import type { Bcrypt } from './drop-in/bcrypt-types.js'
+import { timingSafeEqual } from 'node:crypto'
+import { bcryptSetting, newBcryptSetting } from '@spillway/queue/wire/setting'
+import { PasswordsError } from './application/passwords-error.js'
+import {
+  type BcryptSalt,
+  costOf,
+  hashText,
+  readHash,
+  readPassword,
+  readRounds,
+  readSalt,
+} from './drop-in/bcrypt-text.js'
+import { asText, digestInPlace, settle } from './drop-in/shared.js'
 import { close as closeShared, sharedPasswords } from './shared-passwords.js'
 
-/** The functions of the package, and `close`. */
-const bcrypt: Bcrypt & { close(): Promise<void> } = { ...createBcrypt(sharedPasswords), close: closeShared }
+/** Rejects what waits with `closed`, and ends the process beside or disconnects. */
+export const close: () => Promise<void> = closeShared
 
-export const { genSaltSync, genSalt, hashSync, hash, compareSync, compare, getRounds, close } = bcrypt
-export default bcrypt
+type Minor = 'a' | 'b'
+
+const INVALID_SALT = 'Invalid salt. Salt must be in the form of: $Vers$log2(NumRounds)$saltvalue'
+const HASH_TYPES = 'data must be a string or Buffer and salt must either be a salt string or a number of rounds'
+const HASH_REQUIRED = 'data and salt arguments required'
+const COMPARE_REQUIRED = 'data and hash arguments required'
+
+/** A salt to hash with: a cost [10] from 4 to 31, and random bytes. Hashes nothing. */
+export function genSaltSync(rounds?: number, minor?: Minor): string {
+  return newSalt(rounds, minor)
+}
+
+/** A salt to hash with: a cost [10] from 4 to 31, and random bytes. Hashes nothing. */
+export function genSalt(rounds?: number, minor?: Minor): Promise<string>
+export function genSalt(callback: (err: Error | undefined, salt: string) => unknown): void
+export function genSalt(rounds: number, callback: (err: Error | undefined, salt: string) => unknown): void
+export function genSalt(rounds: number, minor: Minor, callback: (err: Error | undefined, salt: string) => unknown): void
+export function genSalt(first?: unknown, second?: unknown, third?: unknown): Promise<string> | undefined {
+  const given = [first, second, third]
+  const at = given.slice(0, 2).findIndex(isFunction)
+  const [rounds, minor] = at < 0 ? given : given.slice(0, at)
+  return settle(
+    Promise.resolve().then(() => newSalt(rounds, minor)),
+    at < 0 ? given[2] : given[at],
+  )
+}
+
+/** Hashes in this process, on its event loop, and warns once. */
+export function hashSync(data: string | Buffer, saltOrRounds: string | number): string {
+  const { password, used } = readHashing(data, saltOrRounds)
+  return encoded(used, digestInPlace(readPassword(password, used.minor), used))
+}
+
+/**
+ * A new hash, with a salt that is given or made for these rounds. Of the data 72 bytes are read.
+ */
+export function hash(data: string | Buffer, saltOrRounds: string | number): Promise<string>
+export function hash(
+  data: string | Buffer,
+  saltOrRounds: string | number,
+  callback: (err: Error | undefined, encrypted: string) => unknown,
+): void
+export function hash(data: unknown, salt: unknown, callback?: unknown): Promise<string> | undefined {
+  const misplaced = [data, salt].find(isFunction)
+  if (misplaced !== undefined) return settle(Promise.reject<string>(new Error(HASH_TYPES)), misplaced)
+  return isNoCallback(callback) ? refused() : settle(hashed(data, salt), callback)
+}
+
+/** Hashes in this process, on its event loop, and warns once. */
+export function compareSync(data: string | Buffer, encrypted: string): boolean {
+  const { password, stored } = readComparing(
+    data,
+    encrypted,
+    'data must be a string or Buffer and hash must be a string',
+  )
+  if (stored === undefined) return false
+  return isSame(digestInPlace(readPassword(password, stored.minor), stored), stored.digest)
+}
+
+/** Whether data matches a hash: 2a or 2b. Of the data 72 bytes are read. */
+export function compare(data: string | Buffer, encrypted: string): Promise<boolean>
+export function compare(
+  data: string | Buffer,
+  encrypted: string,
+  callback: (err: Error | undefined, same: boolean) => unknown,
+): void
+export function compare(data: unknown, stored: unknown, callback?: unknown): Promise<boolean> | undefined {
+  const misplaced = [data, stored].find(isFunction)
+  if (misplaced !== undefined) return settle(Promise.reject<boolean>(new Error(COMPARE_REQUIRED)), misplaced)
+  return isNoCallback(callback) ? refused() : settle(matches(data, stored), callback)
+}
+
+/** The rounds of a hash. */
+export function getRounds(encrypted: string): number {
+  if (encrypted == null) throw new Error('hash argument required')
+  if (typeof encrypted !== 'string') throw new Error('hash must be a string')
+  const rounds = readRounds(encrypted)
+  if (rounds === 0) throw new Error('invalid hash provided')
+  return rounds
+}
+
+export default { genSaltSync, genSalt, hashSync, hash, compareSync, compare, getRounds, close }
+
+async function hashed(data: unknown, salt: unknown): Promise<string> {
+  const { password, used } = readHashing(data, salt)
+  const setting = bcryptSetting(used)
+  const key = readPassword(password, used.minor).toString('base64')
+  const made = await (await sharedPasswords()).hashExactly({ setting, password: key })
+  return encoded(used, made.slice(setting.length))
+}
+
+async function matches(data: unknown, hash: unknown): Promise<boolean> {
+  const { password, stored } = readComparing(data, hash, 'data and hash must be strings')
+  if (stored === undefined) return false
+  const setting = bcryptSetting(stored)
+  const key = readPassword(password, stored.minor)
+  const text = asText(key)
+  const passwords = await sharedPasswords()
+  if (text !== undefined && !text.includes('\0')) return await passwords.verifyExactly(text, setting + stored.digest)
+  const made = await passwords.hashExactly({ setting, password: key.toString('base64') })
+  return isSame(made.slice(setting.length), stored.digest)
+}
+
+function newSalt(rounds?: unknown, minor?: unknown): string {
+  const wanted = rounds || 10
+  if (typeof wanted !== 'number') throw new Error('rounds must be a number')
+  const letter = minor || 'b'
+  if (!isMinor(letter)) throw new Error('minor must be either "a" or "b"')
+  return hashText({ ...newBcryptSetting(costOf(wanted)), minor: letter }, '')
+}
+
+function readHashing(data: unknown, salt: unknown): { password: Buffer; used: BcryptSalt } {
+  if (data == null || salt == null) throw new Error(HASH_REQUIRED)
+  if (!isData(data) || !(typeof salt === 'string' || typeof salt === 'number')) throw new Error(HASH_TYPES)
+  const used = readSalt(typeof salt === 'number' ? newSalt(salt) : salt)
+  if (used === undefined) throw new Error(INVALID_SALT)
+  return { password: Buffer.from(data), used }
+}
+
+function readComparing(data: unknown, hash: unknown, types: string) {
+  if (data == null || hash == null) throw new Error(COMPARE_REQUIRED)
+  if (!isData(data) || typeof hash !== 'string') throw new Error(types)
+  return { password: Buffer.from(data), stored: readHash(hash) }
+}
+
+/** The text of a hash. Throws for one that would not be read as a hash. */
+function encoded(salt: BcryptSalt, digest: string): string {
+  const text = hashText(salt, digest)
+  if (readHash(text)?.digest === digest) return text
+  throw new PasswordsError('hashing_failed', 'no password would match the hash that was made')
+}
+
+/** Of digests, which have one length. */
+function isSame(one: string, other: string): boolean {
+  return timingSafeEqual(Buffer.from(one), Buffer.from(other))
+}
+
+function isData(data: unknown): data is string | Buffer {
+  return typeof data === 'string' || data instanceof Buffer
+}
+
+function isMinor(letter: unknown): letter is Minor {
+  return letter === 'a' || letter === 'b'
+}
+
+function isFunction(value: unknown): boolean {
+  return typeof value === 'function'
+}
+
+function isNoCallback(callback: unknown): boolean {
+  return Boolean(callback) && !isFunction(callback)
+}
+
+function refused(): Promise<never> {
+  return Promise.reject(new Error('cb must be a function or null to return a Promise'))
+}

@@ -1,4 +1,7 @@
-/** Entry point for browsers: makes a login, or any call that may be answered with a ticket, and polls as often as the gateway asks. */
+/**
+ * Entry point for browsers: makes a login, or any call that may be answered with a ticket, and
+ * polls as often as the gateway asks.
+ */
 export { type AskOptions, ask, type ResumeOptions, resume } from './browser/ask.js'
 export type { Challenge, SolveChallenge } from './browser/challenge.js'
 export {

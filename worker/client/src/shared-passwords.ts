@@ -3,7 +3,8 @@
  * A program of its own, too.
  */
 import type { ExactPasswords } from './application/create-passwords.js'
-import { readEnvironment } from './drop-in/environment.js'
+import { CONCURRENCY_MAX } from './application/options.js'
+import type { PasswordsOptions } from './application/types.js'
 
 let opening: Promise<ExactPasswords> | undefined
 
@@ -14,6 +15,11 @@ let opening: Promise<ExactPasswords> | undefined
 export function sharedPasswords(): Promise<ExactPasswords> {
   opening ??= open()
   return opening
+}
+
+/** Has the replacements hash by these instead: for tests. */
+export function sharePasswords(passwords: ExactPasswords): void {
+  opening = Promise.resolve(passwords)
 }
 
 // Jest loads nothing once a test has ended, and a test may have left a call without await.
@@ -38,4 +44,40 @@ export async function close(): Promise<void> {
   const closing = await opening
   opening = undefined
   await closing?.close()
+}
+
+/**
+ * Reads the settings. Their names begin with SPILLWAY_, because an application may have others for
+ * itself. With SPILLWAY_SEAL_KEYS the queue hashes. Then REDIS_URL is read as well, if there is no
+ * SPILLWAY_REDIS_URL. Throws one error that names every invalid variable, without values.
+ */
+export function readEnvironment(env: NodeJS.ProcessEnv): PasswordsOptions {
+  const problems: string[] = []
+  const whole = (name: string, max: number, min = 1): number | undefined => {
+    const text = env[name]
+    if (!text) return undefined
+    const value = Number(text)
+    if (!Number.isInteger(value) || value < min || value > max)
+      problems.push(`${name} must be a whole number from ${min} to ${max}`)
+    return value
+  }
+  const { SPILLWAY_IN_PROCESS: inProcess } = env
+  if (inProcess && !/^(true|false)$/.test(inProcess)) problems.push('SPILLWAY_IN_PROCESS must be true or false')
+  const options: PasswordsOptions = {
+    inProcess: inProcess ? inProcess === 'true' : undefined,
+    waitMs: env.SPILLWAY_WAIT_MS === 'Infinity' ? Number.POSITIVE_INFINITY : whole('SPILLWAY_WAIT_MS', 600_000),
+    concurrency: whole('SPILLWAY_CONCURRENCY', CONCURRENCY_MAX),
+    fallbackConcurrency: whole('SPILLWAY_FALLBACK_CONCURRENCY', CONCURRENCY_MAX, 0),
+    ...(env.SPILLWAY_SEAL_KEYS ? queueOf(env, problems) : {}),
+  }
+  if (problems.length > 0) throw new Error(problems.join('; '))
+  return options
+}
+
+function queueOf(env: NodeJS.ProcessEnv, problems: string[]) {
+  const { SPILLWAY_SEAL_KEYS, SPILLWAY_QUEUE_PREFIX: queuePrefix, SPILLWAY_REDIS_URL, REDIS_URL } = env
+  const redis = SPILLWAY_REDIS_URL || REDIS_URL
+  if (!redis) problems.push('SPILLWAY_REDIS_URL must name the Redis of the workers, because SPILLWAY_SEAL_KEYS is set')
+  if (queuePrefix && !/^\{[\w-]+\}$/.test(queuePrefix)) problems.push('SPILLWAY_QUEUE_PREFIX must be a name in braces')
+  return { redis, sealKeys: SPILLWAY_SEAL_KEYS, queuePrefix: queuePrefix || undefined }
 }

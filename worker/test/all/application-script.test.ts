@@ -13,12 +13,13 @@ const TIMEOUT_MS = 240_000
 async function outcomes(before: string, options: object, cost: number): Promise<Record<string, number>> {
   const script = `
     const { createPasswordsWith } = await import('@spillway/client/application/create-passwords')
-    const { createBcrypt } = await import('@spillway/client/drop-in/bcrypt')
+    const bcrypt = await import('@spillway/client/bcrypt')
+    const { sharePasswords } = await import('@spillway/client/shared-passwords')
     const { createServer } = await import('node:net')
     const listen = (...at) => new Promise((resolve) => createServer().listen(...at, resolve))
     ${before}
     const passwords = createPasswordsWith(new URL(${JSON.stringify(besideProgram)}), ${JSON.stringify(options)})
-    const bcrypt = createBcrypt(() => passwords)
+    sharePasswords(passwords)
     // Once the process beside has started, and told its capacity: what was never measured makes no call busy.
     await passwords.hash('x')
     await bcrypt.hash('x', ${cost})
@@ -52,7 +53,7 @@ test('hashes that cost more than those of the policy are not let in as if they c
 })
 
 test('SPILLWAY_WAIT_MS of Infinity, and a deadline of Infinity, are taken as such', async () => {
-  const { readEnvironment } = await import('@spillway/client/drop-in/environment')
+  const { readEnvironment } = await import('@spillway/client/shared-passwords')
   assert.equal(readEnvironment({ SPILLWAY_WAIT_MS: 'Infinity' }).waitMs, Number.POSITIVE_INFINITY)
   const options = `{ waitMs: Infinity, concurrency: 1, maxOutstanding: 8 }`
   const script = `

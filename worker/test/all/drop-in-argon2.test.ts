@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
 import { dirname } from 'node:path'
-import { createArgon2 } from '@spillway/client/drop-in/argon2'
+import argon2 from '@spillway/client/argon2'
+import { sharePasswords } from '@spillway/client/shared-passwords'
 import previous from 'argon2'
 import { afterAll, test } from 'vitest'
 import { rejectsWith } from '../application.ts'
@@ -15,7 +16,8 @@ const { default: original } = await import('argon2-newest')
 
 const passwords = passwordsBeside()
 afterAll(() => passwords.close())
-const ours = createArgon2(() => passwords)
+sharePasswords(passwords)
+const { close: _, ...ours } = argon2
 
 const stored = await original.hash('correct horse', given)
 const { all, rehashesOfEvery } = argon2Cases(original, stored)

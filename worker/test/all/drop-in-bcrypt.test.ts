@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
-import { createBcrypt } from '@spillway/client/drop-in/bcrypt'
+import bcrypt from '@spillway/client/bcrypt'
+import { sharePasswords } from '@spillway/client/shared-passwords'
 import original from 'bcrypt'
 import { afterAll, test } from 'vitest'
 import { rejectsWith } from '../application.ts'
@@ -11,7 +12,8 @@ import { type Case, called, compareAll, mistakes, passwordsBeside, signatures } 
 const run = promisify(execFile)
 const passwords = passwordsBeside()
 afterAll(() => passwords.close())
-const ours = createBcrypt(() => passwords)
+sharePasswords(passwords)
+const { close: _, ...ours } = bcrypt
 
 const SALT = 'CCCCCCCCCCCCCCCCCCCCC.'
 const DIGEST = 'E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW'
@@ -271,8 +273,7 @@ test('more rounds than workers take are refused by their code', async () => {
 
 test('functions that return a hash warn once', async () => {
   const script = `
-    const { createBcrypt } = await import('@spillway/client/drop-in/bcrypt')
-    const bcrypt = createBcrypt(() => { throw new Error('nothing hashes here') })
+    const bcrypt = await import('@spillway/client/bcrypt')
     bcrypt.compareSync('x', bcrypt.hashSync('x', bcrypt.genSaltSync(4)))
     bcrypt.getRounds(bcrypt.hashSync('x', 4))`
   const { stderr } = await run(process.execPath, ['--input-type=module', '-e', script], {
@@ -283,11 +284,10 @@ test('functions that return a hash warn once', async () => {
 
 test('without one of those functions no hashing code is loaded', async () => {
   const script = `
-    const { createBcrypt } = await import('@spillway/client/drop-in/bcrypt')
-    const { createArgon2 } = await import('@spillway/client/drop-in/argon2')
-    const passwords = () => { throw new Error('nothing hashes here') }
-    createBcrypt(passwords).genSaltSync(4)
-    createArgon2(passwords).needsRehash('$argon2id$v=19$m=64,t=2,p=1$c29tZXNhbHQ$c29tZXNhbHQ')
+    const bcrypt = await import('@spillway/client/bcrypt')
+    const argon2 = await import('@spillway/client/argon2')
+    bcrypt.genSaltSync(4)
+    argon2.needsRehash('$argon2id$v=19$m=64,t=2,p=1$c29tZXNhbHQ$c29tZXNhbHQ')
     const { readFileSync } = await import('node:fs')
     console.log(readFileSync('/proc/self/maps', 'utf8').match(/(bcrypt|argon2)[^/]*\\.node$/gm))`
   const { stdout } = await run(process.execPath, ['--input-type=module', '-e', script], {

@@ -1,12 +1,15 @@
 // Every case is run through the packages `bcryptjs`, `@node-rs/bcrypt` and `@node-rs/argon2`, and through their replacements.
 import { createRequire } from 'node:module'
-import { createBcryptjs } from '@spillway/client/drop-in/bcryptjs'
-import { createNodeRsArgon2, createNodeRsBcrypt } from '@spillway/client/drop-in/node-rs'
+import ourBcryptjs from '@spillway/client/bcryptjs'
+import ourArgon2 from '@spillway/client/node-rs-argon2'
+import ourBcrypt from '@spillway/client/node-rs-bcrypt'
+import { sharePasswords } from '@spillway/client/shared-passwords'
 import bcryptjs from 'bcryptjs'
 import { afterAll } from 'vitest'
 import { type Case, called, compareAll, passwordsBeside, signatures } from '../drop-in.ts'
 
 const passwords = passwordsBeside()
+sharePasswords(passwords)
 afterAll(() => passwords.close())
 
 /** Version 1 of @node-rs/bcrypt, which the client has. */
@@ -110,12 +113,8 @@ const ofBcryptjs: Case[] = [
     [`decodeBase64: ${length}`, (api) => api.decodeBase64(SALT, length)],
   ]),
 ]
-compareAll(
-  ofBcryptjs,
-  bcryptjs,
-  createBcryptjs(() => passwords),
-  { version: 'bcryptjs' },
-)
+const { close: _ofBcryptjs, ...bcryptjsAlone } = ourBcryptjs
+compareAll(ofBcryptjs, bcryptjs, bcryptjsAlone, { version: 'bcryptjs' })
 
 const salt = Buffer.alloc(16, 7)
 const theirs = ofClient('@node-rs/bcrypt')
@@ -145,14 +144,8 @@ const ofBcrypt: Case[] = [
   ['the default', (api) => api.DEFAULT_COST],
   ['names', (api) => Object.keys(api).sort()],
 ]
-compareAll(
-  ofBcrypt,
-  theirs,
-  createNodeRsBcrypt(() => passwords),
-  {
-    version: '@node-rs/bcrypt',
-  },
-)
+const { close: _ofBcrypt, ...bcryptAlone } = ourBcrypt
+compareAll(ofBcrypt, theirs, bcryptAlone, { version: '@node-rs/bcrypt' })
 
 const argon2 = createRequire(import.meta.url)('@node-rs/argon2')
 const cheap = { memoryCost: 64, timeCost: 1, salt }
@@ -192,9 +185,4 @@ const ofArgon2: Case[] = [
   ['the default', async (api) => String(await api.hash('x')).replace(/\$[^$]{22}\$.*/, '')],
   ['constants', (api) => [api.Algorithm.Argon2id, api.Version.V0x13]],
 ]
-compareAll(
-  ofArgon2,
-  argon2,
-  createNodeRsArgon2(() => passwords),
-  { version: '@node-rs/argon2' },
-)
+compareAll(ofArgon2, argon2, ourArgon2, { version: '@node-rs/argon2' })

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { createPasswordsWith } from '@spillway/client/application/create-passwords'
-import { createBcrypt } from '@spillway/client/drop-in/bcrypt'
-import { readEnvironment } from '@spillway/client/drop-in/environment'
+import * as bcrypt from '@spillway/client/bcrypt'
+import { readEnvironment, sharePasswords } from '@spillway/client/shared-passwords'
 import original from 'bcrypt'
 import { type TestContext, test } from 'vitest'
 import { besideProgram, noProgram, rejectsWith, silent } from '../application.ts'
@@ -30,7 +30,8 @@ test('verdicts and hashes are those of the process beside, and there is none', a
   assert.equal(await passwords.verify('correct hors', stored), false)
   assert.equal(await passwords.verify('correct horse', null), false)
   assert.equal(await passwords.verify('correct horse', 'no hash'), false)
-  const hash = await createBcrypt(() => passwords).hash('correct horse', 4)
+  sharePasswords(passwords)
+  const hash = await bcrypt.hash('correct horse', 4)
   assert.equal(await original.compare('correct horse', hash), true)
   assert.equal(passwords.capacity().by, 'process')
   assert.deepEqual(await programsBeside(), [])

@@ -3,12 +3,12 @@ import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { createPasswordsWith, type ExactPasswords } from '@spillway/client/application/create-passwords'
-import { createArgon2 } from '@spillway/client/drop-in/argon2'
-import { createBcrypt } from '@spillway/client/drop-in/bcrypt'
-import { readEnvironment } from '@spillway/client/drop-in/environment'
+import * as ourArgon2 from '@spillway/client/argon2'
+import * as ourBcrypt from '@spillway/client/bcrypt'
+import { readEnvironment, sharePasswords } from '@spillway/client/shared-passwords'
 import argon2 from 'argon2'
 import bcrypt from 'bcrypt'
-import { test } from 'vitest'
+import { test, vi } from 'vitest'
 import { noProgram, rejectsWith, silent } from '../application.ts'
 import { jobsAreCounted, sealKeys, startedWorker } from '../parts.ts'
 import { type Space, spaceFor } from '../space.ts'
@@ -25,13 +25,14 @@ function environment({ redisUrl, prefix }: Space): Record<string, string> {
 function passwordsOf(space: Space): ExactPasswords {
   const passwords = createPasswordsWith(noProgram, { ...readEnvironment(environment(space)), log: silent })
   space.closing(() => passwords.close())
+  sharePasswords(passwords)
   return passwords
 }
 
 test('bcrypt: salts and bytes that are given reach the worker, and ordinary logins are verified there', async (t) => {
   const space = spaceFor(t)
   const worker = await startedWorker(space)
-  const ours = createBcrypt(() => passwords)
+  const ours = ourBcrypt
   const passwords = passwordsOf(space)
   for (const data of ['correct horse', bytes, 'a\0b', 'x'.repeat(100)]) {
     const hash = await ours.hash(data, salt)
@@ -47,8 +48,8 @@ test('bcrypt: salts and bytes that are given reach the worker, and ordinary logi
 test('argon2: secrets, salts, associated data and other lengths that are given reach the worker', async (t) => {
   const space = spaceFor(t)
   await startedWorker(space)
-  const ours = createArgon2(() => passwords)
-  const passwords = passwordsOf(space)
+  const ours = ourArgon2
+  passwordsOf(space)
   const secret = Buffer.from('pepper')
   const all = [{}, { secret }, { associatedData: bytes }, { hashLength: 64, type: argon2.argon2i }, { version: 16 }]
   for (const options of all.map((each) => ({ ...given, ...each }))) {
@@ -65,19 +66,19 @@ test('a password that is longer than a job may be is refused at once', async (t)
   await startedWorker(space)
   const passwords = passwordsOf(space)
   const long = 'x'.repeat(30_000)
-  await rejectsWith('unsupported_password', createArgon2(() => passwords).hash(long, given))
+  await rejectsWith('unsupported_password', ourArgon2.hash(long, given))
   await rejectsWith('unsupported_password', passwords.hash(long))
   await rejectsWith('unsupported_password', passwords.verify(long, null))
 })
 
 const script = (call: string) => `
   const { createPasswordsWith } = await import('@spillway/client/application/create-passwords')
-  const { createBcrypt } = await import('@spillway/client/drop-in/bcrypt')
-  const { readEnvironment } = await import('@spillway/client/drop-in/environment')
+  const bcrypt = await import('@spillway/client/bcrypt')
+  const { readEnvironment, sharePasswords } = await import('@spillway/client/shared-passwords')
   const log = { error() {}, warn() {}, info() {}, debug() {} }
   const options = { ...readEnvironment(process.env), log }
   const passwords = createPasswordsWith(new URL('file:///nowhere'), options)
-  const bcrypt = createBcrypt(() => passwords)
+  sharePasswords(passwords)
   console.log(await ${call}.catch((error) => error.code))`
 
 async function runToItsEnd(call: string, env: Record<string, string>): Promise<string> {
@@ -129,7 +130,9 @@ test('the environment: without seal keys no queue, and all that is wrong is told
 })
 
 test('settings that are wrong reject each call', async () => {
-  const ours = createBcrypt(() => createPasswordsWith(noProgram, readEnvironment({ SPILLWAY_WAIT_MS: 'long' })))
-  await assert.rejects(ours.hash('x', 4), /SPILLWAY_WAIT_MS must be/)
-  assert.equal(await ours.compare('x', 'no hash'), false)
+  await ourBcrypt.close()
+  vi.stubEnv('SPILLWAY_WAIT_MS', 'long')
+  await assert.rejects(ourBcrypt.hash('x', 4), /SPILLWAY_WAIT_MS must be/)
+  assert.equal(await ourBcrypt.compare('x', 'no hash'), false)
+  vi.unstubAllEnvs()
 })

@@ -21,10 +21,10 @@ const rooms: Record<string, string[]> = {
       'nestjs',
       'fastify',
       'bcrypt',
-      'argon2',
       'bcryptjs',
       'node-rs-bcrypt',
       'node-rs-argon2',
+      'argon2',
       'index',
       'shared-passwords',
       'drop-in',
@@ -35,8 +35,7 @@ const rooms: Record<string, string[]> = {
     ...['queue-client', 'servers', 'wait', 'jobs', 'redis', 'settings', 'wire', 'inside', 'errors', 'logger'],
   ],
   'worker/common/src': [
-    ...['tracing', 'shutdown', 'log', 'registry', 'settings', 'throttled-warning', 'pipeline-limit'],
-    ...['child-environment', 'within'],
+    ...['tracing', 'shutdown', 'log', 'registry', 'settings', 'throttled-warning', 'pipeline-limit', 'within'],
   ],
   'infra/local/src': ['rig', 'start', 'services', 'processes'],
 }

@@ -4,7 +4,7 @@ import type { JobName, Requests, Verdict } from '@spillway/queue/wire/job'
 import type { JobRef } from '@spillway/queue/wire/reply'
 import type { Tally } from '@spillway/queue/wire/work'
 
-interface PerformOptions {
+export interface PerformOptions {
   waitMs: number
   signal: AbortSignal | undefined
 }
@@ -27,8 +27,9 @@ export interface Backend {
   /** Resolves once the load is known, or after this time. Rejects when nothing can hash here. */
   whenKnown(waitMs: number): Promise<void>
   /**
-   * Undefined when the time ran out or the signal fired first; the work is then cancelled if it has not begun. A worker that dropped it,
-   * because its answer would have come too late, answers `expired`.
+   * Undefined when the time ran out or the signal fired first; the work is then cancelled if it has
+   * not begun. A worker that dropped it, because its answer would have come too late, answers
+   * `expired`.
    */
   perform<Name extends JobName>(
     name: Name,
@@ -39,7 +40,10 @@ export interface Backend {
   begin(request: Requests['verify'], lifeMs: number): Promise<JobRef>
   /** Waits for work that was begun, also elsewhere. The signal says that its client has left. */
   follow(job: JobRef, options: PerformOptions): Promise<Followed>
-  /** Forgets the answer of a ticket. Where this process had it, true for one caller alone; what a queue has, the application marks. */
+  /**
+   * Forgets the answer of a ticket. Where this process had it, true for one caller alone; what a
+   * queue has, the application marks.
+   */
   take(job: JobRef): boolean
   close(): Promise<void>
 }
@@ -48,7 +52,8 @@ export interface Backend {
 const SAYS_LITTLE_MS = 1
 
 /**
- * The load as an application sees it: it knows the cost of its own calls, before a hash of that cost was ever made.
+ * The load as an application sees it: it knows the cost of its own calls, before a hash of that
+ * cost was ever made.
  * @param own the calls that wait or are hashed; all others take as long as recent hashes
  */
 export function withOwnWork(load: Load, own: Tally): Load {

@@ -17,13 +17,13 @@ import { isBelow, isOf, storedHashDigest } from '@spillway/queue/wire/stored-has
 import type { Backend } from './backend.js'
 import { BesideBackend } from './beside/backend.js'
 import { loadInPlace } from './beside/in-place.js'
-import { openFallback } from './fallback.js'
+import { Fallback } from './fallback.js'
 import { CONCURRENCY_MAX, completePolicy, refuseUnknown, wholeNumber } from './options.js'
 import { PasswordsError } from './passwords-error.js'
 import { ATTEMPT_MS } from './patience.js'
 import { QueueBackend } from './queue-backend.js'
 import { type Answered, accepted, LONGEST_MS, RunningCalls, WAIT_MS } from './running-calls.js'
-import { applicationTickets, readTicket } from './tickets.js'
+import { ApplicationTickets } from './tickets.js'
 import type { Logger, Passwords, PasswordsOptions, VerifyOptions } from './types.js'
 
 /** As at gateways. */
@@ -115,7 +115,7 @@ export function createPasswordsWith(program: URL, options: PasswordsOptions): Ex
   const backend = backendOf(program, { ...options, maxOutstanding, log }, policy)
   const keyring = parseKeyring(options.sealKeys || `own:${randomBytes(32).toString('base64')}`)
   const calls = new RunningCalls(backend, { waitMs, maxOutstanding, onCall, log })
-  const tickets = applicationTickets(keyring)
+  const tickets = new ApplicationTickets(keyring)
   const unsupported = new ThrottledWarning(log, 'no password matches a stored hash')
 
   /**
@@ -198,7 +198,7 @@ export function createPasswordsWith(program: URL, options: PasswordsOptions): Ex
       if (typeof currentHash !== 'function')
         throw new TypeError('redeem needs the option currentHash, which reads the stored hash of a subject')
       wholeNumber('holdMs', holdMs, 0, LONGEST_MS)
-      const { job, expiresAt, contents } = readTicket(tickets, ticket)
+      const { job, expiresAt, contents } = tickets.read(ticket)
       const { subject, hash } = contents
       const isOver = () => Date.now() >= expiresAt - CLOCK_ERROR_MS
       return await calls.untilClosed(signal, async (call) => {
@@ -265,7 +265,7 @@ function backendOf(program: URL, options: BackendOptions, policy: HashPolicy): B
   const waitMs = Math.min(options.waitMs ?? WAIT_MS, ATTEMPT_MS)
   const queue = new QueueBackend({ redis, sealKeys, queuePrefix, waitMs, maxOutstanding, policy, traceparent, log })
   if (fallbackConcurrency === 0) return queue
-  return openFallback({ queue, openProcess: () => beside(fallbackConcurrency), log })
+  return new Fallback({ queue, openProcess: () => beside(fallbackConcurrency), log })
 }
 
 function wrongPolicy(): PasswordsError {

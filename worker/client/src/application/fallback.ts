@@ -1,19 +1,24 @@
 /**
- * The queue, with a process beside the application that takes over while the queue does not answer: no worker is alive, or Redis is away.
- * Calls that wait are moved to it; hashing one twice does no harm. It hashes few at a time, and admission refuses what it could not do.
+ * The queue, with a process beside the application that takes over while the queue does not answer:
+ * no worker is alive, or Redis is away. Calls that wait are moved to it; hashing one twice does no
+ * harm. It hashes few at a time, and admission refuses what it could not do.
  */
 import { setMaxListeners } from 'node:events'
 import { withResolvers } from '@spillway/common/within'
-import type { Backend } from './backend.js'
+import type { Load } from '@spillway/queue/wire/capacity'
+import type { JobName, Requests, Verdict } from '@spillway/queue/wire/job'
+import type { JobRef } from '@spillway/queue/wire/reply'
+import type { Backend, Followed, PerformOptions } from './backend.js'
 import { PasswordsError } from './passwords-error.js'
 import type { Logger } from './types.js'
 
 const CHECK_INTERVAL_MS = 250
-/** Checks in a row without a worker before the process takes over: a worker that merely restarts is not replaced. */
+/** Checks in a row without a worker before the takeover: a worker may merely restart. */
 const LACKING_CHECKS = 3
 /**
- * Checks before the first reading of the queue that say nothing of its workers: code is loaded and Redis connected first, within 2 s.
- * Checks are counted instead of time, because loading that code may keep this process busy for a second.
+ * Checks before the first reading of the queue that say nothing of its workers: code is loaded and
+ * Redis connected first, within 2 s. Checks are counted instead of time, because loading that code
+ * may keep this process busy for a second.
  */
 const FIRST_CHECKS = 8
 
@@ -24,41 +29,101 @@ export interface FallbackOptions {
   log: Logger
 }
 
-export function openFallback({ queue, openProcess, log }: FallbackOptions): Backend {
-  let opened: Backend | undefined
-  let checks = 0
-  let lacking = 0
-  let isRead = false
+export class Fallback implements Backend {
+  readonly #options: FallbackOptions
+  readonly #queue: Backend
+  readonly #timer: NodeJS.Timeout
+  #opened: Backend | undefined
+  #checks = 0
+  #lacking = 0
+  #isRead = false
   /** Aborted while the process has taken over. */
-  let takeover = heardByMany()
+  #takeover = heardByMany()
 
-  const process = (): Backend => (opened ??= openProcess())
-  const active = (): Backend => (takeover.signal.aborted ? process() : queue)
+  constructor(options: FallbackOptions) {
+    this.#options = options
+    this.#queue = options.queue
+    this.#timer = setInterval(() => this.#check(), CHECK_INTERVAL_MS)
+    this.#timer.unref()
+  }
 
-  function check(): void {
-    const { known, slots } = queue.load()
-    checks += 1
-    isRead ||= known
+  #process(): Backend {
+    this.#opened ??= this.#options.openProcess()
+    return this.#opened
+  }
+
+  #active(): Backend {
+    return this.#takeover.signal.aborted ? this.#process() : this.#queue
+  }
+
+  #check(): void {
+    const { known, slots } = this.#queue.load()
+    const { log } = this.#options
+    this.#checks += 1
+    this.#isRead ||= known
     if (known && slots > 0) {
-      lacking = 0
-      if (!takeover.signal.aborted) return
-      takeover = heardByMany()
+      this.#lacking = 0
+      if (!this.#takeover.signal.aborted) return
+      this.#takeover = heardByMany()
       log.info({}, 'workers hash again')
       return
     }
-    if (!isRead && checks <= FIRST_CHECKS) return
-    lacking += 1
-    if (takeover.signal.aborted || lacking < LACKING_CHECKS) return
+    if (!this.#isRead && this.#checks <= FIRST_CHECKS) return
+    this.#lacking += 1
+    if (this.#takeover.signal.aborted || this.#lacking < LACKING_CHECKS) return
     log.warn({ redisAnswers: known }, 'no worker answers: a process beside the application hashes')
-    process()
-    takeover.abort()
+    this.#process()
+    this.#takeover.abort()
   }
-  const timer = setInterval(check, CHECK_INTERVAL_MS)
-  timer.unref()
+
+  get by(): Backend['by'] {
+    return this.#active().by
+  }
+
+  load(): Load {
+    return this.#active().load()
+  }
+
+  predictedWaitMs(): number {
+    return this.#active().predictedWaitMs()
+  }
+
+  async whenKnown(waitMs: number): Promise<void> {
+    const { signal } = this.#takeover
+    if (signal.aborted) return await this.#process().whenKnown(waitMs)
+    const { promise: taken, resolve } = withResolvers<unknown>()
+    signal.addEventListener('abort', resolve, { once: true })
+    await Promise.race([this.#queue.whenKnown(waitMs), taken]).finally(() =>
+      signal.removeEventListener('abort', resolve),
+    )
+  }
+
+  async perform<Name extends JobName>(
+    name: Name,
+    request: Requests[Name],
+    { waitMs, signal }: PerformOptions,
+  ): Promise<Verdict | undefined> {
+    const endsAt = performance.now() + waitMs
+    const left = () => Math.max(0, endsAt - performance.now())
+    if (!this.#takeover.signal.aborted) {
+      const verdict = await this.#byQueue(
+        (stop) => this.#queue.perform(name, request, { waitMs, signal: stop }),
+        signal,
+      )
+      if (verdict !== undefined || signal?.aborted || left() === 0) return verdict
+    }
+    const process = this.#process()
+    // Not awaited once it is known: admission counts a call as soon as it is let in.
+    if (!process.load().known) await process.whenKnown(left())
+    return await process.perform(name, request, { waitMs: left(), signal })
+  }
 
   /** Undefined when the process has taken over, or Redis did not take the job. */
-  async function byQueue(perform: (signal: AbortSignal) => ReturnType<Backend['perform']>, signal?: AbortSignal) {
-    const moved = takeover.signal
+  async #byQueue(
+    perform: (signal: AbortSignal) => Promise<Verdict | undefined>,
+    signal: AbortSignal | undefined,
+  ): Promise<Verdict | undefined> {
+    const moved = this.#takeover.signal
     const stop = new AbortController()
     const abort = () => stop.abort()
     moved.addEventListener('abort', abort)
@@ -74,45 +139,24 @@ export function openFallback({ queue, openProcess, log }: FallbackOptions): Back
     }
   }
 
-  return {
-    get by() {
-      return active().by
-    },
-    load: () => active().load(),
-    predictedWaitMs: () => active().predictedWaitMs(),
-    async whenKnown(waitMs) {
-      if (takeover.signal.aborted) return await process().whenKnown(waitMs)
-      const { signal } = takeover
-      const { promise: taken, resolve } = withResolvers<unknown>()
-      signal.addEventListener('abort', resolve, { once: true })
-      await Promise.race([queue.whenKnown(waitMs), taken]).finally(() => signal.removeEventListener('abort', resolve))
-    },
-    async perform(name, request, { waitMs, signal }) {
-      const endsAt = performance.now() + waitMs
-      const left = () => Math.max(0, endsAt - performance.now())
-      if (!takeover.signal.aborted) {
-        const perform = (stop: AbortSignal) => queue.perform(name, request, { waitMs, signal: stop })
-        const verdict = await byQueue(perform, signal)
-        if (verdict !== undefined || signal?.aborted || left() === 0) return verdict
-      }
-      // Not awaited once it is known: admission counts a call as soon as it is let in.
-      if (!process().load().known) await process().whenKnown(left())
-      return await process().perform(name, request, { waitMs: left(), signal })
-    },
-    begin: (request, lifeMs) => active().begin(request, lifeMs),
-    // The process alone knows what it has begun; another one of this application cannot answer it.
-    follow: async (job, options) => {
-      const followed = await opened?.follow(job, options)
-      return followed === undefined || followed.isLost ? await queue.follow(job, options) : followed
-    },
-    take(job) {
-      opened?.take(job)
-      return queue.take(job)
-    },
-    async close() {
-      clearInterval(timer)
-      await Promise.all([queue.close(), opened?.close()])
-    },
+  begin(request: Requests['verify'], lifeMs: number): Promise<JobRef> {
+    return this.#active().begin(request, lifeMs)
+  }
+
+  /** The process alone knows what it has begun; no other process of this application answers it. */
+  async follow(job: JobRef, options: PerformOptions): Promise<Followed> {
+    const followed = await this.#opened?.follow(job, options)
+    return followed === undefined || followed.isLost ? await this.#queue.follow(job, options) : followed
+  }
+
+  take(job: JobRef): boolean {
+    this.#opened?.take(job)
+    return this.#queue.take(job)
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer)
+    await Promise.all([this.#queue.close(), this.#opened?.close()])
   }
 }
 

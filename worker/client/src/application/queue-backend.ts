@@ -10,7 +10,7 @@ import type { HashPolicy } from '@spillway/queue/wire/policy'
 import type { JobRef } from '@spillway/queue/wire/reply'
 import { parseKeyring, refuseGuessableKeys, SEAL_KEYS } from '@spillway/queue/wire/seal'
 import { createTally, workOfRequest } from '@spillway/queue/wire/work'
-import { type Backend, type Followed, withOwnWork } from './backend.js'
+import { type Backend, type Followed, type PerformOptions, withOwnWork } from './backend.js'
 import { PasswordsError } from './passwords-error.js'
 import type { Logger } from './types.js'
 
@@ -45,7 +45,8 @@ export class QueueBackend implements Backend {
     parseRedisServers(redis)
     const keyring = parseKeyring(sealKeys)
     this.#policy = policy
-    // Loaded for applications that have a queue alone: it takes longer to load than many a program runs.
+    // Loaded for applications that have a queue alone: it takes longer to load than many a program
+    // runs.
     this.#opening = import('@spillway/queue/queue-client').then(({ createPasswordClient }) => {
       const maxAbsent = Math.ceil(maxOutstanding * ABSENT_SHARE)
       const own = { jobLifeMs: waitMs, maxAbsent, background: true, traceparent }
@@ -76,7 +77,7 @@ export class QueueBackend implements Backend {
   async perform<Name extends JobName>(
     name: Name,
     request: Requests[Name],
-    { waitMs, signal }: { waitMs: number; signal: AbortSignal | undefined },
+    { waitMs, signal }: PerformOptions,
   ): Promise<Verdict | undefined> {
     // Not awaited once it is open: a call counts as soon as it is let in.
     const client = this.#client ?? (await this.#opening)
@@ -120,10 +121,7 @@ export class QueueBackend implements Backend {
     return pending.job
   }
 
-  async follow(
-    job: JobRef,
-    { waitMs, signal }: { waitMs: number; signal: AbortSignal | undefined },
-  ): Promise<Followed> {
+  async follow(job: JobRef, { waitMs, signal }: PerformOptions): Promise<Followed> {
     const client = await this.#opening
     const pending = await client.resume(job, waitMs).catch(rethrown)
     const { isLost } = pending

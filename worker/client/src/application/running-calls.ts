@@ -10,7 +10,7 @@ import type { JobName, Requests, Verdict } from '@spillway/queue/wire/job'
 import { CallAdmission } from './admission.js'
 import type { Backend } from './backend.js'
 import { PasswordsError } from './passwords-error.js'
-import { createPatience, type Patience } from './patience.js'
+import { Patience } from './patience.js'
 import type { CallOptions, Logger, ObservedCall } from './types.js'
 
 /**
@@ -42,7 +42,7 @@ export class RunningCalls {
     this.#backend = backend
     this.#options = options
     this.#admission = new CallAdmission(backend, options.maxOutstanding)
-    this.#patience = createPatience(async (leftMs) => {
+    this.#patience = new Patience(async (leftMs) => {
       if (!backend.load().known) await backend.whenKnown(leftMs)
       const refused = this.#admission.refusalOf(leftMs)
       if (refused !== undefined) throw refused

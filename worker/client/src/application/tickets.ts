@@ -1,5 +1,4 @@
 /** Tickets of an application. */
-
 import { PasswordClientError } from '@spillway/queue/errors'
 import { type Ticket, Tickets } from '@spillway/queue/wait/tickets'
 import { checkFor } from '@spillway/queue/wire/schema'
@@ -20,17 +19,19 @@ const Contents = {
 type Contents = FromSchema<typeof Contents>
 const isContents = /* @__PURE__ */ checkFor<Contents>(Contents)
 
-export function applicationTickets(keyring: Keyring): Tickets<Contents> {
-  return new Tickets(keyring, 'application-ticket', isContents)
-}
+export class ApplicationTickets extends Tickets<Contents> {
+  constructor(keyring: Keyring) {
+    super(keyring, 'application-ticket', isContents)
+  }
 
-/** Throws `invalid_ticket` for what no such process has given, and `ticket_expired`. */
-export function readTicket(tickets: Tickets<Contents>, text: string): Ticket<Contents> {
-  try {
-    return tickets.read(text)
-  } catch (error) {
-    const isOfTicket =
-      error instanceof PasswordClientError && (error.code === 'invalid_ticket' || error.code === 'ticket_expired')
-    throw isOfTicket ? new PasswordsError(error.code, error.message) : error
+  /** Throws `invalid_ticket` for what no such process has given, and `ticket_expired`. */
+  override read(text: string): Ticket<Contents> {
+    try {
+      return super.read(text)
+    } catch (error) {
+      const isOfTicket =
+        error instanceof PasswordClientError && (error.code === 'invalid_ticket' || error.code === 'ticket_expired')
+      throw isOfTicket ? new PasswordsError(error.code, error.message) : error
+    }
   }
 }

@@ -20,8 +20,9 @@ export interface AskOptions extends WaitOptions {
 }
 
 /**
- * Makes a call and resolves with the body of its answer; null for an answer without a body. The body is sent again only while there is no
- * ticket, or when the ticket was lost: the gateway may have acted on it by then.
+ * Makes a call and resolves with the body of its answer; null for an answer without a body. The
+ * body is sent again only while there is no ticket, or when the ticket was lost: the gateway may
+ * have acted on it by then.
  *
  * @throws {@link SpillwayError}, or the reason of the signal
  */
@@ -33,10 +34,11 @@ export async function ask<T>({ method = 'POST', body, ...options }: AskOptions):
 }
 
 /**
- * Continues after a reload with the stored ticket, and resolves as the call would have. Without a ticket it resolves with undefined at
- * once.
+ * Continues after a reload with the stored ticket, and resolves as the call would have. Without a
+ * ticket it resolves with undefined at once.
  *
- * @throws {@link SpillwayError}, with `needsPassword` when the ticket is lost; or the reason of the signal
+ * @throws {@link SpillwayError}, with `needsPassword` when the ticket is lost; or the reason of the
+ * signal
  */
 export async function resume<T>({ path = '/v1/login', ...options }: ResumeOptions = {}): Promise<T | undefined> {
   const { stored, redemption, lineUrl } = prepare(path, options)

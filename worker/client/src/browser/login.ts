@@ -29,10 +29,11 @@ export interface User {
 }
 
 /**
- * Logs in, however long the queue is. The password is sent once, and again only after a refusal (429, 503) or when neither an answer nor
- * a ticket is left of it.
+ * Logs in, however long the queue is. The password is sent once, and again only after a refusal
+ * (429, 503) or when neither an answer nor a ticket is left of it.
  *
- * @throws {@link SpillwayError}: `invalid_credentials`, `invalid_request`, `gave_up`, …; or the reason of the signal
+ * @throws {@link SpillwayError}: `invalid_credentials`, `invalid_request`, `gave_up`, …; or the
+ * reason of the signal
  */
 export function login({ email, password, deviceToken, ...options }: LoginOptions): Promise<Tokens> {
   const headers = deviceToken === undefined ? {} : { 'spillway-device': deviceToken }
@@ -42,7 +43,8 @@ export function login({ email, password, deviceToken, ...options }: LoginOptions
 /**
  * Registers an account.
  *
- * @throws {@link SpillwayError}: `email_taken` also when the answer of the first attempt was lost, and the account is this one's
+ * @throws {@link SpillwayError}: `email_taken` also when the answer of the first attempt was lost,
+ * and the account is this one's
  */
 export function register({ email, password, ...options }: RegisterOptions): Promise<User> {
   return ask({ ...options, path: '/v1/users', body: { email, password } })

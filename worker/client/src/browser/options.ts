@@ -9,8 +9,10 @@ import type { TicketStorage } from './stored-ticket.js'
  * - `sending`: the request is with the gateway, which has given no ticket yet
  * - `solving`: the gateway holds guessing back, and its challenge is solved
  * - `queued`: there is a ticket, and the answer is waited for
- * - `paused`: there is a ticket, and operators have paused the queue: nobody gets in until they resume it
- * - `busy`: the gateway refused for the moment (429, 503), or a part of the service failed; `code` says which
+ * - `paused`: there is a ticket, and operators have paused the queue: nobody gets in until they
+ *   resume it
+ * - `busy`: the gateway refused for the moment (429, 503), or a part of the service failed; `code`
+ *   says which
  * - `offline`: a request got no answer
  */
 export const progressStates = ['sending', 'solving', 'queued', 'paused', 'busy', 'offline'] as const
@@ -32,19 +34,30 @@ export interface Progress {
 export interface WaitOptions {
   /** Of the gateway, with a path if it is behind one [the origin of the page]. */
   baseUrl?: string | undefined
-  /** Whether the gateway keeps sessions in cookies (SESSION_COOKIE): then they are sent to a gateway of another origin as well [false]. */
+  /**
+   * Whether the gateway keeps sessions in cookies (SESSION_COOKIE): then they are sent to a gateway
+   * of another origin as well [false].
+   */
   sessionCookie?: boolean | undefined
   /** Is called at every step. What it throws ends the call. */
   onProgress?: ((progress: Progress) => void) | undefined
   /** Ends the call with the signal's reason, and forgets its ticket. */
   signal?: AbortSignal | undefined
-  /** Where the ticket outlives a reload [sessionStorage, if there is one]; null keeps it in memory. */
+  /**
+   * Where the ticket outlives a reload [sessionStorage, if there is one]; null keeps it in memory.
+   */
   storage?: TicketStorage | null | undefined
   /** Ends the call as `gave_up`, in milliseconds [ten minutes]. */
   giveUpAfterMs?: number | undefined
-  /** How long the gateway may hold a request, in whole seconds [20]; LOGIN_WAIT_MS of the gateway bounds it. */
+  /**
+   * How long the gateway may hold a request, in whole seconds [20]; LOGIN_WAIT_MS of the gateway
+   * bounds it.
+   */
   holdS?: number | undefined
-  /** Solves a challenge of the gateway [proof of work by the page; the challenge of another service ends the call as `challenge_required`]. */
+  /**
+   * Solves a challenge of the gateway [proof of work by the page; the challenge of another service
+   * ends the call as `challenge_required`].
+   */
   solveChallenge?: SolveChallenge | undefined
   /** Sent with every request. */
   headers?: Readonly<Record<string, string>> | undefined
@@ -53,7 +66,10 @@ export interface WaitOptions {
 /** The error of waiting calls. */
 export class SpillwayError extends Error {
   override readonly name = 'SpillwayError'
-  /** The code of the gateway's problem (RFC 9457); `gave_up`; `unexpected_answer` for what no gateway answers. */
+  /**
+   * The code of the gateway's problem (RFC 9457); `gave_up`; `unexpected_answer` for what no
+   * gateway answers.
+   */
   readonly code: string
   /** Of the last answer; 0 without an answer. */
   readonly status: number

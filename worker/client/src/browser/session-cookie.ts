@@ -1,4 +1,7 @@
-/** Sessions that the gateway keeps in a cookie (SESSION_COOKIE): no script can read it, and every tab has it. */
+/**
+ * Sessions that the gateway keeps in a cookie (SESSION_COOKIE): no script can read it, and every
+ * tab has it.
+ */
 import { ask } from './ask.js'
 import type { Tokens } from './login.js'
 import { SpillwayError, type WaitOptions } from './options.js'
@@ -14,8 +17,9 @@ export function cookieName({ baseUrl = '' }: Pick<WaitOptions, 'baseUrl'>): stri
 }
 
 /**
- * Resolves with new tokens of the session in the browser's cookie, after a reload and in a new tab. Resolves with undefined without a
- * cookie, or where the session has ended. Tabs that are opened at once ask one after the other.
+ * Resolves with new tokens of the session in the browser's cookie, after a reload and in a new tab.
+ * Resolves with undefined without a cookie, or where the session has ended. Tabs that are opened at
+ * once ask one after the other.
  *
  * @throws {@link SpillwayError}, or the reason of the signal
  */
@@ -44,7 +48,10 @@ interface Locks {
   request(name: string, whileHeld: () => Promise<void>): Promise<void>
 }
 
-/** Does it while no other tab does something of this name, which must also wait for a while after it. Without Web Locks it is done at once. */
+/**
+ * Does it while no other tab does something of this name, which must also wait for a while after
+ * it. Without Web Locks it is done at once.
+ */
 export async function oneTabAtATime<T>(name: string, work: () => Promise<T>, afterMs = 0): Promise<T> {
   const locks: Locks | undefined = Reflect.get(globalThis, 'navigator')?.locks
   if (locks === undefined) return work()

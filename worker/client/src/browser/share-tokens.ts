@@ -1,4 +1,7 @@
-/** The tokens of a session in all tabs of an origin: one tab refreshes, and the others are given what it got. */
+/**
+ * The tokens of a session in all tabs of an origin: one tab refreshes, and the others are given
+ * what it got.
+ */
 import { ask } from './ask.js'
 import type { Tokens } from './login.js'
 import type { WaitOptions } from './options.js'
@@ -9,13 +12,17 @@ export interface ShareOptions extends WaitOptions {
   onTokens?: ((tokens: Tokens) => void) | undefined
 }
 
-/** Other tabs take what was announced before they get the lock, in milliseconds. The gateway's grace covers a tab that takes longer. */
+/**
+ * Other tabs take what was announced before they get the lock, in milliseconds. The gateway's grace
+ * covers a tab that takes longer.
+ */
 const ANNOUNCED_MS = 100
 
 /**
- * Shares the tokens of a login between tabs. Call it in every tab as soon as it has them: a tab that does not listen would show a token that
- * another has replaced. Scripts of the same origin can read them, as they can read whatever a page keeps. Without Web Locks or BroadcastChannel
- * each tab refreshes by itself.
+ * Shares the tokens of a login between tabs. Call it in every tab as soon as it has them: a tab
+ * that does not listen would show a token that another has replaced. Scripts of the same origin can
+ * read them, as they can read whatever a page keeps. Without Web Locks or BroadcastChannel each tab
+ * refreshes by itself.
  */
 export function shareTokens(tokens: Tokens, options: ShareOptions = {}): SharedTokens {
   return new SharedTokens(tokens, options)

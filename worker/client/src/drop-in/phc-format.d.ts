@@ -1,4 +1,5 @@
-// The package has no types of its own. Where a text does not hold them, params, salt and hash are undefined, and reading them throws.
+// The package has no types of its own. Where a text does not hold them, params, salt and hash are
+// undefined, and reading them throws.
 declare module '@phc/format' {
   export function serialize(fields: object): string
   export function deserialize(text: string): PhcFields

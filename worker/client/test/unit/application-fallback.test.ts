@@ -5,7 +5,7 @@ import type { Load } from '@spillway/queue/wire/capacity'
 import type { Verdict } from '@spillway/queue/wire/job'
 import { afterEach, beforeEach, test, vi } from 'vitest'
 import type { Backend } from '../../src/application/backend.ts'
-import { openFallback } from '../../src/application/fallback.ts'
+import { Fallback } from '../../src/application/fallback.ts'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
@@ -27,7 +27,7 @@ function scene(verdict?: Verdict) {
     given.opened += 1
     return backend('process', { kind: 'match' })
   }
-  return { given, fallback: openFallback({ queue: backend('workers', verdict), openProcess, log }) }
+  return { given, fallback: new Fallback({ queue: backend('workers', verdict), openProcess, log }) }
 }
 
 test('at a cold start a worker that is ready keeps the process from being forked, however late the first reading', async () => {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
 import { PasswordsError } from '../../src/application/passwords-error.ts'
-import { createPatience } from '../../src/application/patience.ts'
+import { Patience } from '../../src/application/patience.ts'
 
 const busy = new PasswordsError('busy', 'the answer would come too late')
 const never = new AbortController().signal
@@ -10,7 +10,7 @@ const never = new AbortController().signal
 test('a call that is refused as busy is let in later, before those that came after it', async () => {
   let room = 1
   const begun: number[] = []
-  const patience = createPatience(async () => {
+  const patience = new Patience(async () => {
     if (room === 0) throw busy
     room -= 1
   })
@@ -26,7 +26,7 @@ test('a call that is refused as busy is let in later, before those that came aft
 })
 
 test('an attempt that ran out of time is made again', async () => {
-  const patience = createPatience(async () => undefined)
+  const patience = new Patience(async () => undefined)
   let attempts = 0
   const perform = async () => {
     attempts += 1
@@ -37,7 +37,7 @@ test('an attempt that ran out of time is made again', async () => {
 
 test('where nothing hashes a call is refused as any other, and the next one asks again', async () => {
   let works = false
-  const patience = createPatience(async () => {
+  const patience = new Patience(async () => {
     if (!works) throw new PasswordsError('no_worker', 'no worker is alive')
   })
   await assert.rejects(
@@ -49,7 +49,7 @@ test('where nothing hashes a call is refused as any other, and the next one asks
 })
 
 test('a signal ends the waiting', async () => {
-  const patience = createPatience(async () => {
+  const patience = new Patience(async () => {
     throw busy
   })
   const stop = new AbortController()

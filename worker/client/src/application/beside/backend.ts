@@ -1,4 +1,7 @@
-/** A process beside the application hashes: the order of calls, their retries, and the load that admission needs. */
+/**
+ * A process beside the application hashes: the order of calls, their retries, and the load that
+ * admission needs.
+ */
 import { randomUUID } from 'node:crypto'
 import { within, withResolvers } from '@spillway/common/within'
 import { createLoadState, predictWaitMs } from '@spillway/queue/wait/load-state'
@@ -7,7 +10,7 @@ import type { Load } from '@spillway/queue/wire/capacity'
 import type { JobName, Requests, Verdict } from '@spillway/queue/wire/job'
 import type { JobRef } from '@spillway/queue/wire/reply'
 import { workOfRequest } from '@spillway/queue/wire/work'
-import { type Backend, type Followed, withOwnWork } from '../backend.js'
+import { type Backend, type Followed, type PerformOptions, withOwnWork } from '../backend.js'
 import { PasswordsError } from '../passwords-error.js'
 import type { Logger } from '../types.js'
 import { type Call, Calls } from './calls.js'
@@ -124,7 +127,9 @@ export class BesideBackend implements Backend {
     )
   }
 
-  /** Throws why the last process did not start, if that is only a moment ago; else another is tried. */
+  /**
+   * Throws why the last process did not start, if that is only a moment ago; else another is tried.
+   */
   #ensureStarted(): void {
     if (this.#hashing !== undefined) return
     if (this.#unfit !== undefined && performance.now() - this.#unfit.at < RESTART_AFTER_MS) throw this.#unfit.error
@@ -148,7 +153,7 @@ export class BesideBackend implements Backend {
   async perform(
     _name: JobName,
     request: Requests[JobName],
-    { waitMs, signal }: { waitMs: number; signal: AbortSignal | undefined },
+    { waitMs, signal }: PerformOptions,
   ): Promise<Verdict | undefined> {
     const call = this.#add(request, waitMs)
     try {
@@ -182,10 +187,7 @@ export class BesideBackend implements Backend {
     return { id, name: 'verify', deadline: Date.now() + lifeMs }
   }
 
-  async follow(
-    { id }: JobRef,
-    { waitMs, signal }: { waitMs: number; signal: AbortSignal | undefined },
-  ): Promise<Followed> {
+  async follow({ id }: JobRef, { waitMs, signal }: PerformOptions): Promise<Followed> {
     const call = this.#begun.get(id)?.call
     if (call === undefined) return { verdict: undefined, isLost: true, ahead: undefined, waitMs: 0 }
     const verdict = await within(waitMs, call.answer, signal)

@@ -7,7 +7,7 @@ import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
-import { childVariables } from '@spillway/common/child-environment'
+import { childVariables } from '@spillway/common/settings'
 import { within } from '@spillway/common/within'
 import type {
   BesideCancellation,
