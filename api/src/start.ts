@@ -6,7 +6,7 @@ import { Shutdown } from '@spillway/common/shutdown'
 import { connectDatabase, poolUse } from '@spillway/prisma'
 import { ABSENT_SHARE } from '@spillway/queue/jobs/lanes'
 import { createQueueReporter } from '@spillway/queue/jobs/report'
-import { createPasswordClient, parseKeyring, quitRedis, watchRedis } from '@spillway/queue/queue-client'
+import { createPasswordClient, parseKeyring, quitRedis, RedisWatch } from '@spillway/queue/queue-client'
 import { type ConnectionRole, connectRedis } from '@spillway/queue/redis/connect'
 import { parseRedisServers } from '@spillway/queue/redis/servers'
 import { shareReport } from '@spillway/queue/servers/shared-report'
@@ -64,7 +64,7 @@ export async function startGateway(
   })
   // Connections are open before the first spike; without PostgreSQL they open when it is back.
   await database.$connect()
-  const watch = watchRedis(log)
+  const watch = new RedisWatch(log)
   // Connections in addition to the client's two (commands, replies). .github/CONTRIBUTING.md says why they are separate.
   const connect = (role: ConnectionRole, purpose: string) =>
     parseRedisServers(config.REDIS_URL).map(({ url, address }) => {

@@ -11,7 +11,7 @@ import { monitorRedis } from '@spillway/infra/rig/redis-monitor'
 import { startProxy } from '@spillway/infra/rig/tcp-proxy'
 import { gatewayProgram } from '@spillway/infra/start/member'
 import { openQueue } from '@spillway/queue/jobs/open-queue'
-import { parseKeyring, watchRedis } from '@spillway/queue/queue-client'
+import { parseKeyring, RedisWatch } from '@spillway/queue/queue-client'
 import { afterAll, test } from 'vitest'
 import { readGatewayConfig } from '../../src/config.ts'
 import { MAIL_QUEUE, Outbox } from '../../src/mail/outbox.ts'
@@ -112,7 +112,7 @@ test('mails of every kind are of one length in Redis, whoever gets them', async 
     redis,
     prefix: `{lengths-${randomUUID()}}`,
     name: MAIL_QUEUE,
-    watch: watchRedis(createLogger({ service: 'gateway', level: 'silent' })),
+    watch: new RedisWatch(createLogger({ service: 'gateway', level: 'silent' })),
   })
   const keyring = parseKeyring(system.environment.SPILLWAY_SEAL_KEYS ?? '')
   const outbox = new Outbox([{ queue, isUsable: () => true, now: Date.now }], keyring)

@@ -5,7 +5,7 @@
 import { GatewayConfig } from '@spillway/api/config'
 import { PROMOTED_BY_EACH } from '@spillway/queue/jobs/lanes'
 import { Admission, type Admitted } from '@spillway/queue/wait/admission'
-import { createLoadState } from '@spillway/queue/wait/load-state'
+import { LoadState } from '@spillway/queue/wait/load-state'
 import { sumCapacity, type TotalCapacity } from '@spillway/queue/wire/capacity'
 import type { Station } from './sizing.ts'
 
@@ -64,9 +64,9 @@ export function spikeCost(demand: SpikeDemand): SpikeCost {
   const { slotMs, spikeS, limits } = demand
   const crowd = Math.max(1, demand.spikePerSecond / SIMULATED_PER_SECOND)
   let nowS = 0
-  const load = createLoadState(() => nowS * 1_000)
+  const load = new LoadState(() => nowS * 1_000)
   const admission = new Admission({
-    ...{ load: load.current, predictedWaitMs: load.predictedWaitMs, now: () => nowS * 1_000 },
+    ...{ load: () => load.current(), predictedWaitMs: (lane) => load.predictedWaitMs(lane), now: () => nowS * 1_000 },
     ...{ maxOutstanding: limits.maxOutstanding / crowd, lifeMs: limits.ticketTtlMs },
   })
   /** The arrival of each waiting login, first come first served. */

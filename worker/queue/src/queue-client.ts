@@ -1,14 +1,14 @@
 /** The client of the password queue, in one Redis server or in several. Loads no hashing code. */
 
 import { parseRedisServers } from './redis/servers.js'
-import { watchRedis } from './redis/watch.js'
-import { createSeveralServersClient } from './servers/several-servers.js'
+import { RedisWatch } from './redis/watch.js'
+import { SeveralServersClient } from './servers/several-servers.js'
 import { QueueClient } from './wait/one-queue.js'
 import type { PasswordClient, QueueClientOptions } from './wait/password-client.js'
 
 export { type ClientErrorCode, PasswordClientError } from './errors.js'
 export { connectRedis, quitRedis, type RedisConnection } from './redis/connect.js'
-export { type RedisWatch, watchRedis } from './redis/watch.js'
+export { RedisWatch } from './redis/watch.js'
 export type { Expectation, PendingJob, VerdictSource } from './wait/answers.js'
 export type { ClientObserver, PasswordClient, RedisOfQueue } from './wait/password-client.js'
 export type { Load } from './wire/capacity.js'
@@ -25,5 +25,5 @@ export interface PasswordClientOptions extends QueueClientOptions {
 export function createPasswordClient({ redisUrl, ...options }: PasswordClientOptions): PasswordClient {
   const [first, ...others] = parseRedisServers(redisUrl)
   if (others.length === 0) return new QueueClient(first, options)
-  return createSeveralServersClient([first, ...others], { watch: watchRedis(options.log), ...options })
+  return new SeveralServersClient([first, ...others], { watch: new RedisWatch(options.log), ...options })
 }

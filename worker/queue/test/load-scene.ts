@@ -1,5 +1,5 @@
 // The view of a queue and its workers for one test, with a clock of its own.
-import { createLoadState } from '../src/wait/load-state.ts'
+import { LoadState } from '../src/wait/load-state.ts'
 
 /** Two slots of 200 ms each. */
 export const workers = { workers: 1, slots: 2, jobsPerSecond: 10, linePerSecond: 10, serviceMs: 200, latencyMs: 200 }
@@ -7,7 +7,7 @@ export const depth = { waiting: 3, deferred: 20, active: 2, absent: 0, returned:
 
 export function scene() {
   let nowMs = 0
-  const state = createLoadState(() => nowMs)
+  const state = new LoadState(() => nowMs)
   return {
     state,
     pass(ms: number) {

@@ -4,11 +4,11 @@
  */
 
 import { SoundQueue } from '@spillway/queue/jobs/sound'
-import { createRedisClock } from '@spillway/queue/redis/clock'
+import { RedisClock } from '@spillway/queue/redis/clock'
 import { askOnNewConnection, connectRedis, type RedisConnection } from '@spillway/queue/redis/connect'
 import { type Eviction, watchEviction } from '@spillway/queue/redis/eviction'
 import type { RedisServer } from '@spillway/queue/redis/servers'
-import { watchRedis } from '@spillway/queue/redis/watch'
+import { RedisWatch } from '@spillway/queue/redis/watch'
 import { capacityKey } from '@spillway/queue/wire/capacity'
 import { CapacityPublisher, type CapacityPublisherOptions } from './capacity-publisher.js'
 import { Consumer, type ConsumerOptions } from './consumer.js'
@@ -37,10 +37,10 @@ export class WorkerQueue {
     const redis = connectRedis(url, 'consumer')
     this.address = address
     this.redis = redis
-    const watch = watchRedis(log)
+    const watch = new RedisWatch(log)
     watch.watch(redis, 'queue')
-    this.eviction = watchEviction({ redis, address, log }).state
-    const clock = createRedisClock()
+    this.eviction = watchEviction({ redis, address, log })
+    const clock = new RedisClock()
     this.liveness = new Liveness({
       limit: () => share.limit(),
       stuckAfterMs,

@@ -5,7 +5,7 @@ import { createPasswordsWith } from '@spillway/client/application/create-passwor
 import type { Passwords, PasswordsOptions } from '@spillway/client/application/types'
 import { createLogger } from '@spillway/common/log'
 import { until } from '@spillway/infra/processes/until'
-import { createRedisClock } from '@spillway/queue/redis/clock'
+import { RedisClock } from '@spillway/queue/redis/clock'
 import { connectRedis } from '@spillway/queue/redis/connect'
 import { isHashRequest, isVerifyRequest, type JobData, QUEUE_NAME } from '@spillway/queue/wire/job'
 import { type JobRef, requestSeal, verdictSeal } from '@spillway/queue/wire/reply'
@@ -38,7 +38,7 @@ async function workerWithoutPolicies({ redisUrl, prefix, closing }: Space): Prom
   const delivery = new Delivery({
     redis,
     prefix,
-    clock: createRedisClock(),
+    clock: new RedisClock(),
     log: createLogger({ service: 'test', level: 'silent' }),
   })
   const worker = new Worker<JobData>(

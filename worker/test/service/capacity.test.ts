@@ -4,7 +4,7 @@ import { createLogger } from '@spillway/common/log'
 import { until } from '@spillway/infra/processes/until'
 import { redisTime } from '@spillway/infra/rig/clocks'
 import { absentKey, lineKey, queueKey, returnedKey } from '@spillway/queue/jobs/keys'
-import { createRedisClock } from '@spillway/queue/redis/clock'
+import { RedisClock } from '@spillway/queue/redis/clock'
 import { capacityKey } from '@spillway/queue/wire/capacity'
 import { test } from 'vitest'
 import { CapacityPublisher } from '../../src/consumer/capacity-publisher.ts'
@@ -145,7 +145,7 @@ test.concurrent('jobs that operators hold back are none that could be taken: by 
     redis,
     prefix,
     keyring,
-    clock: createRedisClock(),
+    clock: new RedisClock(),
     log: createLogger({ service: 'test', level: 'silent' }),
     name: 'test',
     slots: 1,
@@ -177,7 +177,7 @@ test.concurrent('a worker that measures no time at all for a job publishes one t
     redis: space.redis,
     prefix: space.prefix,
     keyring,
-    clock: createRedisClock(),
+    clock: new RedisClock(),
     log: createLogger({ service: 'test', level: 'silent' }),
     name: 'test',
     slots: 1,

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { createLogger } from '@spillway/common/log'
 import { until } from '@spillway/infra/processes/until'
 import type { JobRef, PasswordClient } from '@spillway/queue/queue-client'
-import { createRedisClock } from '@spillway/queue/redis/clock'
+import { RedisClock } from '@spillway/queue/redis/clock'
 import { test } from 'vitest'
 import { Delivery } from '../../src/consumer/deliver.ts'
 import { forgotten } from '../garbage.ts'
@@ -98,7 +98,7 @@ for (const [how, end] of ends) {
 test.concurrent('a verdict that has been delivered is forgotten by its worker', async (t) => {
   const { redis, prefix } = spaceFor(t)
   const log = createLogger({ service: 'test', level: 'silent' })
-  const delivery = new Delivery({ redis, prefix, clock: createRedisClock(), log })
+  const delivery = new Delivery({ redis, prefix, clock: new RedisClock(), log })
   const deliver = async () => {
     const delivered = delivery.deliver({ id: 'a', name: 'verify', deadline: Date.now() + 500, replyTo: 'b' }, 'sealed')
     await delivered

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { createLogger } from '@spillway/common/log'
 import { until } from '@spillway/infra/processes/until'
 import { monitorRedis } from '@spillway/infra/rig/redis-monitor'
-import { createRedisClock } from '@spillway/queue/redis/clock'
+import { RedisClock } from '@spillway/queue/redis/clock'
 import { type JobRef, presentKey, replyChannel, verdictKey } from '@spillway/queue/wire/reply'
 import { test } from 'vitest'
 import { Delivery } from '../../src/consumer/deliver.ts'
@@ -98,7 +98,7 @@ test.concurrent('a verdict that Redis refuses is sent again until its job ends',
   const refused = redis.duplicate({ username: user, password: 'secret' })
   closing(async () => refused.disconnect())
   const { lines, log } = keepingLog()
-  const delivery = new Delivery({ redis: refused, prefix, clock: createRedisClock(), log })
+  const delivery = new Delivery({ redis: refused, prefix, clock: new RedisClock(), log })
   const deliver = (id: string, lifeMs: number) =>
     delivery.deliver({ id, name: 'verify', deadline: Date.now() + lifeMs, replyTo: 'adding' }, 'sealed')
   await assert.rejects(deliver('ended', 0), { name: 'ReplyError' })
@@ -112,7 +112,7 @@ test.concurrent('a verdict that Redis refuses is sent again until its job ends',
 test.concurrent('a verdict is announced once to the gateway that added its job, and once to another one that redeems its ticket', async (t) => {
   const { redis, prefix, closing } = spaceFor(t)
   const log = createLogger({ service: 'test', level: 'silent' })
-  const delivery = new Delivery({ redis, prefix, clock: createRedisClock(), log })
+  const delivery = new Delivery({ redis, prefix, clock: new RedisClock(), log })
   const heard: string[][] = []
   const subscriber = redis.duplicate()
   closing(async () => subscriber.disconnect())

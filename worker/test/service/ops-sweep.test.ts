@@ -6,7 +6,7 @@ import { redisTime } from '@spillway/infra/rig/clocks'
 import { createNamespace } from '@spillway/infra/rig/namespace'
 import { queueKey } from '@spillway/queue/jobs/keys'
 import { connectRedis, type RedisConnection } from '@spillway/queue/redis/connect'
-import { watchRedis } from '@spillway/queue/redis/watch'
+import { RedisWatch } from '@spillway/queue/redis/watch'
 import { capacityKey } from '@spillway/queue/wire/capacity'
 import { QUEUE_NAME } from '@spillway/queue/wire/job'
 import { Queue, Worker } from 'bullmq'
@@ -17,7 +17,7 @@ import { startedWorker } from '../parts.ts'
 import { spaceFor } from '../space.ts'
 
 const log = createLogger({ service: 'test', level: 'silent' })
-const watch = watchRedis(log)
+const watch = new RedisWatch(log)
 const watching = (redis: RedisConnection, prefix: string, keep: { keepMs?: number } = {}) =>
   new JobWatch({
     ...{ redis, prefix, watch, log, metrics: new WorkerMetrics(), consumerId: 'consumer', ...keep },

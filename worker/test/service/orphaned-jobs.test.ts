@@ -6,7 +6,7 @@ import { readMetric } from '@spillway/infra/rig/api-client'
 import { closedGate } from '@spillway/infra/rig/namespace'
 import { retakeLock } from '@spillway/queue/jobs/jobs'
 import { lockKey, queueKey } from '@spillway/queue/jobs/keys'
-import { watchRedis } from '@spillway/queue/redis/watch'
+import { RedisWatch } from '@spillway/queue/redis/watch'
 import { test } from 'vitest'
 import { JobWatch } from '../../src/consumer/job-watch.ts'
 import { WorkerMetrics } from '../../src/ops/metrics.ts'
@@ -106,7 +106,7 @@ test('a job whose reply is still on its way when the connection is ready again i
     await redis.lmove(queueKey(prefix, 'wait'), queueKey(prefix, 'active'), 'RIGHT', 'LEFT')
     await redis.set(lockKey(prefix, job.id), 'consumer:1', 'PX', 60_000)
   }
-  const watch = watchRedis(log)
+  const watch = new RedisWatch(log)
   let looks = 0
   const orphaned = new JobWatch({
     ...{ redis, prefix, watch, log, metrics: new WorkerMetrics(), consumerId: 'consumer' },

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { createLogger } from '@spillway/common/log'
 import { until } from '@spillway/infra/processes/until'
 import { PasswordClientError } from '@spillway/queue/errors'
-import { watchRedis } from '@spillway/queue/redis/watch'
-import { createProducer } from '@spillway/queue/wait/producer'
+import { RedisWatch } from '@spillway/queue/redis/watch'
+import { Producer } from '@spillway/queue/wait/producer'
 import { Redis } from 'ioredis'
 import { type TestContext, test } from 'vitest'
 import { redisProxy, spaceFor, waitingJobs } from '../space.ts'
@@ -21,7 +21,7 @@ async function scene(t: TestContext) {
   }).on('error', () => undefined)
   space.closing(async () => redis.disconnect())
   const log = createLogger({ service: 'test', level: 'silent' })
-  const producer = createProducer({ redis, prefix: space.prefix, log, watch: watchRedis(log) })
+  const producer = new Producer({ redis, prefix: space.prefix, log, watch: new RedisWatch(log) })
   space.closing(() => producer.close())
   await until(() => redis.status === 'ready')
   const data = { deadline: 2, enqueuedAt: 1, replyTo: 'here', sealed: 'sealed' }

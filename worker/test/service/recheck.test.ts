@@ -6,11 +6,11 @@ import { until } from '@spillway/infra/processes/until'
 import { monitorRedis } from '@spillway/infra/rig/redis-monitor'
 import { queueKey } from '@spillway/queue/jobs/keys'
 import type { JobRef } from '@spillway/queue/queue-client'
-import { createRedisClock } from '@spillway/queue/redis/clock'
-import { watchRedis } from '@spillway/queue/redis/watch'
-import { createCancellation } from '@spillway/queue/wait/cancellation'
-import { createProducer } from '@spillway/queue/wait/producer'
-import { createRecheck } from '@spillway/queue/wait/recheck'
+import { RedisClock } from '@spillway/queue/redis/clock'
+import { RedisWatch } from '@spillway/queue/redis/watch'
+import { Cancellation } from '@spillway/queue/wait/cancellation'
+import { Producer } from '@spillway/queue/wait/producer'
+import { Recheck } from '@spillway/queue/wait/recheck'
 import { Waiters } from '@spillway/queue/wait/waiters'
 import { test } from 'vitest'
 import { readyClient } from '../parts.ts'
@@ -26,16 +26,15 @@ test('a job that is cancelled in the moment in which it is added again does not 
   const redeeming = new Waiters()
   submitted.hold(job)
   submitted.added(job.id, { deadline: job.deadline, enqueuedAt: Date.now(), replyTo: 'a', sealed: 'b' })
-  const [log, clock] = [createLogger({ service: 'test', level: 'silent' }), createRedisClock()]
-  const producer = createProducer({ redis, prefix, log, watch: watchRedis(log) })
-  const cancellation = createCancellation({ redis, prefix, clock })
+  const [log, clock] = [createLogger({ service: 'test', level: 'silent' }), new RedisClock()]
+  const producer = new Producer({ redis, prefix, log, watch: new RedisWatch(log) })
+  const cancellation = new Cancellation({ redis, prefix, clock })
   space.closing(async () => cancellation.close())
   let added = 0
-  const recheck = createRecheck({
+  const recheck = new Recheck({
     ...{ redis, prefix, clock, log, cancellation, addedAgain: () => void added++ },
     answers: { submitted, redeeming, offer() {}, failed() {} },
     producer: {
-      ...producer,
       async add(...addition) {
         // The cancellation reaches Redis first.
         submitted.withdraw(job.id)
@@ -45,7 +44,7 @@ test('a job that is cancelled in the moment in which it is added again does not 
     },
   })
   await redis.ping()
-  await recheck()
+  await recheck.run()
   assert.equal(added, 1)
   assert.deepEqual(await waitingJobs(space), [])
 })

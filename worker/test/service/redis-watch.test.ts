@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { ThrottledWarning } from '@spillway/common/throttled-warning'
 import { until } from '@spillway/infra/processes/until'
 import { connectRedis } from '@spillway/queue/redis/connect'
-import { type RedisWatch, watchRedis } from '@spillway/queue/redis/watch'
+import { RedisWatch } from '@spillway/queue/redis/watch'
 import { Worker } from 'bullmq'
 import { type TestContext, test } from 'vitest'
 import { redisProxy, spaceFor } from '../space.ts'
@@ -17,7 +17,7 @@ interface Line {
   times: number
 }
 
-function linesOf(): { lines: Line[]; log: Parameters<typeof watchRedis>[0] } {
+function linesOf(): { lines: Line[]; log: ConstructorParameters<typeof RedisWatch>[0] } {
   const lines: Line[] = []
   const keep = (facts: object, msg: string) => lines.push({ times: 0, ...facts, msg })
   return { lines, log: { warn: keep, info: keep } }
@@ -49,7 +49,7 @@ async function watched(t: TestContext, watch: RedisWatch) {
 
 test.concurrent('any number of failures of any number of connections is one line, and their return is one', async (t) => {
   const { lines, log } = linesOf()
-  const { proxy, failures } = await watched(t, watchRedis(log, HOUR_MS))
+  const { proxy, failures } = await watched(t, new RedisWatch(log, HOUR_MS))
   for (let round = 1; round <= 2; round += 1) {
     const before = failures()
     proxy.refuse()
@@ -65,7 +65,7 @@ test.concurrent('any number of failures of any number of connections is one line
 
 test.concurrent('a connection that was ended is not waited for', async (t) => {
   const { lines, log } = linesOf()
-  const { connections, proxy } = await watched(t, watchRedis(log, HOUR_MS))
+  const { connections, proxy } = await watched(t, new RedisWatch(log, HOUR_MS))
   connections[1]?.disconnect()
   proxy.refuse()
   await until(() => lines.length > 0)
@@ -75,7 +75,7 @@ test.concurrent('a connection that was ended is not waited for', async (t) => {
 
 test.concurrent('while it lasts, a line now and then says how often', async (t) => {
   const { lines, log } = linesOf()
-  const { proxy, failures } = await watched(t, watchRedis(log, 200))
+  const { proxy, failures } = await watched(t, new RedisWatch(log, 200))
   proxy.refuse()
   await until(() => lines.length >= 3)
   assert.deepEqual(new Set(lines.map(({ msg }) => msg)), new Set([FAILED]))

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { createLogger } from '@spillway/common/log'
 import { until } from '@spillway/infra/processes/until'
 import { connectRedis } from '@spillway/queue/redis/connect'
-import { subscribeToReplies } from '@spillway/queue/wait/replies'
+import { Replies } from '@spillway/queue/wait/replies'
 import { replyChannel } from '@spillway/queue/wire/reply'
 import { test } from 'vitest'
 import { redisProxy, spaceFor } from '../space.ts'
@@ -16,7 +16,7 @@ test('a subscriber that has fallen silent is replaced, and hears what is announc
   closing(async () => subscriber.disconnect())
   const heard: unknown[] = []
   let confirmations = 0
-  const replies = subscribeToReplies({
+  const replies = new Replies({
     subscriber,
     prefix,
     replyTo: 'here',

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { createLogger } from '@spillway/common/log'
-import { createRedisClock } from '@spillway/queue/redis/clock'
+import { RedisClock } from '@spillway/queue/redis/clock'
 import { type JobRef, requestSeal, verdictSeal } from '@spillway/queue/wire/reply'
 import { parseKeyring } from '@spillway/queue/wire/seal'
 import { test } from 'vitest'
@@ -15,7 +15,7 @@ const keyring = parseKeyring(`test:${randomBytes(32).toString('base64')}`)
 const load = () => Hasher.load(argon2idPolicy({ memoryKib: 64, time: 1, parallelism: 1 }), {})
 const hasher = await load()
 const parts = {
-  ...{ keyring, metrics: new WorkerMetrics(), clock: createRedisClock() },
+  ...{ keyring, metrics: new WorkerMetrics(), clock: new RedisClock() },
   log: createLogger({ service: 'test', level: 'silent' }),
 }
 

@@ -2,21 +2,21 @@
 import { PasswordClientError } from '@spillway/queue/errors'
 import { ABSENT_SHARE } from '@spillway/queue/jobs/lanes'
 import { parseRedisServers } from '@spillway/queue/redis/servers'
-import { createLoadState } from '@spillway/queue/wait/load-state'
+import { LoadState } from '@spillway/queue/wait/load-state'
 import type { PasswordClient } from '@spillway/queue/wait/password-client'
 import type { Load } from '@spillway/queue/wire/capacity'
 import { DEFAULT_QUEUE_PREFIX, type JobName, type Requests, type Verdict } from '@spillway/queue/wire/job'
 import type { HashPolicy } from '@spillway/queue/wire/policy'
 import type { JobRef } from '@spillway/queue/wire/reply'
 import { parseKeyring, refuseGuessableKeys, SEAL_KEYS } from '@spillway/queue/wire/seal'
-import { createTally, workOfRequest } from '@spillway/queue/wire/work'
+import { Tally, workOfRequest } from '@spillway/queue/wire/work'
 import { type Backend, type Followed, type PerformOptions, withOwnWork } from './backend.js'
 import { PasswordsError } from './passwords-error.js'
 import type { Logger } from './types.js'
 
 /** How long the first calls wait for the first reading of the queue. */
 const FIRST_READING_MS = 2_000
-const UNKNOWN = createLoadState().current()
+const UNKNOWN = new LoadState().current()
 
 export interface QueueOptions {
   redis: string
@@ -36,7 +36,7 @@ export class QueueBackend implements Backend {
   /** Once its code is loaded. */
   #client: PasswordClient | undefined
   /** The work of calls that wait here, and how many of these are on their way to the queue. */
-  readonly #work = createTally()
+  readonly #work = new Tally()
   #underway = 0
 
   /** Throws for invalid keys and addresses. Redis may be unreachable. */

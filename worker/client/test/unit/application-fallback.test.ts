@@ -1,6 +1,6 @@
 // When the process beside an application takes over from the queue, by a simulated clock.
 import assert from 'node:assert/strict'
-import { createLoadState } from '@spillway/queue/wait/load-state'
+import { LoadState } from '@spillway/queue/wait/load-state'
 import type { Load } from '@spillway/queue/wire/capacity'
 import type { Verdict } from '@spillway/queue/wire/job'
 import { afterEach, beforeEach, test, vi } from 'vitest'
@@ -10,7 +10,7 @@ import { Fallback } from '../../src/application/fallback.ts'
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
-const unread = createLoadState().current()
+const unread = new LoadState().current()
 const ready: Load = { ...unread, known: true, workers: 1, slots: 1, jobsPerSecond: 10, linePerSecond: 10 }
 const log = { error() {}, warn() {}, info() {}, debug() {} }
 

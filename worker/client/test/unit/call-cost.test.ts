@@ -1,6 +1,6 @@
 // What calls will take, by units of work that whatever hashes has measured: before one as dear was ever hashed.
 import assert from 'node:assert/strict'
-import { createTally, foretell, workOfRequest } from '@spillway/queue/wire/work'
+import { foretell, Tally, workOfRequest } from '@spillway/queue/wire/work'
 import { test } from 'vitest'
 import { depth, workers } from '../../../queue/test/load-scene.ts'
 import { withOwnWork } from '../../src/application/backend.ts'
@@ -30,7 +30,7 @@ const times = { serviceMs: 12, jobsPerSecond: 166, linePerSecond: 150 }
 const told = { ...workers, ...nothing, ...times, known: true, unitCosts }
 
 test('a first burst of dear hashes counts as what it will take, by the ratio that others had', () => {
-  const own = createTally()
+  const own = new Tally()
   assert.deepEqual(withOwnWork(told, own), told)
   for (let n = 0; n < 3; n += 1) own.add({ kind: 'bcrypt', units: 4_096 })
   const { serviceMs, jobsPerSecond } = withOwnWork({ ...told, waiting: 2, active: 1 }, own)
@@ -40,12 +40,12 @@ test('a first burst of dear hashes counts as what it will take, by the ratio tha
 })
 
 test('jobs of others count as what was hashed of late, and so do other formats', () => {
-  const own = createTally()
+  const own = new Tally()
   own.add({ kind: 'bcrypt', units: 4_096 })
   const { serviceMs } = withOwnWork({ ...told, waiting: 8, active: 2 }, own)
   const foretoldMs = foretell({ kind: 'bcrypt', units: 4_096 }, unitCosts)
   assert.ok(Math.abs(serviceMs - (9 * 12 + RATIO * foretoldMs) / 10) < 1e-6)
-  const other = createTally()
+  const other = new Tally()
   other.add(undefined)
   assert.ok(Math.abs(withOwnWork(told, other).serviceMs - RATIO * 8) < 1e-6)
 })

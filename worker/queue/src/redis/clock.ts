@@ -7,28 +7,23 @@ import { performance } from 'node:perf_hooks'
 /** A reading with a longer round trip is too inaccurate to replace an earlier one. */
 const ACCEPTED_ROUND_TRIP_MS = 100
 
-export interface RedisClock {
-  /** Epoch milliseconds by Redis's clock; by this machine's until the first reading. */
-  now(): number
-  /** Runs a call whose answer contains Redis's time, and uses it as a reading. Rejects as the call does. */
-  synchronize<T>(call: () => Promise<T>, timeOf: (answer: T) => number): Promise<T>
-}
-
-export function createRedisClock(): RedisClock {
+export class RedisClock {
   // Relative to the monotonic clock, so that steps of this machine's wall clock do not move deadlines.
-  let offsetMs = performance.timeOrigin
-  let synchronized = false
-  return {
-    now: () => Math.round(performance.now() + offsetMs),
-    async synchronize(call, timeOf) {
-      const sentAt = performance.now()
-      const answer = await call()
-      const receivedAt = performance.now()
-      if (!synchronized || receivedAt - sentAt <= ACCEPTED_ROUND_TRIP_MS) {
-        offsetMs = timeOf(answer) - (sentAt + receivedAt) / 2
-        synchronized = true
-      }
-      return answer
-    },
+  #offsetMs = performance.timeOrigin
+  #isSynchronized = false
+
+  /** Epoch milliseconds by Redis's clock; by this machine's until the first reading. */
+  readonly now = (): number => Math.round(performance.now() + this.#offsetMs)
+
+  /** Runs a call whose answer contains Redis's time, and uses it as a reading. Rejects as the call does. */
+  async synchronize<T>(call: () => Promise<T>, timeOf: (answer: T) => number): Promise<T> {
+    const sentAt = performance.now()
+    const answer = await call()
+    const receivedAt = performance.now()
+    if (!this.#isSynchronized || receivedAt - sentAt <= ACCEPTED_ROUND_TRIP_MS) {
+      this.#offsetMs = timeOf(answer) - (sentAt + receivedAt) / 2
+      this.#isSynchronized = true
+    }
+    return answer
   }
 }

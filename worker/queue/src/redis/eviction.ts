@@ -10,18 +10,20 @@ const READ_INTERVAL_MS = 60_000
 /** `none`: the policy is `noeviction`; `possible`: it is any other; `unknown`: Redis does not tell. */
 export type Eviction = 'none' | 'possible' | 'unknown'
 
-export interface EvictionWatch {
-  /** By the last reading; undefined before the first. */
-  state(): Eviction | undefined
-}
-
-export interface EvictionLog {
+interface EvictionLog {
   info(facts: object, message: string): void
   warn(facts: object, message: string): void
 }
 
-/** Logs each change, with the address and the policy, until the connection is closed. */
-export function watchEviction(options: { redis: RedisConnection; address: string; log: EvictionLog }): EvictionWatch {
+/**
+ * Logs each change, with the address and the policy, until the connection is closed. Returns what
+ * gives the last reading: undefined before the first.
+ */
+export function watchEviction(options: {
+  redis: RedisConnection
+  address: string
+  log: EvictionLog
+}): () => Eviction | undefined {
   const { redis, address, log } = options
   let state: Eviction | undefined
   let readBefore: string | undefined
@@ -56,7 +58,7 @@ export function watchEviction(options: { redis: RedisConnection; address: string
   const timer = setInterval(readNow, READ_INTERVAL_MS)
   timer.unref()
   redis.once('end', () => clearInterval(timer))
-  return { state: () => state }
+  return () => state
 }
 
 /** Empty where Redis does not tell. INFO has it, which needs fewer rights than CONFIG; some services hide it there. Rejects without Redis. */

@@ -11,71 +11,48 @@ import type { RedisConnection } from './connect.js'
 /** Connections count as restored when they have been ready for this long: one may break again and again. */
 const STEADY_MS = 1_000
 
-export interface RedisWatch {
-  /** Logs the failures of a connection and of its duplicates: BullMQ creates one for blocking reads. */
-  watch(connection: RedisConnection, name: string): void
-  /** Whether an error of a watched connection has been logged: BullMQ emits those too. */
-  isLogged(error: Error): boolean
-  /** Logs `times` [1] errors of BullMQ, unless they are errors of a watched connection. */
-  queueFailed(error: Error, times?: number): void
-}
-
 export interface WatchLog extends Warnings {
   info(facts: object, message: string): void
 }
 
-/** @param everyMs the shortest time between two lines [10 s] */
-export function watchRedis(log: WatchLog, everyMs?: number): RedisWatch {
-  const connections = new Set<RedisConnection>()
-  const logged = new WeakSet<Error>()
-  const connectionFailed = new ThrottledWarning(log, 'redis connection failed', everyMs)
-  const queueFailed = new ThrottledWarning(log, 'queue error', everyMs)
-  const rightMissing = new ThrottledWarning(log, 'redis user lacks a right', everyMs)
-  let failedAt: number | undefined
-  let timer: NodeJS.Timeout | undefined
+export class RedisWatch {
+  readonly #log: WatchLog
+  readonly #connections = new Set<RedisConnection>()
+  readonly #logged = new WeakSet<Error>()
+  readonly #connectionFailed
+  readonly #queueFailed
+  readonly #rightMissing
+  #failedAt: number | undefined
+  #timer: NodeJS.Timeout | undefined
 
-  function failed(name: string, error: Error): void {
-    logged.add(error)
-    failedAt ??= performance.now()
-    connectionFailed.warn(error, { facts: { connection: name } })
-    checkLater()
+  /** @param everyMs the shortest time between two lines [10 s] */
+  constructor(log: WatchLog, everyMs?: number) {
+    this.#log = log
+    this.#connectionFailed = new ThrottledWarning(log, 'redis connection failed', everyMs)
+    this.#queueFailed = new ThrottledWarning(log, 'queue error', everyMs)
+    this.#rightMissing = new ThrottledWarning(log, 'redis user lacks a right', everyMs)
   }
 
-  function checkLater(): void {
-    clearTimeout(timer)
-    timer = setTimeout(logWhenRestored, STEADY_MS)
-    timer.unref()
-  }
-
-  function logWhenRestored(): void {
-    if (failedAt === undefined || connections.size === 0) return
-    if (![...connections].every(({ status }) => status === 'ready')) {
-      checkLater()
-      return
-    }
-    log.info({ awayMs: Math.round(performance.now() - failedAt) }, 'redis connection is back')
-    failedAt = undefined
-    connectionFailed.recovered()
-  }
-
-  function watch(connection: RedisConnection, name: string): void {
-    connections.add(connection)
+  /** Logs the failures of a connection and of its duplicates: BullMQ creates one for blocking reads. */
+  watch(connection: RedisConnection, name: string): void {
+    this.#connections.add(connection)
     let hasFailed = false
     connection.on('error', (error: Error) => {
       hasFailed = true
-      failed(name, error)
+      this.#failed(name, error)
     })
-    // A peer that accepts and closes connections, such as a proxy without a server, does not always cause an 'error'.
+    // A peer that accepts and closes connections, such as a proxy without a server, does not always
+    // cause an 'error'.
     connection.on('reconnecting', () => {
-      if (!hasFailed) failed(name, new Error('closed by the other side'))
+      if (!hasFailed) this.#failed(name, new Error('closed by the other side'))
       hasFailed = false
     })
-    connection.on('end', () => connections.delete(connection))
-    const reportMissingRight = (error: Error) => rightMissing.warn(error, { facts: { connection: name } })
+    connection.on('end', () => this.#connections.delete(connection))
+    const reportMissingRight = (error: Error) => this.#rightMissing.warn(error, { facts: { connection: name } })
     if (connection instanceof Redis) connection.on(MISSING_RIGHT, reportMissingRight)
     else connection.on('+node', (node: Redis) => node.on(MISSING_RIGHT, reportMissingRight))
     const watched = <T extends RedisConnection>(duplicate: T): T => {
-      watch(duplicate, `${name}, duplicate`)
+      this.watch(duplicate, `${name}, duplicate`)
       return duplicate
     }
     if (connection instanceof Redis) {
@@ -87,11 +64,36 @@ export function watchRedis(log: WatchLog, everyMs?: number): RedisWatch {
     }
   }
 
-  return {
-    watch,
-    isLogged: (error) => logged.has(error),
-    queueFailed(error, times = 1) {
-      if (!logged.has(error)) queueFailed.warn(error, { times })
-    },
+  /** Whether an error of a watched connection has been logged: BullMQ emits those too. */
+  isLogged(error: Error): boolean {
+    return this.#logged.has(error)
+  }
+
+  /** Logs `times` [1] errors of BullMQ, unless they are errors of a watched connection. */
+  queueFailed(error: Error, times = 1): void {
+    if (!this.#logged.has(error)) this.#queueFailed.warn(error, { times })
+  }
+
+  #failed(name: string, error: Error): void {
+    this.#logged.add(error)
+    this.#failedAt ??= performance.now()
+    this.#connectionFailed.warn(error, { facts: { connection: name } })
+    this.#checkLater()
+  }
+
+  #checkLater(): void {
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => this.#logWhenRestored(), STEADY_MS).unref()
+  }
+
+  #logWhenRestored(): void {
+    if (this.#failedAt === undefined || this.#connections.size === 0) return
+    if (![...this.#connections].every(({ status }) => status === 'ready')) {
+      this.#checkLater()
+      return
+    }
+    this.#log.info({ awayMs: Math.round(performance.now() - this.#failedAt) }, 'redis connection is back')
+    this.#failedAt = undefined
+    this.#connectionFailed.recovered()
   }
 }

@@ -19,55 +19,60 @@ export interface HealthSignals {
   probe(): Promise<unknown>
 }
 
-export interface Health {
-  isUsable(): boolean
+export class Health {
+  readonly #signals: HealthSignals
+  #lastReading: number | undefined
+  #silentTicks = 0
+  #outTicks = 0
+  #unusableTicks = 0
+  #isRefusing = false
+  #isProbing = false
+
+  constructor(signals: HealthSignals) {
+    this.#signals = signals
+  }
+
+  isUsable(): boolean {
+    const { isReady, isKnown } = this.#signals
+    return isReady() && isKnown() && this.#silentTicks < SILENT_TICKS && !this.#isRefusing
+  }
+
   /** Usable, and workers take jobs there. */
-  isServed(): boolean
+  isServed(): boolean {
+    return this.isUsable() && this.#signals.hasWorkers()
+  }
+
   /** Whether it has not been served for so long that waiting jobs are better moved. */
-  isOut(): boolean
+  isOut(): boolean {
+    return this.#outTicks >= PATIENT_TICKS && !this.isServed()
+  }
+
   /** How long it has not been usable, in milliseconds. */
-  unusableMs(): number
+  unusableMs(): number {
+    return this.#unusableTicks * TICK_MS
+  }
+
   /** A write was refused. */
-  refused(): void
+  refused(): void {
+    this.#isRefusing = true
+  }
+
   /** To be called every {@link TICK_MS}. */
-  tick(): void
-}
+  tick(): void {
+    const reading = this.#signals.reading()
+    this.#silentTicks = reading !== undefined && reading === this.#lastReading ? this.#silentTicks + 1 : 0
+    this.#lastReading = reading
+    if (this.#isRefusing && !this.#isProbing && this.#signals.isReady()) void this.#probe()
+    this.#unusableTicks = this.isUsable() ? 0 : this.#unusableTicks + 1
+    this.#outTicks = this.isServed() ? 0 : this.#outTicks + 1
+  }
 
-export function createHealth(signals: HealthSignals): Health {
-  let lastReading: number | undefined
-  let silentTicks = 0
-  let outTicks = 0
-  let unusableTicks = 0
-  let isRefusing = false
-  let isProbing = false
-
-  const isUsable = (): boolean => signals.isReady() && signals.isKnown() && silentTicks < SILENT_TICKS && !isRefusing
-  const isServed = (): boolean => isUsable() && signals.hasWorkers()
-
-  async function probe(): Promise<void> {
-    isProbing = true
-    isRefusing = await signals.probe().then(
+  async #probe(): Promise<void> {
+    this.#isProbing = true
+    this.#isRefusing = await this.#signals.probe().then(
       () => false,
       () => true,
     )
-    isProbing = false
-  }
-
-  return {
-    isUsable,
-    isServed,
-    isOut: () => outTicks >= PATIENT_TICKS && !isServed(),
-    unusableMs: () => unusableTicks * TICK_MS,
-    refused() {
-      isRefusing = true
-    },
-    tick() {
-      const reading = signals.reading()
-      silentTicks = reading !== undefined && reading === lastReading ? silentTicks + 1 : 0
-      lastReading = reading
-      if (isRefusing && !isProbing && signals.isReady()) void probe()
-      unusableTicks = isUsable() ? 0 : unusableTicks + 1
-      outTicks = isServed() ? 0 : outTicks + 1
-    },
+    this.#isProbing = false
   }
 }

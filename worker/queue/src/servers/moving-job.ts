@@ -6,60 +6,80 @@
 import { withResolvers } from '@spillway/common/within'
 import { PasswordClientError } from '../errors.js'
 import type { Expectation, PendingJob } from '../wait/answers.js'
-import type { QueueClient } from '../wait/one-queue.js'
 import type { Verdict } from '../wire/job.js'
+import type { JobRef } from '../wire/reply.js'
+import type { OpenServer } from './placing.js'
 
 /** Where a job was added. */
 export interface Placement {
-  server: { id: string; client: QueueClient }
+  server: OpenServer
   pending: PendingJob
-}
-
-export interface MovingJob extends PendingJob {
-  /** The Redis that has the job. */
-  readonly server: Placement['server']
-  /** Adds it elsewhere, unless that is under way. */
-  move(): Promise<void>
 }
 
 export interface MovingJobOptions {
   placed: Placement
-  /** Adds the job to another Redis server than this, for so many milliseconds. Undefined without another server. Never rejects. */
-  placeElsewhere(than: Placement['server'], lifeMs: number): Promise<Placement | undefined>
+  /** Adds the job to another server than this, for so many milliseconds. Undefined without another. Never rejects. */
+  placeElsewhere(than: OpenServer, lifeMs: number): Promise<Placement | undefined>
   /** What is to be expected of a job there. */
   expectationOf(placement: Placement): Promise<Expectation>
-  /** Called when a request begins to wait for the job, and when it ends. */
-  held(job: MovingJob): void
-  released(job: MovingJob): void
+  /** The jobs that requests wait for: this one is among them while it is. */
+  held: Set<MovingJob>
 }
 
-export function createMovingJob({
-  placed,
-  placeElsewhere,
-  expectationOf,
-  held,
-  released,
-}: MovingJobOptions): MovingJob {
-  const placements = [placed]
-  let current = placed
-  let isMoving = false
-  let follow: ((placement: Placement) => void) | undefined
+export class MovingJob implements PendingJob {
+  readonly #options: MovingJobOptions
+  readonly #placements: Placement[]
+  #current: Placement
+  #isMoving = false
+  /** While a request waits: waits for the answer of a further copy, too. */
+  #follow: ((placement: Placement) => void) | undefined
 
-  async function move(): Promise<void> {
-    if (isMoving || follow === undefined) return
-    isMoving = true
-    const { server, pending } = current
-    const next = await placeElsewhere(server, pending.job.deadline - server.client.now())
-    isMoving = false
-    if (next === undefined) return
-    if (follow === undefined) return discard(next)
-    void server.client.cancel(pending.job)
-    current = next
-    placements.push(next)
-    follow(next)
+  constructor(options: MovingJobOptions) {
+    this.#options = options
+    this.#current = options.placed
+    this.#placements = [options.placed]
   }
 
-  async function firstAnswer(waitMs: number, signal: AbortSignal | undefined): Promise<Verdict | undefined> {
+  get job(): JobRef {
+    return { ...this.#current.pending.job, server: this.server.id }
+  }
+
+  /** The Redis server that has the job. */
+  get server(): OpenServer {
+    return this.#current.server
+  }
+
+  expectation(): Promise<Expectation> {
+    return this.#options.expectationOf(this.#current)
+  }
+
+  async answer({ waitMs, signal }: Parameters<PendingJob['answer']>[0]): Promise<Verdict | undefined> {
+    const { placed, held } = this.#options
+    if (waitMs === 0) return await placed.pending.answer({ waitMs, signal })
+    held.add(this)
+    try {
+      return await this.#firstAnswer(waitMs, signal)
+    } finally {
+      held.delete(this)
+    }
+  }
+
+  /** Adds it elsewhere, unless that is under way. */
+  async move(): Promise<void> {
+    if (this.#isMoving || this.#follow === undefined) return
+    this.#isMoving = true
+    const { server, pending } = this.#current
+    const next = await this.#options.placeElsewhere(server, pending.job.deadline - server.client.now())
+    this.#isMoving = false
+    if (next === undefined) return
+    if (this.#follow === undefined) return discard(next)
+    void server.client.cancel(pending.job)
+    this.#current = next
+    this.#placements.push(next)
+    this.#follow(next)
+  }
+
+  async #firstAnswer(waitMs: number, signal: AbortSignal | undefined): Promise<Verdict | undefined> {
     const endsAt = performance.now() + waitMs
     const stop = new AbortController()
     const { promise: verdict, resolve } = withResolvers<Verdict | undefined>()
@@ -67,47 +87,27 @@ export function createMovingJob({
     signal?.addEventListener('abort', abort)
     if (signal?.aborted) abort()
     let open = 0
-    follow = (placement) => {
+    this.#follow = (placement) => {
       open += 1
       placement.pending
         .answer({ waitMs: Math.max(1, endsAt - performance.now()), signal: stop.signal })
         .catch(() => undefined)
         .then((answer) => {
           open -= 1
-          if (answer !== undefined) current = placement
+          if (answer !== undefined) this.#current = placement
           if (answer !== undefined || open === 0) resolve(answer)
         })
     }
-    follow(placed)
+    this.#follow(this.#options.placed)
     const answer = await verdict
-    follow = undefined
+    this.#follow = undefined
     signal?.removeEventListener('abort', abort)
     stop.abort()
-    for (const { server, pending } of placements) if (server !== current.server) void server.client.cancel(pending.job)
+    for (const { server, pending } of this.#placements)
+      if (server !== this.server) void server.client.cancel(pending.job)
     if (signal?.aborted && answer === undefined) throw new PasswordClientError('wait_aborted', 'the caller went away')
     return answer
   }
-
-  const job: MovingJob = {
-    get job() {
-      return { ...current.pending.job, server: current.server.id }
-    },
-    get server() {
-      return current.server
-    },
-    move,
-    expectation: () => expectationOf(current),
-    async answer({ waitMs, signal }) {
-      if (waitMs === 0) return await placed.pending.answer({ waitMs, signal })
-      held(job)
-      try {
-        return await firstAnswer(waitMs, signal)
-      } finally {
-        released(job)
-      }
-    },
-  }
-  return job
 }
 
 /** Ends a copy that nobody waits for. */

@@ -6,7 +6,8 @@ import { QueueClient } from '../wait/one-queue.js'
 import type { QueueClientOptions } from '../wait/password-client.js'
 import type { JobName, Lane, Requests } from '../wire/job.js'
 import { orderOf } from './choose.js'
-import { createHealth, type Health, TICK_MS } from './health.js'
+import { Health, TICK_MS } from './health.js'
+import { discard, type Placement } from './moving-job.js'
 
 /** How long adding a job is retried while a Redis server is usable: several may fail in turn and recover a moment later. */
 const TRIED_FOR_MS = 2_000
@@ -18,102 +19,107 @@ export interface Work<Name extends JobName = JobName> {
   waitMs: number
 }
 
-export interface Placed {
-  server: OpenServer
-  pending: Awaited<ReturnType<OpenServer['client']['submit']>>
-}
+export class Placing {
+  readonly #servers: readonly OpenServer[]
+  /** Jobs that are being added, by server. */
+  readonly #adding = new Map<OpenServer, number>()
 
-export interface Placing {
-  /** Adds a new job. Throws `queue_unavailable` when no server takes it: after one try of each where no server was usable, else after some seconds. */
-  place(work: Work, lifeMs: number): Promise<Placed>
-  /** Adds a job to a better server than this one; undefined when there is no better server. Throws as `place` does. */
-  placeElsewhere(work: Work, than: OpenServer | undefined, lifeMs: number): Promise<Placed | undefined>
+  constructor(servers: readonly OpenServer[]) {
+    this.#servers = servers
+  }
+
+  /**
+   * Adds a new job. Throws `queue_unavailable` when no server takes it: after one try of each where
+   * no server was usable, else after some seconds.
+   */
+  async place(work: Work, lifeMs: number): Promise<Placement> {
+    const endsAt = performance.now() + TRIED_FOR_MS
+    // Asked before the job is tried: one that refuses it counts as not usable until its next probe.
+    const wasAnyUsable = this.#isAnyUsable()
+    for (;;) {
+      try {
+        return await this.#addToFirst(this.#inOrder(work.lane), work, lifeMs)
+      } catch (error) {
+        const isHopeless = !wasAnyUsable && !this.#isAnyUsable()
+        if (!isUnavailable(error) || isHopeless || performance.now() > endsAt) throw error
+        await sleep(TICK_MS)
+      }
+    }
+  }
+
+  /** Adds a job to a better server than this one; undefined without a better server. Throws as `place` does. */
+  async placeElsewhere(work: Work, than: OpenServer, lifeMs: number): Promise<Placement | undefined> {
+    const candidates = this.#inOrder(work.lane).filter((other) => isBetter(other, than))
+    return candidates.length === 0 ? undefined : await this.#addToFirst(candidates, work, lifeMs)
+  }
+
   /** Whether there is one that is better for jobs than this one. */
-  hasBetter(than: OpenServer): boolean
-}
+  hasBetter(than: OpenServer): boolean {
+    return this.#servers.some((other) => isBetter(other, than))
+  }
 
-export function createPlacing(
-  servers: readonly OpenServer[],
-  /** Ends a copy that was added after all. */
-  discard: (late: Placed) => void,
-): Placing {
-  /** While its own Redis answers, a job is moved only to where workers take it. */
-  const isBetter = (than: OpenServer | undefined) => (other: OpenServer) =>
-    other !== than && !other.draining && (than?.health.isUsable() ? other.health.isServed() : other.health.isUsable())
-  const isAnyUsable = (): boolean => servers.some(({ draining, health }) => !draining && health.isUsable())
+  #isAnyUsable(): boolean {
+    return this.#servers.some(({ draining, health }) => !draining && health.isUsable())
+  }
 
-  const adding = new Map<OpenServer, number>()
-  const countAdding = (server: OpenServer, change: 1 | -1) => adding.set(server, (adding.get(server) ?? 0) + change)
-
-  function inOrder(lane: Lane): OpenServer[] {
-    const candidates = servers
+  #inOrder(lane: Lane): OpenServer[] {
+    const candidates = this.#servers
       .filter(({ draining }) => !draining)
       .map((server) => ({
         server,
         isUsable: server.health.isUsable(),
         waitMs: server.client.predictedWaitMs(lane),
-        adding: adding.get(server) ?? 0,
+        adding: this.#adding.get(server) ?? 0,
       }))
     return orderOf(candidates).map(({ server }) => server)
   }
 
+  /** Adds a job to the first of these that takes it. */
+  async #addToFirst(candidates: readonly OpenServer[], work: Work, lifeMs: number): Promise<Placement> {
+    const [next, ...others] = candidates
+    if (next === undefined) throw new PasswordClientError('queue_unavailable', 'no Redis server can take the job')
+    try {
+      return await this.#addTo(next, work, lifeMs)
+    } catch (error) {
+      if (others.length === 0 || !isUnavailable(error)) throw error
+      return await this.#addToFirst(others, work, lifeMs)
+    }
+  }
+
   /** Throws `queue_unavailable` when this one refuses, or is given up because another one answers. */
-  async function addTo(server: OpenServer, { name, request, lane, waitMs }: Work, lifeMs: number): Promise<Placed> {
-    countAdding(server, 1)
+  async #addTo(server: OpenServer, { name, request, lane, waitMs }: Work, lifeMs: number): Promise<Placement> {
+    this.#countAdding(server, 1)
     const added = server.client
       .submit(name, request, lane, lifeMs, waitMs)
       .catch((error: unknown) => {
         if (isUnavailable(error)) server.health.refused()
         throw error
       })
-      .finally(() => countAdding(server, -1))
-    const givingUp = whenMet(() => server.health.isOut() && servers.some(isBetter(server)))
+      .finally(() => this.#countAdding(server, -1))
+    const givingUp = whenMet(() => server.health.isOut() && this.hasBetter(server))
     try {
       const pending = await Promise.race([added, givingUp.promise])
       if (pending !== undefined) return { server, pending }
     } finally {
       givingUp.stop()
     }
+    // A copy that was added after all is taken back.
     added.then(
-      (late) => discard({ server, pending: late }),
+      (pending) => discard({ server, pending }),
       () => undefined,
     )
     throw new PasswordClientError('queue_unavailable', 'Redis does not answer')
   }
 
-  /** Adds a job to the first of these that takes it. */
-  async function addToFirst(candidates: readonly OpenServer[], work: Work, lifeMs: number): Promise<Placed> {
-    const [next, ...others] = candidates
-    if (next === undefined) throw new PasswordClientError('queue_unavailable', 'no Redis server can take the job')
-    try {
-      return await addTo(next, work, lifeMs)
-    } catch (error) {
-      if (others.length === 0 || !isUnavailable(error)) throw error
-      return await addToFirst(others, work, lifeMs)
-    }
+  #countAdding(server: OpenServer, change: 1 | -1): void {
+    this.#adding.set(server, (this.#adding.get(server) ?? 0) + change)
   }
+}
 
-  return {
-    async place(work, lifeMs) {
-      const endsAt = performance.now() + TRIED_FOR_MS
-      // Asked before the job is tried: one that refuses it counts as not usable until its next probe.
-      const wasAnyUsable = isAnyUsable()
-      for (;;) {
-        try {
-          return await addToFirst(inOrder(work.lane), work, lifeMs)
-        } catch (error) {
-          const isHopeless = !wasAnyUsable && !isAnyUsable()
-          if (!isUnavailable(error) || isHopeless || performance.now() > endsAt) throw error
-          await sleep(TICK_MS)
-        }
-      }
-    },
-    async placeElsewhere(work, than, lifeMs) {
-      const candidates = inOrder(work.lane).filter(isBetter(than))
-      return candidates.length === 0 ? undefined : await addToFirst(candidates, work, lifeMs)
-    },
-    hasBetter: (than) => servers.some(isBetter(than)),
-  }
+/** While its own Redis answers, a job is moved only to where workers take it. */
+function isBetter(other: OpenServer, than: OpenServer): boolean {
+  if (other === than || other.draining) return false
+  return than.health.isUsable() ? other.health.isServed() : other.health.isUsable()
 }
 
 export function isUnavailable(error: unknown): boolean {
@@ -137,7 +143,7 @@ export interface OpenServer extends RedisServer {
 
 export function openServer(server: RedisServer, options: QueueClientOptions): OpenServer {
   const client = new QueueClient(server, options)
-  const health = createHealth({
+  const health = new Health({
     isReady: () => client.isReady(),
     isKnown: () => client.load().known,
     reading: () => client.reading(),

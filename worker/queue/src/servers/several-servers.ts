@@ -5,47 +5,138 @@
 
 import type { RedisServers } from '../redis/servers.js'
 import type { Expectation, PendingJob, ResumedJob } from '../wait/answers.js'
-import { createLineCapacity, predictWaitMs } from '../wait/load-state.js'
+import { type Line, LineCapacity, predictWaitMs } from '../wait/load-state.js'
+import type { QueueClient } from '../wait/one-queue.js'
 import type { PasswordClient, QueueClientOptions } from '../wait/password-client.js'
-import { type Load, sumCapacity, type WorkerCapacity } from '../wire/capacity.js'
+import { type Load, sumCapacity, type TotalCapacity, type WorkerCapacity } from '../wire/capacity.js'
+import type { JobName, Lane, Requests } from '../wire/job.js'
 import type { JobRef } from '../wire/reply.js'
 import { TICK_MS } from './health.js'
-import { createMovingJob, discard, type MovingJob, type Placement } from './moving-job.js'
-import { createPlacing, isUnavailable, type OpenServer, openServer, type Work } from './placing.js'
+import { MovingJob, type Placement } from './moving-job.js'
+import { isUnavailable, type OpenServer, openServer, Placing, type Work } from './placing.js'
 
 /** After a Redis server has been unusable for this long, the tickets of its jobs count as lost. */
 const LOST_AFTER_MS = 5_000
 
-interface Expecting {
-  server: Placement['server']
-  pending: Pick<PendingJob, 'expectation'>
-}
+export class SeveralServersClient implements PasswordClient {
+  readonly redis: PasswordClient['redis']
+  readonly #options: QueueClientOptions
+  readonly #first: OpenServer
+  readonly #servers: readonly OpenServer[]
+  readonly #load: SharedLoad
+  readonly #placing: Placing
+  /** Jobs that requests wait for. */
+  readonly #held = new Set<MovingJob>()
+  readonly #timer: NodeJS.Timeout
 
-export function createSeveralServersClient(list: RedisServers, options: QueueClientOptions): PasswordClient {
-  const { jobLifeMs, log, observer } = options
-  const [first, ...others] = list
-  const firstServer = openServer(first, options)
-  const servers = [firstServer, ...others.map((server) => openServer(server, options))]
-  const load = createSharedLoad(servers.map(({ client }) => client))
-  const placing = createPlacing(servers, discard)
-  const held = new Set<MovingJob>()
-
-  const byId = (id: string): OpenServer | undefined => servers.find((server) => server.id === id)
-  const serverOf = ({ server }: JobRef): OpenServer | undefined => (server === undefined ? firstServer : byId(server))
-
-  const timer = setInterval(() => {
-    for (const { health } of servers) health.tick()
-    const left = new Set(
-      servers.filter((server) => server.health.isOut() && placing.hasBetter(server)).map(({ id }) => id),
+  constructor([first, ...others]: RedisServers, options: QueueClientOptions) {
+    this.#options = options
+    this.#first = openServer(first, options)
+    this.#servers = [this.#first, ...others.map((server) => openServer(server, options))]
+    this.#load = new SharedLoad(this.#servers.map(({ client }) => client))
+    this.#placing = new Placing(this.#servers)
+    this.redis = this.#servers.flatMap(({ client, health }) =>
+      client.redis.map((redis) => ({ ...redis, isUsable: () => health.isUsable() })),
     )
-    if (left.size > 0) for (const job of held) if (left.has(job.server.id)) void job.move()
-  }, TICK_MS)
-  timer.unref()
+    this.#timer = setInterval(() => this.#tick(), TICK_MS).unref()
+  }
 
-  async function placeElsewhere(work: Work, than: Placement['server'], lifeMs: number): Promise<Placement | undefined> {
-    if (lifeMs <= 0) return undefined
+  async submit<Name extends JobName>(
+    name: Name,
+    request: Requests[Name],
+    lane: Lane = 'held',
+    lifeMs = this.#options.jobLifeMs,
+    waitMs = lifeMs,
+  ): Promise<PendingJob> {
+    const work: Work = { name, request, lane, waitMs }
+    return new MovingJob({
+      placed: await this.#placing.place(work, lifeMs),
+      placeElsewhere: (than, leftMs) => this.#placeElsewhere(work, than, leftMs),
+      expectationOf: (placement) => this.#expectationOf(placement),
+      held: this.#held,
+    })
+  }
+
+  async resume(job: JobRef, waitMs?: number, isPresent?: boolean): Promise<ResumedJob> {
+    const server = this.#serverOf(job)
+    // Another gateway may know it, and a Redis server may be back in a moment: until its deadline the
+    // answer may still come.
+    if (server === undefined) return this.#unanswered(job, false)
+    const { client, health } = server
+    if (!health.isUsable())
+      return this.#unanswered(job, this.#placing.hasBetter(server) && health.unusableMs() > LOST_AFTER_MS)
     try {
-      const placement = await placing.placeElsewhere(work, byId(than.id), Math.ceil(lifeMs))
+      const pending = await client.resume(job, waitMs, isPresent)
+      return { ...pending, job, expectation: () => this.#expectationOf({ server, pending }) }
+    } catch (error) {
+      if (!isUnavailable(error)) throw error
+      health.refused()
+      return this.#unanswered(job, false)
+    }
+  }
+
+  async cancel(job: JobRef): Promise<boolean> {
+    return (await this.#serverOf(job)?.client.cancel(job)) ?? false
+  }
+
+  async left(job: JobRef): Promise<void> {
+    await this.#serverOf(job)?.client.left(job)
+  }
+
+  line(job: JobRef): Line {
+    return (this.#serverOf(job) ?? this.#first).client.line()
+  }
+
+  whenKnown(waitMs: number): Promise<void> {
+    return Promise.race(this.#servers.map(({ client }) => client.whenKnown(waitMs)))
+  }
+
+  load(): Load {
+    return this.#load.current()
+  }
+
+  finishedJobs(): number {
+    return this.#servers.reduce((sum, { client }) => sum + client.finishedJobs(), 0)
+  }
+
+  hasOtherKeys(): boolean {
+    const withWorkers = this.#servers.filter(({ client }) => client.workers().size > 0)
+    return withWorkers.length > 0 && withWorkers.every(({ client }) => client.hasOtherKeys())
+  }
+
+  predictedWaitMs(lane: Lane): number {
+    return predictWaitMs(this.load(), lane)
+  }
+
+  now(job?: JobRef): number {
+    return ((job && this.#serverOf(job)) ?? this.#first).client.now()
+  }
+
+  isReady(): boolean {
+    return this.#servers.some(({ client }) => client.isReady())
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer)
+    await Promise.all(this.#servers.map(({ client }) => client.close()))
+  }
+
+  #serverOf({ server: id }: JobRef): OpenServer | undefined {
+    return id === undefined ? this.#first : this.#servers.find((server) => server.id === id)
+  }
+
+  /** Moves jobs that requests wait for from servers that are out. */
+  #tick(): void {
+    for (const { health } of this.#servers) health.tick()
+    const left = new Set(this.#servers.filter((server) => server.health.isOut() && this.#placing.hasBetter(server)))
+    if (left.size > 0) for (const job of this.#held) if (left.has(job.server)) void job.move()
+  }
+
+  async #placeElsewhere(work: Work, than: OpenServer, lifeMs: number): Promise<Placement | undefined> {
+    if (lifeMs <= 0) return undefined
+    const { observer, log } = this.#options
+    try {
+      const placement = await this.#placing.placeElsewhere(work, than, Math.ceil(lifeMs))
       if (placement !== undefined) observer?.jobMoved?.()
       return placement
     } catch (error) {
@@ -55,9 +146,9 @@ export function createSeveralServersClient(list: RedisServers, options: QueueCli
   }
 
   /** Workers divide their slots among the queues, so the expectation of one queue is scaled to all of them. */
-  async function expectationOf({ server, pending }: Expecting): Promise<Expectation> {
+  async #expectationOf({ server, pending }: Placement): Promise<Expectation> {
     const { ahead, waitMs, number } = await pending.expectation()
-    const [all, own] = [load(), server.client.load()]
+    const [all, own] = [this.load(), server.client.load()]
     const jobs = Math.max(1, outstanding(all) / outstanding(own))
     const slower = jobs * (own.jobsPerSecond / (all.jobsPerSecond || own.jobsPerSecond || 1))
     return {
@@ -68,60 +159,12 @@ export function createSeveralServersClient(list: RedisServers, options: QueueCli
   }
 
   /** A job whose answer cannot be had here now. */
-  function unanswered(job: JobRef, isLost: boolean): ResumedJob {
+  #unanswered(job: JobRef, isLost: boolean): ResumedJob {
     return {
       ...{ job, isLost },
       answer: async () => undefined,
-      expectation: async () => ({ ahead: undefined, waitMs: predictWaitMs(load(), 'deferred'), number: undefined }),
+      expectation: async () => ({ ahead: undefined, waitMs: this.predictedWaitMs('deferred'), number: undefined }),
     }
-  }
-
-  return {
-    async submit(name, request, lane = 'held', lifeMs = jobLifeMs, waitMs = lifeMs) {
-      const work: Work = { name, request, lane, waitMs }
-      return createMovingJob({
-        placed: await placing.place(work, lifeMs),
-        placeElsewhere: (than, leftMs) => placeElsewhere(work, than, leftMs),
-        expectationOf,
-        held: (job) => held.add(job),
-        released: (job) => held.delete(job),
-      })
-    },
-    async resume(job, waitMs, isPresent) {
-      const server = serverOf(job)
-      // Another gateway may know it, and a Redis server may be back in a moment: until its deadline the answer may still come.
-      if (server === undefined) return unanswered(job, false)
-      if (!server.health.isUsable())
-        return unanswered(job, placing.hasBetter(server) && server.health.unusableMs() > LOST_AFTER_MS)
-      try {
-        const pending = await server.client.resume(job, waitMs, isPresent)
-        return { ...pending, job, expectation: () => expectationOf({ server, pending }) }
-      } catch (error) {
-        if (!isUnavailable(error)) throw error
-        server.health.refused()
-        return unanswered(job, false)
-      }
-    },
-    cancel: async (job) => (await serverOf(job)?.client.cancel(job)) ?? false,
-    left: async (job) => await serverOf(job)?.client.left(job),
-    line: (job) => (serverOf(job) ?? firstServer).client.line(),
-    whenKnown: (waitMs) => Promise.race(servers.map(({ client }) => client.whenKnown(waitMs))),
-    load,
-    finishedJobs: () => servers.reduce((sum, { client }) => sum + client.finishedJobs(), 0),
-    hasOtherKeys() {
-      const withWorkers = servers.filter(({ client }) => client.workers().size > 0)
-      return withWorkers.length > 0 && withWorkers.every(({ client }) => client.hasOtherKeys())
-    },
-    predictedWaitMs: (lane) => predictWaitMs(load(), lane),
-    now: (job) => ((job && serverOf(job)) ?? firstServer).client.now(),
-    isReady: () => servers.some(({ client }) => client.isReady()),
-    redis: servers.flatMap(({ client, health }) =>
-      client.redis.map((redis) => ({ ...redis, isUsable: health.isUsable })),
-    ),
-    async close() {
-      clearInterval(timer)
-      await Promise.all(servers.map(({ client }) => client.close()))
-    },
   }
 }
 
@@ -131,25 +174,22 @@ function outstanding({ waiting, deferred, active }: Load): number {
 }
 
 /** The load of several Redis servers together: jobs add up, and a worker that takes from several counts once. */
-interface ServerLoad {
-  load(): Load
-  /** A new map at each reading. */
-  workers(): ReadonlyMap<string, WorkerCapacity>
-}
+class SharedLoad {
+  readonly #clients: readonly QueueClient[]
+  readonly #line = new LineCapacity()
+  /** The sum of capacities, until one of them is read again. */
+  #summed: { of: ReadonlyMap<string, WorkerCapacity>[]; capacity: TotalCapacity } | undefined
 
-/** Returns how to add up the known loads; the sum of capacities is kept until one of them is read again. */
-function createSharedLoad(servers: readonly ServerLoad[]): () => Load {
-  const line = createLineCapacity()
-  let summed: { of: ReadonlyMap<string, WorkerCapacity>[]; capacity: ReturnType<typeof sumCapacity> } | undefined
+  constructor(clients: readonly QueueClient[]) {
+    this.#clients = clients
+  }
 
-  return () => {
-    const known = servers
-      .map((server) => ({ load: server.load(), workers: server.workers() }))
+  current(): Load {
+    const known = this.#clients
+      .map((client) => ({ load: client.load(), workers: client.workers() }))
       .filter(({ load }) => load.known)
-    const of = known.map(({ workers }) => workers)
-    const isSame = summed !== undefined && of.length === summed.of.length && of.every((map, n) => map === summed?.of[n])
-    if (!isSame || summed === undefined) summed = { of, capacity: sumCapacity(new Map(of.flatMap((map) => [...map]))) }
-    line.observe(summed.capacity.linePerSecond)
+    const capacity = this.#sumOf(known.map(({ workers }) => workers))
+    this.#line.observe(capacity.linePerSecond)
     const sum = (part: 'waiting' | 'deferred' | 'active' | 'absent' | 'returned' | 'aheadOfKnown') =>
       known.reduce((total, { load }) => total + load[part], 0)
     return {
@@ -157,10 +197,19 @@ function createSharedLoad(servers: readonly ServerLoad[]): () => Load {
       // New jobs go to a queue that is not paused.
       paused: known.length > 0 && known.every(({ load }) => load.paused),
       ...{ waiting: sum('waiting'), deferred: sum('deferred'), active: sum('active'), absent: sum('absent') },
-      returned: sum('returned'),
-      aheadOfKnown: sum('aheadOfKnown'),
-      ...summed.capacity,
-      linePerSecond: line.current(),
+      ...{ returned: sum('returned'), aheadOfKnown: sum('aheadOfKnown') },
+      ...capacity,
+      linePerSecond: this.#line.current(),
     }
+  }
+
+  /** Each reading gives a new map. */
+  #sumOf(of: ReadonlyMap<string, WorkerCapacity>[]): TotalCapacity {
+    const summed = this.#summed
+    const isSame = summed !== undefined && of.length === summed.of.length && of.every((map, n) => map === summed.of[n])
+    if (isSame) return summed.capacity
+    const capacity = sumCapacity(new Map(of.flatMap((map) => [...map])))
+    this.#summed = { of, capacity }
+    return capacity
   }
 }

@@ -10,53 +10,50 @@ import type { JobRef } from '../wire/reply.js'
 
 const RETRY_INTERVAL_MS = 500
 
-export interface Cancellation {
-  /** True when the job was removed before a worker took it. */
-  cancel(job: JobRef): Promise<boolean>
-  close(): void
-}
-
 export interface CancellationOptions {
   redis: RedisConnection
   prefix: string
   clock: RedisClock
 }
 
-export function createCancellation({ redis, prefix, clock }: CancellationOptions): Cancellation {
-  const pending = new Map<string, JobRef>()
-  let retrying = false
+export class Cancellation {
+  readonly #options: CancellationOptions
+  readonly #pending = new Map<string, JobRef>()
+  readonly #timer: NodeJS.Timeout
+  #isRetrying = false
 
-  async function cancel(job: JobRef): Promise<boolean> {
+  constructor(options: CancellationOptions) {
+    this.#options = options
+    this.#timer = setInterval(() => void this.#retry(), RETRY_INTERVAL_MS).unref()
+  }
+
+  /** True when the job was removed before a worker took it. */
+  async cancel(job: JobRef): Promise<boolean> {
+    const { redis, prefix } = this.#options
     try {
       const removed = await removeWaitingJob(redis, prefix, job.id)
-      pending.delete(job.id)
+      this.#pending.delete(job.id)
       return removed
     } catch {
-      pending.set(job.id, job)
+      this.#pending.set(job.id, job)
       return false
     }
   }
 
+  close(): void {
+    clearInterval(this.#timer)
+  }
+
   /** Retries one after the other, until one fails again. */
-  async function retry(): Promise<void> {
-    if (retrying || redis.status !== 'ready') return
-    retrying = true
-    for (const job of [...pending.values()]) {
-      if (!(await cancel(job)) && pending.has(job.id)) break
+  async #retry(): Promise<void> {
+    const { redis, clock } = this.#options
+    // Bounds the memory during a long outage: after its deadline a job is dropped by workers anyway.
+    for (const { id, deadline } of this.#pending.values()) if (clock.now() >= deadline) this.#pending.delete(id)
+    if (this.#isRetrying || redis.status !== 'ready') return
+    this.#isRetrying = true
+    for (const job of [...this.#pending.values()]) {
+      if (!(await this.cancel(job)) && this.#pending.has(job.id)) break
     }
-    retrying = false
+    this.#isRetrying = false
   }
-
-  /** Bounds the memory during a long outage: after its deadline a job is dropped by workers anyway. */
-  function forgetExpired(): void {
-    for (const job of pending.values()) if (clock.now() >= job.deadline) pending.delete(job.id)
-  }
-
-  const timer = setInterval(() => {
-    forgetExpired()
-    void retry()
-  }, RETRY_INTERVAL_MS)
-  timer.unref()
-
-  return { cancel, close: () => clearInterval(timer) }
 }

@@ -26,56 +26,57 @@ export interface QueueReading {
   active: number
 }
 
-export interface DeferredShare {
-  /** Ignores a reading with a number that is not finite. */
-  observe(reading: QueueReading): void
+export class DeferredShare {
+  readonly #now: () => number
+  #before: (QueueReading & { at: number }) | undefined
+  // With fading weights: deferred jobs that left their lane, and how many could have; all jobs that
+  // came, and in how many seconds.
+  #gone = 0
+  #possible = 0
+  #came = 0
+  #seconds = 0
+
+  constructor(now: () => number = () => performance.now()) {
+    this.#now = now
+  }
+
+  observe(reading: QueueReading): void {
+    const { first, jobsPerSecond, outstanding, finished, active } = reading
+    // Infinity or NaN would never fade from the sums.
+    if (![first ?? 0, jobsPerSecond, outstanding, finished, active].every(Number.isFinite)) return
+    const at = this.#now()
+    const before = this.#before
+    this.#before = { ...reading, at }
+    if (before === undefined) return
+    const elapsedS = (at - before.at) / 1_000
+    const weight = Math.exp((-elapsedS * 1_000) / MEMORY_MS)
+    this.#came = this.#came * weight + (outstanding - before.outstanding) + (finished - before.finished)
+    this.#seconds = this.#seconds * weight + elapsedS
+    // Without a deferred job at either end, the time between is not all theirs. Numbers begin again
+    // with an empty Redis server.
+    if (first === undefined || before.first === undefined || first < before.first) return
+    this.#gone = this.#gone * weight + first - before.first
+    // Workers that join take their first jobs at once, which is no sign of their speed.
+    const taken = before.jobsPerSecond * elapsedS + active - before.active
+    this.#possible = this.#possible * weight + Math.max(0, taken)
+  }
+
   /**
-   * 1 until it is known.
+   * The share; 1 until it is known.
    *
    * @param overtaking whether new requests are held, by the capacity of the moment
    */
-  current(overtaking: boolean): number
-}
-
-export function createDeferredShare(now: () => number = () => performance.now()): DeferredShare {
-  let before: (QueueReading & { at: number }) | undefined
-  /** With fading weights: deferred jobs that left their lane, and how many could have; all jobs that came, and in how many seconds. */
-  let [gone, possible, came, seconds] = [0, 0, 0, 0]
-
-  function foreseen(): number {
-    const perSecond = before?.jobsPerSecond ?? 0
-    if (perSecond === 0 || seconds === 0) return 1
-    return Math.max(DEFERRED_SHARE, 1 - Math.max(0, came / seconds) / perSecond)
+  current(overtaking: boolean): number {
+    const expected = overtaking ? this.#foreseen() : 1
+    const missing = Math.max(0, EVIDENCE_JOBS - this.#possible)
+    const measured = (this.#gone + missing * expected) / (this.#possible + missing)
+    const bounded = Math.min(SHARE_MAX, Math.max(SHARE_MIN, measured))
+    return overtaking && bounded <= WHOLE ? Math.min(bounded, expected) : bounded
   }
 
-  return {
-    observe(reading) {
-      const { first = 0, jobsPerSecond, outstanding, finished, active } = reading
-      // Infinity or NaN would never fade from the sums.
-      if (![first, jobsPerSecond, outstanding, finished, active].every(Number.isFinite)) return
-      const at = now()
-      const elapsedS = (at - (before?.at ?? at)) / 1_000
-      const weight = Math.exp((-elapsedS * 1_000) / MEMORY_MS)
-      if (before !== undefined) {
-        came = came * weight + (reading.outstanding - before.outstanding) + (reading.finished - before.finished)
-        seconds = seconds * weight + elapsedS
-        const passed = (reading.first ?? 0) - (before.first ?? 0)
-        // Without a deferred job at either end, the time between is not all theirs. Numbers begin again with an empty Redis server.
-        if (reading.first !== undefined && before.first !== undefined && passed >= 0) {
-          gone = gone * weight + passed
-          // Workers that join take their first jobs at once, which is no sign of their speed.
-          const taken = before.jobsPerSecond * elapsedS + active - before.active
-          possible = possible * weight + Math.max(0, taken)
-        }
-      }
-      before = { ...reading, at }
-    },
-    current(overtaking) {
-      const expected = overtaking ? foreseen() : 1
-      const missing = Math.max(0, EVIDENCE_JOBS - possible)
-      const measured = (gone + missing * expected) / (possible + missing)
-      const bounded = Math.min(SHARE_MAX, Math.max(SHARE_MIN, measured))
-      return overtaking && bounded <= WHOLE ? Math.min(bounded, expected) : bounded
-    },
+  #foreseen(): number {
+    const perSecond = this.#before?.jobsPerSecond ?? 0
+    if (perSecond === 0 || this.#seconds === 0) return 1
+    return Math.max(DEFERRED_SHARE, 1 - Math.max(0, this.#came / this.#seconds) / perSecond)
   }
 }

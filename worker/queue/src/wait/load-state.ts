@@ -3,7 +3,7 @@
 import type { Place } from '../jobs/ticket.js'
 import type { Load, TotalCapacity } from '../wire/capacity.js'
 import type { Lane } from '../wire/job.js'
-import { createDeferredShare } from './deferred-share.js'
+import { DeferredShare } from './deferred-share.js'
 
 /**
  * How long after an outage of Redis the workers known before count as alive: they publish their capacity again only a moment later,
@@ -28,22 +28,6 @@ const NO_CAPACITY: TotalCapacity = {
   latencyMs: 0,
 }
 
-export interface LoadState {
-  current(): Load
-  /** Counts a job that was added here, at once instead of with the next reading. */
-  added(lane: Lane): void
-  /** Milliseconds until a job added to this lane now would be answered; Infinity when no worker is alive, or the queue is paused. */
-  predictedWaitMs(lane: Lane): number
-  /** The same for a job with so many ahead of it, by the share of the capacity that deferred jobs get. */
-  expectedWaitMs(ahead: Place): number
-  /** How far the line has come. */
-  line(): Line
-  /** A number was given out here. */
-  numbered(number: number): void
-  /** Begins a reading. Jobs added from now on are counted on top of it, whether or not it includes them. */
-  reading(): Reading
-}
-
 /** How far the queue has come. */
 export interface Progress extends Pick<LineReading, 'first' | 'last'> {
   /** Whether the first is behind [false]: numbers go back to it from those that overtook it. */
@@ -58,95 +42,114 @@ export interface Reading {
   failed(): void
 }
 
-export function createLoadState(now: () => number = () => performance.now()): LoadState {
-  let load: Load = {
+export class LoadState {
+  readonly #now: () => number
+  readonly #deferredShare: DeferredShare
+  readonly #lineCapacity: LineCapacity
+  readonly #progress = new LineProgress()
+  #load: Load = {
     known: false,
     ...{ waiting: 0, deferred: 0, active: 0, absent: 0, returned: 0, aheadOfKnown: 1 },
     ...NO_CAPACITY,
   }
-  let addedSince = { known: 0, held: 0, deferred: 0 }
-  const deferredShare = createDeferredShare(now)
-  const lineCapacity = createLineCapacity(now)
-  const progressOfLine = createLineProgress()
-  let lastCapacity = NO_CAPACITY
+  #addedSince = { known: 0, held: 0, deferred: 0 }
+  #lastCapacity = NO_CAPACITY
   /** The last failure since workers were seen. */
-  let awayAt: number | undefined
+  #awayAt: number | undefined
   /** Set once an outage, by the first reading after it. */
-  let graceEndsAt: number | undefined
+  #graceEndsAt: number | undefined
 
-  /** Whether a reading without workers may only mean that they have not published again. */
-  function isInGrace(): boolean {
-    if (awayAt === undefined) return false
-    graceEndsAt ??= awayAt + OUTAGE_GRACE_MS
-    return now() <= graceEndsAt
+  constructor(now: () => number = () => performance.now()) {
+    this.#now = now
+    this.#deferredShare = new DeferredShare(now)
+    this.#lineCapacity = new LineCapacity(now)
   }
 
-  function shareOfDeferred(): number {
-    // Above the limit requests overtake no more, until it is reached again a moment later.
-    return deferredShare.current(predictWaitMs(load, 'held') <= load.latencyMs + 2 * OVERTAKING_MS)
-  }
-
-  function current(): Load {
-    const { known, held, deferred } = addedSince
+  current(): Load {
+    const load = this.#load
+    const { known, held, deferred } = this.#addedSince
     return {
       ...load,
-      linePerSecond: lineCapacity.current(),
+      linePerSecond: this.#lineCapacity.current(),
       waiting: load.waiting + known + held,
       deferred: load.deferred + deferred,
       aheadOfKnown: load.aheadOfKnown + known * AHEAD_BY_EACH,
     }
   }
 
-  return {
-    current,
-    added(lane) {
-      const counted = lane === 'behind' ? 'deferred' : lane
-      addedSince = { ...addedSince, [counted]: addedSince[counted] + 1 }
-    },
-    predictedWaitMs: (lane) => predictWaitMs(current(), lane),
-    expectedWaitMs({ held, deferred }) {
-      const { jobsPerSecond, latencyMs, paused } = load
-      if (paused) return Number.POSITIVE_INFINITY
-      return Math.max(latencyMs, ((held + 1 + deferred / shareOfDeferred()) * 1_000) / jobsPerSecond)
-    },
-    line() {
-      const { paused = false, jobsPerSecond } = load
-      return { ...progressOfLine.current(), paused, perSecond: paused ? 0 : jobsPerSecond * shareOfDeferred() }
-    },
-    numbered: progressOfLine.numbered,
-    reading() {
-      const addedBefore = addedSince
-      return {
-        succeeded(depth, live, progress) {
-          if (live.slots > 0 || !isInGrace()) {
-            lastCapacity = live
-            awayAt = undefined
-            graceEndsAt = undefined
-          }
-          load = { known: true, ...depth, ...lastCapacity }
-          lineCapacity.observe(lastCapacity.linePerSecond)
-          if (progress !== undefined) {
-            const { first, isBehind, last, finished } = progress
-            progressOfLine.observe({ first, last, inLine: depth.deferred - depth.returned })
-            const { waiting, deferred, active, absent } = depth
-            const outstanding = waiting + deferred + active + absent
-            const measured = isBehind ? undefined : first
-            deferredShare.observe({ first: measured, jobsPerSecond: load.jobsPerSecond, outstanding, finished, active })
-          }
-          addedSince = {
-            known: addedSince.known - addedBefore.known,
-            held: addedSince.held - addedBefore.held,
-            deferred: addedSince.deferred - addedBefore.deferred,
-          }
-        },
-        failed() {
-          // Workers of unknown state count as gone until the next reading, a quarter of a second later.
-          load = { ...load, known: false, ...NO_CAPACITY }
-          lineCapacity.observe(0)
-          awayAt = now()
-        },
-      }
-    },
+  /** Counts a job that was added here, at once instead of with the next reading. */
+  added(lane: Lane): void {
+    this.#addedSince[lane === 'behind' ? 'deferred' : lane] += 1
+  }
+
+  /** {@link predictWaitMs} of the current load. */
+  predictedWaitMs(lane: Lane): number {
+    return predictWaitMs(this.current(), lane)
+  }
+
+  /** The same for a job with so many ahead of it, by the share of the capacity that deferred jobs get. */
+  expectedWaitMs({ held, deferred }: Place): number {
+    const { jobsPerSecond, latencyMs, paused } = this.#load
+    if (paused) return Number.POSITIVE_INFINITY
+    return Math.max(latencyMs, ((held + 1 + deferred / this.#shareOfDeferred()) * 1_000) / jobsPerSecond)
+  }
+
+  /** How far the line has come. */
+  line(): Line {
+    const { paused = false, jobsPerSecond } = this.#load
+    return { ...this.#progress.current(), paused, perSecond: paused ? 0 : jobsPerSecond * this.#shareOfDeferred() }
+  }
+
+  /** A number was given out here. */
+  numbered(number: number): void {
+    this.#progress.numbered(number)
+  }
+
+  /** Begins a reading. Jobs added from now on count on top of it, whether or not it includes them. */
+  reading(): Reading {
+    const addedBefore = { ...this.#addedSince }
+    return {
+      succeeded: (depth, live, progress) => {
+        this.#succeeded(depth, live, progress)
+        for (const lane of ['known', 'held', 'deferred'] as const) this.#addedSince[lane] -= addedBefore[lane]
+      },
+      failed: () => {
+        // Workers of unknown state count as gone until the next reading, a quarter of a second later.
+        this.#load = { ...this.#load, known: false, ...NO_CAPACITY }
+        this.#lineCapacity.observe(0)
+        this.#awayAt = this.#now()
+      },
+    }
+  }
+
+  #succeeded(depth: Depth, live: TotalCapacity, progress: Progress | undefined): void {
+    if (live.slots > 0 || !this.#isInGrace()) {
+      this.#lastCapacity = live
+      this.#awayAt = undefined
+      this.#graceEndsAt = undefined
+    }
+    this.#load = { known: true, ...depth, ...this.#lastCapacity }
+    const { linePerSecond, jobsPerSecond } = this.#lastCapacity
+    this.#lineCapacity.observe(linePerSecond)
+    if (progress === undefined) return
+    const { first, isBehind, last, finished } = progress
+    const { waiting, deferred, active, absent, returned } = depth
+    this.#progress.observe({ first, last, inLine: deferred - returned })
+    const outstanding = waiting + deferred + active + absent
+    this.#deferredShare.observe({ first: isBehind ? undefined : first, jobsPerSecond, outstanding, finished, active })
+  }
+
+  /** Whether a reading without workers may only mean that they have not published again. */
+  #isInGrace(): boolean {
+    if (this.#awayAt === undefined) return false
+    this.#graceEndsAt ??= this.#awayAt + OUTAGE_GRACE_MS
+    return this.#now() <= this.#graceEndsAt
+  }
+
+  #shareOfDeferred(): number {
+    // Above the limit requests overtake no more, until it is reached again a moment later.
+    const load = this.#load
+    return this.#deferredShare.current(predictWaitMs(load, 'held') <= load.latencyMs + 2 * OVERTAKING_MS)
   }
 }
 
@@ -173,27 +176,28 @@ const HALF_LIFE_MS = 15_000
 /** What is counted on before any worker was known, and after all have long been gone, in jobs a second: about a core of argon2id. */
 const UNKNOWN_PER_SECOND = 20
 
-interface LineCapacity {
-  /** Takes a reading: what live workers can do together over the life of a ticket, in jobs a second; 0 without workers. */
-  observe(perSecond: number): void
-  /** Jobs a second; never 0. */
-  current(): number
-}
+export class LineCapacity {
+  readonly #now: () => number
+  #last: { perSecond: number; at: number } | undefined
+  #isKnown = false
 
-export function createLineCapacity(now: () => number = () => performance.now()): LineCapacity {
-  let last: { perSecond: number; at: number } | undefined
-  let isKnown = false
-  return {
-    observe(perSecond) {
-      isKnown = perSecond > 0
-      if (isKnown) last = { perSecond, at: now() }
-    },
-    current() {
-      if (last === undefined) return UNKNOWN_PER_SECOND
-      const { perSecond, at } = last
-      if (isKnown) return perSecond
-      return Math.max(Math.min(perSecond, UNKNOWN_PER_SECOND), perSecond * 0.5 ** ((now() - at) / HALF_LIFE_MS))
-    },
+  constructor(now: () => number = () => performance.now()) {
+    this.#now = now
+  }
+
+  /** Takes what live workers can do over the life of a ticket, in jobs a second; 0 without workers. */
+  observe(perSecond: number): void {
+    this.#isKnown = perSecond > 0
+    if (this.#isKnown) this.#last = { perSecond, at: this.#now() }
+  }
+
+  /** Jobs a second; never 0. */
+  current(): number {
+    if (this.#last === undefined) return UNKNOWN_PER_SECOND
+    const { perSecond, at } = this.#last
+    if (this.#isKnown) return perSecond
+    const decayed = perSecond * 0.5 ** ((this.#now() - at) / HALF_LIFE_MS)
+    return Math.max(Math.min(perSecond, UNKNOWN_PER_SECOND), decayed)
   }
 }
 
@@ -224,26 +228,24 @@ interface LineReading {
 /** Numbers that no gateway is ahead of another by. */
 const RESET_BY = 1_000_000_000
 
-interface LineProgress {
-  observe(reading: LineReading): void
-  /** This process gave out a number. */
-  numbered(number: number): void
-  current(): Pick<Line, 'serving' | 'last'>
-}
+class LineProgress {
+  #serving = 0
+  #last = 0
 
-function createLineProgress(): LineProgress {
-  let [serving, last] = [0, 0]
-  return {
-    observe(reading) {
-      // A number that no line reaches was somebody's lie, and Redis counts from 1 again. Where Redis lost its data, numbers go on.
-      if (reading.last > 0 && reading.last < last - RESET_BY) [serving, last] = [0, 0]
-      last = Math.max(last, reading.last)
-      // With nobody in line it is everybody's turn. The number of a job is in Redis, too.
-      serving = Math.max(serving, Math.min(last, reading.inLine <= 0 ? reading.last : (reading.first ?? 0)))
-    },
-    numbered(number) {
-      last = Math.max(last, number)
-    },
-    current: () => ({ serving, last }),
+  observe({ first = 0, last, inLine }: LineReading): void {
+    // A number that no line reaches was somebody's lie, and Redis counts from 1 again. Where Redis
+    // lost its data, numbers go on.
+    if (last > 0 && last < this.#last - RESET_BY) [this.#serving, this.#last] = [0, 0]
+    this.#last = Math.max(this.#last, last)
+    // With nobody in line it is everybody's turn. The number of a job is in Redis, too.
+    this.#serving = Math.max(this.#serving, Math.min(this.#last, inLine <= 0 ? last : first))
+  }
+
+  numbered(number: number): void {
+    this.#last = Math.max(this.#last, number)
+  }
+
+  current(): Pick<Line, 'serving' | 'last'> {
+    return { serving: this.#serving, last: this.#last }
   }
 }

@@ -10,11 +10,11 @@ import { orQueueUnavailable, PasswordClientError } from '../errors.js'
 import { unrefRedis } from '../inside/ioredis.js'
 import { probeKey } from '../jobs/keys.js'
 import { enterLine, leave, type Presence, presentMs, readTicket, type TicketState } from '../jobs/ticket.js'
-import { createRedisClock, type RedisClock } from '../redis/clock.js'
+import { RedisClock } from '../redis/clock.js'
 import { connectRedis, quitRedis, type RedisConnection } from '../redis/connect.js'
 import { watchEviction } from '../redis/eviction.js'
 import type { RedisServer } from '../redis/servers.js'
-import { watchRedis } from '../redis/watch.js'
+import { RedisWatch } from '../redis/watch.js'
 import type { Load, WorkerCapacity } from '../wire/capacity.js'
 import { newId } from '../wire/id.js'
 import {
@@ -28,13 +28,13 @@ import {
 } from '../wire/job.js'
 import { type JobRef, requestSeal } from '../wire/reply.js'
 import { Answers, type Asked, type PendingJob, type ResumedJob } from './answers.js'
-import { type Cancellation, createCancellation } from './cancellation.js'
-import { type LoadReader, READ_INTERVAL_MS, readLoad } from './load.js'
+import { Cancellation } from './cancellation.js'
+import { LoadReader, READ_INTERVAL_MS } from './load.js'
 import { jobsAhead, type Line } from './load-state.js'
 import type { PasswordClient, QueueClientOptions, RedisOfQueue } from './password-client.js'
-import { createProducer, type Producer } from './producer.js'
-import { createRecheck } from './recheck.js'
-import { type Replies, subscribeToReplies } from './replies.js'
+import { Producer } from './producer.js'
+import { Recheck } from './recheck.js'
+import { Replies } from './replies.js'
 
 /** How often Redis is asked without any sign of a failure: messages and jobs may be lost without a trace. */
 const RECHECK_INTERVAL_MS = 1_000
@@ -52,7 +52,7 @@ export class QueueClient implements PasswordClient {
   readonly #id: string
   readonly #prefix: string
   readonly #replyTo = randomUUID()
-  readonly #clock: RedisClock = createRedisClock()
+  readonly #clock = new RedisClock()
   readonly #commands: RedisConnection
   readonly #subscriber: RedisConnection
   readonly #answers: Answers
@@ -60,11 +60,11 @@ export class QueueClient implements PasswordClient {
   readonly #load: LoadReader
   readonly #cancellation: Cancellation
   readonly #replies: Replies
-  readonly #recheck: () => Promise<void>
+  readonly #recheck: Recheck
   readonly #timer: NodeJS.Timeout
 
   constructor({ id, url, address }: RedisServer, options: QueueClientOptions) {
-    const { keyring, log, observer, prefix = DEFAULT_QUEUE_PREFIX, watch = watchRedis(log) } = options
+    const { keyring, log, observer, prefix = DEFAULT_QUEUE_PREFIX, watch = new RedisWatch(log) } = options
     const clock = this.#clock
     const redis = connectRedis(url, 'producer')
     watch.watch(redis, 'commands')
@@ -84,30 +84,30 @@ export class QueueClient implements PasswordClient {
     })
     this.#answers = answers
     const { telemetry, traceparent, maxAbsent } = options
-    const producer = createProducer({ redis, prefix, log, watch, telemetry, traceparent })
+    const producer = new Producer({ redis, prefix, log, watch, telemetry, traceparent })
     this.#producer = producer
-    this.#load = readLoad({ redis, prefix, keyring, clock, log, maxAbsent })
-    const cancellation = createCancellation({ redis, prefix, clock })
+    this.#load = new LoadReader({ redis, prefix, keyring, clock, log, maxAbsent })
+    const cancellation = new Cancellation({ redis, prefix, clock })
     this.#cancellation = cancellation
-    this.#recheck = createRecheck({
+    this.#recheck = new Recheck({
       ...{ redis, prefix, clock, log, answers, producer, cancellation },
       addedAgain: () => observer?.jobAddedAgain(),
     })
-    this.#replies = subscribeToReplies({
+    this.#replies = new Replies({
       ...{ subscriber, prefix, replyTo: this.#replyTo, log },
       received: (reply) => answers.offer(reply, 'message'),
-      subscribed: this.#recheck,
+      subscribed: this.#recheck.run,
     })
-    redis.on('ready', this.#recheck)
+    redis.on('ready', this.#recheck.run)
     this.#timer = setInterval(() => {
-      void this.#recheck()
+      void this.#recheck.run()
       this.#replies.check()
     }, RECHECK_INTERVAL_MS)
     this.#timer.unref()
     this.redis = [
       {
         ...{ id, address, connection: redis, isReady: () => this.isReady(), isUsable: () => true },
-        ...{ now: clock.now, line: () => this.line(), eviction: eviction.state },
+        ...{ now: clock.now, line: () => this.line(), eviction },
       },
     ]
   }
@@ -228,7 +228,7 @@ export class QueueClient implements PasswordClient {
 
   /** The number of the reading of the load that is under way; undefined while no reading is. */
   reading(): number | undefined {
-    return this.#load.reading()
+    return this.#load.readingUnderway()
   }
 
   /** Resolves when Redis takes a small write. */
@@ -241,7 +241,7 @@ export class QueueClient implements PasswordClient {
     this.#load.close()
     this.#cancellation.close()
     await this.#producer.close()
-    this.#commands.off('ready', this.#recheck)
+    this.#commands.off('ready', this.#recheck.run)
     await Promise.all([quitRedis(this.#commands), quitRedis(this.#subscriber)])
   }
 

@@ -5,48 +5,55 @@ import type { Logger } from '../logger.js'
 import type { RedisConnection } from '../redis/connect.js'
 import { decodeReply, replyChannel } from '../wire/reply.js'
 
-export interface Replies {
-  /** Whether replies can arrive now. */
-  isSubscribed(): boolean
-  /** Sends a PING, so that the socket timeout detects a connection that is dead but not closed; subscribes if that was refused. */
-  check(): void
-}
-
-/** Subscribes to the replies to one address. `subscribed` is called after each subscription: earlier replies may have been missed. */
-export function subscribeToReplies(options: {
+export interface RepliesOptions {
   subscriber: RedisConnection
   prefix: string
   replyTo: string
   log: Logger
   received(reply: { jobId: string; sealed: string }): void
+  /** Called after each subscription: earlier replies may have been missed. */
   subscribed(): void
-}): Replies {
-  const { subscriber, prefix, replyTo, log, received } = options
-  const refused = new ThrottledWarning(log, 'replies cannot be subscribed to')
-  let state: 'none' | 'requested' | 'confirmed' = 'none'
-  subscriber.on('message', (_channel: string, message: string) => {
-    const reply = decodeReply(message)
-    if (reply !== undefined) received(reply)
-  })
-  async function subscribe(): Promise<void> {
-    state = 'requested'
+}
+
+export class Replies {
+  readonly #options: RepliesOptions
+  readonly #refused
+  #state: 'none' | 'requested' | 'confirmed' = 'none'
+
+  constructor(options: RepliesOptions) {
+    this.#options = options
+    this.#refused = new ThrottledWarning(options.log, 'replies cannot be subscribed to')
+    options.subscriber.on('message', (_channel: string, message: string) => {
+      const reply = decodeReply(message)
+      if (reply !== undefined) options.received(reply)
+    })
+    options.subscriber.on('ready', () => void this.#subscribe())
+  }
+
+  /** Whether replies can arrive now. */
+  isSubscribed(): boolean {
+    return this.#state === 'confirmed' && this.#options.subscriber.status === 'ready'
+  }
+
+  /** Sends a PING, so that the socket timeout detects a dead connection; subscribes if that was refused. */
+  check(): void {
+    const { subscriber } = this.#options
+    if (subscriber.status !== 'ready') return
+    if (this.#state === 'confirmed') subscriber.ping().catch(() => undefined)
+    else if (this.#state === 'none') void this.#subscribe()
+  }
+
+  async #subscribe(): Promise<void> {
+    const { subscriber, prefix, replyTo, subscribed } = this.#options
+    this.#state = 'requested'
     try {
       await subscriber.subscribe(replyChannel(prefix, replyTo))
-      state = 'confirmed'
-      refused.recovered()
+      this.#state = 'confirmed'
+      this.#refused.recovered()
     } catch (error) {
-      state = 'none'
-      refused.warn(error)
+      this.#state = 'none'
+      this.#refused.warn(error)
     }
-    options.subscribed()
-  }
-  subscriber.on('ready', () => void subscribe())
-  return {
-    isSubscribed: () => state === 'confirmed' && subscriber.status === 'ready',
-    check() {
-      if (subscriber.status !== 'ready') return
-      if (state === 'confirmed') subscriber.ping().catch(() => undefined)
-      else if (state === 'none') void subscribe()
-    },
+    subscribed()
   }
 }

@@ -38,13 +38,54 @@ export interface SealContext {
   bind?: readonly (string | number)[]
 }
 
-export interface Keyring {
+/** Keys by their names, of which the first seals and all open. */
+export class Keyring {
+  readonly #keys: ReadonlyMap<string, KeyObject>
+  readonly #sealing: [kid: string, key: KeyObject]
+
+  constructor(sealing: [kid: string, key: KeyObject], others: [kid: string, key: KeyObject][]) {
+    this.#keys = new Map([sealing, ...others])
+    this.#sealing = sealing
+  }
+
   /** Seals any JSON value under the first key. */
-  seal(context: SealContext, value: unknown): string
+  seal(context: SealContext, value: unknown): string {
+    const [kid, key] = this.#sealing
+    const nonce = randomBytes(NONCE_BYTES)
+    const cipher = createCipheriv('aes-256-gcm', deriveKey(key, context), nonce)
+    cipher.setAAD(associatedData(kid, context))
+    const parts = [nonce, cipher.update(pad(JSON.stringify(value))), cipher.final(), cipher.getAuthTag()]
+    return `${kid}.${Buffer.concat(parts).toString('base64url')}`
+  }
+
   /** Opens a value with the key that sealed it. Throws {@link SealError} unless it was sealed for exactly this context. */
-  open(context: SealContext, sealed: string): unknown
+  open(context: SealContext, sealed: string): unknown {
+    const dot = sealed.indexOf('.')
+    const kid = sealed.slice(0, Math.max(dot, 0))
+    const key = this.#keys.get(kid)
+    if (key === undefined) throw new SealError('sealed under an unknown key')
+    const encoded = sealed.slice(dot + 1)
+    const bytes = Buffer.from(encoded, 'base64url')
+    if (bytes.length < NONCE_BYTES + TAG_BYTES) throw new SealError('too short to be sealed')
+    // Node's decoder ignores invalid characters and stray bits: without this check, a value would
+    // have many encodings.
+    if (bytes.toString('base64url') !== encoded) throw new SealError('not encoded as sealed values are')
+    const decipher = createDecipheriv('aes-256-gcm', deriveKey(key, context), bytes.subarray(0, NONCE_BYTES))
+    decipher.setAAD(associatedData(kid, context))
+    decipher.setAuthTag(bytes.subarray(-TAG_BYTES))
+    try {
+      const plain = Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()])
+      return JSON.parse(plain.toString('utf8'))
+    } catch {
+      throw new SealError('does not open')
+    }
+  }
+
   /** Message authentication codes of an id (HMAC-SHA256), of the first key first: for texts that are signed, not sealed. */
-  macs(context: Pick<SealContext, 'purpose' | 'id'>): [Buffer, ...Buffer[]]
+  macs(context: Pick<SealContext, 'purpose' | 'id'>): [Buffer, ...Buffer[]] {
+    const [, ...others] = this.#keys.values()
+    return [deriveKey(this.#sealing[1], context), ...others.map((key) => deriveKey(key, context))]
+  }
 }
 
 /**
@@ -57,49 +98,9 @@ export function parseKeyring(text: string): Keyring {
     if (keys.has(name)) throw new Error(`${SEAL_KEYS} names the key "${name}" twice`)
     keys.set(name, createSecretKey(key))
   }
-  const [[sealingKid, sealingKey] = []] = keys
-  if (sealingKid === undefined || sealingKey === undefined) throw new Error(`${SEAL_KEYS} holds no key`)
-
-  return {
-    seal(context, value) {
-      const nonce = randomBytes(NONCE_BYTES)
-      const cipher = createCipheriv('aes-256-gcm', deriveKey(sealingKey, context), nonce)
-      cipher.setAAD(associatedData(sealingKid, context))
-      const sealed = Buffer.concat([
-        nonce,
-        cipher.update(pad(JSON.stringify(value))),
-        cipher.final(),
-        cipher.getAuthTag(),
-      ])
-      return `${sealingKid}.${sealed.toString('base64url')}`
-    },
-
-    open(context, sealed) {
-      const dot = sealed.indexOf('.')
-      const kid = sealed.slice(0, Math.max(dot, 0))
-      const key = keys.get(kid)
-      if (key === undefined) throw new SealError('sealed under an unknown key')
-      const encoded = sealed.slice(dot + 1)
-      const bytes = Buffer.from(encoded, 'base64url')
-      if (bytes.length < NONCE_BYTES + TAG_BYTES) throw new SealError('too short to be sealed')
-      // Node's decoder ignores invalid characters and stray bits: without this check, a value would have many encodings.
-      if (bytes.toString('base64url') !== encoded) throw new SealError('not encoded as sealed values are')
-      const decipher = createDecipheriv('aes-256-gcm', deriveKey(key, context), bytes.subarray(0, NONCE_BYTES))
-      decipher.setAAD(associatedData(kid, context))
-      decipher.setAuthTag(bytes.subarray(-TAG_BYTES))
-      try {
-        const plain = Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()])
-        return JSON.parse(plain.toString('utf8'))
-      } catch {
-        throw new SealError('does not open')
-      }
-    },
-
-    macs(context) {
-      const [, ...others] = keys.values()
-      return [deriveKey(sealingKey, context), ...others.map((key) => deriveKey(key, context))]
-    },
-  }
+  const [sealing, ...others] = keys
+  if (sealing === undefined) throw new Error(`${SEAL_KEYS} holds no key`)
+  return new Keyring(sealing, others)
 }
 
 /**

@@ -45,35 +45,34 @@ export function foretell({ kind, units }: Work, { argon2Ms, bcryptMs }: Omit<Uni
 }
 
 /** The work of several requests together. */
-export interface Tally {
-  readonly count: number
-  add(work: Work | undefined): void
-  remove(work: Work | undefined): void
-  /** The mean of their times in milliseconds; of other formats as of what was hashed. */
-  meanMs(costs: UnitCosts): number
-}
+export class Tally {
+  #count = 0
+  #others = 0
+  readonly #units = { argon2: 0, bcrypt: 0 }
 
-export function createTally(): Tally {
-  let count = 0
-  let others = 0
-  const units = { argon2: 0, bcrypt: 0 }
-
-  function change(work: Work | undefined, by: 1 | -1): void {
-    count += by
-    if (work === undefined) others += by
-    else units[work.kind] += by * work.units
+  get count(): number {
+    return this.#count
   }
 
-  return {
-    get count() {
-      return count
-    },
-    add: (work) => change(work, 1),
-    remove: (work) => change(work, -1),
-    meanMs(costs) {
-      if (count === 0) return costs.foretoldMs
-      const known = units.argon2 * costs.argon2Ms + units.bcrypt * costs.bcryptMs + (count - others) * REQUEST_MS
-      return (known + others * costs.foretoldMs) / count
-    },
+  add(work: Work | undefined): void {
+    this.#change(work, 1)
+  }
+
+  remove(work: Work | undefined): void {
+    this.#change(work, -1)
+  }
+
+  /** The mean of their times in milliseconds; of other formats as of what was hashed. */
+  meanMs({ argon2Ms, bcryptMs, foretoldMs }: UnitCosts): number {
+    if (this.#count === 0) return foretoldMs
+    const { argon2, bcrypt } = this.#units
+    const known = argon2 * argon2Ms + bcrypt * bcryptMs + (this.#count - this.#others) * REQUEST_MS
+    return (known + this.#others * foretoldMs) / this.#count
+  }
+
+  #change(work: Work | undefined, by: 1 | -1): void {
+    this.#count += by
+    if (work === undefined) this.#others += by
+    else this.#units[work.kind] += by * work.units
   }
 }

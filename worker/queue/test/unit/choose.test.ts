@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
 import { orderOf } from '../../src/servers/choose.ts'
-import { createHealth, type HealthSignals } from '../../src/servers/health.ts'
+import { Health, type HealthSignals } from '../../src/servers/health.ts'
 
 const usable = (name: string, waitMs: number, adding = 0) => ({ name, waitMs, adding, isUsable: true })
 const broken = (name: string) => ({ name, waitMs: 0, adding: 0, isUsable: false })
@@ -72,7 +72,7 @@ function healthOf(changes: Partial<State> = {}) {
       if (!state.takesWrites) throw new Error('OOM')
     },
   }
-  const health = createHealth(signals)
+  const health = new Health(signals)
   async function ticks(count: number): Promise<void> {
     for (let n = 0; n < count; n += 1) {
       health.tick()

@@ -1,7 +1,7 @@
 // The share of the capacity that deferred jobs get, from readings of the queue.
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
-import { createDeferredShare } from '../../src/wait/deferred-share.ts'
+import { DeferredShare } from '../../src/wait/deferred-share.ts'
 
 /** Jobs a second: deferred ones that leave their lane, all that workers can do, new ones. */
 interface Rates {
@@ -13,7 +13,7 @@ interface Rates {
 function scene() {
   let nowMs = 0
   let [first, outstanding, finished, active] = [100, 1_000, 0, 2]
-  const share = createDeferredShare(() => nowMs)
+  const share = new DeferredShare(() => nowMs)
   const observe = (jobsPerSecond: number, lane: 'deferred' | 'empty' = 'deferred') =>
     share.observe({
       first: lane === 'empty' ? undefined : Math.floor(first),

@@ -1,7 +1,7 @@
 // Finished jobs of all workers, counted while workers come and go.
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
-import { countFinishedJobs } from '../../src/wait/load.ts'
+import { FinishedJobs } from '../../src/wait/load.ts'
 import type { WorkerCapacity } from '../../src/wire/capacity.ts'
 
 const alive = (counts: Record<string, number>): Map<string, WorkerCapacity> =>
@@ -22,7 +22,7 @@ const alive = (counts: Record<string, number>): Map<string, WorkerCapacity> =>
   )
 
 test('jobs from before a worker was first seen are not counted, those from then on are', () => {
-  const finished = countFinishedJobs()
+  const finished = new FinishedJobs()
   finished.update(alive({ a: 1_000 }))
   assert.equal(finished.count(), 0)
   finished.update(alive({ a: 1_003, b: 500 }))
@@ -31,7 +31,7 @@ test('jobs from before a worker was first seen are not counted, those from then 
 })
 
 test('a worker that goes, comes back or starts anew takes nothing away', () => {
-  const finished = countFinishedJobs()
+  const finished = new FinishedJobs()
   finished.update(alive({ a: 10 }))
   finished.update(alive({ a: 12 }))
   finished.update(alive({}))

@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
 import { Admission } from '../../src/wait/admission.ts'
-import { createLineCapacity, createLoadState } from '../../src/wait/load-state.ts'
+import { LineCapacity, LoadState } from '../../src/wait/load-state.ts'
 import { depth, workers } from '../load-scene.ts'
 
 function scene() {
   let nowMs = 0
-  return { line: createLineCapacity(() => nowMs), pass: (ms: number) => (nowMs += ms) }
+  return { line: new LineCapacity(() => nowMs), pass: (ms: number) => (nowMs += ms) }
 }
 
 test('before any worker is known, a little is counted on: an autoscaler may be starting workers', () => {
@@ -53,7 +53,7 @@ test('after long it is no more than before any worker was known, and never more 
 test('property: without workers the limit of jobs only falls, and is never the cap, whatever Redis does', () => {
   for (const stale of ['no worker', 'no answer'] as const) {
     let nowMs = 0
-    const load = createLoadState(() => nowMs)
+    const load = new LoadState(() => nowMs)
     let waiting = 0
     const admission = new Admission({
       ...{ load: () => ({ ...load.current(), waiting, deferred: 0, active: 0 }), predictedWaitMs: () => 0 },

@@ -4,16 +4,16 @@ import { performance } from 'node:perf_hooks'
 import { setImmediate as turn } from 'node:timers/promises'
 import { within } from '@spillway/common/within'
 import { test, vi } from 'vitest'
-import { createRedisClock } from '../../src/redis/clock.ts'
+import { RedisClock } from '../../src/redis/clock.ts'
 
 test('until the first reading the time is the time of this machine', () => {
-  const { now } = createRedisClock()
+  const { now } = new RedisClock()
   assert.ok(Math.abs(now() - Date.now()) < 1_000)
   assert.ok(Number.isInteger(now()))
 })
 
 test('a reading tells the time of the middle between question and answer, and its answer is passed on', async () => {
-  const clock = createRedisClock()
+  const clock = new RedisClock()
   const times = [1_000, 1_100, 5_000]
   vi.spyOn(performance, 'now').mockImplementation(() => times.shift() ?? 5_000)
   assert.equal(await clock.synchronize(async () => 70_000, Number), 70_000)
@@ -22,7 +22,7 @@ test('a reading tells the time of the middle between question and answer, and it
 })
 
 test('a reading that took longer than a tenth of a second replaces no earlier one, and the first is taken however long it took', async () => {
-  const clock = createRedisClock()
+  const clock = new RedisClock()
   let nowMs = 0
   vi.spyOn(performance, 'now').mockImplementation(() => nowMs)
   const read = (timeThere: number, tookMs: number) =>
@@ -42,7 +42,7 @@ test('a reading that took longer than a tenth of a second replaces no earlier on
 })
 
 test('a reading that fails changes nothing, and says so', async () => {
-  const clock = createRedisClock()
+  const clock = new RedisClock()
   await assert.rejects(
     clock.synchronize(() => Promise.reject(new Error('away')), Number),
     /away/,

@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { within, withResolvers } from '@spillway/common/within'
-import { createLoadState, predictWaitMs } from '@spillway/queue/wait/load-state'
+import { LoadState, predictWaitMs } from '@spillway/queue/wait/load-state'
 import type { BesideCapacity, BesideMessage, BesideSettings } from '@spillway/queue/wire/beside'
 import type { Load } from '@spillway/queue/wire/capacity'
 import type { JobName, Requests, Verdict } from '@spillway/queue/wire/job'
@@ -36,7 +36,7 @@ export class BesideBackend implements Backend {
   readonly #calls = new Calls()
   /** Calls that have tickets, until their answers are taken or their time is over. */
   readonly #begun = new Map<string, { call: Call; timer: NodeJS.Timeout }>()
-  readonly #state = createLoadState()
+  readonly #state = new LoadState()
   #hashing: HashingProcess | undefined
   #capacity: (BesideCapacity & { since: number }) | undefined
   #started = withResolvers<void>()

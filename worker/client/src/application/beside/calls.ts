@@ -1,7 +1,7 @@
 /** Calls to the hashing process: those that wait, and those in its hands. */
 import type { BesideRequest } from '@spillway/queue/wire/beside'
 import type { Verdict } from '@spillway/queue/wire/job'
-import { createTally, type Work } from '@spillway/queue/wire/work'
+import { Tally, type Work } from '@spillway/queue/wire/work'
 
 /** A call in the hands of a process that ended is tried once more: it may be what ended it. */
 const ATTEMPTS = 2
@@ -24,7 +24,7 @@ export class Calls {
   readonly #inHand = new Map<number, Entry>()
   #lastId = 0
   /** The work of those that wait and those in hand. */
-  readonly work = createTally()
+  readonly work = new Tally()
 
   get waiting(): number {
     return this.#waiting.size
