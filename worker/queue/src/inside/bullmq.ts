@@ -1,9 +1,11 @@
-/** Hooks into private parts of BullMQ 6, for workers. CONTRIBUTING lists each with its reason and its test; keys and scripts are in queue/. */
+/** Hooks into private parts of BullMQ 6, for workers. CONTRIBUTING lists each with its reason and its test. */
 import type { Worker } from 'bullmq'
 
 /**
- * BullMQ looks at its concurrency again when a job of its own ends. Slots that another queue's jobs left would idle until then, so it is
- * woken as its own resume() does. Where a version names that queue otherwise, they do idle.
+ * BullMQ looks at its concurrency again when a job of its own ends. Slots that another queue's jobs
+ * left would idle until then, so it is woken as its own resume() does; resume() itself does nothing
+ * unless the worker is paused. Where a version renames that queue, the slots idle. Upstream: the
+ * setter of `concurrency` could wake the loop.
  */
 export function takeMoreJobs(worker: Worker): void {
   const ended: unknown = Reflect.get(worker, 'mainLoopQueue')
@@ -25,8 +27,10 @@ function isLockManager(value: unknown): value is LockManager {
 }
 
 /**
- * BullMQ looks for locks to renew several times a second, a quarter of an idle worker's work. Without a job in hand it stops looking, until
- * the next job. Where a version names these parts otherwise, it always looks. Before the worker runs.
+ * BullMQ looks for locks to renew several times a second, a quarter of an idle worker's work. Without
+ * a job in hand it stops looking, until the next job. Its option `skipLockRenewal` would renew none.
+ * Where a version renames these parts, it always looks. To be called before the worker runs.
+ * Upstream: the timer could start with the first tracked job.
  */
 export function renewLocksOfJobsAlone(worker: Worker): void {
   const locks: unknown = Reflect.get(worker, 'lockManager')

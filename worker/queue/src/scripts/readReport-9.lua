@@ -1,5 +1,6 @@
 --[[
   Reads the report of the queue.
+  BullMQ's getJobCounts and getJobs take seven commands, and throw at data that somebody forged.
   Input:
     KEYS[1] capacity hash
     KEYS[2] waiting list

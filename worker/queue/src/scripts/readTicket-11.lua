@@ -4,6 +4,7 @@
   A job that was held until now has no number. From now on it is passed over as deferred ones are: it gets their
   priority, which workers read, and keeps its place. Any other job's turn becomes `firm`: its client follows its ticket.
   DEL comes first because of a full Redis server: see storeVerdict.
+  BullMQ has getState and getCountsPerPriority, but no rank of a job. Upstream: `getRank(id)`.
   Input:
     KEYS[1] verdict
     KEYS[2] present key of the job

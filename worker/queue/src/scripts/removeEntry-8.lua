@@ -1,5 +1,6 @@
 --[[
   Removes an entry from every list and set of the queue.
+  BullMQ's remove fails on entries that are no jobs.
   Input:
     KEYS[1] waiting list
     KEYS[2] active list

@@ -1,5 +1,6 @@
 --[[
   Locks an active job again whose lock is gone.
+  BullMQ's extendLock needs the lock to be there. Upstream: to take a lock that is gone.
   Input:
     KEYS[1] lock of the job
     KEYS[2] active list
