@@ -3,8 +3,9 @@ import { quantile } from '@spillway/infra/rig/quantile'
 import type { Visit } from '../load/visit.ts'
 
 /**
- * The findings of a scenario: the ends of the requests, the figures of the table, and every promise that was broken. Lost, failed and
- * falsely admitted logins break a promise, as do a missing recovery and a ratio below its bound. Times are figures only.
+ * The findings of a scenario: the ends of its requests, its figures, and every broken promise.
+ * Lost, failed and falsely admitted logins break a promise, as do a missing recovery and a ratio
+ * below its bound. Times are figures only.
  */
 export class Findings {
   requests = 0
@@ -12,7 +13,7 @@ export class Findings {
   /** How many of all requests were given a ticket on the way. */
   ticketed = 0
   refused = 0
-  /** Broken connections, time-outs, lost tickets, wrong verdicts, and any other answer without a definition. */
+  /** Broken connections, time-outs, lost tickets, wrong verdicts, answers without a definition. */
   failed = 0
   /** How much longer the slowest success took than those before the fault, in milliseconds. */
   worstExtraMs?: number
@@ -46,7 +47,7 @@ export class Findings {
     if (kinds.length > 0) this.notes.push(countBy(kinds))
   }
 
-  /** The end of a scenario that counts its requests itself: all that neither succeeded nor were refused have failed. */
+  /** The end of a scenario that counts its requests itself. */
   expectAllAnswered(failures: readonly string[]): void {
     this.#countFailed(failures)
     this.expect(this.failed === 0, `${this.failed} requests had no answer, or were refused without a reason`)

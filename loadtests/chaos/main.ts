@@ -1,4 +1,4 @@
-// `pnpm chaos`: runs the scenarios that were asked for, side by side where they measure no rate, and ends with a table of their findings.
+// `pnpm chaos`: runs scenarios, side by side where they measure no rate, and prints their findings.
 import { runCommand, runWithKeeper } from '@spillway/infra/processes/command'
 import { parseCommandLine, pickNamed, UserError, whole } from '@spillway/infra/processes/command-line'
 import type { Keeper } from '@spillway/infra/processes/keeper'
@@ -22,7 +22,7 @@ Breaks what can break, under load and with real processes, and checks what is pr
   --help        prints this
 `
 
-/** Of scenarios side by side: four overloaded two processors, and requests timed out. Each lane has a stage of its own. */
+/** Lanes of scenarios, each with its own stage. With four, requests timed out on two processors. */
 const LANES = 3
 
 type ChaosOptions = ReturnType<typeof parseOptions>

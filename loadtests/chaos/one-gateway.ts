@@ -1,13 +1,12 @@
-// One gateway that is offered more and more, on a processor of its own, with workers to spare; and endpoints beside it that have nothing to do
-// with hashing.
+// A gateway on its own processor under more and more load, with workers to spare, and endpoints
+// beside it that need no hash.
 import { fileURLToPath } from 'node:url'
 import type { Keeper } from '@spillway/infra/processes/keeper'
 import { startProcess } from '@spillway/infra/processes/node-process'
 import { moveTo, pinned } from '@spillway/infra/processes/processor-time'
 import { ask, type Credentials } from '@spillway/infra/rig/api-client'
-import { compiled } from '../contenders/contender.ts'
+import { allCores, compiled, contenderCores } from '../contenders/contender.ts'
 import { type Credential, verdictOf } from '../load/accounts.ts'
-import { allCores, contenderCores } from '../measure/cores.ts'
 import { Probe } from '../measure/probe.ts'
 import type { Findings } from './findings.ts'
 import type { RushOptions, RushResult } from './rush.ts'
@@ -32,23 +31,23 @@ export async function slowestLogin(system: System, count: number): Promise<numbe
   return Math.max(...(await loginsInTurn(system, count)))
 }
 
-// Scenarios in which the gateway is what is short: workers wait instead of hashing, there are plenty of them, and the gateway has a share of
-// a core. Connections are kept, as an ingress keeps them.
+// Scenarios with a short gateway: its workers wait instead of hashing, and it has a share of a
+// core. Connections are kept, as by an ingress.
 
 /** Each "hash" waits 20 ms in one of these slots: far more than one gateway passes on. */
 export const credential = 'wait-20'
 const workerEnv = { WORKER_CONCURRENCY: '200' }
 
 /**
- * The gateway's share of a core. With a whole one, worker, Redis, PostgreSQL and generator on the other core were what was short on two
- * processors: the gateway idled for an eighth of the time, and some runs refused nothing.
+ * The gateway's share of a core. With a whole core the other processes were the bottleneck on two
+ * processors, and some runs refused nothing.
  */
 const GATEWAY_SHARE = 0.6
 const WARM_UP = { perSecond: 600, connections: 200, durationS: 5, settlingS: 0 }
 
 /**
- * Runs it on a warm gateway that is held to its share, on a processor of its own where that can be had, and one worker; load and database have
- * the other ones.
+ * Runs it on a warm gateway with this share, on its own processor where possible, and one worker.
+ * Load and database have the other processors.
  */
 export function onShortGateway(run: (system: System, url: string, stage: Stage) => Promise<Findings>): Scenario['run'] {
   const onRedis = onOwnRedis({ credential, gateways: 0, workers: 1, workerEnv }, async (system, stage) => {
@@ -122,7 +121,7 @@ export function answersOf(statuses: RushResult['statuses']): number {
   return Object.values(statuses).reduce((sum, count) => sum + count, 0)
 }
 
-// Endpoints that have nothing to do with hashing, asked at a steady rate while logins come in spikes.
+// Endpoints that need no hash, asked at a steady rate while logins come in spikes.
 
 /** What to ask for, by its path; false is a failure. */
 type Requests = Record<string, () => Promise<boolean>>
@@ -154,8 +153,8 @@ async function isOk(url: string, path: string, headers: Record<string, string> =
 }
 
 /**
- * Asks a gateway for these from now on, and for the root of a server that does nothing else, on the gateway's processor: its latency is the
- * machine's own delay, and the generator's. The end of the scenario ends that, too.
+ * Asks a gateway for these from now on, and an empty server on the gateway's processor, whose
+ * latency is the delay of machine and generator. The end of the scenario ends that, too.
  *
  * @param requests [/healthz alone]
  */

@@ -1,5 +1,5 @@
-// The last findings of each scenario, kept beside the page of promises, whose last two columns are made from them. A record is of the commit that
-// it names, or of none: it goes when its scenario or the stage changes.
+// The last findings of each scenario. The last two columns of the page of promises are made of
+// them. A record names its commit, and goes when its scenario or the stage changes.
 import { execFileSync } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'
 import { UserError } from '@spillway/infra/processes/command-line'
@@ -60,7 +60,7 @@ export function commitToRecord(): string {
   throw new UserError('--record is of a commit: commit what differs first.')
 }
 
-/** Keeps the findings of these scenarios in place of earlier ones, drops what is outdated, and brings the page up to date. */
+/** Replaces the findings of these scenarios, drops outdated ones, and updates the page. */
 export async function keepFindings(rows: readonly Row[], commit: string): Promise<void> {
   const measured = rows.map(({ name, findings }): [string, Measured] => {
     const { requests, failed, worstExtraMs, recoveryMs, notes, broken } = findings
@@ -78,7 +78,7 @@ export async function keepFindings(rows: readonly Row[], commit: string): Promis
   await writeFile(pageFile, withFigures(await readFile(pageFile, 'utf8'), sorted))
 }
 
-/** A row of the page, up to the figures: promised, when, and the scenario, or the beginning of several. */
+/** A row of the page up to the figures: promise, condition, scenario or beginning of several. */
 const ROW = /^(\|[^|]*\|[^|]*\| `([a-z-]+)(…?)` \|).*$/gm
 
 /** The page with the last two columns of its table as recorded. */

@@ -1,6 +1,6 @@
-// A process of its own that sends requests on connections that are kept, and does nothing else: `node rush.ts <json>`. Prints its
-// result as a line of JSON.
-import { type Credential, createAccounts } from '../load/accounts.ts'
+// A process that sends requests on kept connections: `node rush.ts <json>`. Prints its result as a
+// line of JSON.
+import { Accounts, type Credential } from '../load/accounts.ts'
 import { ClosedLoop, type Counted, repeats } from '../load/closed.ts'
 
 export interface RushOptions {
@@ -20,7 +20,7 @@ export interface RushOptions {
 export type RushResult = Awaited<ReturnType<typeof rush>>
 
 async function rush({ url, sends, perSecond, connections, durationS, settlingS, timeoutS = 10 }: RushOptions) {
-  const accounts = createAccounts('')
+  const accounts = new Accounts('')
   const caller =
     'path' in sends
       ? repeats(sends.path, () => sends.body)

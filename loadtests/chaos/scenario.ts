@@ -1,4 +1,4 @@
-// A scenario is one promise, and a run against real processes that keeps or breaks it. Most break something under steady visits.
+// A scenario is one promise, and a run against real processes that keeps or breaks it.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startTraffic, type Visit, type VisitorOptions } from '../load/visit.ts'
 import { Findings, tookAt } from './findings.ts'
@@ -16,18 +16,17 @@ export interface Scenario {
   run(stage: Stage): Promise<Findings>
 }
 
-// The frame of the scenarios in which something breaks: steady visits before, during and after it, and what they noticed.
+// The frame of scenarios with a fault: steady visits before, during and after it.
 
 interface UnderFault {
   perSecond: number
   /**
-   * Breaks something and mends it again [nothing]; resolves when it is mended, or when it broke if nothing can be mended.
-   * What it finds meanwhile goes with the rest.
+   * Breaks something and mends it again [nothing]. Resolves when it is mended, or broken for good.
    */
   fault?(findings: Findings): Promise<unknown>
   /** Changes to the visitor of all gateways. */
   visitor?: Partial<VisitorOptions>
-  /** How long the calm before lasts, and how long visits go on after the fault, in milliseconds [2,000, 5,000]. */
+  /** Durations of the calm before, and of the visits after the fault, in ms [2,000, 5,000]. */
   calmMs?: number
   afterMs?: number
 }

@@ -1,4 +1,4 @@
-// All scenarios, in the order in which they run: what takes longest first, so that no lane is left with it.
+// All scenarios in the order in which they run: the longest first, so that no lane ends with one.
 import type { Scenario } from './scenario.ts'
 import { crowdScenario } from './scenarios/crowd.ts'
 import { fairnessScenarios } from './scenarios/fairness.ts'

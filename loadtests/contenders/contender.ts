@@ -1,9 +1,27 @@
 // A contender is one login architecture that the scenarios can start, address and measure.
+import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { type ProcessOptions, startProcess } from '@spillway/infra/processes/node-process'
 import { findPids } from '@spillway/infra/processes/process-table'
-import { allCores } from '../measure/cores.ts'
+import { canPin } from '@spillway/infra/processes/processor-time'
 import type { Algorithm } from './hashing.ts'
+
+// The cores of each process. The generator has the first core for itself.
+
+/** Every core. Counted before anything is pinned: later this process sees its own cores only. */
+export const allCores = Array.from({ length: availableParallelism() }, (_, n) => n)
+
+/** The load generator's, unless all are together. */
+export const generatorCores = [0]
+
+/**
+ * `apart`: generator and database on the first core, contender and Redis on the others. `together`:
+ * all on all cores.
+ */
+export type Placement = 'apart' | 'together'
+
+/** The contender's cores; undefined where nothing can be pinned or there is only one. */
+export const contenderCores = canPin && allCores.length > 1 ? allCores.slice(1) : undefined
 
 export interface Services {
   databaseUrl: string
@@ -32,7 +50,7 @@ export interface Part {
 
 export interface Running {
   url: string
-  /** A GET path that has nothing to do with logins but asks the file system, and so libuv's threads. */
+  /** A GET path beside logins that asks the file system, and so needs libuv's threads. */
   neighbourPath: string
   parts: readonly Part[]
   /** Jobs waiting or being hashed, where there is a queue that can be asked. */
@@ -55,50 +73,42 @@ export interface Contender {
   start(options: StartOptions): Promise<Running>
 }
 
-// Starts a program of a contender in a process of its own, pinned to processors where the system can, and waits until
-// it says on its standard output where it can be reached.
+// Starts a contender's program in a process, pinned to processors where possible, until it prints
+// its URL.
 
 /** A program that prints nothing for this long after its start has failed. */
 const READY_WITHIN_MS = 60_000
 
-/** The path of a compiled program of this package. Compiled, because a TypeScript loader would add threads of its own to what is measured. */
+/** The path of a compiled program: a TypeScript loader would add threads to the measurement. */
 export function compiled(program: string): string {
   return fileURLToPath(new URL(`../dist/${program}.js`, import.meta.url))
 }
 
-/** Starts a program of this package. Rejects with its log tail when it ends or stays silent instead of becoming ready. */
+/** Starts a program of this package. Rejects with its last log lines where it does not start. */
 export async function startProgram(program: string, options: Pick<ProcessOptions, 'cores' | 'env'>) {
   const started = startProcess({ entry: compiled(program), ...options })
   const { pid } = started
-  /** Kills it with all that it started: it keeps nothing, and would hash on for callers that are long gone. */
-  const close = async () => {
-    killGroup(pid)
+  /** Kills it with its children, which would hash on for callers that are gone. */
+  async function close(): Promise<void> {
+    try {
+      process.kill(-pid, 'SIGKILL')
+    } catch {
+      // It has ended, and left nothing.
+    }
     await started.exited
   }
   try {
+    /** The line that it printed when it was ready: JSON with `url`. */
     const ready = await started.waitForLog(({ url }) => typeof url === 'string', READY_WITHIN_MS)
     started.keepOnly('nothing')
-    return {
-      pid,
-      /** The line that it printed when it was ready: JSON with `url`. */
-      ready,
-      close,
-    }
+    return { pid, ready, close }
   } catch (error) {
     await close()
     throw error
   }
 }
 
-function killGroup(leaderPid: number): void {
-  try {
-    process.kill(-leaderPid, 'SIGKILL')
-  } catch {
-    // It has ended, and left nothing.
-  }
-}
-
-/** Starts `contenders/rivals/<name>`, which serves the whole API and says which processes it consists of. */
+/** Starts `contenders/rivals/<name>`, which serves the API and names its processes. */
 export async function startRival(
   name: string,
   { cores, algorithm, services }: StartOptions,
@@ -115,7 +125,7 @@ export async function startRival(
   }
 }
 
-/** Embedded servers, which have their cores too, by their ports; of PostgreSQL, the process that starts all others. */
+/** Embedded servers by their ports, because they have their cores, too. */
 export function serverProcesses({ databaseUrl, redisUrl }: Services): Part[] {
   const [postgres] = findPids('postgres', `-p ${new URL(databaseUrl).port}`)
   const [redis] = findPids('-server', `:${new URL(redisUrl).port}`)

@@ -1,5 +1,5 @@
-// The two hashes of the rivals, with the costs of Spillway's worker and the fastest packages, which it uses itself without its native
-// engine. Both run on libuv's threads, as those of the packages `argon2` and `bcrypt` do.
+// The two hashes of the rivals: Spillway's costs, by the fastest packages. Both run on libuv's
+// threads, as the packages `argon2` and `bcrypt` do.
 
 import { hash as argon2Hash, verify as argon2Verify } from '@node-rs/argon2'
 import { hash as bcryptHash, verify as bcryptVerify } from '@node-rs/bcrypt'
@@ -12,15 +12,15 @@ export const BCRYPT_COST = 10
 /** argon2id is the default algorithm of the package. */
 export const ARGON2_COST = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
 
-/** Passes of a dear argon2id hash, four times as many: few people are many times the capacity, and what is around a hash counts little. */
+/** Passes of a dear argon2id hash: four times the usual, so that few people exceed the capacity. */
 export const DEAR_PASSES = 8
 
 /** How an algorithm and its cost are written in settings and reports. */
 export const costOf: Record<Algorithm, string> = { bcrypt: 'cost 10', argon2id: 'm=19456 KiB, t=2, p=1' }
 
 /**
- * Stands for a hash that costs nothing, which any password fits: a double, as Spillway's worker takes it when told to. With
- * it all that is around the hash can be used, and so be compiled, thousands of times before it is measured.
+ * A double of a hash, without a cost, which any password fits. Spillway's workers accept it when
+ * told to. Used to compile all code around a hash before a measurement.
  */
 export const TOKEN_HASH = '$spillway-token$'
 

@@ -10,7 +10,7 @@ import Fastify from 'fastify'
 import type { Part } from './contender.ts'
 import { algorithms, type Hashing } from './hashing.ts'
 
-/** As Spillway's gateway: Node's own 511 lose connections when thousands of users come at once, wherever the hashing is. */
+/** As Spillway's gateway: Node's own 511 lose connections when thousands of users come at once. */
 const BACKLOG = 4_096
 
 const credentials = {
@@ -27,8 +27,8 @@ export async function serve(hashing: Hashing, env: NodeJS.ProcessEnv): Promise<s
   const algorithm = algorithms.find((name) => name === env.ALGORITHM)
   if (env.DATABASE_URL === undefined || algorithm === undefined)
     throw new Error('DATABASE_URL and ALGORITHM are needed')
-  // Patient, as most applications are: a new connection's password exchange needs libuv's threads, and where those hash
-  // it waits. With the gateway's own short limits that would show as errors instead.
+  // Patient, as most applications: a new connection's password exchange waits where libuv's threads
+  // hash.
   const patience = { connectionTimeoutMs: 60_000, statementTimeoutMs: 60_000 }
   const database = connectDatabase({ url: env.DATABASE_URL, poolSize: 10, ...patience })
   const app = Fastify({ logger: true, disableRequestLogging: true })
@@ -68,7 +68,7 @@ export function announce(url: string, parts: readonly Part[] = []): void {
 
 const neighbour = fileURLToPath(import.meta.url)
 
-// Accounts and sessions of the rivals: the same rows as Spillway's gateway reads and writes for a login, by the same client.
+// Accounts and sessions: the rows that Spillway's gateway reads and writes for a login.
 
 const REFRESH_TOKEN_TTL_MS = 30 * 24 * 3_600_000
 const ACCESS_TOKEN_TTL_S = 900

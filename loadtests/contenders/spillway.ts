@@ -9,7 +9,7 @@ import type { Running, StartOptions } from './contender.ts'
 /** The states of a job that is not done. */
 const queued = ['state="waiting"', 'state="deferred"', 'state="active"']
 
-/** Counted as in production, but never reached: all callers come from one address and log in far more often than people do. */
+/** Counted as in production, and never reached: all callers come from one address. */
 const UNREACHED = 1_000_000
 
 /** @param options `slots`: hashes that the worker computes at a time */

@@ -1,15 +1,14 @@
-// Accounts to log in with: many addresses, one password, and for each kind of hash one hash, since its salt changes
-// nothing about its cost.
+// Accounts to log in with: many addresses, one password, one hash of each kind.
 import { randomUUID } from 'node:crypto'
 import { until } from '@spillway/infra/processes/until'
 import { type ApiAnswer, type Credentials, createApiClient } from '@spillway/infra/rig/api-client'
 import { closedLoop } from '@spillway/infra/rig/open-loop'
-import { createAccounts as insertAccounts } from '@spillway/infra/services/query'
+import { createAccounts } from '@spillway/infra/services/query'
 import type { Running } from '../contenders/contender.ts'
 import { type Algorithm, hash, TOKEN_HASH } from '../contenders/hashing.ts'
 import { outcomeOf } from '../measure/tally.ts'
 
-/** A hash to log in against: a real one (argon2id of a dear policy), or a double that a worker accepts when told to (`wait-25` waits 25 ms). */
+/** A real hash (argon2id of a dear policy), or a double (`wait-25` waits 25 ms). */
 export type Credential = Algorithm | 'dear' | 'token' | `wait-${number}`
 
 /** The status of a verdict: bcrypt is verified with a wrong password. */
@@ -30,54 +29,61 @@ export interface WarmUp {
   atMostMs: number
 }
 
-export type Accounts = ReturnType<typeof createAccounts>
+/** Accounts of a database, of each kind as many; callers beyond that share them. */
+export class Accounts {
+  readonly #seeded = new Map<Credential, Promise<void>>()
+  readonly #databaseUrl: string
+  readonly #count: number
 
-/** @param count of each kind; callers beyond that share them */
-export function createAccounts(databaseUrl: string, count = ACCOUNTS) {
-  const seeded = new Map<Credential, Promise<void>>()
+  constructor(databaseUrl: string, count = ACCOUNTS) {
+    this.#databaseUrl = databaseUrl
+    this.#count = count
+  }
 
-  async function insert(credential: Credential): Promise<void> {
+  /** Creates the accounts of this kind if they are not there yet. */
+  seed(credential: Credential): Promise<void> {
+    const done = this.#seeded.get(credential) ?? this.#insert(credential)
+    this.#seeded.set(credential, done)
+    return done
+  }
+
+  /** A login whose verdict costs exactly one verify everywhere. */
+  login(credential: Credential, caller: number): Credentials {
+    return {
+      email: `${credential}-${(caller % this.#count) + 1}@example.com`,
+      // A wrong password for bcrypt: after a right one Spillway would store argon2id instead.
+      password: credential === 'bcrypt' ? `not ${PASSWORD}` : PASSWORD,
+    }
+  }
+
+  /** A registration of a new address. */
+  registration(): Credentials {
+    return { email: `${randomUUID()}@load.example`, password: PASSWORD }
+  }
+
+  /** Logs in until code is compiled and connections are open. @throws when nothing succeeds */
+  async warmUp({ url, neighbourPath }: Running, credential: Credential, { logins, atMostMs }: WarmUp): Promise<void> {
+    await this.seed(credential)
+    const client = createApiClient(url, { timeoutMs: FIRST_ANSWER_MS })
+    let sent = 0
+    const call = () => client.login(this.login(credential, sent++))
+    try {
+      await untilOk(call)
+      await untilOk(() => client.get(neighbourPath))
+      const endMs = performance.now() + atMostMs
+      const isOver = () => sent >= logins || performance.now() >= endMs
+      await closedLoop({ callers: WARM_UP_CALLERS, isOver, call })
+    } finally {
+      client.close()
+    }
+  }
+
+  async #insert(credential: Credential): Promise<void> {
     const passwordHash = await storedHash(credential)
     // On a busy machine PostgreSQL may need several tries to be connected to.
-    const inserted = () => insertAccounts(databaseUrl, credential, count, passwordHash)
+    const inserted = () => createAccounts(this.#databaseUrl, credential, this.#count, passwordHash)
     await until(inserted, { timeoutMs: INSERTED_WITHIN_MS, what: `accounts with ${credential}` })
   }
-
-  const accounts = {
-    /** Creates the accounts of this kind if they are not there yet. */
-    seed(credential: Credential): Promise<void> {
-      const done = seeded.get(credential) ?? insert(credential)
-      seeded.set(credential, done)
-      return done
-    },
-    /** A login whose verdict costs exactly one verify everywhere. */
-    login: (credential: Credential, caller: number): Credentials => ({
-      email: email(credential, caller % count),
-      // bcrypt is verified with a wrong password and answered 401. With the right one Spillway would replace each account's
-      // hash by argon2id at its first login, and from the second on no longer be measured with bcrypt.
-      password: credential === 'bcrypt' ? `not ${PASSWORD}` : PASSWORD,
-    }),
-    /** A registration of a new address. */
-    registration: (): Credentials => ({ email: `${randomUUID()}@load.example`, password: PASSWORD }),
-    /** Logs in until code is compiled and connections are open. @throws when nothing succeeds */
-    async warmUp(running: Running, credential: Credential, { logins, atMostMs }: WarmUp): Promise<void> {
-      const { url, neighbourPath } = running
-      await accounts.seed(credential)
-      const client = createApiClient(url, { timeoutMs: FIRST_ANSWER_MS })
-      let sent = 0
-      const call = () => client.login(accounts.login(credential, sent++))
-      try {
-        await untilOk(call)
-        await untilOk(() => client.get(neighbourPath))
-        const endMs = performance.now() + atMostMs
-        const isOver = () => sent >= logins || performance.now() >= endMs
-        await closedLoop({ callers: WARM_UP_CALLERS, isOver, call })
-      } finally {
-        client.close()
-      }
-    },
-  }
-  return accounts
 }
 
 /** On a machine that is busy elsewhere a server may need several tries to reach its database. */
@@ -91,10 +97,6 @@ async function untilOk(request: () => Promise<ApiAnswer>): Promise<void> {
   await until(isOk, { timeoutMs: FIRST_ANSWER_MS }).catch((cause) => {
     throw new Error(`a first request ended as ${last}`, { cause })
   })
-}
-
-function email(credential: Credential, n: number): string {
-  return `${credential}-${n + 1}@example.com`
 }
 
 async function storedHash(credential: Credential): Promise<string> {

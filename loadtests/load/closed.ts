@@ -1,5 +1,5 @@
-// Closed-loop load by autocannon: callers on kept connections, each sending its next request when the last was answered. It costs a fifth of the
-// processor time of Node's own client, but knows no pause: callers who come back when they are told are those of visit.ts.
+// Closed-loop load by autocannon, for a fifth of the processor time of Node's own client. It knows
+// no pause: callers that come back when told are in visit.ts.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { TIMEOUT_MS } from '@spillway/infra/rig/api-client'
 import autocannon from 'autocannon'
@@ -8,7 +8,7 @@ import { type Outcome, outcomeOf, Tally } from '../measure/tally.ts'
 /** Tells one of the callers what to send, over and over. */
 type Caller = (client: autocannon.Client, number: number) => void
 
-/** A caller that logs in again and again. A ticket is redeemed until there is a verdict, at once each time: redeeming is held as a login is. */
+/** A caller that logs in again and again. It redeems a ticket at once until there is a verdict. */
 export function followsTickets(credentials: (number: number) => object): Caller {
   return (client, number) => {
     const login = post('/v1/login', credentials(number))
@@ -76,7 +76,7 @@ export class ClosedLoop {
     return this
   }
 
-  /** Counts what is answered during this time. What is still open at its end is not counted, neither as answered nor as lost. */
+  /** Counts answers during this time. Requests open at its end are not counted. */
   async countFor(seconds: number): Promise<Counted> {
     const startMs = performance.now()
     const counted = { tally: new Tally(), startMs, seconds, slowestMs: 0 }

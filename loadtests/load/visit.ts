@@ -13,9 +13,9 @@ import { closedLoop, openLoop } from '@spillway/infra/rig/open-loop'
 import { outcomeOf } from '../measure/tally.ts'
 
 /**
- * How a visit ended. `verdict` is the right one: tokens for a right password, 401 for a wrong one. `wrong` is the other way
- * round. `refused` is a 503 or 429 with the code it must have; `lost` a ticket that came to nothing, or a visit that was left; `failed` all the rest:
- * a broken connection, a time-out, any other status.
+ * How a visit ended. `verdict`: tokens for a right password, 401 for a wrong one; `wrong`: the
+ * other way round; `refused`: 503 or 429 with its code; `lost`: a ticket that came to nothing, or a
+ * visit that was left; `failed`: all the rest.
  */
 export type End = 'verdict' | 'wrong' | 'refused' | 'lost' | 'failed'
 
@@ -39,7 +39,7 @@ export interface Visit {
 }
 
 export interface VisitorOptions {
-  /** The gateways: visits take turns, and a visit whose connection fails continues at the next one. */
+  /** The gateways take turns. A visit whose connection fails continues at the next one. */
   urls: readonly string[]
   login(number: number): Credentials
   headers?(number: number): Record<string, string>
@@ -144,7 +144,7 @@ export class Visitor {
     return { dueMs, tookMs: performance.now() - dueMs, end, ticketed, sentAway, failures, ticketsLost, status, detail }
   }
 
-  /** Verdicts a second of callers that come again as soon as they are in, and leave when it is over. Closes the visitor. */
+  /** Verdicts a second of callers that come again at once. Closes the visitor. */
   async perSecond(
     callers: number,
     { settlingMs, countedMs }: { settlingMs: number; countedMs: number },
@@ -188,7 +188,7 @@ interface Arrivals {
   visit(number: number, dueMs: number): Promise<Visit>
 }
 
-/** People come at a steady rate, however the others go; resolves when the last of them is in or gone, with all in the order of their ends. */
+/** People come at a steady rate. Resolves when the last is in or gone. */
 export async function arrivals({ perSecond, seconds, signal, visit }: Arrivals): Promise<Visit[]> {
   const visits: Visit[] = []
   let number = 0
@@ -217,7 +217,7 @@ export function startTraffic(options: VisitorOptions, perSecond: number) {
   }
 }
 
-// How a person of a load test comes back, with a ticket or after a refusal. The code of `@spillway/client/browser` decides, as in pages.
+// How people come back after a ticket or a refusal: by `@spillway/client/browser`, as pages do.
 
 interface WayBack {
   /** Of the gateway. */
@@ -227,7 +227,7 @@ interface WayBack {
   signal: AbortSignal
 }
 
-/** Waits as long as the answer asks, and with a ticket whose turn is far until the line has come near. */
+/** Waits as long as the answer asks, and with a far ticket until the line has come near. */
 export async function comeBack(answer: ApiAnswer, { url, headers = {}, signal }: WayBack, failures = 0): Promise<void> {
   const { status, body } = answer
   const retryAfterMs = 'retry-after' in answer.headers ? answer.retryAfterMs : undefined

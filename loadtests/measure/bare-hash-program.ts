@@ -1,4 +1,4 @@
-// A program of its own: verifies one password over and over with nothing around it, by each of some implementations in turn, and prints
+// A program that verifies one password over and over by some implementations in turn, and prints
 // what a verify took in each.
 import { engines } from './engines.ts'
 
@@ -7,7 +7,7 @@ if (!(Number(forMs) > 0) || names.length === 0) throw new Error('say for how man
 
 const PASSWORD = 'correct horse battery staple'
 const BATCHES = 3
-/** Of another cost, and quick: while it is done all others come to wait, and so to share batches that are full. */
+/** A quick hash of another cost: meanwhile all others queue up, and so share full batches. */
 const QUICK = '$2b$04$CCCCCCCCCCCCCCCCCCCCC.7uG0VCzI2bS7j6ymqJi9CdcdxiRTWNy'
 
 interface Implementation {
@@ -16,7 +16,7 @@ interface Implementation {
   work(): Promise<unknown>
 }
 
-/** @param name of a package, or `native` with the package whose hashes it is to verify and `alone` or `batches`, after colons */
+/** @param name of a package, or `native:<package whose hashes it verifies>:alone` or `:batches` */
 async function implementation(name: string): Promise<Implementation> {
   const [, packageName = name, load] = name.split(':')
   const engine = engines[packageName]
@@ -54,7 +54,6 @@ for (const endMs = performance.now() + Number(forMs); performance.now() < endMs;
 }
 const took = measured.map(({ rounds }) => ({
   medianMs: median(rounds.map(({ latencyMs }) => latencyMs)),
-  meanMs: rounds.reduce((sum, { latencyMs }) => sum + latencyMs, 0) / rounds.length,
   processorMs: median(rounds.map(({ processorMs }) => processorMs)),
 }))
 console.log(JSON.stringify(took))

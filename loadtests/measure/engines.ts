@@ -1,4 +1,4 @@
-// The implementations that a worker may find: of the two hashes of logins, each at the cost used everywhere here, and of those that
+// The implementations that a worker may find: of the two hashes of logins, and of hashes that
 // accounts bring along.
 import { pbkdf2, randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
@@ -12,7 +12,7 @@ export interface Implementation {
   verify: Hashing['verify']
 }
 
-// The hashes of accounts that move in, by node:crypto and as PHC strings, each at a cost that is in use.
+// The hashes of accounts that move in, by node:crypto and as PHC strings, each at a usual cost.
 
 /** ASP.NET Core Identity's; the default of crypto.scrypt. */
 const ITERATIONS = 100_000

@@ -1,9 +1,9 @@
-// Watches a contender from the outside while something happens to it: the latency of endpoints that have nothing to do with it.
+// Watches the latency of a contender's other endpoints while something happens to it.
 import { createApiClient } from '@spillway/infra/rig/api-client'
 import type { Running } from '../contenders/contender.ts'
 import { Probe } from './probe.ts'
 
-/** Of each bystander, per second: enough for a p99 in ten seconds, little enough to cost a hundredth of a core. */
+/** Of each bystander, per second: enough for a p99 in ten seconds, for a hundredth of a core. */
 const BYSTANDERS_PER_SECOND = 40
 
 export async function observe<T>(running: Running, happening: () => Promise<T>) {
@@ -16,7 +16,9 @@ export async function observe<T>(running: Running, happening: () => Promise<T>) 
     const [before, startMs] = [process.cpuUsage(), performance.now()]
     const result = await happening()
     const { user, system } = process.cpuUsage(before)
-    /** Per cent of a core that the generator, in this process, used. Near a hundred, the figures measure the generator. */
+    /**
+     * Per cent of a core used by this process. Near a hundred, the figures measure the generator.
+     */
     const generatorPercent = (user + system) / 10 / (performance.now() - startMs)
     await stop()
     return { result, generatorPercent, bystanders: { neighbour: neighbour.tookMs, healthz: healthz.tookMs } }

@@ -1,11 +1,11 @@
-// A probe asks an endpoint at a constant rate, however slow the answers are (an open loop), while something else runs.
+// A probe asks an endpoint at a constant rate, however slow the answers are (an open loop).
 import { startLoop } from '@spillway/infra/rig/open-loop'
 import { quantile } from '@spillway/infra/rig/quantile'
 
 export interface Asked {
   /** When it should have been asked, by `performance.now()`. */
   dueMs: number
-  /** From when it was due, so that requests that leave late, or wait for one another, do not look quick. */
+  /** From when it was due: late requests, and those that wait for one another, look slow. */
   tookMs: number
   isLost: boolean
 }
@@ -14,7 +14,7 @@ interface ProbeOptions {
   perSecond: number
   /** Sends a request. False and a rejection are failures. */
   ask(): Promise<unknown>
-  /** The time that a failure counts as, and the most of an answer, in milliseconds [what it took]. */
+  /** What a failure counts as, and the most of an answer, in milliseconds [what it took]. */
   timeoutMs?: number
   /** What is open then is left out. */
   interrupted?: AbortSignal
@@ -24,7 +24,7 @@ export class Probe {
   readonly asked: Asked[] = []
   /** When the requests were due that have no answer yet, the oldest first. */
   readonly open = new Set<number>()
-  /** By how much requests left later than they were due: the doing of this program, not of the server. */
+  /** By how much requests left later than they were due: this program's doing. */
   readonly late: { dueMs: number; lateMs: number }[] = []
   readonly #options: ProbeOptions
   #loop: { stop(): Promise<void> } | undefined

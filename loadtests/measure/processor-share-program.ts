@@ -1,6 +1,6 @@
-// A program of its own: `node processor-share-program.js <share> <pid> ...` holds the first thread of each process to this share of a core,
-// as `cpu.max` of a control group does, which takes rights that users lack. Who has used up its share is stopped (SIGSTOP) until it has some
-// again (SIGCONT).
+// `node processor-share-program.js <share> <pid> ...` holds the first thread of each process to
+// this share of a core, as `cpu.max` does, which takes rights that users lack. A process that has
+// used up its share is stopped (SIGSTOP) until it has some again (SIGCONT).
 import { readFileSync } from 'node:fs'
 
 /** How often the kernel is asked, in milliseconds. */
@@ -10,8 +10,8 @@ const RUN_MS = 2
 /** What a process may save while it idles: more would make it fast afterwards. */
 const SAVED_MS = 4
 /**
- * What it may owe: a control group stops nobody for longer than its period, 100 ms. Without a bound, 3 s in which this program got no core
- * stopped a process for 3.0 s, which is what its clients then waited for.
+ * What it may owe. A control group stops nobody for longer than its period, 100 ms. Without a
+ * bound, 3 s in which this program got no core stopped a process for 3 s.
  */
 const OWED_MS = 50
 const NS_PER_MS = 1e6

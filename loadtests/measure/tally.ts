@@ -4,14 +4,14 @@ import type { ApiAnswer } from '@spillway/infra/rig/api-client'
 import { quantile } from '@spillway/infra/rig/quantile'
 
 /**
- * The outcome of a request. `ok` is a verdict (a session, a registration, or a clear no); `ticket` an answer to be fetched
- * later; `busy` a refusal that says when to come back; `error` everything else, a dropped connection included.
+ * The outcome of a request. `ok`: a verdict, or a registration; `ticket`: an answer to be fetched
+ * later; `busy`: a refusal that says when to come back; `error`: everything else.
  */
 export const outcomes = ['ok', 'ticket', 'busy', 'timeout', 'error'] as const
 export type Outcome = (typeof outcomes)[number]
 export type Counts = Record<Outcome, number>
 
-/** The outcome of an answer, by the gateway's own list; the lack of one is a timeout or an error. */
+/** The outcome of an answer by the gateway's list; without an answer a timeout or an error. */
 export function outcomeOf({ status, failure, body }: Pick<ApiAnswer, 'status'> & Partial<ApiAnswer>): Outcome {
   if (failure !== undefined) return failure
   const outcome = requestOutcome(status, body?.code)
@@ -26,8 +26,8 @@ export class Tally {
   /** Answers by their status, where it was told; 0 for requests without an answer. */
   readonly statuses: Record<number, number> = {}
   /**
-   * Times to a verdict, in milliseconds. A request that timed out is in it with the time it waited: leaving it out would make the slowest
-   * server look fast. Refusals and tickets are not: they are quick, but not what was asked for.
+   * Times to a verdict (ms). A timed-out request counts with its wait, or the slowest server would
+   * look fast. Refusals and tickets do not count.
    */
   readonly waitedMs: number[] = []
 

@@ -33,7 +33,7 @@ interface Bar {
   color: string
 }
 
-/** One bar for each label, with its value; bars of the same label are stacked, and without values. */
+/** One bar for each label, with its value. Bars of one label are stacked, without values. */
 function bars(title: string, unit: string, rows: readonly Bar[], keys: readonly Key[] = []): Html {
   const labels = [...new Set(rows.map(({ label }) => label))]
   const isStacked = labels.length < rows.length
@@ -109,7 +109,7 @@ export function shares(all: readonly Summary[]): Html {
   return bars('How requests ended', '% of requests', rows, Object.values(outcomeKeys))
 }
 
-/** Offered against served: a straight line as long as the server keeps up, and the knee where it stops. */
+/** Offered against served: a straight line as long as the server keeps up, then the knee. */
 export function knee(title: string, all: readonly Summary[]): Html {
   const measured = all.map((summary) => {
     const steps = typicalRows(summary, 'kneePerSecond', 'steps')

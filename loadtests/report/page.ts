@@ -1,5 +1,5 @@
-// One page of a measurement: words, tables and charts in a file that needs nothing else, neither a script nor a network. Charts are drawn by
-// Observable Plot into a document of linkedom; the style is simple.css, and the colours are legible on light and on dark.
+// One page of a measurement, without scripts or a network. Observable Plot draws its charts into a
+// document of linkedom; its style is simple.css.
 import { existsSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import * as Plot from '@observablehq/plot'
@@ -115,7 +115,7 @@ export function chart(title: string, options: Plot.PlotOptions, keys: readonly K
   return html`<figure><h4>${title}</h4>${keys.length > 0 ? html`<div class="keys">${legend}</div>` : undefined}${new Html(small(svg.outerHTML))}</figure>`
 }
 
-/** Without what takes half of the size and is not seen: fractions of a pixel, ticks beside grid lines, names of parts, and Plot's own style. */
+/** Without the invisible half of the size: fractions of a pixel, ticks beside grid lines, names. */
 function small(svg: string): string {
   return svg
     .replace(/<style>.*?<\/style>/s, '')
@@ -125,7 +125,7 @@ function small(svg: string): string {
     .replaceAll(/="[^"]*"/g, (attribute) => attribute.replaceAll(/-?\d{2,}\.\d+/g, (value) => Number(value).toFixed(0)))
 }
 
-/** The powers of ten in a range, for logarithmic axes: the lines between them would only be grey. */
+/** The powers of ten in a range, for logarithmic axes. */
 export function powersOfTen(least: number, most: number): number[] {
   const first = Math.ceil(Math.log10(least))
   return Array.from({ length: Math.max(Math.floor(Math.log10(most)) - first + 1, 0) }, (_, n) => 10 ** (first + n))

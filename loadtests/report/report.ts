@@ -58,7 +58,7 @@ function finder(results: Results) {
     all.get(scenario)?.find((summary) => summary.contender === contender && summary.variant === variant)
 }
 
-/** A sentence for each figure that answers the question; those whose measurements are missing are left out. */
+/** A sentence for each figure that answers the question and was measured. */
 function headlines(results: Results): Html[] {
   const find = finder(results)
   const of = (contender: string, scenario: string, name: string) => figure(find(scenario, contender), name)

@@ -1,4 +1,4 @@
-// Crowds: callers who ask again as soon as they are answered, and their effect on everyone else; and five thousand users at once.
+// Crowds of callers that ask again at once, their effect on everyone else; five thousand users.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type ApiAnswer, createApiClient, redeemUntilAnswered, TIMEOUT_MS } from '@spillway/infra/rig/api-client'
 import { closedLoop } from '@spillway/infra/rig/open-loop'
@@ -27,7 +27,7 @@ async function crowd({ accounts, users = USERS, durationS }: Setting, running: R
   }
 }
 
-/** The NestJS post's test: a hundred users log in over and over, and the rest of the API is asked for its pulse meanwhile. */
+/** The NestJS post's test: a hundred users log in again and again beside the rest of the API. */
 export const login100: Scenario = {
   name: 'login-100',
   title: 'A hundred users log in',
@@ -77,9 +77,8 @@ async function stress(running: Running, setting: Setting, credential: Credential
 }
 
 /**
- * Users as a good client behaves: one connection each, sent back with Retry-After they come back then, given a ticket they redeem it, and with
- * their answer they start over, until the time is over; what is open then is waited for. Every request counts, a redemption with the time since
- * the login that gave the ticket.
+ * Users as good clients: one connection each, back as told, redeeming tickets, and starting over
+ * until the time is over. Every request counts, a redemption with the time since its login.
  */
 async function patientUsers(url: string, { users = MANY, durationS, accounts }: Setting, credential: Credential) {
   const tally = new Tally()

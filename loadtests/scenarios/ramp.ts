@@ -1,5 +1,5 @@
-// The registration post's method: ten per cent more requests every step, until the served rate falls ten per cent short of
-// the offered one. Where that happens is the knee.
+// The registration post's method: ten per cent more requests every step, until the served rate
+// falls ten per cent short. That is the knee.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Credentials, createApiClient } from '@spillway/infra/rig/api-client'
 import { startLoop } from '@spillway/infra/rig/open-loop'
@@ -46,7 +46,7 @@ function realHash(contender: Contender, setting: Setting): Measurement[] {
     )
   return [
     ...measured('login', '/v1/login', (n) => accounts.login('argon2id', n)),
-    ...(all ? measured('registration', '/v1/users', accounts.registration) : []),
+    ...(all ? measured('registration', '/v1/users', () => accounts.registration()) : []),
   ]
 }
 

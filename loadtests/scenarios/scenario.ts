@@ -1,10 +1,9 @@
-// A scenario is a question, and a plan of measurements that together answer it. Each measurement starts its servers
-// and ends them, so that any of them can fail or be left out without harm to the rest.
-import type { Contender, Part, Running, Services } from '../contenders/contender.ts'
+// A scenario is a question, and a plan of measurements that answer it. Each measurement starts and
+// ends its servers, so that any can fail or be left out.
+import type { Contender, Part, Placement, Running, Services } from '../contenders/contender.ts'
 import type { Algorithm } from '../contenders/hashing.ts'
 import { startSpillway } from '../contenders/spillway.ts'
 import type { Accounts, Credential, WarmUp } from '../load/accounts.ts'
-import type { Placement } from '../measure/cores.ts'
 import type { observe } from '../measure/observe.ts'
 import { percentiles, type Tally } from '../measure/tally.ts'
 import type { Measured, Row } from '../src/results.ts'
@@ -52,12 +51,14 @@ export interface Scenario {
   plan(setting: Setting): Measurement[]
 }
 
-/** The contenders of a slow scenario: in the short set only these [one that hashes at hand, and one behind a queue]. */
+/**
+ * The contenders of a slow scenario: in the short set these [in the handler, and behind a queue].
+ */
 export function picked(setting: Setting, short: readonly string[] = ['in-process', 'spillway']): readonly Contender[] {
   return setting.short ? setting.contenders.filter(({ name }) => short.includes(name)) : setting.contenders
 }
 
-// Measurements of servers that are warm: started, logged in to until their code is compiled, measured, and ended whatever happens.
+// Measurements of warm servers: started, compiled by logins, measured, and always ended.
 
 /** With the hash that is measured: enough that every thread has computed one. */
 const HASHES = 20
@@ -92,7 +93,7 @@ export function ofContenders(setting: Setting, options: OfContenders, measure: M
   }))
 }
 
-/** A measurement of Spillway's pipeline alone, on all cores: one gateway, and one worker that hashes nothing. Empty where Spillway does not take part. */
+/** Measurements of Spillway's pipeline alone, on all cores: one gateway, one worker, no hash. */
 export function ofPipeline(setting: Setting, measure: Measure): Measurement[] {
   const { contenders, services } = setting
   const size = { cores: undefined, services, slots: PIPELINE_SLOTS }
@@ -123,7 +124,7 @@ async function whileWarm(started: Promise<Running>, setting: Setting, credential
 
 type ObservedLogins = Awaited<ReturnType<typeof observe<{ tally: Tally; seconds: number }>>>
 
-/** The effects of a closed loop of requests on its callers, on the API process and on bystanders. */
+/** The effects of a closed loop on its callers, the API process and bystanders. */
 export function loginFigures({ result: { tally, seconds }, generatorPercent, bystanders }: ObservedLogins): Measured {
   return {
     figures: {

@@ -12,9 +12,9 @@ import { ofContenders, picked, type Scenario, type Setting } from './scenario.ts
 const QUIET_BEFORE_S = 2
 /** Of the hashes that the cores could compute if they did nothing else. */
 const TIMES_CAPACITY = 10
-/** Between spikes a trickle continues, as a share of capacity: it shows when things are back to normal. */
+/** Arrivals between spikes, as a share of capacity: they show when things are normal again. */
 const TRICKLE = 0.2
-/** A line that ten times capacity made is empty after ten times the spike: so many times it is waited for. */
+/** The line of ten times capacity takes ten times the spike: waited for so many times. */
 const LINE_TIMES = 1.5 * TIMES_CAPACITY
 const SAMPLE_MS = 1_000
 
@@ -58,7 +58,7 @@ async function overrun(running: Running, setting: Setting): Promise<Measured> {
     durationMs,
     send: async (dueMs) => {
       open++
-      // A person with a ticket follows it as a page does, until there is a verdict or the run is over.
+      // A person follows a ticket as a page does, until a verdict or the end of the run.
       const answer = await redeemUntilAnswered(await client.login(setting.accounts.login('argon2id', caller++)), {
         redeem: client.redeem,
         comeBack: (answer) => comeBack(answer, { url: running.url, signal: over }),

@@ -6,10 +6,9 @@ import { Keeper } from '@spillway/infra/processes/keeper'
 import { moveTo } from '@spillway/infra/processes/processor-time'
 import { startOwnServices } from '@spillway/infra/rig/services'
 import { buildEngine, hasEngine } from '@spillway/infra/start/build'
-import { serverProcesses } from '../contenders/contender.ts'
-import { createAccounts, type WarmUp } from '../load/accounts.ts'
+import { contenderCores, generatorCores, serverProcesses } from '../contenders/contender.ts'
+import { Accounts, type WarmUp } from '../load/accounts.ts'
 import { bareHash } from '../measure/bare-hash.ts'
-import { contenderCores, generatorCores } from '../measure/cores.ts'
 import { renderReport } from '../report/report.ts'
 import { stormCommand } from '../storm/src/command.ts'
 import { ended, spikeTarget } from '../target/spike.ts'
@@ -27,7 +26,7 @@ import { runScenarios } from './run.ts'
 import { shares } from './summary.ts'
 
 const BARE_MS = 1_000
-/** After so many logins a gateway's processor time for each falls no more: its first ones cost it five times as much. */
+/** After so many logins the gateway's processor time a login no longer falls. */
 const WARM_UP: WarmUp = { logins: 4_000, atMostMs: 6_000 }
 
 /** Aborted when this process is asked to end. */
@@ -47,7 +46,7 @@ async function load(options: LoadOptions, file: string): Promise<Results> {
   const wantsEngine = process.env.HASH_ENGINE !== 'packages'
   if (wantsEngine) await buildEngine(keeper, console.log)
   const machine = describeMachine(wantsEngine && hasEngine() ? 'native' : 'packages')
-  // The servers of the environment where they are set; only embedded ones may be moved to other cores.
+  // The servers of the environment where they are set. Only embedded ones may change cores.
   const [databaseUrl, redisUrl] = [process.env.DATABASE_URL || undefined, process.env.REDIS_URL || undefined]
   const isEmbedded = databaseUrl === undefined && redisUrl === undefined
   let closeServices = async () => {}
@@ -61,7 +60,7 @@ async function load(options: LoadOptions, file: string): Promise<Results> {
       services,
       servers: isEmbedded ? serverProcesses(services) : [],
       cores,
-      accounts: createAccounts(services.databaseUrl),
+      accounts: new Accounts(services.databaseUrl),
       warmUp: WARM_UP,
       bareHashMs: {
         bcrypt: (await bareHash('@node-rs/bcrypt', BARE_MS, cores)).medianMs,

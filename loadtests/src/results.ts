@@ -1,11 +1,12 @@
 // The results of a run, and the JSON file of them from which the report is made.
+
 import { execFileSync } from 'node:child_process'
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { cpus, release, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { UserError } from '@spillway/infra/processes/command-line'
 import { defaultStateDir } from '@spillway/infra/processes/repository'
-import { allCores, contenderCores } from '../measure/cores.ts'
+import { allCores, contenderCores } from '../contenders/contender.ts'
 
 /** A row of a plot, with the scenario's own columns. */
 export type Row = Record<string, number | string>
@@ -66,7 +67,7 @@ export function describeMachine(engine: 'native' | 'packages') {
   }
 }
 
-/** The short hash of the checked-out commit, with `+` for changes on top; `unknown` outside a checkout. */
+/** The short hash of the commit, with `+` for changes on top; `unknown` outside a checkout. */
 export function describeCommit(): string {
   try {
     const git = (...args: string[]) =>
@@ -103,7 +104,7 @@ function isResults(value: unknown): value is Results {
   return typeof value === 'object' && value !== null && 'format' in value && value.format === 2 && 'scenarios' in value
 }
 
-/** Four digits of a number, since more are noise. Whole or not at all: an interruption leaves the last complete state. */
+/** Four digits: more are noise. Whole or not at all: an interruption leaves the last state. */
 export function writeResults(file: string, results: Results): void {
   const short = (_name: string, value: unknown) => (typeof value === 'number' ? Number(value.toPrecision(4)) : value)
   writeFileSync(`${file}.new`, `${JSON.stringify(results, short)}\n`)

@@ -1,7 +1,8 @@
-// Everything that can be measured, and its run: one measurement at a time, each handed on as soon as it is there.
+// Runs what can be measured, one measurement at a time, and hands each on.
+
 import { setTimeout as sleep } from 'node:timers/promises'
 import { backgroundLoad, moveTo } from '@spillway/infra/processes/processor-time'
-import { allCores, generatorCores } from '../measure/cores.ts'
+import { allCores, generatorCores } from '../contenders/contender.ts'
 import { engines, idle } from '../scenarios/bare-hash.ts'
 import { login100, stress5000 } from '../scenarios/crowds.ts'
 import { ramp } from '../scenarios/ramp.ts'
@@ -28,8 +29,8 @@ export interface RunOptions {
 }
 
 /**
- * Resolves when everything was measured, or at once after the signal: then a measurement and its processes may still
- * run until this process ends. A failure is a result as well.
+ * Resolves when everything was measured, or at the signal: then a measurement may still run until
+ * this process ends. A failure is a result as well.
  */
 export async function runScenarios(options: RunOptions): Promise<void> {
   const { scenarios, repeat, say, signal, keep } = options

@@ -47,7 +47,7 @@ export function summarize(scenario: ScenarioResult) {
   })
 }
 
-/** What the native engine takes of what the fastest package does: a line for each way in which it was measured. */
+/** The native engine's share of the time of the fastest package, a line for each measurement. */
 export function shares(results: Results): string[] {
   return results.scenarios.flatMap(summarize).flatMap(({ contender, variant, figures }) => {
     const share = figures.ofPackagePercent

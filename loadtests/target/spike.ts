@@ -1,4 +1,4 @@
-// `pnpm load spike --target`: a spike on a gateway that runs already, such as the one of `pnpm start`, to be watched on its live page.
+// `pnpm load spike --target`: a spike on a running gateway, to be watched on its live page.
 import { UserError } from '@spillway/infra/processes/command-line'
 import { ask } from '@spillway/infra/rig/api-client'
 import { closedLoop } from '@spillway/infra/rig/open-loop'
@@ -20,9 +20,8 @@ interface TargetSpike {
 }
 
 /**
- * How a visit ends for a person: let in by the first answer, with a ticket, or after having been sent away; given up, sent away (503) or with
- * a ticket until then; stopped by a limit until then (429); not known (401); left with a ticket that can no longer be redeemed (410); or
- * anything else.
+ * How a visit ends: let in at once, by a ticket, or after being sent away; given up; stopped by a
+ * limit (429); unknown (401); left with an expired ticket (410); or anything else.
  */
 export type End = 'atOnce' | 'byTicket' | 'afterRefusal' | 'gaveUp' | 'limited' | 'unknown' | 'expired' | 'error'
 
@@ -30,7 +29,7 @@ export interface SpikeResult {
   rate: number
   seconds: number
   people: number
-  /** How it ended for each person, how long they waited, and when it ended: in milliseconds from when they, or the first one, were due. */
+  /** For each person: the end, the wait since due, and the end since the first was due, in ms. */
   visits: { end: End; tookMs: number; endedMs: number; wasSentAway: boolean; metFailure: boolean }[]
 }
 
@@ -53,7 +52,9 @@ const ANSWER_MS = 30_000
 const PATIENCE_MS = 330_000
 const REPORT_MS = 500
 
-/** Rejects with a UserError before the spike, when no gateway answers there or the accounts are not those of `pnpm seed`. */
+/**
+ * Rejects with a UserError where no gateway answers, or the accounts of `pnpm seed` are missing.
+ */
 export async function spikeTarget(options: TargetSpike): Promise<SpikeResult> {
   const { url, users, password, durationS, signal } = options
   const over = new AbortController()
@@ -117,7 +118,7 @@ function standing(result: SpikeResult, elapsedMs: number): string {
   return `${Math.round(elapsedMs / 1_000)} s: ${result.people} people came, ${letIn} are in, ${waiting} wait`
 }
 
-/** Tries the first account and the last, so that a missing seed is told in one sentence instead of thousands of errors. */
+/** Tries the first account and the last, so that a missing seed is told in one sentence. */
 async function tryAccounts(people: Visitor, { url, users }: TargetSpike): Promise<void> {
   const { status } = await ask(url, '/healthz')
   if (status !== 200) throw new UserError(`No gateway answers at ${url}: run "pnpm start" first.`)

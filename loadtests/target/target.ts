@@ -6,9 +6,9 @@ import { judgeHost } from '../storm/src/target.ts'
 import { type End, ended, letInEnds, type SpikeResult } from './spike.ts'
 
 /**
- * The URL to dial for a target. A name on this machine is replaced by the address that it was judged by, so that it cannot become
- * another one afterwards.
- * @throws {@link UserError} for what is no `http://host:port`, or not this machine without `beyondLoopback`
+ * The URL to dial. The name of this machine is replaced by its judged address.
+ * @throws {@link UserError} for what is no `http://host:port`, or not this machine without
+ * `beyondLoopback`
  */
 export async function resolveTarget(target: string, beyondLoopback: boolean): Promise<string> {
   const url = URL.canParse(target) ? new URL(target) : undefined

@@ -1,5 +1,5 @@
-// A crowd behind one address, as a school at nine: all of its people get in. Then passwords are guessed from there, as many at once as in the
-// crowd, by clients that come again at once: as many are hashed within a minute as may fail, and known devices behind the address get in.
+// A crowd behind one address gets in. Then as many clients guess passwords from there: as many
+// guesses are hashed within a minute as may fail, and known devices get in.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { closedLoop } from '@spillway/infra/rig/open-loop'
 import { startTraffic, type Visit, Visitor } from '../../load/visit.ts'
@@ -61,7 +61,7 @@ async function crowd(system: System): Promise<Visit[]> {
   return done
 }
 
-/** Guesses that come again at once, for as long as a failure counts. Gives the statuses of their answers. */
+/** Guesses for as long as a failure counts. Gives the statuses of the answers. */
 async function guess(system: System, untilMs: number): Promise<number[]> {
   const statuses: number[] = []
   const tickets: (string | undefined)[] = []
@@ -78,7 +78,7 @@ async function guess(system: System, untilMs: number): Promise<number[]> {
           }))
       statuses.push(status)
       if (status === 202 || status === 401) tickets[n] = status === 202 ? (body.ticket ?? ticket) : undefined
-      // A processor is shared with what is tried: a hundredth of what they could ask is more than enough.
+      // The guesses must leave the processor to what is tried.
       await sleep(1_000)
     },
   })
@@ -104,7 +104,7 @@ export const crowdScenario: Scenario = {
     findings.expectFigure(tookS <= workS * LAST_SHARE, last)
     findings.expectAllSucceeded()
 
-    // Each mistake of the crowd leaves a place for a guess a minute later: all of them do within this one.
+    // A minute later each mistake of the crowd leaves a place for a guess: all within this one.
     const hashedBefore = await system.jobs()
     const owners = startTraffic(
       {

@@ -1,4 +1,4 @@
-// Floods: of registrations, from one address, on one account. Others get their share, and what is over a limit costs no hash.
+// Floods of registrations, from one address, on one account: limits cut them off before a hash.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { until } from '@spillway/infra/processes/until'
 import { type ApiAnswer, readMetric } from '@spillway/infra/rig/api-client'
@@ -14,7 +14,7 @@ const FLOOD_MS = 12_000
 const TICKET_TTL_MS = 11_000
 /** Counted once the flood has filled the queue. */
 const SETTLING_MS = 4_000
-/** Of the share of registrations that is let in: less would be more than the flood's share taken from logins. */
+/** Of the admitted share of registrations. */
 const LEAST_SHARE = 0.8
 
 /** Real hashes of one slot: a hundred a second with the native engine. */
@@ -107,7 +107,7 @@ const limits: Scenario = {
       findings.refused += refused.length
       findings.ticketed += ticketed.length
       findings.failed += replies.length - through.length - ticketed.length - refused.length
-      // Counted after their answers; and one that is taken over from a worker that gets no processor is hashed twice.
+      // Counted after the answers. A job that another worker takes over is hashed twice.
       await until(async () => (await system.jobs()) >= hashedBefore + limit, { timeoutMs: PATIENCE_MS }).catch(
         () => false,
       )

@@ -1,4 +1,4 @@
-// More requests than the gateway itself can process: logins, and made-up tickets and refresh tokens beside them.
+// More requests than the gateway can process: logins, made-up tickets, made-up refresh tokens.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { quantile } from '@spillway/infra/rig/quantile'
 import { Findings } from '../findings.ts'
@@ -15,27 +15,26 @@ import {
 import type { Scenario } from '../scenario.ts'
 import type { Stage, System } from '../stage/stage.ts'
 
-/** Logins a second, and the connections that offer them. A refusal is answered after half a second to three. */
+/** Logins a second, and their connections. A refusal takes half a second to three. */
 const BUSY = { perSecond: 2_000, connections: 2_000 }
 /** Offered in every round. */
 const OFFERED = [BUSY, { perSecond: 4_000, connections: 3_000 }]
 const STEP = { durationS: 6, settlingS: 3 }
 const ROUNDS = 2
 /**
- * The most that the gateway can do: connections that log in again as soon as they have their answer, few enough that nobody is refused.
- * Measured before and after each step, because machines change their speed by a fifth within a minute.
+ * The most that the gateway can do: few enough connections for no refusal. Measured around each
+ * step, because machines change their speed by a fifth within a minute.
  */
 const PEAK = { connections: 200, durationS: 3, settlingS: 1 }
 /**
- * Of the peak beside it, or of what is offered where that is less: the median of all steps, and of the steps of one rate. On two machines
- * the median was 1.0; single steps gave 0.74 to 1.19.
+ * Of the peak beside it, or of the offered rate where that is less: the median of all steps, and of
+ * the steps of one rate. On two machines the median was 1.0, single steps 0.74 to 1.19.
  */
 const GOODPUT_SHARE = 0.9
 const GOODPUT_SHARE_OF_RATE = 0.8
 
 /**
- * Requests that claim to continue something, beside logins as in a first step, which come without them before and after. No limit of addresses
- * or sessions is in force: they come from everywhere.
+ * Floods beside logins at the rate of a first step. No limit of addresses or sessions is in force.
  */
 const FLOODS = [
   { name: 'a made-up ticket', path: '/v1/tickets/redeem', body: { ticket: 'made up' } },
@@ -95,7 +94,7 @@ export const gatewayOverload: Scenario = {
         const done = await offer(name, { ...STEP, ...offered })
         await expectCalm(name)
         const after = await offer('peak', PEAK)
-        // No more than was offered counts: what had piled up while the step settled is answered in the time that counts.
+        // A backlog from settling is answered in the counted time: bounded by the offered rate.
         const possible = Math.min(perSecond, (before.perSecond + after.perSecond) / 2)
         shares.set(name, [...(shares.get(name) ?? []), Math.min(perSecond, done.perSecond) / possible])
         if (offered === OFFERED.at(-1)) findings.expect(done.refused > 0, `at ${name} nobody was refused: no overload`)

@@ -1,5 +1,4 @@
-// Gateways are replaced and killed, beneath clients that keep their connections and clients that open one for each request. Their clocks
-// disagree.
+// Gateways are replaced and killed under kept and new connections. Their clocks disagree.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { until } from '@spillway/infra/processes/until'
 import { ask, createApiClient, readMetric, respondAsync } from '@spillway/infra/rig/api-client'
@@ -12,15 +11,15 @@ import { drained, expectNoLeftovers, onOwnRedis, type System } from '../stage/st
 
 const RESTARTS = 10
 /**
- * So many callers of each kind, each on its connection: one that is kept, or a new one for each request. Callers wait for their answers, because a small
- * machine would otherwise have more requests than it can answer. A kept connection has a request many times within DRAIN_MS: one that has none in
- * that time is ended at its end, when its client may just be sending.
+ * Callers of each kind: with a kept connection, or a new one for each request. They wait for their
+ * answers, because of small machines. A kept connection has many requests within DRAIN_MS: an idle
+ * one is ended after it, perhaps while its client sends.
  */
 const CALLERS = 10
 const EVERY_MS = 100
-/** One of so many is a login, the others ask for the public keys: on a small machine 200 logins a second would be an overload. */
+/** The others ask for the public keys: 200 logins a second would overload a small machine. */
 const EVERY_NTH_LOGIN = 8
-/** Longer than the balancer takes to hear that a gateway is no longer ready, on a busy machine too. */
+/** Longer than the balancer takes to notice that a gateway is not ready. */
 const DRAIN_MS = '3000'
 const size = { credential: 'token', gateways: 2, workers: 1, gatewayEnv: { DRAIN_MS } } as const
 
@@ -48,7 +47,7 @@ async function restart(system: System): Promise<Findings> {
     const isLogin = nth % EVERY_NTH_LOGIN === 0
     const answer = await (isLogin ? login(system.login(nth)) : get('/.well-known/jwks.json'))
     findings.requests++
-    // A login may be answered with a ticket. A machine that is busy otherwise may refuse some: that is an answer.
+    // A ticket is an answer, and so is a refusal by a busy machine.
     if (answer.status === 200 || answer.status === 202) findings.succeeded++
     else if (answer.status === 503) findings.refused++
     else failures.push(`${connection}: ${answer.failure === undefined ? `status ${answer.status}` : answer.reason}`)
@@ -99,7 +98,7 @@ export const gatewayKilled: Scenario = {
     })
     findings.expectAllSucceeded()
 
-    // Without workers the jobs of another gateway stay where they are; then it dies, and no client asks for them.
+    // Without workers the jobs of another gateway stay. It dies, and no client asks for them.
     for (const worker of system.workers) await worker.stop()
     const doomed = await system.gateway()
     const logins = Array.from({ length: ORPHANS }, (_, n) =>
@@ -131,7 +130,7 @@ export const gatewayKilled: Scenario = {
 // Clocks that disagree: deadlines, tickets and tokens of one machine are good at all others.
 
 const SHIFT_MS = 30_000
-/** Shorter than the clocks are apart, so that a deadline by the wrong clock is over at once or never. */
+/** Shorter than the difference of the clocks: a deadline by the wrong clock is over or endless. */
 const CLOCK_TTL_MS = '11000'
 
 export const clock: Scenario = {

@@ -1,4 +1,4 @@
-// The keys that sign access tokens are replaced by keys of other types, as the README of the gateway says, beneath clients and a service.
+// Keys that sign access tokens are replaced by keys of other types, as the gateway's README says.
 import { createPublicKey, type JsonWebKey, type KeyObject, verify } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ask } from '@spillway/infra/rig/api-client'
@@ -68,7 +68,7 @@ async function rotate(system: System): Promise<Findings> {
     else fail(`a token was answered ${status}`)
   }
 
-  /** On a starved machine an answer may come after the end of a token: that is a refusal as it should be, and no other is. */
+  /** A starved machine may answer after the end of a token: then a refusal is right. */
   function refused(by: string, token: string): void {
     const { kid } = partOf(token, 0)
     const { iat = 0, exp = 0 } = partOf(token, 1)
@@ -92,7 +92,7 @@ async function rotate(system: System): Promise<Findings> {
   })
   try {
     for (const keys of steps.slice(1)) {
-      // Before the old key is dropped, what it signed last expires; before a new one signs, every cache has it.
+      // An old key goes when its last token has expired. A new key signs when every cache has it.
       await sleep(keys.length === 1 ? (TOKEN_TTL_S + 1) * 1_000 : 2 * KEYS_FOR_MS)
       for (const old of system.gateways.filter(({ exit }) => exit === undefined)) {
         await balancer.knows(await start(keys))
@@ -126,7 +126,7 @@ function partOf(token: string, part: 0 | 1): TokenPart {
 
 type PublicKey = JsonWebKey & { kid: string }
 
-/** A service that verifies tokens by the published keys, which it keeps for a while whatever it is shown. */
+/** A service that verifies tokens by the published keys, which it caches. */
 function createService(url: string) {
   let fetched = { atMs: 0, keys: new Map<string, KeyObject>() }
   async function keys() {

@@ -1,8 +1,7 @@
-// Closed loops that retry at once, as the tools that everybody takes: a thousand of them are no more than a hundred to the line, through a
-// gateway and beside an application. Their clients follow no ticket and heed no Retry-After.
+// Closed loops that retry at once, through a gateway and beside an application: a thousand are no
+// more to the line than a hundred. The clients follow no ticket and heed no Retry-After.
 import { quantile } from '@spillway/infra/rig/quantile'
-import { startRival } from '../../contenders/contender.ts'
-import { allCores, generatorCores } from '../../measure/cores.ts'
+import { allCores, generatorCores, startRival } from '../../contenders/contender.ts'
 import { Findings } from '../findings.ts'
 import { type Load, rushLogins, watchNeighbours } from '../one-gateway.ts'
 import type { Scenario } from '../scenario.ts'
@@ -14,7 +13,7 @@ const LOOPS = [100, 400, MOST]
 const ROUNDS = 3
 const credential = 'argon2id'
 const POLITE_SHARE = 0.9
-/** The most loops wait so many times the hold for a verdict: some are given tickets, however fast the machine is. */
+/** The most loops wait this many times the hold: some are given tickets on any machine. */
 const TIMES_HOLD = 1.5
 /** The default of LOGIN_WAIT_MS. */
 const HOLD_MS = 8_000
@@ -29,8 +28,8 @@ const BESIDE_LOOP = { durationS: 8, settlingS: 4 }
 const BESIDE_POLITE = { connections: 8, durationS: 7, settlingS: 2 }
 const WARM_UP = { ...BESIDE_POLITE, durationS: 4 }
 /**
- * In the handler a hundred wait for some ten seconds: no login may be given up, whose hash would be for nobody. Measured once: it does a third
- * of what is compared.
+ * A hundred wait some ten seconds in the handler, and no login may be given up. Measured once: it
+ * does a third of the others.
  */
 const HANDLER = { connections: 100, durationS: 10, settlingS: 4 }
 const PATIENT_S = 60

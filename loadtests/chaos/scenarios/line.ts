@@ -1,5 +1,5 @@
-// A spike of real hashes: everyone gets in, within the time of the work; and of a longer one, of which half the people go away, nothing is
-// hashed for those who left.
+// Spikes of real hashes. Everyone gets in within the time of the work, and nothing is hashed for
+// those who left.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { processorMs, processorTime } from '@spillway/infra/processes/processor-time'
 import { quantile } from '@spillway/infra/rig/quantile'
@@ -10,8 +10,8 @@ import { loginsInTurn, watchNeighbours } from '../one-gateway.ts'
 import type { Scenario } from '../scenario.ts'
 import { type OwnSystem, onOwnRedis, type Stage } from '../stage/stage.ts'
 
-// A Spillway whose hashes are real and expensive: one slot does some thirty a second. Twenty times as many are few people, and gateway,
-// database and load generator cost little beside the hashes. All share the machine's cores.
+// Real and expensive hashes: a slot does some thirty a second. Twenty times as many are few people,
+// so the other processes cost little. All share the machine's cores.
 
 const DEAR = { WORKER_CONCURRENCY: '1', ARGON2_TIME: String(DEAR_PASSES) }
 /** With hashes of the usual cost, and all cores for them, the gateway's own work counts, too. */
@@ -37,13 +37,14 @@ export interface Line {
   capacity(): Promise<number>
   /** People who come back as pages do, until they are in. */
   people(changes?: Partial<VisitorOptions>): Visitor
-  /** Expects that the next login, two seconds later, is as quick as at the beginning; notes what is hashed meanwhile, which is for nobody. */
+  /**
+   * Expects the next login, two seconds later, to be as quick as at first. Notes the hashes
+   * meanwhile.
+   */
   expectCalm(findings: Findings, after: string): Promise<void>
 }
 
-/**
- * @param holdMs LOGIN_WAIT_MS of the gateway, by the logins a second that were measured [the default]
- */
+/** @param holdMs LOGIN_WAIT_MS of the gateway by the measured logins a second [the default] */
 export function onLine(
   credential: 'dear' | 'argon2id',
   run: (line: Line) => Promise<Findings>,
@@ -62,7 +63,7 @@ export function onLine(
         timeoutMs: ANSWER_MS,
         ...changes,
       })
-    /** The median of some logins, one after the other; infinite when one of them gets no verdict. */
+    /** The median of some logins in turn; infinite if one gets no verdict. */
     async function usualMs(): Promise<number> {
       const tookMs = await loginsInTurn(system, LOGINS, url)
       return tookMs.every(Number.isFinite) ? (quantile(tookMs, 0.5) ?? 0) : Number.POSITIVE_INFINITY
@@ -109,7 +110,7 @@ const LAST_SHARE = 1.25
 
 const LEFT = { times: 20, seconds: 5 }
 const LEAVE_AFTER_S = 10
-/** Of the capacity, which few callers show: with thousands who wait, generator and gateway take more of the cores, as the notes say. */
+/** Of the capacity: with thousands who wait, generator and gateway take more of the cores. */
 const GOODPUT_SHARE = 0.8
 const FOR_NOBODY_SHARE = 0.05
 
@@ -145,7 +146,9 @@ async function come(line: Line, perSecond: number, seconds: number, visit: Param
   return { visits, tookS: (performance.now() - beganMs) / 1_000, used: `of a core: ${times()}` }
 }
 
-/** Resolves with the capacity after it: machines change their speed, so that what counts is the mean of both ends. */
+/**
+ * Resolves with the capacity after it. The mean of both ends counts: machines change their speed.
+ */
 async function spike(line: Line, findings: Findings, before: number, { times, seconds }: Spike): Promise<number> {
   const name = `${times} times capacity for ${seconds} s`
   const people = line.people()

@@ -1,4 +1,4 @@
-// The old system that workers ask at first logins is silent, down, lying and slow. Its accounts get a defined answer, it lets nobody in whom it does
+// The old system of first logins is silent, down, lying and slow. It lets nobody in whom it does
 // not know, and all other logins continue.
 import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
@@ -12,7 +12,7 @@ import { onOwnRedis, type System } from '../stage/stage.ts'
 const PER_SECOND = 20
 const MOVING_PER_SECOND = 10
 const PHASE_MS = 3_000
-/** For so long after its last failure the old system is not asked: see worker/src/consumer/old-system.ts. */
+/** The old system is not asked for this time after a failure: worker/src/consumer/old-system.ts. */
 const CIRCUIT_OPEN_MS = 11_000
 const TIMEOUT_MS = 2_500
 /** Within its time-out, and so late that eight a second would keep twelve hashing places busy. */

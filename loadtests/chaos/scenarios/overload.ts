@@ -1,5 +1,5 @@
-// More logins come than workers can do, up to ten times as many. As many succeed as at capacity, and the others are told when to come back.
-// Other endpoints stay quick, and the effects end with the spike.
+// Logins at up to ten times capacity. As many succeed as at capacity, and the others are told when
+// to come back. Other endpoints stay quick, and the effects end with the spike.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { respondAsync } from '@spillway/infra/rig/api-client'
 import { startTraffic, type Visit, type VisitorOptions } from '../../load/visit.ts'
@@ -52,10 +52,7 @@ interface StepResult {
   freshMs: number
 }
 
-/**
- * Its goodput is over the time until the last of the hashes was done. Not over the load alone: clients with a ticket come for their
- * verdict some seconds after the hash.
- */
+/** Goodput counts until the last hash: clients fetch the verdicts of tickets seconds after it. */
 async function runStep(system: OwnSystem, { name, times, ...behaviour }: Step): Promise<StepResult> {
   const { tries = 1 } = behaviour
   const startMs = performance.now()
@@ -66,7 +63,7 @@ async function runStep(system: OwnSystem, { name, times, ...behaviour }: Step): 
   const emptied = drained(system, TICKET_TTL_MS * (tries + 1)).then(() => performance.now())
   // Awaited below: a failure before that must not end the process.
   emptied.catch(() => undefined)
-  // Clients that come back are load as well, for as long as they do: refusals are held for up to 3 s, so that rude ones do for some seconds, too.
+  // Clients that come back are load as well, rude ones for the 3 s of a held refusal.
   if (tries > 1) await over
   await sleep(OVER_AFTER_MS)
   const freshMs = await slowestLogin(system, FRESH_LOGINS)
@@ -79,7 +76,7 @@ async function runStep(system: OwnSystem, { name, times, ...behaviour }: Step): 
   return { name, visits, freshMs, goodput: (counted.length * 1_000) / (emptiedMs - startMs) }
 }
 
-/** A new worker estimates by what a hash of today's policy takes; it has to see what these ones take. */
+/** A new worker estimates by hashes of today's policy: it has to see these. */
 async function warmUp(system: OwnSystem): Promise<void> {
   for (let n = 0; n < WARM_UP_LOGINS / SLOTS; n++) {
     await Promise.all(Array.from({ length: SLOTS }, () => slowestLogin(system, 1)))

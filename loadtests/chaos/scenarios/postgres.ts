@@ -9,7 +9,7 @@ import { type Scenario, underFault } from '../scenario.ts'
 import { onRedis, onSharedRedis, type Stage } from '../stage/stage.ts'
 
 const AWAY_MS = 3_000
-/** In each direction; a login takes three round trips and more then, and there are not connections enough for that. */
+/** In each direction. A login takes three round trips and more: too long for the connections. */
 const DELAY_MS = 300
 
 /** Resolves when it is mended. */
@@ -84,7 +84,7 @@ const notHeld: Scenario = {
   }),
 }
 
-/** A worker does forty a second; all of them come within four seconds, so that the line is ten seconds long. */
+/** A worker does forty a second: the line is ten seconds long. */
 const PEOPLE = { perSecond: 100, seconds: 4 }
 const GOES_AFTER_MS = 3_000
 const fullLine = {

@@ -1,5 +1,5 @@
-// Redis fails in every way it can: as one server, as a master that Sentinels replace, and as a Cluster. Answers are defined meanwhile, and
-// normal again without a restart of gateways or workers.
+// Redis fails: as one server, as a master that Sentinels replace, and as a Cluster. Answers are
+// defined meanwhile, and normal again without a restart.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startProxy } from '@spillway/infra/rig/tcp-proxy'
 import { type Scenario, underFault } from '../scenario.ts'

@@ -6,7 +6,7 @@ import { type Scenario, underFault } from '../scenario.ts'
 import { startBalancer } from '../stage/balancer.ts'
 import { onOwnRedis, type System } from '../stage/stage.ts'
 
-// The frame of the scenarios in which every gateway and every worker is replaced under load, one after the other, each by SIGTERM.
+// Replaces every gateway and worker under load, one after the other, by SIGTERM.
 
 const PAUSE_MS = 500
 const PER_SECOND = 20

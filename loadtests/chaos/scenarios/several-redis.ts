@@ -1,5 +1,5 @@
-// Two Redis servers side by side: one fails in every way it can, both do, and the second comes and goes, all in the middle of logins.
-// Tickets are redeemed whatever becomes of the Redis server that has their jobs.
+// Two Redis servers side by side: one fails, both fail, the second comes and goes. Tickets are
+// redeemed whatever becomes of their server.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { until } from '@spillway/infra/processes/until'
 import { type ApiAnswer, redeemUntilAnswered, respondAsync } from '@spillway/infra/rig/api-client'
@@ -9,7 +9,7 @@ import { onRedis, onSharedRedis, type RedisServer, type Stage, type System } fro
 import { type RedisFault, redisFaults } from './redis.ts'
 import { roll, rollingSize, type Version } from './rolling.ts'
 
-/** Eight slots of 100 ms do eighty logins a second: half are busy at any time, with jobs of either Redis. */
+/** Eight slots of 100 ms do eighty logins a second: half are busy, with jobs of either server. */
 const CREDENTIAL = 'wait-100'
 const PER_SECOND = 30
 const TICKETS = 40
@@ -126,7 +126,7 @@ async function takeTickets(system: System, count: number): Promise<ApiAnswer[]> 
   return await Promise.all(Array.from({ length: count }, (_, n) => login(n)))
 }
 
-/** Redeems all of them as clients do: after `ticket_lost` the first request is sent again. Each must end with a session. */
+/** Redeems all: after `ticket_lost` the login is sent again. Each must end with a session. */
 async function redeemAll(system: System, given: readonly ApiAnswer[]): Promise<Report> {
   const startMs = performance.now()
   let sentAgain = 0

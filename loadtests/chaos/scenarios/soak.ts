@@ -1,4 +1,4 @@
-// A long run near capacity, with a worker killed each minute: no login fails, no memory grows, no key stays.
+// A long run near capacity, with a worker killed each minute: nothing fails, grows or stays.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { readMetric } from '@spillway/infra/rig/api-client'
 import { startTraffic } from '../../load/visit.ts'

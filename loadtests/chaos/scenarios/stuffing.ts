@@ -1,5 +1,5 @@
-// Credential stuffing: passwords are tried on many accounts, from so many addresses that no limit by address holds them back, and many
-// times as fast as workers hash. The owners of some of these accounts log in meanwhile, from devices that have done so before.
+// Credential stuffing from too many addresses for limits, at many times the capacity. Owners of
+// some accounts log in meanwhile from known devices.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startLoop } from '@spillway/infra/rig/open-loop'
 import { startTraffic } from '../../load/visit.ts'
@@ -39,7 +39,10 @@ const size = {
 
 const strangersAddress = (n: number) => `10.0.${n >> 8}.${n & 255}`
 
-/** Tries a wrong password on one account after the other. The returned function ends that, and gives the statuses of the answers. */
+/**
+ * Tries a wrong password on each account in turn. The returned function ends that with the
+ * statuses.
+ */
 function startStuffing(system: System) {
   const statuses: number[] = []
   let number = 0

@@ -1,4 +1,4 @@
-// Workers join in the middle of a spike, as an autoscaler adds them: those who wait already get their answer sooner.
+// Workers join in a spike, as an autoscaler adds them: those who wait get their answer sooner.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { respondAsync } from '@spillway/infra/rig/api-client'
 import { startLoop } from '@spillway/infra/rig/open-loop'
@@ -17,7 +17,7 @@ const size = {
 } as const
 const JOINING = { WORKER_CONCURRENCY: '14' }
 
-/** Of the spike, which goes on as it is when the other worker joins: how many come is told by the past, and is not what is tried here. */
+/** Of the spike, which goes on when the other worker joins. */
 const PER_SECOND = 30
 const JOINS_AFTER_MS = 10_000
 const GOES_ON_FOR_MS = 8_000
@@ -56,7 +56,7 @@ export const workersJoining: Scenario = {
     const { before, after } = etaErrors(told, [{ beganAtMs: joinedAtMs, endedAtMs: joinedAtMs }])
     const wrong = ({ count, p90 }: EtaErrors, when: string) =>
       `${count} ETAs ${when} were wrong by ${Math.round(p90 * 100)} % at p90`
-    // Those before are a figure and no promise: how many come, and overtake, is told by the past, which is short then.
+    // ETAs before it are a figure: the past that foretells arrivals is short then.
     findings.notes.push(wrong(before, 'before it joined'))
     findings.expectFigure(after.p90 <= ETA_ERROR_LIMIT, wrong(after, 'afterwards'))
     findings.expectAllSucceeded()

@@ -1,4 +1,4 @@
-// Workers die, freeze, starve, and are gone altogether: no login fails, and the jobs that they held are answered soon after.
+// Workers die, freeze, starve and are gone: no login fails, and their jobs are answered soon after.
 import { constants, setPriority } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startProcess } from '@spillway/infra/processes/node-process'
@@ -19,7 +19,7 @@ import {
   type System,
 } from '../stage/stage.ts'
 
-/** Hashes slow enough that a worker always holds some jobs, and so few that one worker can do them all. */
+/** Slow hashes: a worker always holds some jobs. Few: one worker can do them all. */
 const size = { credential: 'wait-300', gateways: 1, workerEnv: { WORKER_CONCURRENCY: '16' } } as const
 
 const runOnWorkers = onSharedRedis((stage) => stage.redis(), size)
@@ -69,20 +69,20 @@ export const workerScenarios: readonly Scenario[] = [
   ),
 ]
 
-/** Puts a worker last on one processor, behind the programs that it returns, which want all of it. */
+/** Puts a worker last on one processor, behind the returned programs, which want all of it. */
 function starve({ pid }: Member) {
   moveTo(pid, [0])
   setPriority(pid, constants.priority.PRIORITY_LOW)
   return [1, 2].map(() => startProcess({ entry: '-e', args: ['for (;;);'], cores: [0] }))
 }
 
-/** How many jobs were taken since then from a worker that no longer renewed its lock, by the queue's own account. */
+/** Jobs taken over since then from a worker without a lock, by the queue's events. */
 async function takenOver({ queuePrefix }: System, redis: RedisServer, sinceMs: number): Promise<number> {
   const events = await redis.command('XRANGE', `${queuePrefix}:passwords:events`, sinceMs, '+')
   return Array.isArray(events) ? events.filter((event) => String(event).includes('event,stalled')).length : 0
 }
 
-// All workers are gone: gateways notice, every client is answered, and everything is done when workers are back.
+// All workers are gone: every client is answered, and all is done when workers are back.
 
 const CREDENTIAL = 'wait-100'
 const PER_SECOND = 30
@@ -147,10 +147,12 @@ const sizeWithFallback = {
   workerEnv: { ...COSTLY, WORKER_CONCURRENCY: '8' },
 } as const
 
-/** A fallback starts half a second after the workers were missed, and measures before its first job: its time is a figure. */
+/**
+ * A fallback starts half a second after the workers are missed, and measures before its first job.
+ */
 const STARTS_WITHIN_MS = 30_000
 
-/** Resolves when a login was answered after all workers were gone: the fallback has hashed. Notes how long that took. */
+/** Resolves when the fallback has hashed a login. Notes how long that took. */
 async function untilFallbackHashes(system: OwnSystem, killedAtMs: number, findings: Findings): Promise<void> {
   const { opsUrl = '' } = system.gateways[0] ?? {}
   const slots = () => readMetric(opsUrl, 'spillway_slots')
@@ -163,7 +165,7 @@ async function untilFallbackHashes(system: OwnSystem, killedAtMs: number, findin
   findings.notes.push(after('the first login was answered'))
 }
 
-/** Looks for a while at what a gateway does while it hashes itself and more comes than it can do. */
+/** Watches a gateway that hashes itself, while more comes than it can do. */
 async function watchFallback(system: OwnSystem, { accounts }: Stage, findings: Findings): Promise<void> {
   const { url = '', opsUrl = '' } = system.gateways[0] ?? {}
   const read = async () => ({

@@ -6,7 +6,7 @@ import type { System } from './stage.ts'
 
 const PROBE_EVERY_MS = 200
 
-/** The balancer asks each gateway separately whether it is ready, as the load balancer of a deployment does, and repeats no request. */
+/** A balancer asks each gateway for its readiness, and repeats no request. */
 export async function startBalancer({ gateways }: System) {
   const targets = new Map<string, URL>()
   const asked = new Set<string>()

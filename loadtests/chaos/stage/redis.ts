@@ -1,4 +1,5 @@
-// Redis servers that stand in for each other: a master whose replica Sentinels promote, and a Cluster of three masters.
+// Redis servers that stand in for each other: a master with Sentinels, and a Cluster of three
+// masters.
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { freePort } from '@spillway/infra/processes/port'

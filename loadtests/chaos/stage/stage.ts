@@ -1,5 +1,6 @@
-// A stage is a PostgreSQL server with accounts, and the Redis program of this machine. Each lane of scenarios runs on its own stage. A scenario
-// starts Redis servers, gateways and workers on it; scenarios of a family share them.
+// A stage is a PostgreSQL server with accounts, and the Redis program of this machine. Each lane
+// has one. A scenario starts Redis servers, gateways and workers on it; scenarios of a family share
+// them.
 import { mkdtempSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Keeper } from '@spillway/infra/processes/keeper'
@@ -10,13 +11,13 @@ import { closedLoop } from '@spillway/infra/rig/open-loop'
 import { startOwnServices } from '@spillway/infra/rig/services'
 import { openSpillway, type Spillway, type SpillwayOptions } from '@spillway/infra/rig/spillway'
 import { startRedis } from '@spillway/infra/services/redis'
-import { type Credential, createAccounts } from '../../load/accounts.ts'
+import { Accounts, type Credential } from '../../load/accounts.ts'
 import type { VisitorOptions } from '../../load/visit.ts'
 import type { Findings } from '../findings.ts'
 
 export type Stage = Awaited<ReturnType<typeof openStage>>
 
-/** A Redis server that scenarios may kill, freeze, fill and restart on the data of its append-only file. */
+/** A Redis server that scenarios may kill, freeze, fill and restart on its append-only file. */
 export type RedisServer = Awaited<ReturnType<Stage['redis']>>
 
 /** @param say prints notices, for instance before a download */
@@ -31,11 +32,11 @@ export async function openStage(keeper: Keeper, say: (sentence: string) => void)
     keeper,
     /** What ends before the stage's own services do. */
     closers,
-    /** Functions that end what a scenario left running, called after each scenario: nothing of it runs beside the next scenario. */
+    /** End what a scenario left running. Called after each scenario. */
     endings: new Set<() => Promise<unknown>>(),
     search,
     postgres: { ...services.postgres, url },
-    accounts: createAccounts(url),
+    accounts: new Accounts(url),
     /** A folder of its own, new at each call. */
     newDir,
     /** On a free port of the loopback interface, without a password. */
@@ -53,7 +54,7 @@ export async function openStage(keeper: Keeper, say: (sentence: string) => void)
   }
 }
 
-// The gateways and workers of one scenario, and what went wrong with them, so that no scenario can overlook a crash.
+// The gateways and workers of a scenario, and what went wrong with them: no crash is overlooked.
 
 export type System = ReturnType<typeof systemOf>
 
@@ -99,7 +100,7 @@ interface Redis {
 type ScenarioRun = (stage: Stage) => Promise<Findings>
 type Run<T> = (system: System, redis: T, stage: Stage) => Promise<Findings>
 
-/** Starts a Spillway on the Redis that `start` starts. Hashes by doubles are accepted, so that load need not cost processor time. */
+/** Starts a Spillway on a started Redis. Doubles of hashes cost no processor time. */
 async function open<T extends Redis>(
   stage: Stage,
   start: (stage: Stage) => Promise<T>,
@@ -159,7 +160,9 @@ export function onRedis<T extends Redis>(
   }
 }
 
-/** Makes runs that share a Spillway: each mends what it breaks. The first one on a stage starts it, and it ends with the stage. */
+/**
+ * Makes runs that share a Spillway, started by the first run on a stage. Each mends what it breaks.
+ */
 export function onSharedRedis<T extends Redis>(start: (stage: Stage) => Promise<T>, options: SystemOptions) {
   const ofStages = new WeakMap<Stage, ReturnType<typeof open<T>>>()
   return (run: Run<T>): ScenarioRun =>
@@ -184,7 +187,7 @@ export function onOwnRedis(
   )
 }
 
-/** One sentence for each process that ended by itself, or printed what is no log line: a stack, a warning of Node's. */
+/** A sentence for each process that crashed, or printed a stack or a warning of Node.js. */
 function complaints({ gateways, workers }: Spillway): string[] {
   return [...gateways, ...workers].flatMap(({ name, exit, wasEnded, logs }) => {
     const strays = logs.filter(({ level }) => level === undefined).map(({ msg }) => msg)
@@ -220,7 +223,7 @@ export async function drained({ redis, queuePrefix }: OwnSystem, timeoutMs = 10_
 }
 
 /**
- * BullMQ's own, the jobs it keeps for operators (ten minutes, 500 of a kind), what workers and gateways publish (a minute), and the line's
+ * Keys that stay: BullMQ's own, jobs kept for operators, what workers and gateways publish,
  * numbers.
  */
 const STAYING =

@@ -1,4 +1,4 @@
-// Hashing in a process beside the server, by @spillway/client without Redis: what an application has that does as the page of the client says.
+// Hashing in a process beside the server, by @spillway/client without Redis, as its README says.
 import { createPasswordsWith } from '@spillway/client/application/create-passwords'
 import { BCRYPT_COST } from '../hashing.ts'
 import { announce, serve } from '../rival-server.ts'

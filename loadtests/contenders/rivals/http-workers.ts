@@ -1,6 +1,6 @@
-// Verify by HTTP workers, by Verifico's rules: a fixed list (WORKERS) taken in turn; each gets five seconds; when all have failed, the
-// server hashes itself, without a bound. New passwords are always hashed locally: its workers only verify. Without the list, this program
-// is a worker: POST /verify with the hash, the password and the shared secret, all in the body and in clear.
+// HTTP workers by Verifico's rules: a fixed list (WORKERS) in turn, five seconds each; then the
+// server hashes itself, without a bound. New passwords are hashed locally. Without the list, this
+// program is a worker: POST /verify with hash, password and secret in clear.
 import Fastify from 'fastify'
 import { hash, verify } from '../hashing.ts'
 import { announce, serve } from '../rival-server.ts'

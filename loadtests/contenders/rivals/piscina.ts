@@ -1,6 +1,6 @@
-// Hashing in a pool of worker threads, by Piscina's own defaults, except for the two threads that its users keep at least. A thread awaits
-// the hash, as in the origin: it hands it on to libuv's threads, which all threads of a process share. With CLUSTER, Node's cluster runs
-// as many copies of this server as there are processors, at least two, behind one port.
+// A pool of worker threads with Piscina's defaults, and two threads at least. A thread awaits the
+// hash, as in the origin, on libuv's threads, which a process shares. With CLUSTER, copies of this
+// server share a port: as many as processors, at least two.
 import cluster from 'node:cluster'
 import { once } from 'node:events'
 import { availableParallelism } from 'node:os'

@@ -1,5 +1,5 @@
-// A process for each hash: this program again, with an argument. The password travels on standard input, since arguments are visible to
-// the whole machine. A script loads the hashes alone, since it pays for its start each time.
+// A process for each hash: this program with an argument, and the password on standard input. A
+// script loads the hashes alone, because it pays for its start each time.
 import { spawn } from 'node:child_process'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'

@@ -1,5 +1,5 @@
-// One process beside the server, this program again, does all hashing for as long as the server lives. They talk over Node's IPC channel:
-// a task has a number, and is answered by it, as many at a time as arrive.
+// One process beside the server, this program again, does all hashing. Tasks on the IPC channel
+// have numbers, by which they are answered.
 import { fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { byTasks, type HashingTask, perform } from '../hashing.ts'

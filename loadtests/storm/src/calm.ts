@@ -8,7 +8,9 @@ export async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await sleep(ms, undefined, { signal }).catch(() => undefined)
 }
 
-/** A probe is calm after a second without an answer slower than twice its p99 before the storm, and than NOISE_MS. */
+/**
+ * A probe is calm after this time without an answer slower than twice its first p99, and NOISE_MS.
+ */
 const CALM_MS = 1_000
 const TIMES_P99 = 2
 export const NOISE_MS = 20
@@ -20,7 +22,7 @@ export interface StormTimes {
   endMs: number
 }
 
-/** Waits until all are calm, or for at most so long. Gives the time from the last login to the calm of each. */
+/** Waits until all are calm, or for so long. Gives the times from the last login to each calm. */
 export async function untilCalmAgain(
   probes: readonly Probe[],
   times: StormTimes,
@@ -43,7 +45,9 @@ function slowFrom(before: readonly Asked[]): number {
   return Math.max(TIMES_P99 * (quantile(tookMs, 0.99) ?? 0), NOISE_MS)
 }
 
-/** When the last request was due that was slow, or is slow already and still open; otherwise the end of the storm. */
+/**
+ * The due time of the last request that was slow, or is open for too long; else the storm's end.
+ */
 function disturbedUntil({ asked, open }: Probe, endMs: number, slowMs: number, nowMs: number): number {
   const slow = asked.filter(({ dueMs, tookMs, isLost }) => dueMs >= endMs && (isLost || tookMs > slowMs))
   const waiting = [...open].filter((dueMs) => nowMs - dueMs > slowMs)

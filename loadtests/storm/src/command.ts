@@ -15,10 +15,12 @@ const NOT_STORMED = 2
 const INTERRUPTED = 130
 
 /**
- * Never rejects. A signal ends the storm early, and what was measured until then is said; a second one ends the process.
+ * Never rejects. A signal ends the storm early with what was measured; a second one ends the
+ * process.
  *
  * @param name the command as it was typed: `spillway-storm`
- * @returns the exit code: 0 when all probes stayed within the limit, 1 when one missed it, 2 when nothing was stormed, 130 after a signal
+ * @returns the exit code: 0 when all probes stayed within the limit, 1 when one missed it, 2 when
+ * nothing was stormed, 130 after a signal
  */
 export async function stormCommand(args: readonly string[], name: string): Promise<number> {
   const interruption = new AbortController()

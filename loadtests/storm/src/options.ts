@@ -1,5 +1,5 @@
-// The command line of a storm. Its mistakes may quote names of options, methods and paths, never a body, a header
-// or a word that stands alone: those may hold a password.
+// The command line of a storm. Mistakes quote names of options, methods and paths, and nothing
+// else: bodies, headers and words that stand alone may hold a password.
 import { parseArgs } from 'node:util'
 import { UserError } from '@spillway/infra/processes/command-line'
 import { BODY_MAX_BYTES, type HttpRequest, parseHeaders, parseRequestLine, readRequest, withBody } from './request.ts'
@@ -64,7 +64,7 @@ function parse(args: readonly string[], command: string) {
     // pnpm passes on the "--" of `pnpm load -- storm`.
     return parseArgs({ args: args.filter((argument) => argument !== '--'), options }).values
   } catch (cause) {
-    // Node's message quotes arguments that stand alone: words of a body without quotes, for instance.
+    // Node's message quotes arguments that stand alone, such as words of an unquoted body.
     const option = /'(--?[a-z0-9-]+)\b/.exec(cause instanceof Error ? cause.message : '')?.[1]
     const what =
       option === undefined ? 'Something stands alone, without an option' : `${option} is unknown, or lacks its value`

@@ -49,7 +49,7 @@ answer in a second takes more than twice its p99 when calm, or ${NOISE_MS} ms.</
   })
 }
 
-/** The slowest answers over time: one line for each probe, the storm marked, and the limit drawn. Undefined without probes. */
+/** The slowest answers over time, a line for each probe, with the storm and the limit. */
 export function chart({ probes, loginsS, settings: { p99Ms } }: StormResult): Html | undefined {
   const drawn = probes.filter(({ slowest }) => slowest.length > 0)
   if (drawn.length === 0) return undefined

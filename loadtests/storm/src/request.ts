@@ -58,7 +58,9 @@ function isHeader([name, value]: readonly [string, string]): boolean {
   }
 }
 
-/** With the body, and with a content type unless one is given: JSON for what begins like JSON, otherwise a form. */
+/**
+ * Adds the body, and a content type unless one is given: JSON by its first character, or a form.
+ */
 export function withBody(request: HttpRequest, body: string | undefined): HttpRequest {
   if (body === undefined) return request
   if (Buffer.byteLength(body) > BODY_MAX_BYTES) throw new UserError(`A body has at most ${BODY_MAX_BYTES} bytes.`)
@@ -66,7 +68,7 @@ export function withBody(request: HttpRequest, body: string | undefined): HttpRe
   return { ...request, body, headers: { 'content-type': type, ...request.headers } }
 }
 
-// A file that describes the request of a login: keeps a password out of the list of processes and of the shell's history.
+// A file with the request of a login keeps a password off the command line.
 
 const fields = ['method', 'path', 'headers', 'body']
 
@@ -111,14 +113,14 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-// The beginning of an answer, to be shown: nothing of the request that it answers is in it, since that holds a password.
+// The beginning of an answer, without anything of its request, which holds a password.
 
 const SHOWN_CHARACTERS = 200
 const HIDDEN = '[…]'
 
 /**
- * One line. What the answer repeats of the request's values is hidden, in every encoding that leaves letters and digits as they are (which
- * base64 does not), and now and then a common word with it.
+ * One line. Hides repeated values of the request in every encoding that keeps letters and digits
+ * (base64 does not), and now and then a common word.
  */
 export function beginningOf(answer: string, request: HttpRequest): string {
   const secrets = [...new Set(valuesOf(request).flatMap((value) => [...spellings(value), ...words(value)]))]
@@ -127,7 +129,7 @@ export function beginningOf(answer: string, request: HttpRequest): string {
     .map((secret) => secret.replace(/[^A-Za-z0-9 ]/g, '\\$&'))
   const hidden = longestFirst.reduce((text, secret) => text.replace(new RegExp(secret, 'gi'), HIDDEN), answer)
   const line = hidden
-    // Punctuation between hidden parts is hidden too: it may belong to a value in an unknown encoding.
+    // Punctuation between hidden parts may belong to a value in an unknown encoding.
     .replace(/\[…\](?:[^A-Za-z0-9]*\[…\])+/g, HIDDEN)
     // A terminal would interpret control characters.
     .replace(/[\s\p{Cc}]+/gu, ' ')

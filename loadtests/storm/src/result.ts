@@ -4,8 +4,8 @@ import type { Asked, Probe } from '../../measure/probe.ts'
 import type { StormTimes } from './calm.ts'
 
 /**
- * How a login ends: as expected; refused with a time to come back (202, 429 or 503 with Retry-After); lost, without an answer; or with
- * another answer.
+ * How a login ends: as expected; refused with a time to come back (202, 429 or 503 with
+ * Retry-After); lost, without an answer; otherwise.
  */
 type Outcome = 'success' | 'refused' | 'lost' | 'other'
 
@@ -66,7 +66,7 @@ export interface ProbeResult {
   slowest: { second: number; ms: number }[]
 }
 
-/** The load of this program: if it is busy or late itself, the other figures include its own delay. */
+/** The load of this program: where it is busy or late, the other figures include its delay. */
 interface GeneratorFigures {
   /** Per cent of a core that it used during the storm. */
   corePercent: number

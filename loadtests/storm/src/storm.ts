@@ -36,12 +36,12 @@ interface StormWatch {
   progress(line: string): void
 }
 
-/** A probe works with any status of these: others would be an error page that is quicker than the endpoint. */
+/** A probe works with these statuses: an error page would be quicker than the endpoint. */
 const isWorking = (status: number): boolean => status >= 200 && status < 400
 
 type Ask = (client: ApiClient, request: HttpRequest) => Promise<ApiAnswer>
 
-/** Throws a UserError before the storm: when the target cannot be reached or is not allowed, or a login or a probe does not work. */
+/** Throws a UserError where the target is not there or not allowed, or a login or probe fails. */
 export async function storm(options: StormOptions, { signal, progress }: StormWatch): Promise<StormResult> {
   const { target: url, beyondLoopback, login, expect, probes: requests, users, ...settings } = options
   const { durationS, calmS, afterS, timeoutS, probesPerSecond: perSecond } = settings
@@ -104,8 +104,8 @@ export async function storm(options: StormOptions, { signal, progress }: StormWa
   }
 }
 
-// The users: each logs in again as soon as the last login was answered, on a connection of its own (a closed loop). A refused user comes back
-// when told, which autocannon's connections cannot do.
+// The users: each logs in again at once, on its own connection (a closed loop). A refused user
+// comes back when told, which autocannon cannot do.
 
 /** 202: the login was accepted for later, and nobody is logged in yet. */
 const ACCEPTED = 202
@@ -126,7 +126,7 @@ interface Users {
   durationMs: number
 }
 
-/** Resolves when the last login has ended; an interruption leaves out what is open. Tells what this program itself used, too. */
+/** Resolves when the last login has ended. An interruption leaves out what is open. */
 async function logInRepeatedly(
   { login, isExpected, own, ask, durationMs }: Users,
   { signal: interrupted, progress }: StormWatch,
@@ -167,7 +167,7 @@ async function logInRepeatedly(
   return { logins, times, stormS, used: process.cpuUsage(processorTime) }
 }
 
-/** What Retry-After asks for, in milliseconds: seconds or a date (RFC 9110, 10.2.3); undefined without a readable one. */
+/** Retry-After in milliseconds: seconds or a date (RFC 9110, 10.2.3); undefined if unreadable. */
 function retryAfterMsOf({ headers: { 'retry-after': text } }: ApiAnswer): number | undefined {
   if (text === undefined) return undefined
   const ms = /^\d+$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - Date.now()
@@ -181,8 +181,8 @@ interface Trial {
 }
 
 /**
- * Logs in the first user and the last, who is missing where there are fewer accounts than users, and asks each probe once. Throws a
- * UserError, so that a mistake is told in a sentence instead of thousands of errors.
+ * Logs in the first user and the last, who may be missing, and asks each probe once: a mistake is
+ * told in a sentence instead of thousands of errors.
  */
 async function tryAll(ask: (request: HttpRequest) => Promise<ApiAnswer>, trials: readonly Trial[]): Promise<void> {
   for (const { what, request, isExpected } of trials) {

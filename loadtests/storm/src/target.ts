@@ -8,7 +8,7 @@ import { UserError } from '@spillway/infra/processes/command-line'
 interface Target {
   /** As it was given: `http://localhost:3000`. */
   origin: string
-  /** How connections reach it. The name stays in the Host header and in TLS; the address is the judged one. */
+  /** The name stays in the Host header and in TLS; connections go to the judged address. */
   dial: AgentOptions
 }
 
@@ -17,7 +17,8 @@ const CONNECT_MS = 5_000
 /**
  * Finds an address of the target on which something listens.
  *
- * @throws {@link UserError} for what is no origin, not this machine without `beyondLoopback`, or where nothing listens
+ * @throws {@link UserError} for a wrong origin, another machine without `beyondLoopback`, or no
+ * listener
  */
 export async function openTarget(text: string, beyondLoopback: boolean): Promise<Target> {
   const url = parseOrigin(text)
@@ -36,7 +37,7 @@ export async function openTarget(text: string, beyondLoopback: boolean): Promise
   const dial: AgentOptions = {
     lookup: (_hostname, { all }, callback) =>
       all ? callback(null, [address]) : callback(null, address.address, address.family),
-    // Certificates of applications under development are signed by themselves; beyond this machine they are verified.
+    // Applications under development sign their certificates themselves.
     ...(isTls && { rejectUnauthorized: elsewhere !== undefined }),
   }
   return { origin: url.origin, dial }
@@ -77,7 +78,7 @@ loopback.addSubnet('127.0.0.0', 8, 'ipv4')
 loopback.addAddress('::1', 'ipv6')
 
 interface JudgedHost {
-  /** All of them, so that what is dialled later is what was judged; empty where there is no such host. */
+  /** All addresses, so that the judged one is dialled; empty for an unknown host. */
   addresses: LookupAddress[]
   /** The first of them that is not this machine. */
   elsewhere: string | undefined

@@ -6,7 +6,7 @@ import { createNamespace, type Namespace } from '@spillway/infra/rig/namespace'
 import { afterAll, beforeAll, describe, test } from 'vitest'
 import { contenders } from '../../contenders/contenders.ts'
 import { algorithms } from '../../contenders/hashing.ts'
-import { type Accounts, createAccounts } from '../../load/accounts.ts'
+import { Accounts } from '../../load/accounts.ts'
 
 const once = { logins: 1, atMostMs: 1_000 }
 
@@ -17,7 +17,7 @@ describe('every contender serves the same API', { concurrent: true }, () => {
 
   beforeAll(async () => {
     services = await createNamespace()
-    accounts = createAccounts(services.databaseUrl, 50)
+    accounts = new Accounts(services.databaseUrl, 50)
   })
   afterAll(() => services.close())
 

@@ -184,35 +184,34 @@ describe('nothing is stormed, exit code 2,', () => {
     assert.equal((await seen())['/echoing-login']?.length, 1)
   })
 
-  test('when a login is answered with a status that is not one of those expected', async (t) => {
-    const { url } = await startApplication(t)
-    const { code, said } = await stormed(t, url, ...QUICK, '--expect', '200,201')
-    assert.equal(code, 2)
-    assert.match(said, /^Nothing was stormed: user 1 cannot log in\. POST \/quick-login was answered with 302\.$/)
-  })
-
-  test('when the last user cannot log in', async (t) => {
+  const five = ['--login', '/login', '--body', BODY, '--users', '5', ...SHORT]
+  test.for([
+    [
+      'a login has another status',
+      [...QUICK, '--expect', '200,201'],
+      /user 1 cannot log in\. POST \/quick-login .* 302\.$/,
+    ],
+    ['the last user cannot log in', five, /user 5 cannot log in\. POST \/login was answered with 401\.$/],
+    ['a probe fails', [...QUICK, '--probe', '/not-there?token=a'], /a probe does not work\. GET \/not-there .* 404\.$/],
+  ] as const)('when %s', async ([, args, sentence], t) => {
     const { url } = await startApplication(t, { ACCOUNTS: '4' })
-    const { code, said } = await stormed(t, url, '--login', '/login', '--body', BODY, '--users', '5', ...SHORT)
+    const { code, said } = await stormed(t, url, ...args)
     assert.equal(code, 2)
-    assert.match(said, /^Nothing was stormed: user 5 cannot log in\. POST \/login was answered with 401\.$/)
+    assert.match(said, /^Nothing was stormed: /)
+    assert.match(said, sentence)
   })
 
-  test('when a probe does not work', async (t) => {
-    const { url } = await startApplication(t)
-    const { code, said } = await stormed(t, url, ...QUICK, '--probe', 'GET /not-there?token=abc')
-    assert.equal(code, 2)
-    assert.match(said, /^Nothing was stormed: a probe does not work\. GET \/not-there was answered with 404\.$/)
-  })
-
-  test('when the target is another machine, unless that was allowed; or nothing listens', async (t) => {
-    const beyond = await stormed(t, 'http://192.0.2.1:3000', ...QUICK)
-    assert.equal(beyond.code, 2)
-    assert.match(beyond.said, /192\.0\.2\.1 is not this machine .* only with --beyond-loopback/)
-    const silent = await stormed(t, 'http://127.0.0.1:1', ...QUICK)
-    assert.equal(silent.code, 2)
-    assert.match(silent.said, /Nothing listens at http:\/\/127\.0\.0\.1:1/)
-  })
+  test.for([
+    ['http://192.0.2.1:3000', /192\.0\.2\.1 is not this machine .* only with --beyond-loopback/],
+    ['http://127.0.0.1:1', /Nothing listens at http:\/\/127\.0\.0\.1:1/],
+  ] as const)(
+    'when the target is another machine, unless that was allowed; or nothing listens: %s',
+    async ([target, sentence], t) => {
+      const { code, said } = await stormed(t, target, ...QUICK)
+      assert.equal(code, 2)
+      assert.match(said, sentence)
+    },
+  )
 
   test('when its figures could not be written', async (t) => {
     const { url, seen } = await startApplication(t)

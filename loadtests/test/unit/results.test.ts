@@ -3,12 +3,11 @@ import { UserError } from '@spillway/infra/processes/command-line'
 import { describe, test } from 'vitest'
 import { Tally } from '../../measure/tally.ts'
 import { renderReport } from '../../report/report.ts'
-import type { Scenario, Setting } from '../../scenarios/scenario.ts'
+import type { Scenario } from '../../scenarios/scenario.ts'
 import { parseOptions } from '../../src/options.ts'
-import type { Results, Run, ScenarioResult } from '../../src/results.ts'
-import { runScenarios } from '../../src/run.ts'
+import type { Results, Run } from '../../src/results.ts'
 import { middle, shares } from '../../src/summary.ts'
-import { resultsOf } from '../results-of.ts'
+import { keptOf, resultsOf, settingOf } from '../results-of.ts'
 
 describe('figures', () => {
   test('a request that timed out is in the percentiles, a refusal is not', () => {
@@ -37,15 +36,15 @@ describe('figures', () => {
 // Each begins with half a second in which the machine is looked at.
 describe.concurrent('a run', () => {
   test('a contender that fails to start is a result with its reason, and in the report', async () => {
-    const kept = await keptOf([
+    const kept = await runsOf([
       measurement('broken', () => Promise.reject(new Error('ended before it was ready'))),
       working,
     ])
     assert.deepEqual(
-      kept[0]?.runs.map(({ failure }) => failure),
+      kept.runs.map(({ failure }) => failure),
       ['ended before it was ready', undefined],
     )
-    assert.match(renderReport(results(kept[0]?.runs ?? [])), /broken, argon2id: ended before it was ready/)
+    assert.match(renderReport(results(kept.runs)), /broken, argon2id: ended before it was ready/)
   })
 
   test('measurements from before an interruption are kept, and the interrupted one is not', async () => {
@@ -54,9 +53,9 @@ describe.concurrent('a run', () => {
       interruption.abort()
       return { figures: { perSecond: 1 } }
     })
-    const kept = await keptOf([working, brokenOff, working], interruption.signal)
+    const kept = await runsOf([working, brokenOff, working], interruption.signal)
     assert.deepEqual(
-      kept[0]?.runs.map(({ contender }) => contender),
+      kept.runs.map(({ contender }) => contender),
       ['first'],
     )
   })
@@ -96,37 +95,10 @@ function measurement(contender: string, measure: () => Promise<{ figures: Record
   return { contender, variant: 'argon2id', placement: 'apart' as const, measure }
 }
 
-type Plan = ReturnType<Scenario['plan']>
-
-async function keptOf(plan: Plan, signal = new AbortController().signal): Promise<ScenarioResult[]> {
-  let kept: ScenarioResult[] = []
-  const setting: Setting = {
-    services: { databaseUrl: '', redisUrl: '' },
-    servers: [],
-    cores: undefined,
-    accounts: { seed: async () => {}, login: () => nobody, registration: () => nobody, warmUp: async () => {} },
-    contenders: [],
-    short: false,
-    durationS: 1,
-    users: undefined,
-    rate: undefined,
-    warmUp: { logins: 0, atMostMs: 0 },
-    bareHashMs: { bcrypt: 70, argon2id: 20 },
-  }
-  await runScenarios({
-    scenarios: [{ name: 'idle', title: '', question: '', durationS: 1, settings: () => ({}), plan: () => plan }],
-    setting,
-    repeat: 1,
-    say: () => {},
-    signal,
-    keep: (now) => {
-      kept = structuredClone(now)
-    },
-  })
-  return kept
+function runsOf(plan: ReturnType<Scenario['plan']>, signal?: AbortSignal) {
+  const idle = { name: 'idle', title: '', question: '', durationS: 1, settings: () => ({}), plan: () => plan }
+  return keptOf(idle, settingOf(), signal)
 }
-
-const nobody = { email: '', password: '' }
 
 function run(figures: Record<string, number>, repeat = 1): Run {
   return { contender: 'spillway', variant: 'argon2id', repeat, figures, series: {} }

@@ -30,17 +30,8 @@ function result(probes: ProbeResult[], more: Partial<StormResult> = {}): StormRe
 }
 
 function logins(counts: Partial<StormResult['logins']>): StormResult['logins'] {
-  const none = {
-    success: 0,
-    refused: 0,
-    lost: 0,
-    other: 0,
-    perSecond: 0,
-    p50Ms: undefined,
-    p99Ms: undefined,
-    reasons: {},
-  }
-  return { ...none, ...counts }
+  const none = { success: 0, refused: 0, lost: 0, other: 0, perSecond: 0, reasons: {} }
+  return { ...none, p50Ms: undefined, p99Ms: undefined, ...counts }
 }
 
 const advised = (of: StormResult): string =>
@@ -54,15 +45,13 @@ test('quantiles are values that were measured, by nearest rank', () => {
   assert.deepEqual([quantile([7], 0.01), quantile([10, 9], 0.99), quantile([], 0.5)], [7, 10, undefined])
 })
 
-test('a figure at the limit is within it, one above is not', () => {
-  assert.match(
-    sentences(result([probe(3, 100)])).join(' '),
-    /GET \/a took 100 ms at p99 in the storm: within the 100 ms/,
-  )
-  assert.match(
-    sentences(result([probe(3, 101)])).join(' '),
-    /GET \/a took 101 ms at p99 in the storm: more than the 100 ms/,
-  )
+const said = (of: StormResult) => sentences(of).join(' ')
+
+test.each([
+  [100, /GET \/a took 100 ms at p99 in the storm: within the 100 ms/],
+  [101, /GET \/a took 101 ms at p99 in the storm: more than the 100 ms/],
+])('a figure at the limit is within it, one above is not: %i ms', (stormMs, sentence) => {
+  assert.match(said(result([probe(3, stormMs)])), sentence)
 })
 
 test('an import is named only where a probe that was quick became slow', () => {
@@ -87,16 +76,13 @@ test('that nothing has to change is said only of probes that were asked, while l
   for (const each of without) assert.doesNotMatch(advised(each), /nothing has to change/)
 })
 
-test('the report tells when the last probe was calm again, or that it did not become calm', () => {
-  const slower = probe(3, 90, { name: 'GET /b', calmAgainMs: 2_300 })
-  assert.match(sentences(result([probe(3, 90), slower])).join(' '), /as quick as before 2\.3 s after the last login/)
-  const atOnce = probe(3, 90, { calmAgainMs: 0 })
-  assert.match(
-    sentences(result([atOnce])).join(' '),
-    /As soon as the last login had ended, the probes were as quick as before\./,
-  )
-  const never = probe(3, 90, { name: 'GET /b', calmAgainMs: undefined })
-  assert.match(sentences(result([probe(3, 90), never])).join(' '), /GET \/b had not become as quick as before/)
+test.each([
+  [2_300, /the probes were as quick as before 2\.3 s after the last login/i],
+  [0, /As soon as the last login had ended, the probes were as quick as before\./],
+  [undefined, /GET \/b had not become as quick as before/],
+])('it is told when the last probe was calm again, or that it did not become calm: %s', (calmAgainMs, sentence) => {
+  const first = probe(3, 90, { calmAgainMs: 0 })
+  assert.match(said(result([first, probe(3, 90, { name: 'GET /b', calmAgainMs })])), sentence)
 })
 
 test('that the program itself was late is said where it matters', () => {

@@ -3,7 +3,7 @@
 const decimals = (value: number, digits: number) =>
   value.toLocaleString('en', { minimumFractionDigits: digits, maximumFractionDigits: digits })
 
-/** `2.4 ms`, `2,410 ms`; a dash for what was not measured. What took the whole time limit took that at least. */
+/** `2.4 ms`, `2,410 ms`, `≥ 10,000 ms` at the time limit; a dash without a measurement. */
 export function milliseconds(value: number | undefined, timeoutS = Number.POSITIVE_INFINITY): string {
   if (value === undefined) return '–'
   if (value >= timeoutS * 1_000) return `≥ ${decimals(value, 0)} ms`

@@ -122,7 +122,7 @@ function calmAgain({ probes, interrupted }: StormResult): string[] {
   return [`The probes were as quick as before ${seconds(longestMs / 1_000)} after the last login.`]
 }
 
-/** Of the limit: beyond it, the lateness of this program is a part of the figures that must be told. */
+/** Of the limit: from this on, the lateness of this program must be told. */
 const NOTABLE_PART = 0.25
 
 function ofThisProgram({ generator: { lateP99Ms = 0 }, settings: { p99Ms } }: StormResult): string[] {
