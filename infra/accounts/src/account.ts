@@ -1,20 +1,15 @@
 // Checks a record, and makes an account of it.
 import { parseEmailAddress } from '@spillway/api/email-address'
+import type { Passwords } from '@spillway/client'
 import { newId } from '@spillway/queue/wire/id'
 import { ASK_OLD_SYSTEM } from '@spillway/queue/wire/stored-hash'
+import type { Wrapping } from '@spillway/worker/hashing/formats/wrapped'
 import type { Hasher } from '@spillway/worker/hashing/index'
 import { dateOf, type Fields, textAt, truthOf, valueAt } from './fields.ts'
 import type { HashSettings, Preset } from './presets.ts'
 import { isRecord } from './records.ts'
 import { examineHash } from './stored-hash.ts'
-import {
-  type BareDigest,
-  type ComposeHash,
-  type SaltEncoding,
-  saltBytes,
-  type WeakAccount,
-  wrappingOfBare,
-} from './weak.ts'
+import { type BareDigest, type ComposeHash, type SaltEncoding, saltBytes, wrappingOfBare } from './weak.ts'
 
 export interface Account {
   id: string
@@ -26,6 +21,16 @@ export interface Account {
   createdAt: Date
   /** Null where it is not known that its owner reads mail to the address. */
   emailConfirmedAt: Date | null
+}
+
+export interface WeakAccount {
+  account: Omit<Account, 'passwordHash'>
+  wrapping: Wrapping
+}
+
+/** Has the digest hashed. Rejects with a PasswordsError. */
+export async function wrapped(passwords: Passwords, { account, wrapping }: WeakAccount): Promise<Account> {
+  return { ...account, passwordHash: wrapping.store(await passwords.hash(wrapping.text)) }
 }
 
 /**

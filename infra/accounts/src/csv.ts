@@ -4,7 +4,7 @@
 import { UserError } from '@spillway/infra/processes/command-line'
 import { CsvError } from 'csv-parse'
 import { parse } from 'csv-parse/sync'
-import type { Line, TextLine } from './records.ts'
+import type { Line, TextLine } from './text.ts'
 
 /** So many lines are parsed together. */
 const TOGETHER = 2_000

@@ -4,10 +4,9 @@ import { hash } from 'node:crypto'
 import type { Passwords } from '@spillway/client'
 import { UserError } from '@spillway/infra/processes/command-line'
 import { type Database, Prisma, rawQuery } from '@spillway/prisma'
-import type { Account, Checked } from './account.ts'
+import { type Account, type Checked, type WeakAccount, wrapped } from './account.ts'
 import type { LinesFile } from './lines-file.ts'
-import type { Line } from './records.ts'
-import { type WeakAccount, wrapped } from './weak.ts'
+import type { Line } from './text.ts'
 
 const BATCH = 1_000
 /** Of weak digests: each is a hash of the workers. */

@@ -4,16 +4,7 @@
 import { UserError } from '@spillway/infra/processes/command-line'
 import { JSONParser } from '@streamparser/json'
 import { readCsv } from './csv.ts'
-import { readText } from './text.ts'
-
-/** One record, or why a line holds no record. */
-export interface Line {
-  /** From 1. The first line of a record of CSV; in a JSON document the number of the record. */
-  number: number
-  record: Record<string, unknown> | undefined
-  /** Why there is no record. */
-  problem?: string
-}
+import { type Line, linesOf, readText, type TextLine } from './text.ts'
 
 /**
  * Throws a UserError where the file cannot be read any further.
@@ -66,30 +57,6 @@ function objectIn(text: string): Omit<Line, 'number'> {
 
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-/** Lines of a text that comes in chunks, with their numbers. */
-export interface TextLine {
-  /** From 1. */
-  number: number
-  /** Without its end. */
-  text: string
-}
-
-/** By line feeds, as all exports have them; a carriage return before one is left out. */
-async function* linesOf(chunks: AsyncIterable<string>): AsyncGenerator<TextLine[]> {
-  let rest = ''
-  let number = 0
-  for await (const chunk of chunks) {
-    const texts = (rest + chunk).split('\n')
-    rest = texts.pop() ?? ''
-    yield texts.map((text) => ({ number: ++number, text: withoutReturn(text) }))
-  }
-  if (rest !== '') yield [{ number: number + 1, text: withoutReturn(rest) }]
-}
-
-function withoutReturn(text: string): string {
-  return text.endsWith('\r') ? text.slice(0, -1) : text
 }
 
 // Reads a JSON document of accounts a record at a time: an array of them, as Django's dumpdata

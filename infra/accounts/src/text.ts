@@ -1,4 +1,4 @@
-// The text of a file: unpacked, and checked to be UTF-8, a chunk at a time.
+// The text of a file: unpacked, checked to be UTF-8, and divided into lines, a chunk at a time.
 import { isUtf8 } from 'node:buffer'
 import { createReadStream } from 'node:fs'
 import { pipeline, type Readable } from 'node:stream'
@@ -94,4 +94,37 @@ function newlinesBeforeWrong(chunk: Buffer): number {
     if (end < 0 || !isUtf8(chunk.subarray(start, end))) return count
     start = end + 1
   }
+}
+
+/** Lines of a text that comes in chunks, with their numbers. */
+export interface TextLine {
+  /** From 1. */
+  number: number
+  /** Without its end. */
+  text: string
+}
+
+/** By line feeds, as all exports have them; a carriage return before one is left out. */
+export async function* linesOf(chunks: AsyncIterable<string>): AsyncGenerator<TextLine[]> {
+  let rest = ''
+  let number = 0
+  for await (const chunk of chunks) {
+    const texts = (rest + chunk).split('\n')
+    rest = texts.pop() ?? ''
+    yield texts.map((text) => ({ number: ++number, text: withoutReturn(text) }))
+  }
+  if (rest !== '') yield [{ number: number + 1, text: withoutReturn(rest) }]
+}
+
+function withoutReturn(text: string): string {
+  return text.endsWith('\r') ? text.slice(0, -1) : text
+}
+
+/** One record, or why a line holds no record. */
+export interface Line {
+  /** From 1. The first line of a record of CSV; in a JSON document the number of the record. */
+  number: number
+  record: Record<string, unknown> | undefined
+  /** Why there is no record. */
+  problem?: string
 }

@@ -1,13 +1,11 @@
 // Plain digests, salted or not: too fast to rest in a table. Each is hashed with argon2id by the
 // workers, and the account stored with that (worker/src/hashing/formats/wrapped.ts).
-import type { Passwords } from '@spillway/client'
 import { UserError } from '@spillway/infra/processes/command-line'
 import { unpadded } from '@spillway/queue/wire/stored-hash'
 import { plainRecipe, symfonyHash } from '@spillway/worker/hashing/formats/digests'
 import { hexBytes, paddedBase64 } from '@spillway/worker/hashing/formats/texts'
 import { type Wrapping, wrappingOf } from '@spillway/worker/hashing/formats/wrapped'
 import { type PlainDigest, plainDigests } from '@spillway/worker/hashing/methods/digest-programs'
-import type { Account } from './account.ts'
 
 /** Digests in hexadecimal and nothing else, which do not say what they are. */
 export interface BareDigest {
@@ -32,16 +30,6 @@ export function wrappingOfBare(of: BareDigest, text: string, salt: Buffer): Wrap
     ? plainRecipe({ digest: of.digest, place: of.place, salt }, text.toLowerCase(), 'hex')
     : undefined
   return recipe && (wrappingOf([recipe]) ?? 'too-long')
-}
-
-export interface WeakAccount {
-  account: Omit<Account, 'passwordHash'>
-  wrapping: Wrapping
-}
-
-/** Has the digest hashed. Rejects with a PasswordsError. */
-export async function wrapped(passwords: Passwords, { account, wrapping }: WeakAccount): Promise<Account> {
-  return { ...account, passwordHash: wrapping.store(await passwords.hash(wrapping.text)) }
 }
 
 // Stored hashes of tables that keep salt and digest in columns of their own: `--hash` says how they

@@ -2,7 +2,7 @@
 import { GatewayConfig } from '@spillway/api/config'
 import { UserError } from '@spillway/infra/processes/command-line'
 import type { Figures } from './figures.ts'
-import { CHART_LIMITS, spikeCost } from './spike.ts'
+import { CHART_LIMITS, type Station, spikeCost } from './spike.ts'
 
 export interface Demand {
   /** Logins a second at the busiest time of an ordinary day. */
@@ -117,14 +117,6 @@ function refuseImpossible(
 // start of the tail is taken from Erlang's C formula, the chance to wait at all if hashes were of
 // random length. Together they are within a tenth of the simulated 99th percentile
 // (test/unit/queue-model.test.ts).
-
-export interface Station {
-  /** Logins a second. */
-  perSecond: number
-  /** How long a login keeps a slot: the hash, and the time between two hashes. */
-  slotMs: number
-  slots: number
-}
 
 /** The share of the slots that is busy; from 1 on the queue grows without end. */
 export function utilization({ perSecond, slotMs, slots }: Station): number {

@@ -7,7 +7,14 @@ import { PROMOTED_BY_EACH } from '@spillway/queue/jobs/lanes'
 import { Admission, type Admitted } from '@spillway/queue/wait/admission'
 import { LoadState } from '@spillway/queue/wait/load-state'
 import { sumCapacity, type TotalCapacity } from '@spillway/queue/wire/capacity'
-import type { Station } from './sizing.ts'
+
+export interface Station {
+  /** Logins a second. */
+  perSecond: number
+  /** How long a login keeps a slot: the hash, and the time between two hashes. */
+  slotMs: number
+  slots: number
+}
 
 /** The station is that before the spike. */
 interface SpikeDemand extends Station {
