@@ -24,7 +24,7 @@ export class PasswordClientError extends Error {
   }
 }
 
-/** Resolves as the command does; when it fails, throws `queue_unavailable` with the failure as the cause. */
+/** Resolves as the command does; when it fails, throws `queue_unavailable` with the cause. */
 export async function orQueueUnavailable<T>(command: Promise<T>, message: string): Promise<T> {
   try {
     return await command

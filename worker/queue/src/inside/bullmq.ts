@@ -1,4 +1,4 @@
-/** Hooks into private parts of BullMQ 6, for workers. CONTRIBUTING lists each with its reason and its test. */
+/** Hooks into private parts of BullMQ 6; CONTRIBUTING has their reasons and tests. */
 import type { Worker } from 'bullmq'
 
 /**

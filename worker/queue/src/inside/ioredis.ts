@@ -10,7 +10,7 @@ type Item = Parameters<Redis['handleReconnection']>[1]
 
 interface Reconnecting {
   status: string
-  /** The commands in flight when the connection broke, which are to be sent again; absent in a Cluster. */
+  /** Commands in flight when the connection broke, to be sent again; absent in a Cluster. */
   prevCommandQueue?: { shift(): { command: { reject(error: Error): void } } | undefined } | null
 }
 
@@ -89,7 +89,7 @@ export class OwnCluster extends Cluster {
   }
 }
 
-/** Makes a connection one of ours that is not open yet: ioredis makes duplicates, and the connections of a Cluster, of its own classes. */
+/** Makes an unopened connection ours: ioredis makes duplicates and nodes of its own classes. */
 export function own<T>(connection: T): T {
   if (connection instanceof Redis) Object.setPrototypeOf(connection, OwnRedis.prototype)
   if (connection instanceof Cluster) Object.setPrototypeOf(connection.on('+node', own), OwnCluster.prototype)
@@ -187,7 +187,7 @@ function sentenceOf(message: string, sent: string): string | undefined {
   return `The user of Redis may not ${does} "${command.toLowerCase()}": give it the rule ${ACL_RULE}, with the QUEUE_PREFIX in place of {spillway}`
 }
 
-/** How long commands gather behind one that is not answered, such as a read that blocks. A round trip takes less. */
+/** How long commands gather behind an unanswered one, as a blocking read. */
 const PATIENCE_MS = 2
 
 /**
@@ -264,7 +264,7 @@ export function unrefRedis(connection: Redis | Cluster): void {
   else connection.on('connect', () => connection.stream.unref())
 }
 
-/** ioredis has no option for this. If a version renames the timer, the process ends only once Redis is back or the connection is closed. */
+/** Without the timer's name, a process ends once Redis is back or the connection closed. */
 function unrefPause(connection: Redis | Cluster): void {
   const timer: unknown = Reflect.get(connection, 'reconnectTimeout')
   if (timer instanceof Object && 'unref' in timer && typeof timer.unref === 'function') timer.unref()

@@ -1,9 +1,9 @@
-/** Hooks into private parts of Node 20 to 24, for gateways and applications. CONTRIBUTING lists each with its reason and its test. */
+/** Hooks into private parts of Node 20 to 24; CONTRIBUTING has their reasons and tests. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { Server, type Socket } from 'node:net'
 
-/** Whether there are servers at a path of the file system, of which Node tells as of any other pipe. Where Node lacks the list, there are not. */
+/** Whether servers listen at paths, listed as other pipes are. False where Node lacks the list. */
 export function hasServersAtPaths(): boolean {
   const handles: unknown = Reflect.get(process, '_getActiveHandles')?.call(process)
   return Array.isArray(handles) && handles.some((handle) => handle instanceof Server)

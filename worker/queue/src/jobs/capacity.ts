@@ -1,4 +1,4 @@
-/** The capacity hash beside BullMQ's keys: a worker publishes its entry, a gateway reads the load, sweeping deletes old entries. */
+/** The capacity hash beside BullMQ's keys: workers publish in it, gateways read it. */
 
 import { askOnNewConnection, type RedisConnection } from '../redis/connect.js'
 import { defineScript } from '../redis/script.js'
@@ -30,7 +30,7 @@ export interface Publication {
   at: number
   /** Waiting jobs that can be taken. */
   waiting: number
-  /** Tickets whose clients were absent from their turn until their deadline, and which were dropped now. */
+  /** Tickets that were dropped now: absent from their turn until their deadline. */
   abandoned: number
   /** Jobs in hand, of all workers. */
   active: number
@@ -41,7 +41,7 @@ export interface Refusal {
   at: number
 }
 
-/** Writes the entry of a worker, with Redis's time, and its keys as the canary. One that takes no jobs yet may be refused. */
+/** Writes a worker's entry and its canary. One that takes no jobs yet may be refused. */
 export async function writeCapacity(
   redis: RedisConnection,
   prefix: string,
@@ -131,7 +131,7 @@ export async function countOtherWorkers(redis: RedisConnection, prefix: string, 
 
 const renewCanary = defineScript('claimCanary-1')
 
-/** `refused`: those who take the jobs have other keys. `shared`: they have, and this one takes jobs, too. `alone`: nobody with other keys does. */
+/** Whether takers of the jobs have other keys, and whether this process takes jobs, too. */
 type Claim = 'refused' | 'shared' | 'alone'
 
 /** Writes the canary of who takes jobs, or wants to. */
@@ -145,7 +145,7 @@ export async function claimCanary(
   return claim === 'refused' || claim === 'shared' ? claim : 'alone'
 }
 
-/** Whether workers of a queue have left the canary of their keys within the last minute. False where Redis does not answer. */
+/** Whether workers left a canary within the last minute. False where Redis does not answer. */
 export async function hasCanary(redisUrl: string, prefix: string): Promise<boolean> {
   const found = parseRedisServers(redisUrl).map(({ url }) =>
     askOnNewConnection(url, (redis) => redis.exists(canaryKey(prefix))),

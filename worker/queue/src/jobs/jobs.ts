@@ -27,7 +27,7 @@ export async function findJobs(redis: RedisConnection, prefix: string, jobIds: r
 
 const removeWaiting = defineScript('removeWaitingJob-7')
 
-/** True when the job was waiting and has been removed. Active, finished and unknown jobs are left alone. */
+/** True when the job waited and was removed. Active and finished jobs are left alone. */
 export async function removeWaitingJob(redis: RedisConnection, prefix: string, jobId: string): Promise<boolean> {
   const waiting = [queueKey(prefix, 'wait'), queueKey(prefix, 'prioritized')]
   const ofJob = [jobKey(prefix, jobId), lastKnownKey(prefix), absentKey(prefix), presentKey(prefix, jobId)]
@@ -35,7 +35,7 @@ export async function removeWaitingJob(redis: RedisConnection, prefix: string, j
   return (await removeWaiting(redis, keys, jobId)) === 1
 }
 
-/** Of the active jobs, those that are looked at: the latest, which BullMQ adds at the beginning of its list. */
+/** Active jobs that are looked at: the latest, at the beginning of BullMQ's list. */
 const SCAN_LENGTH = 1_000
 
 export interface LockedJob {

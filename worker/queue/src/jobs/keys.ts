@@ -1,4 +1,4 @@
-/** Redis keys of the queue: BullMQ's own, which any BullMQ version may change, and this client's. */
+/** Redis keys of the queue: BullMQ's own, which any version may change, and ours. */
 import { QUEUE_NAME } from '../wire/job.js'
 
 /** BullMQ's keys of a queue, beside those of jobs, and the type of each. */
@@ -27,7 +27,7 @@ export function lockKey(prefix: string, jobId: string, queue: string = QUEUE_NAM
   return `${jobKey(prefix, jobId, queue)}:lock`
 }
 
-/** The hash with the last number that was given out, how many tickets were abandoned, and the job whose client came back last. */
+/** Hash: last number given, count of abandoned tickets, job whose client came back last. */
 export function lineKey(prefix: string): string {
   return `${prefix}:line`
 }
@@ -43,7 +43,7 @@ export function absentKey(prefix: string): string {
 /** More than any deadline, in milliseconds. */
 export const BEHIND_BY = 2 ** 43
 
-/** The set of jobs that were passed over, whose clients have come back, by their deadlines; until workers take them. */
+/** Set of absent jobs whose clients came back, by deadline, until workers take them. */
 export function returnedKey(prefix: string): string {
   return `${prefix}:returned`
 }

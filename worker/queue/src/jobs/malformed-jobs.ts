@@ -1,19 +1,23 @@
 /**
- * Removes malformed jobs: entries of the queue that BullMQ cannot process. BullMQ fails on one, leaves it active, and stall recovery
- * moves it back, so that it occupies a slot again and again. Gateways never create one; anyone with write access to Redis can.
+ * Removes malformed jobs: entries of the queue that BullMQ cannot process. BullMQ fails on one,
+ * leaves it active, and stall recovery moves it back, so that it occupies a slot again and again.
+ * Gateways never create one; anyone with write access to Redis can.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Job, Queue } from 'bullmq'
 import { ReplyError } from 'ioredis'
 import type { RedisConnection } from '../redis/connect.js'
+import { defineScript } from '../redis/script.js'
 import type { RedisWatch } from '../redis/watch.js'
-import { nextEntries, removeEntry } from './entries.js'
-import { jobKey } from './keys.js'
+import { jobKey, lockKey, queueKey } from './keys.js'
 import { readJob } from './open-queue.js'
 
 /** The pause between scans, in milliseconds: hashing continues, however many jobs are forged. */
 const SCAN_PAUSE_MS = 500
-/** The longest pause. Each scan that finds nothing doubles the pause, because a scan reads thousands of jobs. */
+/**
+ * The longest pause. Each scan that finds nothing doubles the pause, because a scan reads thousands
+ * of jobs.
+ */
 const LONGEST_PAUSE_MS = 8_000
 
 const JOB_ID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/
@@ -47,7 +51,10 @@ export class MalformedJobs {
     this.#jobOptions = new Set([...OPTIONS, ...(options.jobOptions ?? [])])
   }
 
-  /** Takes an error of BullMQ. Looks for malformed jobs where one may be the cause, and logs the error when it finds no such job. */
+  /**
+   * Takes an error of BullMQ. Looks for malformed jobs where one may be the cause, and logs the
+   * error when it finds no such job.
+   */
   suspect(error: Error): void {
     if (!mayBeOfContents(error)) {
       this.#options.watch.queueFailed(error)
@@ -89,7 +96,8 @@ export class MalformedJobs {
     if (redis.status !== 'ready') return 0
     const removals = [...(await nextEntries(redis, prefix, queue.name))].map(async (id) => {
       if (!(await this.#isMalformed(id))) return 0
-      // An entry may be the name of one of the queue's own keys: only the keys of valid job ids are deleted.
+      // An entry may be the name of one of the queue's own keys: only the keys of valid job ids are
+      // deleted.
       return await removeEntry(redis, { prefix, queue: queue.name, entry: id, withJob: JOB_ID.test(id) })
     })
     return (await Promise.all(removals)).reduce((sum, removed) => sum + removed, 0)
@@ -104,14 +112,61 @@ export class MalformedJobs {
     return counts.some((count) => count !== null && !COUNT.test(count))
   }
 
-  /** Whether a job refers to nothing else: with parents, repetition, deduplication or further options BullMQ touches other keys. */
+  /**
+   * Whether a job refers to nothing else: with parents, repetition, deduplication or further
+   * options BullMQ touches other keys.
+   */
   #isPlain({ parent, parentKey, repeatJobKey, deduplicationId, opts }: Job): boolean {
     const isAlone = [parent, parentKey, repeatJobKey, deduplicationId].every((link) => link === undefined)
     return isAlone && Object.keys(opts).every((name) => this.#jobOptions.has(name))
   }
 }
 
-/** Whether an error of BullMQ may come from the contents of a job. The state of Redis has codes of its own, as OOM and READONLY. */
+/**
+ * Whether an error of BullMQ may come from the contents of a job. The state of Redis has codes of
+ * its own, as OOM and READONLY.
+ */
 function mayBeOfContents(error: Error): boolean {
   return !(error instanceof ReplyError) || /^(ERR|WRONGTYPE)\b/.test(error.message)
+}
+
+// Entries of lists and sets, whatever they name: anyone with write access to Redis can add one.
+
+/**
+ * Entries that one scan reads at each end of a list or set: a thousand take a tenth of a second.
+ */
+const SCAN_LENGTH = 1_000
+const removeFromAll = defineScript('removeEntry-8')
+
+function listsAndSets(prefix: string, queue: string): { lists: string[]; sets: string[] } {
+  return {
+    lists: (['wait', 'active'] as const).map((part) => queueKey(prefix, part, queue)),
+    sets: (['prioritized', 'delayed', 'completed', 'failed'] as const).map((part) => queueKey(prefix, part, queue)),
+  }
+}
+
+/**
+ * The entries that BullMQ takes next: from the end of lists, but new entries of `active` are at its
+ * beginning.
+ */
+async function nextEntries(redis: RedisConnection, prefix: string, queue: string): Promise<Set<string>> {
+  const { lists, sets } = listsAndSets(prefix, queue)
+  const found = await Promise.all([
+    ...lists.flatMap((key) => [redis.lrange(key, 0, SCAN_LENGTH - 1), redis.lrange(key, -SCAN_LENGTH, -1)]),
+    ...sets.map((key) => redis.zrange(key, '0', String(SCAN_LENGTH - 1))),
+  ])
+  return new Set(found.flat())
+}
+
+/**
+ * Removes an entry everywhere, and the job of this id with its lock if told to. Returns 1 when the
+ * entry was in the queue, else 0.
+ */
+export async function removeEntry(
+  redis: RedisConnection,
+  { prefix, queue, entry, withJob }: { prefix: string; queue: string; entry: string; withJob: boolean },
+): Promise<number> {
+  const { lists, sets } = listsAndSets(prefix, queue)
+  const keys = [...lists, ...sets, jobKey(prefix, entry, queue), lockKey(prefix, entry, queue)]
+  return Number(await removeFromAll(redis, keys, entry, withJob ? 1 : 0))
 }

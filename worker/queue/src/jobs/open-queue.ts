@@ -26,7 +26,7 @@ export function openQueue(options: {
   return queue
 }
 
-/** The job; undefined when there is no such job; `malformed` when BullMQ cannot parse it. Throws when Redis does not answer. */
+/** The job; `malformed` when BullMQ cannot parse it. Throws when Redis does not answer. */
 export async function readJob(queue: Queue, id: string): Promise<Job | 'malformed' | undefined> {
   try {
     return await queue.getJob(id)

@@ -1,6 +1,6 @@
 /**
- * Reports on the queue for metrics and the live page: depth, age, finished jobs, workers, read in one round trip on demand. Contains
- * no sealed data.
+ * Reports on the queue for metrics and the live page: depth, age, finished jobs, workers, read in
+ * one round trip on demand. Contains no sealed data.
  */
 
 import type { RedisConnection } from '../redis/connect.js'
@@ -16,7 +16,10 @@ const RECENT_JOBS = 100
 const RECENT_MS = 60_000
 
 export interface QueueReport {
-  /** Jobs by state; absent are tickets that were passed over. Finished jobs only while they are kept. */
+  /**
+   * Jobs by state; absent are tickets that were passed over. Finished jobs only while they are
+   * kept.
+   */
   jobs: { waiting: number; deferred: number; active: number; absent: number; completed: number; failed: number }
   /** Tickets that were absent until the end of their life, since Redis has had its data. */
   abandoned: number
@@ -60,21 +63,16 @@ export function createQueueReporter({ redis, prefix }: { redis: RedisConnection;
 
 function parseReport(reply: unknown): QueueReport {
   if (!Array.isArray(reply)) throw new Error('Redis gave no report')
-  const [at, ...rest]: unknown[] = reply
-  const [waiting, deferred, active, completed, failed, paused, nextHeld, nextDeferred, results, pairs, ...line] = rest
-  const [absent, abandoned] = line
+  const [at, waiting, deferred, active, completed, failed, paused, ...rest]: unknown[] = reply
+  const [nextHeld, nextDeferred, results, pairs, absent, abandoned] = rest
   const ageMs = (json: unknown) => {
     const data = parse(json)
     return isJobData(data) ? Math.max(0, Number(at) - data.enqueuedAt) : 0
   }
   return {
     jobs: {
-      waiting: Number(waiting),
-      deferred: Number(deferred),
-      active: Number(active),
-      absent: Number(absent),
-      completed: Number(completed),
-      failed: Number(failed),
+      ...{ waiting: Number(waiting), deferred: Number(deferred), active: Number(active), absent: Number(absent) },
+      ...{ completed: Number(completed), failed: Number(failed) },
     },
     abandoned: Number(abandoned),
     paused: paused === 1,

@@ -22,7 +22,7 @@ const INTERVAL_MS = 1_000
 
 const removeUnsound = defineScript('removeUnsound-14')
 
-/** Removes what BullMQ cannot have written from the keys of a queue, once a second until it is closed. */
+/** Removes from a queue's keys what BullMQ cannot have written, once a second. */
 export class SoundQueue {
   readonly #timer: NodeJS.Timeout
 

@@ -1,8 +1,9 @@
 /**
- * The line: everyone who holds a ticket for a deferred job, in the order of their numbers. A ticket is present while a request of its
- * client is held, and for as long as its client was told to stay away, with a grace. At its turn an absent ticket is passed over, unhashed,
- * and kept apart. When its client comes it is next; at its deadline it is dropped. Clients who come back together take turns with the
- * line: one of them, one of the line.
+ * The line: everyone who holds a ticket for a deferred job, in the order of their numbers. A ticket
+ * is present while a request of its client is held, and for as long as its client was told to stay
+ * away, with a grace. At its turn an absent ticket is passed over, unhashed, and kept apart. When
+ * its client comes it is next; at its deadline it is dropped. Clients who come back together take
+ * turns with the line: one of them, one of the line.
  */
 
 import type { RedisConnection } from '../redis/connect.js'
@@ -11,18 +12,25 @@ import { toCount, toList } from '../redis/unexpected-reply.js'
 import { BEHIND_PRIORITY, DEFERRED_PRIORITY } from '../wire/job.js'
 import { type JobRef, presentKey, replyChannel, verdictKey } from '../wire/reply.js'
 import { absentKey, BEHIND_BY, jobKey, lineKey, lockKey, queueKey, returnedKey } from './keys.js'
+import { SEARCH_LENGTH } from './lanes.js'
 
 /** The longest time that a client is told to stay away from its ticket, in milliseconds. */
 export const AWAY_MS = 5_000
 /** How long a client may be late, or reload its page, in milliseconds. */
 export const GRACE_MS = 5_000
 
-/** How long a ticket is present whose client is held for so long, and then told when to come back: never beyond the life of its job. */
+/**
+ * How long a ticket is present whose client is held for so long, and then told when to come back:
+ * never beyond the life of its job.
+ */
 export function presentMs(holdMs: number, lifeMs: number): number {
   return Math.max(1, Math.ceil(Math.min(holdMs + AWAY_MS + GRACE_MS, lifeMs)))
 }
 
-/** BullMQ's scores of deferred jobs begin here, and are whole numbers. One whose client came back has the half between two. */
+/**
+ * BullMQ's scores of deferred jobs begin here, and are whole numbers. One whose client came back
+ * has the half between two.
+ */
 export const FIRST_SCORE = DEFERRED_PRIORITY * 2 ** 32
 /** Where the scores of jobs that are behind begin. */
 export const FIRST_SCORE_BEHIND = BEHIND_PRIORITY * 2 ** 32
@@ -34,10 +42,10 @@ const passOverJob = defineScript('passOver-8')
 const setJobAside = defineScript('setAside-5')
 const storeAndAnnounce = defineScript('storeVerdict-2')
 
-/** Entries of the waiting list that are searched, from the next one to be taken: a thousand take some 20 µs of Redis. */
-const SEARCH_LENGTH = 1_000
-
-/** The jobs that are ahead of a job, by lane: `held` are those that wait for no deferred one, and those in hand. */
+/**
+ * The jobs that are ahead of a job, by lane: `held` are those that wait for no deferred one, and
+ * those in hand.
+ */
 export interface Place {
   held: number
   deferred: number
@@ -101,7 +109,10 @@ export async function leave(redis: RedisConnection, prefix: string, jobId: strin
   await leavePlace(redis, [presentKey(prefix, jobId)], replyTo, GRACE_MS)
 }
 
-/** Passes over an active job whose client is absent, behind or not [false]. False where the job is to be done. */
+/**
+ * Passes over an active job whose client is absent, behind or not [false]. False where the job is
+ * to be done.
+ */
 export async function passOver(
   redis: RedisConnection,
   prefix: string,
@@ -117,7 +128,10 @@ export async function passOver(
   return (await passOverJob(redis, keys, ...args)) === 1
 }
 
-/** Sets an active job aside, without a verdict that stays, and announces the one that is given: see `unavailable`. */
+/**
+ * Sets an active job aside, without a verdict that stays, and announces the one that is given: see
+ * `unavailable`.
+ */
 export async function setAside(
   redis: RedisConnection,
   prefix: string,
@@ -132,7 +146,9 @@ export async function setAside(
   await setJobAside(redis, keys, id, token, deadline, sealed, replyChannel(prefix, ''), replyTo)
 }
 
-/** Stores a sealed verdict for `keepMs`, and announces it to the gateways where its client may wait. */
+/**
+ * Stores a sealed verdict for `keepMs`, and announces it to the gateways where its client may wait.
+ */
 export async function storeVerdict(
   redis: RedisConnection,
   prefix: string,

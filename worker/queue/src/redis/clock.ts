@@ -15,7 +15,7 @@ export class RedisClock {
   /** Epoch milliseconds by Redis's clock; by this machine's until the first reading. */
   readonly now = (): number => Math.round(performance.now() + this.#offsetMs)
 
-  /** Runs a call whose answer contains Redis's time, and uses it as a reading. Rejects as the call does. */
+  /** Takes a reading from a call whose answer contains Redis's time. Rejects as the call does. */
   async synchronize<T>(call: () => Promise<T>, timeOf: (answer: T) => number): Promise<T> {
     const sentAt = performance.now()
     const answer = await call()

@@ -23,11 +23,11 @@ const CONNECT_TIMEOUT_MS = 2_000
  * Longer than any command takes, blocking reads of workers included.
  */
 const SOCKET_TIMEOUT_MS = 2_500
-/** After a failover all commands in flight fail together; within this time they reconnect only once. */
+/** After a failover all commands in flight fail together, and reconnect once in this time. */
 const READONLY_DEBOUNCE_MS = 100
 const RECONNECT_MAX_MS = 500
 
-/** Opens a connection. Throws only for an invalid URL and for files that cannot be read; failures to connect are `error` events. */
+/** Opens a connection. Throws for an invalid URL and for unreadable files alone. */
 export function connectRedis(url: string, role: ConnectionRole): RedisConnection {
   const target = parseRedisUrl(url)
   const retryStrategy = (attempt: number) => Math.min(attempt * 50, RECONNECT_MAX_MS)
@@ -58,7 +58,7 @@ export function connectRedis(url: string, role: ConnectionRole): RedisConnection
   return own(new Redis({ ...options, ...(target.kind === 'sentinel' ? throughSentinels(target, tls) : target.node) }))
 }
 
-/** Closes a connection: with QUIT when it is open, so that commands in flight are answered; at once when it is not. */
+/** Closes a connection: with QUIT when it is open, so that commands are answered. */
 export async function quitRedis(connection: RedisConnection): Promise<void> {
   if (connection.status === 'ready') await connection.quit().catch(() => undefined)
   connection.disconnect()
@@ -90,7 +90,7 @@ function throughSentinels(
 
 type TlsContents = { [name in keyof TlsFiles]: Buffer }
 
-/** Throws one sentence that names the parameter, but neither the path nor the contents, which may be a key. */
+/** Throws a sentence with the parameter, without the path and the contents. */
 function readTlsFiles(files: TlsFiles): TlsContents {
   const contents: TlsContents = {}
   for (const name of ['ca', 'cert', 'key'] as const) {

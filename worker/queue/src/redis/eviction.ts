@@ -7,7 +7,7 @@ import type { RedisConnection } from './connect.js'
 
 const READ_INTERVAL_MS = 60_000
 
-/** `none`: the policy is `noeviction`; `possible`: it is any other; `unknown`: Redis does not tell. */
+/** `none`: `noeviction`; `possible`: any other policy; `unknown`: Redis does not tell. */
 export type Eviction = 'none' | 'possible' | 'unknown'
 
 interface EvictionLog {
@@ -61,7 +61,7 @@ export function watchEviction(options: {
   return () => state
 }
 
-/** Empty where Redis does not tell. INFO has it, which needs fewer rights than CONFIG; some services hide it there. Rejects without Redis. */
+/** Empty where Redis does not tell. INFO needs fewer rights than CONFIG. Rejects without Redis. */
 async function policyOf(redis: Redis): Promise<string> {
   const told = /^maxmemory_policy:([\w-]+)\r?$/m.exec(String(await redis.info('memory').catch(unlessAway(redis))))?.[1]
   if (told !== undefined) return told

@@ -1,4 +1,4 @@
-/** Scripts of Redis as functions, sent by EVALSHA: ioredis sends a source once for each connection. */
+/** Redis scripts as functions, by EVALSHA: ioredis sends a source once a connection. */
 import { createHash } from 'node:crypto'
 import type { RedisConnection } from './connect.js'
 import { readScript } from './read-script.js'

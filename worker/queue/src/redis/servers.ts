@@ -7,7 +7,7 @@ import { parseRedisUrl } from './url.js'
 
 /** One Redis server with its queue. */
 export interface RedisServer {
-  /** Identifies the Redis server in tickets: a digest of its address, independent of passwords, other entries and the order of the list. */
+  /** Digest of the address, by which tickets name the server; independent of passwords. */
   id: string
   /** Hosts, and what is chosen there, for operators: no user and no password. */
   address: string

@@ -8,7 +8,7 @@ export class UnexpectedReply extends Error {
   override readonly name = 'UnexpectedReply'
 }
 
-/** A part of a reply as a whole number of 0 or more. Throws {@link UnexpectedReply} for anything else. */
+/** A whole number of 0 or more. Throws {@link UnexpectedReply} for anything else. */
 export function toCount(part: unknown): number {
   if (typeof part === 'number' && Number.isSafeInteger(part) && part >= 0) return part
   throw new UnexpectedReply('Redis gave no number where a script returns one')

@@ -17,7 +17,7 @@ interface Credentials {
   password?: string
 }
 
-/** Paths of files in PEM: the authorities that replace Node's, and this client's certificate and key. */
+/** PEM files: authorities that replace Node's, and this client's certificate and key. */
 export interface TlsFiles {
   ca?: string
   cert?: string

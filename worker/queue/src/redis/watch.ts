@@ -8,7 +8,7 @@ import { Redis } from 'ioredis'
 import { MISSING_RIGHT } from '../inside/ioredis.js'
 import type { RedisConnection } from './connect.js'
 
-/** Connections count as restored when they have been ready for this long: one may break again and again. */
+/** A connection counts as restored after this time: one may break again and again. */
 const STEADY_MS = 1_000
 
 export interface WatchLog extends Warnings {
@@ -33,7 +33,7 @@ export class RedisWatch {
     this.#rightMissing = new ThrottledWarning(log, 'redis user lacks a right', everyMs)
   }
 
-  /** Logs the failures of a connection and of its duplicates: BullMQ creates one for blocking reads. */
+  /** Logs failures of a connection and of its duplicates, as BullMQ's for blocking reads. */
   watch(connection: RedisConnection, name: string): void {
     this.#connections.add(connection)
     let hasFailed = false

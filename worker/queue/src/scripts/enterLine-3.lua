@@ -1,6 +1,7 @@
 --[[
-  Gives a deferred job that was just added its number, and with a reply address marks its client as present. A Redis
-  server that lost its data goes on from the last number that the gateway knows, instead of from 1.
+  Gives a deferred job that was just added its number, and with a reply address marks its client as
+  present. A Redis server that lost its data goes on from the last number that the gateway knows,
+  instead of from 1.
   Input:
     KEYS[1] job
     KEYS[2] line

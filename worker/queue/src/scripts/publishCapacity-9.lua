@@ -1,6 +1,7 @@
 --[[
-  Writes one worker's entry with the time, and its canary, and drops absent jobs past their deadline. Writes nothing for
-  a worker that must not begin. Keys of another type would stop every publication and reading, and are deleted.
+  Writes one worker's entry with the time, and its canary, and drops absent jobs past their
+  deadline. Writes nothing for a worker that must not begin. Keys of another type would stop every
+  publication and reading, and are deleted.
   Input:
     KEYS[1] capacity hash
     KEYS[2] waiting list

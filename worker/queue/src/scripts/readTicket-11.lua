@@ -1,10 +1,11 @@
 --[[
-  Reads a ticket, and with a reply address marks its client as present. An absent job is then the next to be taken: it
-  goes before the first of the line, or behind one of the line after the job that came back last and still waits.
-  A job that was held until now has no number. From now on it is passed over as deferred ones are: it gets their
-  priority, which workers read, and keeps its place. Any other job's turn becomes `firm`: its client follows its ticket.
-  DEL comes first because of a full Redis server: see storeVerdict.
-  BullMQ has getState and getCountsPerPriority, but no rank of a job. Upstream: `getRank(id)`.
+  Reads a ticket, and with a reply address marks its client as present. An absent job is then the
+  next to be taken: it goes before the first of the line, or behind one of the line after the job
+  that came back last and still waits. A job that was held until now has no number. From now on it
+  is passed over as deferred ones are: it gets their priority, which workers read, and keeps its
+  place. Any other job's turn becomes `firm`: its client follows its ticket. DEL comes first
+  because of a full Redis server: see storeVerdict. BullMQ has getState and getCountsPerPriority,
+  but no rank of a job. Upstream: `getRank(id)`.
   Input:
     KEYS[1] verdict
     KEYS[2] present key of the job

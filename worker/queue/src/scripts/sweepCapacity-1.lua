@@ -1,6 +1,6 @@
 --[[
-  Deletes entries of workers that ended without deleting theirs, and entries without a time. Other fields are not
-  checked: an entry may be of a newer version.
+  Deletes entries of workers that ended without deleting theirs, and entries without a time. Other
+  fields are not checked: an entry may be of a newer version.
   Input:
     KEYS[1] capacity hash
     ARGV[1] seconds that an entry is kept

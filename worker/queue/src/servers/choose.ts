@@ -7,7 +7,7 @@ export interface Candidate {
   isUsable: boolean
   /** Predicted, in milliseconds; Infinity where no worker is alive. */
   waitMs: number
-  /** Jobs that this client is adding: a Redis server that is slow itself has more of them, which the wait for workers does not tell. */
+  /** Jobs that this client is adding: more where the Redis server itself is slow. */
   adding: number
 }
 

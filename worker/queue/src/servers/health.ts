@@ -4,9 +4,9 @@
  */
 
 export const TICK_MS = 100
-/** A reading that is still under way after so many ticks: Redis is silent. Counted in ticks, because a busy event loop delays both. */
+/** Ticks after which an unanswered reading means silence. A busy event loop delays both. */
 const SILENT_TICKS = 4
-/** Jobs are left where they are for so many ticks: a connection that breaks is often back at once. */
+/** Ticks for which jobs stay: a connection that breaks is often back at once. */
 const PATIENT_TICKS = 2
 
 export interface HealthSignals {

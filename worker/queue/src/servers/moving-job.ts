@@ -18,7 +18,7 @@ export interface Placement {
 
 export interface MovingJobOptions {
   placed: Placement
-  /** Adds the job to another server than this, for so many milliseconds. Undefined without another. Never rejects. */
+  /** Adds the job to another server, for so many milliseconds, if there is one. Never rejects. */
   placeElsewhere(than: OpenServer, lifeMs: number): Promise<Placement | undefined>
   /** What is to be expected of a job there. */
   expectationOf(placement: Placement): Promise<Expectation>

@@ -1,6 +1,7 @@
 /**
- * The client of a queue in several Redis servers. Each job goes to one of them, which its ref and so its ticket name. A Redis server that does not
- * answer, or refuses writes, gets no new jobs until it does again; jobs that requests wait for are added elsewhere.
+ * The client of a queue in several Redis servers. Each job goes to one of them, which its ref and
+ * so its ticket name. A Redis server that does not answer, or refuses writes, gets no new jobs
+ * until it does again; jobs that requests wait for are added elsewhere.
  */
 
 import type { RedisServers } from '../redis/servers.js'
@@ -59,8 +60,8 @@ export class SeveralServersClient implements PasswordClient {
 
   async resume(job: JobRef, waitMs?: number, isPresent?: boolean): Promise<ResumedJob> {
     const server = this.#serverOf(job)
-    // Another gateway may know it, and a Redis server may be back in a moment: until its deadline the
-    // answer may still come.
+    // Another gateway may know it, and a Redis server may be back in a moment: until its deadline
+    // the answer may still come.
     if (server === undefined) return this.#unanswered(job, false)
     const { client, health } = server
     if (!health.isUsable())
@@ -100,7 +101,7 @@ export class SeveralServersClient implements PasswordClient {
   }
 
   hasOtherKeys(): boolean {
-    const withWorkers = this.#servers.filter(({ client }) => client.workers().size > 0)
+    const withWorkers = this.#servers.filter(({ client }) => client.reader.workers().size > 0)
     return withWorkers.length > 0 && withWorkers.every(({ client }) => client.hasOtherKeys())
   }
 
@@ -145,7 +146,10 @@ export class SeveralServersClient implements PasswordClient {
     }
   }
 
-  /** Workers divide their slots among the queues, so the expectation of one queue is scaled to all of them. */
+  /**
+   * Workers divide their slots among the queues, so the expectation of one queue is scaled to all
+   * of them.
+   */
   async #expectationOf({ server, pending }: Placement): Promise<Expectation> {
     const { ahead, waitMs, number } = await pending.expectation()
     const [all, own] = [this.load(), server.client.load()]
@@ -173,7 +177,10 @@ function outstanding({ waiting, deferred, active }: Load): number {
   return Math.max(1, waiting + deferred + active)
 }
 
-/** The load of several Redis servers together: jobs add up, and a worker that takes from several counts once. */
+/**
+ * The load of several Redis servers together: jobs add up, and a worker that takes from several
+ * counts once.
+ */
 class SharedLoad {
   readonly #clients: readonly QueueClient[]
   readonly #line = new LineCapacity()
@@ -186,7 +193,7 @@ class SharedLoad {
 
   current(): Load {
     const known = this.#clients
-      .map((client) => ({ load: client.load(), workers: client.workers() }))
+      .map((client) => ({ load: client.load(), workers: client.reader.workers() }))
       .filter(({ load }) => load.known)
     const capacity = this.#sumOf(known.map(({ workers }) => workers))
     this.#line.observe(capacity.linePerSecond)

@@ -1,12 +1,12 @@
-/** Reports of several queues as one: jobs add up, the oldest counts, and a worker that takes from several is one worker. */
+/** Reports of several queues as one: jobs add up, the oldest counts, workers count once. */
 
 import { within } from '@spillway/common/within'
 import type { QueueReport, QueueReporter } from '../jobs/report.js'
 
-/** How long one Redis server is waited for, in milliseconds: what operators see does not wait for one that is silent. */
+/** Milliseconds that one Redis server is waited for: operators do not wait for a silent one. */
 const ANSWER_MS = 1_000
 
-/** Combines the reports of the queues that answer. Rejects when no queue answers. A single reporter is returned unchanged. */
+/** Combines the reports of queues that answer. Rejects when no queue answers. */
 export function shareReport(reporters: readonly QueueReporter[]): QueueReporter {
   const [only] = reporters
   if (only !== undefined && reporters.length === 1) return only

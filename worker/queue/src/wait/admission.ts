@@ -39,7 +39,7 @@ export interface AdmissionOptions {
 export class Admission {
   readonly #options: AdmissionOptions
   readonly #retryAfter: RetryAfter
-  /** Jobs that are not in the queue yet. Without them, hundreds that come in one moment would all find it empty, and be held for nothing. */
+  /** Jobs not yet in the queue. Without them, hundreds of one moment would find it empty. */
   readonly #coming = { waiting: 0, deferred: 0 }
 
   constructor(options: AdmissionOptions) {
@@ -85,7 +85,7 @@ export class Admission {
     return this.#retryAfter.seconds(jobsPerSecond, waiting + active)
   }
 
-  /** A job of an admitted request counts from now on, until the returned function says that it is in the queue or will not be. */
+  /** Counts a job until the returned function says that it is in the queue or will not be. */
   underway(lane: Lane): () => void {
     const counted = lane === 'known' || lane === 'held' ? 'waiting' : 'deferred'
     this.#coming[counted] += 1
@@ -94,7 +94,7 @@ export class Admission {
     }
   }
 
-  /** Of a request that overtakes, the line takes places in Redis alone, and tickets whose clients are absent or came back take nothing. */
+  /** For a held request the line only takes places in Redis, and absent tickets take nothing. */
   #refusalIn(lane: 'held' | 'deferred'): Refused | undefined {
     if (lane === 'deferred') return this.refusalOfTicket(this.#options.lifeMs)
     const load = this.#load()
@@ -159,12 +159,12 @@ function inLine({ deferred, returned }: Load): number {
 }
 
 const RETRY_AFTER_MAX_S = 60
-/** The measured rates exceed the real capacity slightly, because fetching and delivering a job takes time as well. */
+/** Measured rates exceed the real capacity: fetching and delivering take time as well. */
 const CAPACITY_OVERHEAD = 1.2
-/** How long a spike is assumed to last from now, in seconds: until then, new clients take the capacity that becomes free. */
+/** Assumed rest of a spike in seconds: until then new clients take what becomes free. */
 const SPIKE_REMAINDER_S = 1
 
-/** Retry-After of refused requests: spreads the retries over the time in which the capacity for them becomes free. */
+/** Retry-After of refusals: spreads retries over the time in which capacity becomes free. */
 export class RetryAfter {
   readonly #now: () => number
   /** Retries that are still expected. */

@@ -10,7 +10,7 @@ import { type JobRef, verdictSeal } from '../wire/reply.js'
 import { type Keyring, SealError } from '../wire/seal.js'
 import { type Waiter, Waiters } from './waiters.js'
 
-/** How a verdict arrived: announced by the worker, or found by asking Redis because no announcement came. */
+/** How a verdict arrived: announced by the worker, or found by asking Redis. */
 export type VerdictSource = 'message' | 'asked'
 
 /** What a waiting job has to expect, by the capacity of the moment. */
@@ -52,7 +52,7 @@ export interface Asked {
 interface Source {
   /** What was asked when its wait began, for an answer that does not wait. */
   asked?: Asked
-  /** Asks Redis again, which finds a verdict whose message was lost or arrives this moment. Never rejects. */
+  /** Asks Redis again, which finds a verdict whose message was lost. Never rejects. */
   ask(): Promise<Asked>
   /** What is known without asking; undefined when that is too long ago. */
   known?(): Expectation | undefined

@@ -6,7 +6,7 @@ import { DEFERRED_SHARE } from '../jobs/lanes.js'
 
 /** How long a measurement counts, in milliseconds: its weight falls to a third. */
 const MEMORY_MS = 2_500
-/** A measurement of fewer jobs is filled up to this number with the expected share: jobs end in batches, so a few say little. */
+/** Measurements of fewer jobs are filled up with the expected share: jobs end in batches. */
 const EVIDENCE_JOBS = 10
 const SHARE_MIN = 0.25
 /** Jobs end in batches, so a measurement may be above the whole by so much. */

@@ -1,4 +1,4 @@
-/** The load as a gateway knows it: the last reading of the queue plus the jobs added here since, and the wait predicted from both. */
+/** The load as a gateway knows it: the last reading, jobs added since, and predictions. */
 
 import type { Place } from '../jobs/ticket.js'
 import type { Load, TotalCapacity } from '../wire/capacity.js'
@@ -11,10 +11,10 @@ import { DeferredShare } from './deferred-share.js'
  */
 const OUTAGE_GRACE_MS = 1_500
 
-/** A request may overtake deferred jobs if its job would begin within this time, in milliseconds. */
+/** Milliseconds within which a job must begin to overtake deferred ones. */
 export const OVERTAKING_MS = 1_000
 
-/** Waiting jobs that each job of a known device adds to those ahead of the next one: itself, and one other (see lanes.ts). */
+/** Jobs that each of a known device adds ahead of the next: itself, and one other. */
 const AHEAD_BY_EACH = 2
 
 export type Depth = Pick<Load, 'paused' | 'waiting' | 'deferred' | 'active' | 'absent' | 'returned' | 'aheadOfKnown'>
@@ -87,7 +87,7 @@ export class LoadState {
     return predictWaitMs(this.current(), lane)
   }
 
-  /** The same for a job with so many ahead of it, by the share of the capacity that deferred jobs get. */
+  /** The same with so many jobs ahead, by the share that deferred jobs get. */
   expectedWaitMs({ held, deferred }: Place): number {
     const { jobsPerSecond, latencyMs, paused } = this.#load
     if (paused) return Number.POSITIVE_INFINITY
@@ -105,7 +105,7 @@ export class LoadState {
     this.#progress.numbered(number)
   }
 
-  /** Begins a reading. Jobs added from now on count on top of it, whether or not it includes them. */
+  /** Begins a reading. Jobs added from now on count on top of it, even if it includes them. */
   reading(): Reading {
     const addedBefore = { ...this.#addedSince }
     return {
@@ -159,7 +159,7 @@ export function jobsAhead({ waiting, deferred, active, aheadOfKnown }: Load, lan
   return active + waiting + (lane === 'held' ? 0 : deferred)
 }
 
-/** Milliseconds until a job added to this lane would be answered; Infinity when no worker is alive, or the queue is paused. */
+/** Milliseconds to the answer of a job added now; Infinity without workers, or when paused. */
 export function predictWaitMs(load: Load, lane: Lane): number {
   const { jobsPerSecond, latencyMs, paused } = load
   if (paused) return Number.POSITIVE_INFINITY
@@ -173,7 +173,7 @@ export function predictWaitMs(load: Load, lane: Lane): number {
 
 /** In milliseconds. */
 const HALF_LIFE_MS = 15_000
-/** What is counted on before any worker was known, and after all have long been gone, in jobs a second: about a core of argon2id. */
+/** Jobs a second before any worker is known, and long after the last: a core of argon2id. */
 const UNKNOWN_PER_SECOND = 20
 
 export class LineCapacity {
@@ -185,7 +185,7 @@ export class LineCapacity {
     this.#now = now
   }
 
-  /** Takes what live workers can do over the life of a ticket, in jobs a second; 0 without workers. */
+  /** Takes jobs a second of live workers over the life of a ticket; 0 without workers. */
   observe(perSecond: number): void {
     this.#isKnown = perSecond > 0
     if (this.#isKnown) this.#last = { perSecond, at: this.#now() }
@@ -210,7 +210,7 @@ export interface Line {
   serving: number
   /** The last number that was given out, as far as is known here. */
   last: number
-  /** Numbers a second, those included that are passed over; 0 without workers, and while the queue is paused. */
+  /** Numbers a second, absent ones included; 0 without workers, or when paused. */
   perSecond: number
   /** Whether operators have paused the queue. */
   paused: boolean
@@ -219,7 +219,7 @@ export interface Line {
 interface LineReading {
   /** The last number that was given out. */
   last: number
-  /** The number of the first deferred job; undefined without one, and for a moment after it was added. */
+  /** Number of the first deferred job; undefined without one, and just after it was added. */
   first: number | undefined
   /** Deferred jobs that were never passed over. */
   inLine: number

@@ -1,4 +1,4 @@
-/** Reads the load of the queue: a few times a second while jobs wait or requests come, else once a second. */
+/** Reads the load: four times a second while jobs wait or requests come, else once. */
 
 import { ThrottledWarning } from '@spillway/common/throttled-warning'
 import { within, withResolvers } from '@spillway/common/within'
@@ -60,7 +60,7 @@ export class LoadReader extends LoadState {
     options.redis.on('ready', this.#read)
   }
 
-  /** The first request after a while gets the last reading, which counts what is added here, and begins another. */
+  /** The first request after a while gets the last reading, and begins another. */
   override current(): Load {
     const isOld = performance.now() - this.#readAt > READ_INTERVAL_MS
     if (isOld && this.#options.redis.status === 'ready') void this.#read()
@@ -82,7 +82,7 @@ export class LoadReader extends LoadState {
     return this.#workers
   }
 
-  /** Whether there are workers and all have other keys: each side cannot open what the other seals. */
+  /** Whether all workers have other keys: neither side opens what the other seals. */
   hasOtherKeys(): boolean {
     return this.#hasOtherKeys
   }
@@ -147,7 +147,7 @@ export class LoadReader extends LoadState {
   }
 }
 
-/** Sums the increases of all workers' counters. A worker's first count may be days of work, and does not count. */
+/** Sums the increases of workers' counters. A first count may be days of work: it is left out. */
 export class FinishedJobs {
   #total = 0
   #before = new Map<string, number>()

@@ -1,8 +1,10 @@
 /**
- * The client of the password queue of one Redis server: seals passwords into jobs and opens their verdicts.
+ * The client of the password queue of one Redis server: seals passwords into jobs and opens their
+ * verdicts.
  *
- * The reply channel is subscribed to at start, before any job is added. A message can be lost with a connection, and a job with a
- * server: Redis itself is asked when a connection is restored, every second, and at the end of a wait.
+ * The reply channel is subscribed to at start, before any job is added. A message can be lost with
+ * a connection, and a job with a server: Redis itself is asked when a connection is restored, every
+ * second, and at the end of a wait.
  */
 import { randomUUID } from 'node:crypto'
 import { within } from '@spillway/common/within'
@@ -15,7 +17,7 @@ import { connectRedis, quitRedis, type RedisConnection } from '../redis/connect.
 import { watchEviction } from '../redis/eviction.js'
 import type { RedisServer } from '../redis/servers.js'
 import { RedisWatch } from '../redis/watch.js'
-import type { Load, WorkerCapacity } from '../wire/capacity.js'
+import type { Load } from '../wire/capacity.js'
 import { newId } from '../wire/id.js'
 import {
   DEFAULT_QUEUE_PREFIX,
@@ -36,13 +38,22 @@ import { Producer } from './producer.js'
 import { Recheck } from './recheck.js'
 import { Replies } from './replies.js'
 
-/** How often Redis is asked without any sign of a failure: messages and jobs may be lost without a trace. */
+/**
+ * How often Redis is asked without any sign of a failure: messages and jobs may be lost without a
+ * trace.
+ */
 const RECHECK_INTERVAL_MS = 1_000
 /** How long the key of a probe stays. */
 const PROBE_MS = 1_000
-/** Requests of one gateway that may wait for the same job: enough for a client that lost some connections. */
+/**
+ * Requests of one gateway that may wait for the same job: enough for a client that lost some
+ * connections.
+ */
 const REDEEMERS_MAX = 8
-/** The time limit for reading a ticket at the end of a wait: the answer to the client must not wait for Redis. */
+/**
+ * The time limit for reading a ticket at the end of a wait: the answer to the client must not wait
+ * for Redis.
+ */
 const ANSWER_WITHIN_MS = 500
 
 /** The client of one queue, with what a choice between several needs. */
@@ -57,7 +68,7 @@ export class QueueClient implements PasswordClient {
   readonly #subscriber: RedisConnection
   readonly #answers: Answers
   readonly #producer: Producer
-  readonly #load: LoadReader
+  readonly reader: LoadReader
   readonly #cancellation: Cancellation
   readonly #replies: Replies
   readonly #recheck: Recheck
@@ -86,7 +97,7 @@ export class QueueClient implements PasswordClient {
     const { telemetry, traceparent, maxAbsent } = options
     const producer = new Producer({ redis, prefix, log, watch, telemetry, traceparent })
     this.#producer = producer
-    this.#load = new LoadReader({ redis, prefix, keyring, clock, log, maxAbsent })
+    this.reader = new LoadReader({ redis, prefix, keyring, clock, log, maxAbsent })
     const cancellation = new Cancellation({ redis, prefix, clock })
     this.#cancellation = cancellation
     this.#recheck = new Recheck({
@@ -121,8 +132,8 @@ export class QueueClient implements PasswordClient {
   ): Promise<PendingJob> {
     const producer = this.#producer
     const { submitted } = this.#answers
-    // In an outage this fails before a job exists that would have to be cancelled. With a connection nothing is awaited here: the
-    // active trace context lasts until the first await.
+    // In an outage this fails before a job exists that would have to be cancelled. With a
+    // connection nothing is awaited here: the active trace context lasts until the first await.
     if (this.#commands.status !== 'ready') await producer.connected()
     const enqueuedAt = this.#clock.now()
     const job: JobRef = { id: newId(), name, deadline: enqueuedAt + lifeMs }
@@ -146,7 +157,7 @@ export class QueueClient implements PasswordClient {
     const { waiting, deferred } = this.load()
     if (!isInLine && deferred > 0) producer.promoteOldestDeferred()
     if (lane === 'known' && waiting > 0) producer.bringForward(job.id)
-    this.#load.added(lane)
+    this.reader.added(lane)
     const addedAt = performance.now()
     return this.#answers.pending(submitted, waiter, {
       // A client of a job that was held has a ticket from then on, which nobody may come for.
@@ -190,23 +201,23 @@ export class QueueClient implements PasswordClient {
   }
 
   whenKnown(waitMs: number): Promise<void> {
-    return this.#load.whenKnown(waitMs)
+    return this.reader.whenKnown(waitMs)
   }
 
   load(): Load {
-    return this.#load.current()
+    return this.reader.current()
   }
 
   finishedJobs(): number {
-    return this.#load.finishedJobs()
+    return this.reader.finishedJobs()
   }
 
   hasOtherKeys(): boolean {
-    return this.#load.hasOtherKeys()
+    return this.reader.hasOtherKeys()
   }
 
   predictedWaitMs(lane: Lane): number {
-    return this.#load.predictedWaitMs(lane)
+    return this.reader.predictedWaitMs(lane)
   }
 
   now(): number {
@@ -218,17 +229,7 @@ export class QueueClient implements PasswordClient {
   }
 
   line(): Line {
-    return this.#load.line()
-  }
-
-  /** The live workers at the last reading, by id. */
-  workers(): ReadonlyMap<string, WorkerCapacity> {
-    return this.#load.workers()
-  }
-
-  /** The number of the reading of the load that is under way; undefined while no reading is. */
-  reading(): number | undefined {
-    return this.#load.readingUnderway()
+    return this.reader.line()
   }
 
   /** Resolves when Redis takes a small write. */
@@ -238,14 +239,16 @@ export class QueueClient implements PasswordClient {
 
   async close(): Promise<void> {
     clearInterval(this.#timer)
-    this.#load.close()
+    this.reader.close()
     this.#cancellation.close()
     await this.#producer.close()
     this.#commands.off('ready', this.#recheck.run)
     await Promise.all([quitRedis(this.#commands), quitRedis(this.#subscriber)])
   }
 
-  /** The client of a job is present while it is held for so long, and then told when to come back. */
+  /**
+   * The client of a job is present while it is held for so long, and then told when to come back.
+   */
   #presence(job: JobRef, waitMs: number): Presence {
     return { replyTo: this.#replyTo, forMs: presentMs(waitMs, job.deadline - this.now()) }
   }
@@ -255,19 +258,23 @@ export class QueueClient implements PasswordClient {
     const presence = lane === 'behind' ? undefined : { replyTo: this.#replyTo, forMs: presentMs(waitMs, lifeMs) }
     const { last } = this.line()
     const number = await enterLine(this.#commands, this.#prefix, job, presence, last).catch(() => undefined)
-    if (number !== undefined) this.#load.numbered(number)
+    if (number !== undefined) this.reader.numbered(number)
     return number
   }
 
   /**
-   * What a job has to expect that was added to this lane a moment ago, by what is known here: jobs that were added during a reading may
-   * count twice, and in the lane of known devices one that comes after it counts too.
+   * What a job has to expect that was added to this lane a moment ago, by what is known here: jobs
+   * that were added during a reading may count twice, and in the lane of known devices one that
+   * comes after it counts too.
    */
   #expectNew(lane: Lane, number: number | undefined) {
     return { ahead: Math.max(0, jobsAhead(this.load(), lane) - 1), waitMs: this.predictedWaitMs(lane), number }
   }
 
-  /** Asks Redis about a job; with a presence the client of its ticket is there from now on. Never rejects. */
+  /**
+   * Asks Redis about a job; with a presence the client of its ticket is there from now on. Never
+   * rejects.
+   */
   async #ask(job: JobRef, presence?: Presence): Promise<Asked> {
     const reading = readTicket(this.#commands, this.#prefix, job, presence)
     const state = await within(ANSWER_WITHIN_MS, reading).catch(() => undefined)
@@ -278,7 +285,7 @@ export class QueueClient implements PasswordClient {
 
   #askedOf(job: JobRef, { verdict, number, place }: TicketState): Asked {
     const sealed = verdict === 'malformed' ? this.#answers.broken(job) : verdict
-    const waitMs = this.#load.expectedWaitMs(place)
+    const waitMs = this.reader.expectedWaitMs(place)
     return { sealed, expectation: { ahead: place.held + place.deferred, waitMs, number } }
   }
 }

@@ -1,4 +1,4 @@
-/** The interface of the client of the password queue, whether that is in one Redis server or in several. */
+/** Interface of the client of the password queue, in one Redis server or in several. */
 import type { Telemetry } from 'bullmq'
 import type { Logger } from '../logger.js'
 import type { RedisConnection } from '../redis/connect.js'
@@ -23,7 +23,7 @@ export interface ClientObserver {
 export interface QueueClientOptions {
   prefix?: string
   keyring: Keyring
-  /** The time from submitting a job to its deadline, in milliseconds: how long it may wait and its verdict can be read. */
+  /** Milliseconds from submitting a job to its deadline: its verdict can be read until then. */
   jobLifeMs: number
   log: Logger
   /**
@@ -31,7 +31,7 @@ export interface QueueClientOptions {
    * behind first [any number]. Of several clients of a queue the least number holds.
    */
   maxAbsent?: number
-  /** Whether this client's connections keep the process alive only while a call waits [false: they always do]. */
+  /** Whether connections keep the process alive only while a call waits [false: always]. */
   background?: boolean
   /** Logs the failures of this client's connections [a watch of its own]. */
   watch?: RedisWatch
@@ -50,7 +50,7 @@ export interface RedisOfQueue {
   address: string
   connection: RedisConnection
   isReady(): boolean
-  /** Whether it answers in time and takes writes, as far as is known. With one Redis server there is no choice: always true. */
+  /** Whether it answers in time and takes writes. Always true with one Redis server. */
   isUsable(): boolean
   /** Epoch milliseconds by its clock. */
   now(): number
@@ -78,9 +78,9 @@ export interface PasswordClient {
    * Redis does not answer.
    */
   resume(job: JobRef, waitMs?: number, isPresent?: boolean): Promise<ResumedJob>
-  /** The client that waited for a job by its ticket disconnected: it gives up its place after a grace. Never rejects. */
+  /** The client that waited by a ticket went away: its place ends after a grace. Never rejects. */
   left(job: JobRef): Promise<void>
-  /** Removes a job from the queue, now or once Redis answers again. True when it was removed before a worker took it. */
+  /** Removes a job, now or once Redis answers. True when no worker had taken it. */
   cancel(job: JobRef): Promise<boolean>
   /** Resolves once the queue has been read, or after this time without success. */
   whenKnown(waitMs: number): Promise<void>
@@ -90,9 +90,9 @@ export interface PasswordClient {
   finishedJobs(): number
   /** Whether all workers have other keys, so that there will be no verdict. */
   hasOtherKeys(): boolean
-  /** Milliseconds until a job added to this lane now would be answered; Infinity when no worker is alive, or the queue is paused. */
+  /** Milliseconds to the answer of a job added now; Infinity without workers, or when paused. */
   predictedWaitMs(lane: Lane): number
-  /** Epoch milliseconds by the clock of the Redis server which has this job [the first]; deadlines use it. */
+  /** Epoch milliseconds by the clock of the job's Redis server [the first]. */
   now(job?: JobRef): number
   /** Whether there is a Redis server that can be reached. */
   isReady(): boolean

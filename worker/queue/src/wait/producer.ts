@@ -36,13 +36,13 @@ export class Producer {
     this.#queue = openQueue(options)
   }
 
-  /** Waits briefly for a connection that is being replaced. Throws `queue_unavailable` without one. */
+  /** Waits briefly for a connection that is replaced. Throws `queue_unavailable`. */
   async connected(): Promise<void> {
     if (await this.#isReadyWithin(RECONNECT_WAIT_MS)) return
     throw new PasswordClientError('queue_unavailable', 'there is no connection to Redis')
   }
 
-  /** Adds a job; a job with the same id keeps its place. Throws `queue_unavailable` when Redis does not accept it. */
+  /** Adds a job; one with the same id keeps its place. Throws `queue_unavailable`. */
   async add(job: JobRef, data: JobData, lane: Lane): Promise<void> {
     const priority = priorities[lane]
     const options = {
@@ -63,7 +63,7 @@ export class Producer {
     }
   }
 
-  /** Promotes deferred jobs in return for one that overtook them. A failure leaves them where they are. */
+  /** Promotes deferred jobs in return for one that overtook them, unless that fails. */
   promoteOldestDeferred(): void {
     const { redis, prefix, log } = this.#options
     promoteOldestDeferred(redis, prefix).catch((error: unknown) =>
@@ -71,7 +71,7 @@ export class Producer {
     )
   }
 
-  /** Gives a job of a known device its place. After a failure it keeps the place of any held job. */
+  /** Gives a job of a known device its place. After a failure it keeps that of a held job. */
   bringForward(jobId: string): void {
     const { redis, prefix, log } = this.#options
     bringForward(redis, prefix, jobId).catch((error: unknown) =>
@@ -91,7 +91,7 @@ export class Producer {
   }
 }
 
-/** The form of the header (W3C Trace Context, 3.2). Anything else is left out: it would be stored in Redis. */
+/** The header's form (W3C Trace Context, 3.2). Anything else is not stored in Redis. */
 const TRACEPARENT = /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/
 
 function traceOptions(traceparent: string | undefined): { telemetry?: { metadata: string } } {

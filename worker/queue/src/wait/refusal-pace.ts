@@ -10,11 +10,11 @@ const LONGEST_DELAY_MS = 3_000
 const SHARE = 0.5
 /** The lowest limit of refusals a second, because the throughput is unknown when a burst begins. */
 const LEAST_PER_SECOND = 100
-/** Refusals that are due within this time are answered in one batch, in milliseconds: clients that then ask again together cost a quarter less. */
+/** Refusals due within this time are one batch: clients that retry together cost a quarter less. */
 const BATCH_MS = 100
-/** The most refusals that wait. Beyond it the oldest is answered at once: clients that pipeline requests would fill the memory. */
+/** Refusals that wait. Beyond it the oldest is answered: pipelining would fill the memory. */
 const MOST_WAITING = 10_000
-/** What is answered without a wait after a pause, in milliseconds of the pace: a hundred. Clients that obey Retry-After wait for nothing. */
+/** Milliseconds of the pace answered at once after a pause: clients that obey wait for nothing. */
 const AT_ONCE_MS = 1_000
 
 export interface PaceOptions {

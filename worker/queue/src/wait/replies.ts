@@ -35,7 +35,7 @@ export class Replies {
     return this.#state === 'confirmed' && this.#options.subscriber.status === 'ready'
   }
 
-  /** Sends a PING, so that the socket timeout detects a dead connection; subscribes if that was refused. */
+  /** Sends a PING, so that the socket timeout finds a dead connection; or subscribes again. */
   check(): void {
     const { subscriber } = this.#options
     if (subscriber.status !== 'ready') return

@@ -18,7 +18,7 @@ const Sealed = {
     jobName: { enum: jobNames },
     deadline: { type: 'integer' },
     expiresAt: { type: 'integer' },
-    /** The id of the Redis server that has the job, where there are several. Clients of one Redis server seal no id. */
+    /** Id of the Redis server that has the job, where there are several. */
     server: { type: 'string', maxLength: 64 },
   },
   required: ['contents', 'jobName', 'deadline', 'expiresAt'],
@@ -34,7 +34,7 @@ const TOLERANCE_MS = 90_000
 
 export interface Ticket<Contents> {
   job: JobRef
-  /** Epoch milliseconds by the wall clock of the process that received the request. A reissued ticket keeps it. */
+  /** Epoch milliseconds by the clock of the process that took the request. Reissuing keeps it. */
   expiresAt: number
   contents: Contents
 }
@@ -90,9 +90,9 @@ function invalid(cause?: unknown): PasswordClientError {
 
 /** Clients must not poll in a busy loop. */
 const RETRY_AFTER_MIN_S = 1
-/** Workers may join and answer earlier than predicted, and a client that stays away gives its place up. */
+/** Workers may join and answer earlier; a client that stays away gives its place up. */
 const RETRY_AFTER_MAX_S = AWAY_MS / 1_000
-/** Without workers: they may be back in a moment, and an early redemption only costs a request that is held. */
+/** Without workers: they may be back in a moment, and a redemption only costs a hold. */
 const RETRY_AFTER_UNKNOWN_S = 2
 
 /** What a client is told with a ticket. Times are in seconds. */

@@ -8,7 +8,7 @@ export interface Waiter {
   readonly job: JobRef
   /** Resolves when the job is answered; never rejects. */
   readonly answer: Promise<Verdict>
-  /** The data with which a lost job is added again. Undefined until this process has added the job, and after `withdraw`. */
+  /** Data to add a lost job again. Undefined before it was added, and after `withdraw`. */
   readonly data: JobData | undefined
 }
 
@@ -21,7 +21,7 @@ interface Entry extends Waiter {
 export class Waiters {
   readonly #entries = new Map<string, Entry>()
 
-  /** Begins to wait for a job; several requests may wait for the same one. Each call is paired with {@link Waiters.release}. */
+  /** Begins to wait for a job, as others may. Paired with {@link Waiters.release}. */
   hold(job: JobRef): Waiter {
     const known = this.#entries.get(job.id)
     if (known !== undefined) {
@@ -40,7 +40,7 @@ export class Waiters {
     if (entry !== undefined) entry.data = data
   }
 
-  /** Marks a job as cancelled: it is not added again when Redis no longer has it. It may still be answered. */
+  /** Marks a job as cancelled: it is not added again, but may still be answered. */
   withdraw(jobId: string): void {
     const entry = this.#entries.get(jobId)
     if (entry !== undefined) entry.data = undefined

@@ -1,4 +1,4 @@
-/** Messages between an application and the hashing process beside it, over the IPC channel of fork(). Both are of the same version. */
+/** Messages between an application and the process beside it, both of one version. */
 import type { JobName, Requests, Verdict } from './job.js'
 import type { HashPolicy } from './policy.js'
 import type { UnitCosts } from './work.js'
@@ -32,7 +32,7 @@ export interface BesideCapacity {
   slots: number
   /** How many requests the process takes at a time. */
   inHand: number
-  /** The time of a slot for each request in the next seconds, and in the time after them, in milliseconds. */
+  /** Time of a slot for each request in milliseconds: next seconds, and after them. */
   serviceMs: number
   lineMs: number
   /** The time from taking a request to its verdict, in milliseconds. */
@@ -41,7 +41,7 @@ export interface BesideCapacity {
 }
 
 export type BesideMessage =
-  /** When requests can be taken. Without an engine, which is a sentence, that is looked for yet, and it is said once more. */
+  /** Requests can be taken. Repeated once with the engine's sentence when that is found. */
   | { kind: 'ready'; capacity: BesideCapacity; engine: string | undefined }
   /** The process cannot hash, and ends. */
   | { kind: 'unfit'; code: 'not_installed' | 'unsupported_policy'; reason: string }

@@ -8,13 +8,13 @@ import type { Keyring } from './seal.js'
 import type { UnitCosts } from './work.js'
 
 export const PUBLISH_INTERVAL_MS = 500
-/** An older entry does not count: gateways notice within two seconds that the last worker is gone. */
+/** Age up to which an entry counts: within two seconds the last worker is known to be gone. */
 export const FRESH_FOR_MS = 1_500
-/** After this long without renewal an entry is deleted; after this long without any write, the hash expires. */
+/** Seconds without renewal after which entries, and then the hash, are deleted. */
 export const CAPACITY_KEY_TTL_S = 60
 
 const Count = { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER } as const
-/** Workers publish whole microseconds, one at least. With less there is almost no bound to a capacity. */
+/** Workers publish whole microseconds, one at least: less would be no bound. */
 const Time = { type: 'number', minimum: 0.001, maximum: 600_000 } as const
 /** Of a KiB and pass of argon2, or of a round of bcrypt. */
 const UnitTime = { type: 'number', minimum: 1e-9, maximum: 1_000 } as const
@@ -23,10 +23,10 @@ const WorkerCapacity = {
   properties: {
     /** Its hashing threads. */
     slots: { type: 'integer', minimum: 1, maximum: 1_024 },
-    /** The time of a slot for each job under load, in milliseconds: in the next seconds, and over the life of a ticket. */
+    /** Time of a slot for each job under load: in the next seconds, and in a ticket's life. */
     serviceMs: Time,
     lineMs: Time,
-    /** The moving average of the time from taking a job to its hash, in milliseconds: longer where several are hashed together. */
+    /** Mean time from taking a job to its hash: longer where several are hashed together. */
     latencyMs: Time,
     /** {@link UnitCosts} */
     unitCosts: {
@@ -44,7 +44,7 @@ const WorkerCapacity = {
     /** For operators only: host and process, slots in use, outcomes of jobs since its start. */
     name: { type: 'string', maxLength: 128 },
     busy: Count,
-    /** Jobs in hand that wait for another system's answer: they are among the active ones, and take no slot. */
+    /** Active jobs that wait for another system's answer, and take no slot. */
     asking: Count,
     finished: {
       type: 'object',
@@ -67,7 +67,7 @@ export interface Load {
   paused?: boolean
   /** Live workers, without the fallbacks of gateways. */
   workers: number
-  /** Slots of workers and fallbacks, and the jobs per second that they can finish together in the next seconds. */
+  /** Slots of workers and fallbacks, and their jobs a second in the next seconds. */
   slots: number
   jobsPerSecond: number
   /**
@@ -75,7 +75,7 @@ export interface Load {
    * less with each second (load-state.ts).
    */
   linePerSecond: number
-  /** The mean times over all slots of a slot for each job, and from taking a job to its hash, in milliseconds; 0 without workers. */
+  /** Mean times of a slot for each job, and from taking a job to its hash; 0 without workers. */
   serviceMs: number
   latencyMs: number
   /** The mean over all slots of what work takes there; undefined where no worker told it. */
@@ -85,11 +85,11 @@ export interface Load {
   deferred: number
   /** Those that take no slot do not count: they wait for another system's answer. */
   active: number
-  /** Jobs of tickets whose clients were absent at their turn: they wait for these, and not for workers. */
+  /** Jobs of tickets whose clients were absent at their turn, for whom they wait. */
   absent: number
-  /** Jobs of such clients that have come back: they wait among the deferred ones, and take turns with them. */
+  /** Of these, jobs whose clients came back: deferred ones, which take turns with the line. */
   returned: number
-  /** Where the next job of a known device will be: behind so many waiting jobs, if there are as many. */
+  /** Waiting jobs before the next job of a known device, if there are as many. */
   aheadOfKnown: number
 }
 
@@ -179,7 +179,7 @@ function parseCapacity(entry: string): WorkerCapacity | undefined {
 // The canary: codes of seal keys. Each worker publishes its own with its capacity, and the last one in a key that outlives it. So a client
 // notices that no worker has its keys, and a worker that those who take the jobs have others. Who reads a code learns nothing of its key.
 
-/** How long the canary of workers that are gone keeps a worker with other keys from taking jobs, in milliseconds. */
+/** Milliseconds that a canary keeps workers with other keys from taking jobs. */
 export const CANARY_COUNTS_MS = 10_000
 
 /** The start of each code: no two keys share it by accident. */

@@ -1,4 +1,4 @@
-/** Ids: UUIDs of version 7 (RFC 9562, 5.7). They sort by time, so that an index of them grows at one end, and serves pages and retention. */
+/** Ids: UUIDs of version 7 (RFC 9562, 5.7), which sort by time: an index grows at its end. */
 import { randomBytes } from './seal.js'
 
 /** The hexadecimal digits of version and variant, in front of 12 and 62 random bits. */

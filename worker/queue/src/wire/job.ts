@@ -8,7 +8,7 @@ import { type RehashMode, rehashModes } from './stored-hash.js'
 /** The only queue. The autoscaler watches its waiting list, `<prefix>:passwords:wait`. */
 export const QUEUE_NAME = 'passwords'
 
-/** The braces are a Redis Cluster hash tag: all keys of the queue share a slot, as BullMQ's scripts require. */
+/** The braces are a Redis Cluster hash tag: BullMQ's scripts need all keys in a slot. */
 export const DEFAULT_QUEUE_PREFIX = '{spillway}'
 
 export const jobNames = ['hash', 'verify'] as const

@@ -1,7 +1,7 @@
 /** The policy of new hashes as it travels in jobs: an algorithm with its cost. */
 import type { FromSchema } from 'json-schema-to-ts'
 
-/** A part of the schemas of requests. The bounds are what a worker accepts, however trusted the sender is. */
+/** A part of the schemas of requests; its bounds are what a worker accepts of anybody. */
 export const HashPolicySchema = {
   type: 'object',
   discriminator: { propertyName: 'algorithm' },
@@ -33,7 +33,7 @@ export type Argon2Cost = Omit<Extract<HashPolicy, { algorithm: 'argon2id' }>, 'a
 /** bcrypt ignores all bytes after these, and implementations stop at a NUL. */
 const BCRYPT_LIMIT_BYTES = 72
 
-/** Whether bcrypt reads all of a password. One that it does not read whole would match any other with the same beginning. */
+/** Whether bcrypt reads all of a password: else any other with its beginning would match. */
 export function bcryptReadsWhole(password: string): boolean {
   return Buffer.byteLength(password) <= BCRYPT_LIMIT_BYTES && !password.includes('\0')
 }

@@ -16,7 +16,7 @@ export interface JobRef {
   server?: string | undefined
 }
 
-/** The reply that follows the verdict of a match whose new hash follows: a `hashed` verdict, bound to the job and unlike its own. */
+/** The later reply with a match's new hash: a `hashed` verdict with a binding of its own. */
 export function upgradeOf(job: JobRef): JobRef {
   return { ...job, id: `${job.id}.upgrade` }
 }
@@ -26,7 +26,7 @@ export function verdictKey(prefix: string, jobId: string): string {
   return `${prefix}:verdict:${jobId}`
 }
 
-/** The key that is there while the client of a ticket is: the `replyTo` of the gateway that held its last request. */
+/** Key of a ticket's present client: the `replyTo` of the gateway of its last request. */
 export function presentKey(prefix: string, jobId: string): string {
   return `${prefix}:present:${jobId}`
 }

@@ -16,10 +16,10 @@ export const validation: Options = {
 }
 const ajv = new Ajv(validation)
 
-/** The schemas that were compiled so far: the package has them compiled ahead (packaging/validators.ts). */
+/** Schemas compiled so far: the package has them compiled ahead (packaging/validators.ts). */
 export const known: object[] = []
 
-/** Compiles a schema into a type guard for `T`, the schema's own type: `checkFor<FromSchema<typeof schema>>(schema)`. */
+/** Compiles a type guard for `T`, the schema's own type: `checkFor<FromSchema<…>>(schema)`. */
 export function checkFor<T>(schema: object): ValidateFunction<T> {
   known.push(schema)
   return ajv.compile<T>(schema)

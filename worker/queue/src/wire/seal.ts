@@ -18,10 +18,10 @@ export const SEAL_KEYS = 'SPILLWAY_SEAL_KEYS'
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
 
-/** Plaintexts are padded to a multiple of this: it hides the length of a password and the kind of a verdict. */
+/** Plaintexts are padded to a multiple: it hides lengths and the kind of a verdict. */
 const PADDED_BYTES = 256
 
-/** A value does not open: it was forged, swapped, replayed or damaged, or its key is not in the keyring. */
+/** A value was forged, swapped, replayed or damaged, or its key is not in the keyring. */
 export class SealError extends StacklessError {
   override readonly name = 'SealError'
   readonly code = 'seal_broken'
@@ -58,7 +58,7 @@ export class Keyring {
     return `${kid}.${Buffer.concat(parts).toString('base64url')}`
   }
 
-  /** Opens a value with the key that sealed it. Throws {@link SealError} unless it was sealed for exactly this context. */
+  /** Opens a value by its key. Throws {@link SealError} for any other context. */
   open(context: SealContext, sealed: string): unknown {
     const dot = sealed.indexOf('.')
     const kid = sealed.slice(0, Math.max(dot, 0))
@@ -81,7 +81,7 @@ export class Keyring {
     }
   }
 
-  /** Message authentication codes of an id (HMAC-SHA256), of the first key first: for texts that are signed, not sealed. */
+  /** Codes of an id (HMAC-SHA256), of the first key first: for signed texts. */
   macs(context: Pick<SealContext, 'purpose' | 'id'>): [Buffer, ...Buffer[]] {
     const [, ...others] = this.#keys.values()
     return [deriveKey(this.#sealing[1], context), ...others.map((key) => deriveKey(key, context))]
@@ -148,7 +148,7 @@ export function randomBytes(count: number): Buffer<ArrayBuffer> {
 
 const KEY_BYTES = 32
 
-/** A repeated pattern of up to 16 bytes has fewer distinct bytes. So has one random key in 10^14. */
+/** Repeated patterns of 16 bytes have fewer. So has one random key in 10^14. */
 const MIN_DISTINCT_BYTES = 17
 
 interface NamedKey {
@@ -156,7 +156,7 @@ interface NamedKey {
   key: Buffer
 }
 
-/** Parses a list, in order. Throws an error for operators that names the variable and contains no part of a key. */
+/** Parses a list, in order. Errors for operators name the variable, and no part of a key. */
 export function parseKeyList(variable: string, text: string): NamedKey[] {
   return text.split(',').map((entry) => {
     const [, name, encoded] = /^\s*([\w-]{1,32}):([A-Za-z0-9+/_=-]+)\s*$/.exec(entry) ?? []
@@ -167,7 +167,7 @@ export function parseKeyList(variable: string, text: string): NamedKey[] {
   })
 }
 
-/** Throws an error for operators if a key of the list is text, a repetition or a sequence instead of random bytes. */
+/** Throws an error for operators if a key is text, a repetition or a sequence. */
 export function refuseGuessableKeys(variable: string, text: string): void {
   if (parseKeyList(variable, text).some(({ key }) => isGuessable(key))) {
     throw new Error(

@@ -1,9 +1,9 @@
-/** Stored hashes as text: what algorithm and cost one was made with, and how that compares with a policy. Hashes nothing. */
+/** Stored hashes as text: their algorithm and cost, and how these compare with a policy. */
 import { createHash } from 'node:crypto'
 import type { Argon2Cost, HashPolicy } from './policy.js'
 import type { Argon2Setting } from './setting.js'
 
-/** In the place of a hash, of an account that came without one: the old system is asked at its first login. */
+/** In place of a hash, where the old system is asked at the first login. */
 export const ASK_OLD_SYSTEM = '$ask-old-system$'
 
 export type StoredHash = Argon2Hash | { algorithm: 'bcrypt'; cost: number }
@@ -16,7 +16,7 @@ export interface Argon2Hash extends Argon2Setting {
 
 const MODULAR_CRYPT = /^\$2[aby]\$(\d{2})\$[./A-Za-z0-9]{53}$/
 
-/** Parses argon2's PHC string format and bcrypt's modular crypt format; undefined for any other text. */
+/** Parses argon2's PHC strings and bcrypt's modular crypt format; else undefined. */
 export function parseStoredHash(text: string): StoredHash | undefined {
   const cost = MODULAR_CRYPT.exec(text)?.[1]
   return cost === undefined ? parseArgon2(text) : { algorithm: 'bcrypt', cost: Number(cost) }
@@ -72,7 +72,7 @@ export function isBelow(storedHash: string, policy: HashPolicy): boolean {
   return stored.memoryKib < policy.memoryKib || stored.time < policy.time
 }
 
-/** When a match is hashed anew: wherever it is not of the policy, stronger ones as well; where it is weaker; or not at all. */
+/** When a match is hashed anew: if not of the policy, if weaker, or never. */
 export const rehashModes = ['always', 'weaker', 'never'] as const
 export type RehashMode = (typeof rehashModes)[number]
 
@@ -102,7 +102,7 @@ export function unpadded(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString('base64').replace(/=+$/, '')
 }
 
-/** The bytes of a text with its padding or without any; undefined for characters, lengths or spare bits that no encoder writes. */
+/** Bytes of base64, padded or not; undefined for what no encoder writes. */
 export function decodeBase64(text: string): Buffer | undefined {
   const bytes = Buffer.from(text, 'base64')
   return text === unpadded(bytes) || text === bytes.toString('base64') ? bytes : undefined

@@ -17,7 +17,7 @@ export interface Work {
 export interface UnitCosts {
   argon2Ms: number
   bcryptMs: number
-  /** The mean of what these units foretold for the jobs whose times are told beside them: the ratio of both holds for all others. */
+  /** Mean of what these units foretold for the jobs timed beside them: a ratio for all others. */
   foretoldMs: number
 }
 

@@ -1,6 +1,6 @@
 --[[
-  Deletes a key of another type. A missing key is not deleted: after a DEL a script may write to a full Redis server
-  (see storeVerdict).
+  Deletes a key of another type. A missing key is not deleted: after a DEL a script may write to a
+  full Redis server (see storeVerdict).
 ]]
 local function keepOnly(kind, key)
   local found = redis.call('TYPE', key).ok

@@ -1,7 +1,7 @@
 --[[
-  Whether a process may begin to take sealed jobs, by the codes of its keys: a living worker has keys that fit, or no
-  living worker has others and neither had the workers of a moment ago. Two keyrings fit where each opens what the
-  other seals.
+  Whether a process may begin to take sealed jobs, by the codes of its keys: a living worker has
+  keys that fit, or no living worker has others and neither had the workers of a moment ago. Two
+  keyrings fit where each opens what the other seals.
   Parameters: own codes; names and values of the capacity hash; time; milliseconds that an entry is fresh; key of the
   canary, its life and how long it counts in milliseconds.
 ]]
