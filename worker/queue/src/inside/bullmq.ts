@@ -27,10 +27,10 @@ function isLockManager(value: unknown): value is LockManager {
 }
 
 /**
- * BullMQ looks for locks to renew several times a second, a quarter of an idle worker's work. Without
- * a job in hand it stops looking, until the next job. Its option `skipLockRenewal` would renew none.
- * Where a version renames these parts, it always looks. To be called before the worker runs.
- * Upstream: the timer could start with the first tracked job.
+ * BullMQ looks for locks to renew several times a second, a quarter of an idle worker's work.
+ * Without a job in hand it stops looking, until the next job. Its option `skipLockRenewal` would
+ * renew none. Where a version renames these parts, it always looks. To be called before the worker
+ * runs. Upstream: the timer could start with the first tracked job.
  */
 export function renewLocksOfJobsAlone(worker: Worker): void {
   const locks: unknown = Reflect.get(worker, 'lockManager')

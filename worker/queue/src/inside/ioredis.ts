@@ -1,6 +1,7 @@
 /**
- * Our connections to Redis: ioredis 6.0 with hooks into its private parts. An application's own connections are left as they are. CONTRIBUTING
- * lists each hook with its reason and the test that notices an upgrade.
+ * Our connections to Redis: ioredis 6.0 with hooks into its private parts. An application's own
+ * connections are left as they are. CONTRIBUTING lists each hook with its reason and the test that
+ * notices an upgrade.
  */
 import { Cluster, Redis, type RedisOptions } from 'ioredis'
 import handler from 'ioredis/built/DataHandler.js'
@@ -15,18 +16,21 @@ interface Reconnecting {
 }
 
 /**
- * Ends a connection that waits to reconnect, by its `disconnect` for another status. ioredis only closes its socket, and a waiting
- * connection has no socket. It never emits `end`, and its commands stay unanswered, so a consumer of BullMQ cannot be closed. Remove it once
- * ioredis is fixed (redis/ioredis#2169).
+ * Ends a connection that waits to reconnect, by its `disconnect` for another status. ioredis only
+ * closes its socket, and a waiting connection has no socket. It never emits `end`, and its commands
+ * stay unanswered, so a consumer of BullMQ cannot be closed. Remove it once ioredis is fixed
+ * (redis/ioredis#2169).
  */
 function endReconnecting(connection: Reconnecting, disconnect: () => void): void {
-  // The status of a connection that was never opened: ioredis then does itself what it does when a socket closes.
+  // The status of a connection that was never opened: ioredis then does itself what it does when a
+  // socket closes.
   connection.status = 'wait'
   disconnect()
   while (true) {
     const sent = connection.prevCommandQueue?.shift()
     if (sent === undefined) return
-    // The error of ioredis for commands of a connection that has ended: BullMQ knows it by its message.
+    // The error of ioredis for commands of a connection that has ended: BullMQ knows it by its
+    // message.
     sent.command.reject(new Error('Connection is closed.'))
   }
 }
@@ -48,8 +52,9 @@ export class OwnRedis extends Redis {
   }
 
   /**
-   * Every error that Redis answers without a right says so in one sentence, with the command and {@link ACL_RULE}. Redis's own message names
-   * the command only in some versions, and makes ioredis print a link to its wiki and continue.
+   * Every error that Redis answers without a right says so in one sentence, with the command and
+   * {@link ACL_RULE}. Redis's own message names the command only in some versions, and makes
+   * ioredis print a link to its wiki and continue.
    */
   override handleReconnection(error: Error, item: Item): void {
     const sentence = sentenceOf(error.message, item.command.name)
@@ -66,8 +71,9 @@ Object.defineProperty(OwnRedis.prototype, 'setSocketTimeout', { value: setSocket
 /** A connection of ours to a Redis Cluster. */
 export class OwnCluster extends Cluster {
   /**
-   * Also ends the nodes that are added meanwhile, as commands in flight add them when they are redirected. ioredis connects again once the
-   * last node has ended, and tells only those to end that it has at the beginning. Remove it once ioredis is fixed.
+   * Also ends the nodes that are added meanwhile, as commands in flight add them when they are
+   * redirected. ioredis connects again once the last node has ended, and tells only those to end
+   * that it has at the beginning. Remove it once ioredis is fixed.
    */
   override disconnect(reconnect = false): void {
     const end = (node: Redis): void => {
@@ -102,8 +108,9 @@ interface Timed {
   _commandTimeoutTimer?: NodeJS.Timeout
 }
 
-// What has come is read before a command fails, or its connection ends, because no answer came. Where a process stood still, as on a busy or
-// sleeping machine, its timers are due before its sockets are read, and ioredis fails commands that Redis has answered.
+// What has come is read before a command fails, or its connection ends, because no answer came.
+// Where a process stood still, as on a busy or sleeping machine, its timers are due before its
+// sockets are read, and ioredis fails commands that Redis has answered.
 
 function setCommandTimeout(this: Timed, ms: number): void {
   const timeOut = () => {
@@ -148,8 +155,9 @@ interface Handler {
 const ending = new WeakSet<Handler>()
 
 /**
- * Unrequested bytes from Redis end a connection of ours instead of the process. ioredis throws for some of them in a tick of its own, where
- * the error cannot be caught, and makes the handler itself: other connections have its own method as before. Remove it once ioredis is fixed.
+ * Unrequested bytes from Redis end a connection of ours instead of the process. ioredis throws for
+ * some of them in a tick of its own, where the error cannot be caught, and makes the handler
+ * itself: other connections have its own method as before. Remove it once ioredis is fixed.
  */
 const dispatch: unknown = Reflect.get(handler.default.prototype, 'dispatch')
 Object.defineProperty(handler.default.prototype, 'dispatch', {
@@ -169,8 +177,8 @@ Object.defineProperty(handler.default.prototype, 'dispatch', {
 })
 
 /**
- * What the user of gateways, workers and applications may do (`ACL SETUSER`), with the QUEUE_PREFIX where that is another. BullMQ and ioredis
- * need `info`, which belongs to the dangerous commands.
+ * What the user of gateways, workers and applications may do (`ACL SETUSER`), with the QUEUE_PREFIX
+ * where that is another. BullMQ and ioredis need `info`, which belongs to the dangerous commands.
  */
 export const ACL_RULE = '~{spillway}* &{spillway}* +@all -@admin -@dangerous +info'
 
@@ -191,11 +199,14 @@ function sentenceOf(message: string, sent: string): string | undefined {
 const PATIENCE_MS = 2
 
 /**
- * Batches the writes of a connection: corks it whenever a command is sent, so that commands that wait together reach Redis in one system
- * call. All commands of one turn of the event loop do; commands that come while earlier ones are on their way gather until these are
- * answered. A verdict and the completion of its job are then read, run and answered together, and jobs that many requests add arrive
- * together. The turn ends after all pending reads (setImmediate), not after each of them (process.nextTick). Measured with gateway and worker
- * on one core, argon2id, four times in turn (`pnpm load login-100`): a median of 80 logins a second instead of 64, by the turns alone.
+ * Batches the writes of a connection: corks it whenever a command is sent, so that commands that
+ * wait together reach Redis in one system call. All commands of one turn of the event loop do;
+ * commands that come while earlier ones are on their way gather until these are answered. A verdict
+ * and the completion of its job are then read, run and answered together, and jobs that many
+ * requests add arrive together. The turn ends after all pending reads (setImmediate), not after
+ * each of them (process.nextTick). Measured with gateway and worker on one core, argon2id, four
+ * times in turn (`pnpm load login-100`): a median of 80 logins a second instead of 64, by the turns
+ * alone.
  */
 class Writes {
   readonly #redis: Pick<Redis, 'stream'>
@@ -255,8 +266,9 @@ function writesOf(redis: Pick<Redis, 'stream'>): Writes {
 }
 
 /**
- * Connections that do not keep the process alive: what waits for an answer does that by its own timer. From now on neither sockets nor the
- * pauses before reconnecting keep it alive. While it connects, it does.
+ * Connections that do not keep the process alive: what waits for an answer does that by its own
+ * timer. From now on neither sockets nor the pauses before reconnecting keep it alive. While it
+ * connects, it does.
  */
 export function unrefRedis(connection: Redis | Cluster): void {
   connection.on('reconnecting', () => unrefPause(connection))

@@ -10,9 +10,10 @@ export function hasServersAtPaths(): boolean {
 }
 
 /**
- * Duplicates the handle of a listening socket, each with its own file descriptor. Node can do that only by sending the socket to another
- * process: this helper sends it back as often as requested, and exits. The override of `listen` keeps the helper from accepting
- * connections, which would be lost when it exits.
+ * Duplicates the handle of a listening socket, each with its own file descriptor. Node can do that
+ * only by sending the socket to another process: this helper sends it back as often as requested,
+ * and exits. The override of `listen` keeps the helper from accepting connections, which would be
+ * lost when it exits.
  */
 const HELPER = `
 const { Server } = require('node:net')
@@ -33,14 +34,16 @@ export interface HandleOptions {
 }
 
 /**
- * Creates a server for each further handle, which accepts connections as Node's HTTP server does, and appends it to `servers`.
- * Resolves when the helper has exited.
+ * Creates a server for each further handle, which accepts connections as Node's HTTP server does,
+ * and appends it to `servers`. Resolves when the helper has exited.
  *
- * @throws when the helper could not be started or exited too early; servers that were added before then keep working
+ * @throws when the helper could not be started or exited too early; servers that were added before
+ * then keep working
  */
 export async function addHandles(server: Server, servers: Server[], options: HandleOptions): Promise<void> {
   const { count, backlog, signal, accept } = options
-  // The environment is empty because the gateway's holds keys. The helper exits when its channel closes, at the latest with this process.
+  // The environment is empty because the gateway's holds keys. The helper exits when its channel
+  // closes, at the latest with this process.
   const helper = spawn(process.execPath, ['-e', HELPER], {
     env: {},
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],

@@ -88,7 +88,8 @@ export interface RawLoad {
  * Reads the load. Throws {@link UnexpectedReply} when the reply belongs to another reading.
  *
  * @param reading its number, which no other reading on this connection has had
- * @param maxAbsent passed-over jobs beyond this number are dropped, those counted whose clients have come back [no job is]
+ * @param maxAbsent passed-over jobs beyond this number are dropped, those counted whose clients
+ * have come back [no job is]
  */
 export async function readRawLoad(
   redis: RedisConnection,

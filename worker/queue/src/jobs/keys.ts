@@ -10,8 +10,9 @@ export const queueParts = {
 export type QueuePart = keyof typeof queueParts
 
 /**
- * One of BullMQ's own keys: the lists of held (`wait`) and active jobs, the sorted sets of deferred (`prioritized`) and finished jobs, the
- * jobs whose locks are checked next (`stalled`), the settings (`meta`), what wakes idle workers (`marker`).
+ * One of BullMQ's own keys: the lists of held (`wait`) and active jobs, the sorted sets of deferred
+ * (`prioritized`) and finished jobs, the jobs whose locks are checked next (`stalled`), the
+ * settings (`meta`), what wakes idle workers (`marker`).
  */
 export function queueKey(prefix: string, part: QueuePart, queue: string = QUEUE_NAME): string {
   return `${prefix}:${queue}:${part}`
@@ -33,8 +34,9 @@ export function lineKey(prefix: string): string {
 }
 
 /**
- * The set of jobs that were passed over, by their deadlines. The score of a job that is behind is less by {@link BEHIND_BY}: the first
- * of the set is the oldest one that is behind, or else the oldest.
+ * The set of jobs that were passed over, by their deadlines. The score of a job that is behind is
+ * less by {@link BEHIND_BY}: the first of the set is the oldest one that is behind, or else the
+ * oldest.
  */
 export function absentKey(prefix: string): string {
   return `${prefix}:absent`

@@ -1,12 +1,13 @@
 /**
- * The lane of known devices: their jobs overtake other held ones, first come first served among themselves. Workers alternate: one
- * known-device job, one other. So known devices get at most half of the workers' capacity while others wait, however many there are.
+ * The lane of known devices: their jobs overtake other held ones, first come first served among
+ * themselves. Workers alternate: one known-device job, one other. So known devices get at most half
+ * of the workers' capacity while others wait, however many there are.
  */
 import type { RedisConnection } from '../redis/connect.js'
 import { defineScript } from '../redis/script.js'
 import { jobKey, lastKnownKey, queueKey } from './keys.js'
 
-/** Entries searched for the last one, from the next to be taken: a thousand take 20 µs of Redis. */
+/** Entries searched from the next to be taken: a thousand take some 20 µs of Redis. */
 export const SEARCH_LENGTH = 1_000
 /** How long the last one is remembered: admission gives this lane a second of work at most. */
 const REMEMBERED_MS = 60_000
@@ -19,9 +20,10 @@ export async function bringForward(redis: RedisConnection, prefix: string, jobId
   await moveForward(redis, keys, jobId, SEARCH_LENGTH, REMEMBERED_MS)
 }
 
-// Ageing, as in schedulers: held jobs run before deferred ones, and each added job, of a known device or not, promotes the two oldest
-// deferred jobs. So deferred jobs get at least two thirds of the workers' capacity, however many held jobs arrive. Half would be enough for
-// their tickets, but in a spike that workers join the last job would wait a quarter longer (infra/sizing).
+// Ageing, as in schedulers: held jobs run before deferred ones, and each added job, of a known
+// device or not, promotes the two oldest deferred jobs. So deferred jobs get at least two thirds of
+// the workers' capacity, however many held jobs arrive. Half would be enough for their tickets, but
+// in a spike that workers join the last job would wait a quarter longer (infra/sizing).
 
 /** Deferred jobs that each held one promotes. */
 export const PROMOTED_BY_EACH = 2

@@ -31,7 +31,8 @@ export async function readJob(queue: Queue, id: string): Promise<Job | 'malforme
   try {
     return await queue.getJob(id)
   } catch (error) {
-    // Invalid JSON, JSON of another type, or a key that is no hash. Other errors are not caused by the job.
+    // Invalid JSON, JSON of another type, or a key that is no hash. Other errors are not caused by
+    // the job.
     const isOfContents = error instanceof SyntaxError || error instanceof TypeError
     if (isOfContents || (error instanceof Error && error.message.startsWith('WRONGTYPE'))) return 'malformed'
     throw error
@@ -39,8 +40,9 @@ export async function readJob(queue: Queue, id: string): Promise<Job | 'malforme
 }
 
 /**
- * Takes no more jobs, and resolves when the jobs in hand are finished. While Redis is away an idle consumer has nothing to wait for: BullMQ
- * would wait for its read, which is answered when Redis is back.
+ * Takes no more jobs, and resolves when the jobs in hand are finished. While Redis is away an idle
+ * consumer has nothing to wait for: BullMQ would wait for its read, which is answered when Redis is
+ * back.
  */
 export async function closeConsumer(
   worker: Pick<Worker, 'close'>,

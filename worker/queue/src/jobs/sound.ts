@@ -1,6 +1,7 @@
 /**
- * Keeps the keys of a queue sound. A writer to Redis can put anything in the place of a number or a key, and BullMQ's scripts and ours would then
- * fail for as long as it stays. So scripts reset what they write, and whoever takes the jobs of a queue removes the rest.
+ * Keeps the keys of a queue sound. A writer to Redis can put anything in the place of a number or a
+ * key, and BullMQ's scripts and ours would then fail for as long as it stays. So scripts reset what
+ * they write, and whoever takes the jobs of a queue removes the rest.
  */
 
 import { ThrottledWarning, type Warnings } from '@spillway/common/throttled-warning'

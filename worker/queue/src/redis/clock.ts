@@ -1,6 +1,6 @@
 /**
- * Redis's clock as estimated by this process. Deadlines use it at both ends, so that gateways and workers agree on them although their
- * own clocks may differ.
+ * Redis's clock as estimated by this process. Deadlines use it at both ends, so that gateways and
+ * workers agree on them although their own clocks may differ.
  */
 import { performance } from 'node:perf_hooks'
 
@@ -8,7 +8,8 @@ import { performance } from 'node:perf_hooks'
 const ACCEPTED_ROUND_TRIP_MS = 100
 
 export class RedisClock {
-  // Relative to the monotonic clock, so that steps of this machine's wall clock do not move deadlines.
+  // Relative to the monotonic clock, so that steps of this machine's wall clock do not move
+  // deadlines.
   #offsetMs = performance.timeOrigin
   #isSynchronized = false
 

@@ -10,8 +10,9 @@ import { parseRedisUrl, type RedisTarget, type TlsFiles } from './url.js'
 export type RedisConnection = Redis | Cluster
 
 /**
- * `producer` fails fast, because a request waits: no commands are queued while Redis is unreachable, and no command outlives
- * {@link PRODUCER_COMMAND_TIMEOUT_MS}. `consumer` queues commands and retries for ever, because a worker can only wait.
+ * `producer` fails fast, because a request waits: no commands are queued while Redis is
+ * unreachable, and no command outlives {@link PRODUCER_COMMAND_TIMEOUT_MS}. `consumer` queues
+ * commands and retries for ever, because a worker can only wait.
  */
 export type ConnectionRole = 'producer' | 'consumer'
 
@@ -19,8 +20,9 @@ export type ConnectionRole = 'producer' | 'consumer'
 const PRODUCER_COMMAND_TIMEOUT_MS = 2_000
 const CONNECT_TIMEOUT_MS = 2_000
 /**
- * A connection that receives nothing for this long while an answer is due is replaced, because it may be dead without being closed.
- * Longer than any command takes, blocking reads of workers included.
+ * A connection that receives nothing for this long while an answer is due is replaced, because it
+ * may be dead without being closed. Longer than any command takes, blocking reads of workers
+ * included.
  */
 const SOCKET_TIMEOUT_MS = 2_500
 /** After a failover all commands in flight fail together, and reconnect once in this time. */
@@ -41,7 +43,8 @@ export function connectRedis(url: string, role: ConnectionRole): RedisConnection
     connectTimeout: CONNECT_TIMEOUT_MS,
     socketTimeout: SOCKET_TIMEOUT_MS,
     reconnectOnError: reconnectOnReadOnly(),
-    // ioredis would subscribe again without a catch: a refusal would end the process. Subscribers do it themselves.
+    // ioredis would subscribe again without a catch: a refusal would end the process. Subscribers
+    // do it themselves.
     autoResubscribe: false,
   }
   const enableOfflineQueue = role === 'consumer'
@@ -65,8 +68,8 @@ export async function quitRedis(connection: RedisConnection): Promise<void> {
 }
 
 /**
- * With TLS, host names must not be resolved first, as ioredis does: certificates are checked against names. Nor where the family is chosen,
- * which ioredis passes over then.
+ * With TLS, host names must not be resolved first, as ioredis does: certificates are checked
+ * against names. Nor where the family is chosen, which ioredis passes over then.
  */
 function keepHostNames({ login }: RedisTarget): Pick<ClusterOptions, 'dnsLookup'> {
   return login.tls || login.family !== undefined ? { dnsLookup: (host, done) => done(null, host) } : {}

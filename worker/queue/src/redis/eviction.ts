@@ -1,6 +1,7 @@
 /**
- * Watches whether a Redis server may evict keys: counters of guesses, marks of used tickets, jobs. Many managed services do so by default
- * (`volatile-lru`). The policy is read on each new connection and every minute, because operators change it while Redis runs.
+ * Watches whether a Redis server may evict keys: counters of guesses, marks of used tickets, jobs.
+ * Many managed services do so by default (`volatile-lru`). The policy is read on each new
+ * connection and every minute, because operators change it while Redis runs.
  */
 import { Redis } from 'ioredis'
 import type { RedisConnection } from './connect.js'

@@ -1,7 +1,8 @@
 /**
- * Reads the scripts of Redis: `.lua` files in a folder `scripts`, each named with its number of keys (`passOver-8.lua`),
- * with keys, arguments and result in its header. `--- @include "name"` stands for `includes/name.lua`, of the script's own
- * folder or else of the queue's. The packed client has the sources in place of this module.
+ * Reads the scripts of Redis: `.lua` files in a folder `scripts`, each named with its number of
+ * keys (`passOver-8.lua`), with keys, arguments and result in its header. `--- @include "name"`
+ * stands for `includes/name.lua`, of the script's own folder or else of the queue's. The packed
+ * client has the sources in place of this module.
  */
 import { existsSync, readFileSync } from 'node:fs'
 

@@ -1,6 +1,7 @@
 /**
- * Several independent Redis servers side by side, in one setting: URLs separated by white space, each server with a complete queue. `drain:` before one
- * says that it gets no new jobs; its jobs are done and its tickets redeemed.
+ * Several independent Redis servers side by side, in one setting: URLs separated by white space,
+ * each server with a complete queue. `drain:` before one says that it gets no new jobs; its jobs
+ * are done and its tickets redeemed.
  */
 import { createHash } from 'node:crypto'
 import { parseRedisUrl } from './url.js'

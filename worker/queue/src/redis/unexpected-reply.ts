@@ -1,6 +1,6 @@
 /**
- * Replies that Redis does not give to the command. Redis is not trusted. A connection that lost a reply, or got one too many, gives each
- * command another's reply.
+ * Replies that Redis does not give to the command. Redis is not trusted. A connection that lost a
+ * reply, or got one too many, gives each command another's reply.
  */
 
 /** The reply is not one of the command. */

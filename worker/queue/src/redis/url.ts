@@ -1,8 +1,10 @@
 /**
- * Redis URLs: `redis://` and `rediss://` (TLS), `redis+sentinel://user:password@host:port,host:port/master-name/db`,
- * `redis+cluster://user:password@host:port,host:port`, and both of the latter with `rediss+` for TLS, to Sentinels too. User and password
- * are for the servers; for Sentinels there are `?sentinelUsername=…&sentinelPassword=…`. All take `?family=4` or `6`, for names with
- * addresses of both kinds, and with TLS `?ca=…`, `?cert=…&key=…`: files in PEM.
+ * Redis URLs: `redis://` and `rediss://` (TLS),
+ * `redis+sentinel://user:password@host:port,host:port/master-name/db`,
+ * `redis+cluster://user:password@host:port,host:port`, and both of the latter with `rediss+` for
+ * TLS, to Sentinels too. User and password are for the servers; for Sentinels there are
+ * `?sentinelUsername=…&sentinelPassword=…`. All take `?family=4` or `6`, for names with addresses
+ * of both kinds, and with TLS `?ca=…`, `?cert=…&key=…`: files in PEM.
  */
 const DEFAULT_PORT = 6379
 const DEFAULT_SENTINEL_PORT = 26379
@@ -44,8 +46,8 @@ export type RedisTarget =
   | { kind: 'cluster'; login: Login; nodes: HostPort[] }
 
 /**
- * Parses a Redis URL. Special characters in user name and password are written as %XX. Errors never quote the URL: in an invalid one,
- * the host may be a part of the password.
+ * Parses a Redis URL. Special characters in user name and password are written as %XX. Errors never
+ * quote the URL: in an invalid one, the host may be a part of the password.
  */
 export function parseRedisUrl(url: string): RedisTarget {
   const form =

@@ -1,6 +1,7 @@
 /**
- * Whether one Redis server of several can be given jobs. It cannot be used without a connection, while its load is unknown, or when a
- * reading of the load is not answered. After a refused write (full, read-only) it cannot be used until it takes a small write of ours.
+ * Whether one Redis server of several can be given jobs. It cannot be used without a connection,
+ * while its load is unknown, or when a reading of the load is not answered. After a refused write
+ * (full, read-only) it cannot be used until it takes a small write of ours.
  */
 
 export const TICK_MS = 100

@@ -1,6 +1,7 @@
 /**
- * A job that a request waits for, wherever it is: it is added to another Redis server when its own does not answer. Jobs are pure, so both
- * copies may be done; the first verdict is the answer, and the other copy is removed.
+ * A job that a request waits for, wherever it is: it is added to another Redis server when its own
+ * does not answer. Jobs are pure, so both copies may be done; the first verdict is the answer, and
+ * the other copy is removed.
  */
 
 import { withResolvers } from '@spillway/common/within'

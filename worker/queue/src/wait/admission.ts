@@ -1,12 +1,15 @@
 /**
- * Admission by the predicted wait, of gateways and applications. A request that can be answered within its wait is held. A request that can
- * be answered within the life of a ticket gets a ticket at once. Any other is refused before it costs anything.
+ * Admission by the predicted wait, of gateways and applications. A request that can be answered
+ * within its wait is held. A request that can be answered within the life of a ticket gets a ticket
+ * at once. Any other is refused before it costs anything.
  *
- * A few new requests may overtake deferred jobs. So a login soon after a spike is as quick as before it, and a line full of absent clients'
- * tickets keeps nobody out. Deferred jobs age (see lanes.ts), and are all answered before their tickets expire.
+ * A few new requests may overtake deferred jobs. So a login soon after a spike is as quick as
+ * before it, and a line full of absent clients' tickets keeps nobody out. Deferred jobs age (see
+ * lanes.ts), and are all answered before their tickets expire.
  *
- * Logins of known devices have a lane of their own, so that no stranger can fill the queue before them. It takes as many as begin within a
- * second at half of the capacity (see lanes.ts). Further ones are admitted as any other request, however many tokens someone has collected.
+ * Logins of known devices have a lane of their own, so that no stranger can fill the queue before
+ * them. It takes as many as begin within a second at half of the capacity (see lanes.ts). Further
+ * ones are admitted as any other request, however many tokens someone has collected.
  */
 
 import { LINE_SHARE } from '../jobs/lanes.js'
@@ -61,8 +64,9 @@ export class Admission {
   }
 
   /**
-   * Refuses a call of an application that could not be answered within its wait, by what the next seconds will do. It overtakes jobs with
-   * tickets: a line of thousands must not refuse a call that would be answered at once.
+   * Refuses a call of an application that could not be answered within its wait, by what the next
+   * seconds will do. It overtakes jobs with tickets: a line of thousands must not refuse a call
+   * that would be answered at once.
    */
   refusalOfCall(waitMs: number): Refused | undefined {
     const load = this.#load()
@@ -136,8 +140,9 @@ export class Admission {
   }
 
   /**
-   * Whether a known device that comes now would wait for no more than a second of others in its lane. Running jobs and the one other job
-   * before it do not count: with one slot and slow hashes they alone take longer.
+   * Whether a known device that comes now would wait for no more than a second of others in its
+   * lane. Running jobs and the one other job before it do not count: with one slot and slow hashes
+   * they alone take longer.
    */
   #hasRoomForKnown(): boolean {
     const { aheadOfKnown, jobsPerSecond } = this.#options.load()
@@ -146,8 +151,9 @@ export class Admission {
 }
 
 /**
- * Deferred jobs that may be done before one that joins the line. Clients who come back take turns with the line, so however many do, no
- * more go first than are in line: a hoard of tickets can take half of the line's room, and expires no ticket that was given.
+ * Deferred jobs that may be done before one that joins the line. Clients who come back take turns
+ * with the line, so however many do, no more go first than are in line: a hoard of tickets can take
+ * half of the line's room, and expires no ticket that was given.
  */
 function aheadInLine(load: Load): number {
   return inLine(load) + Math.min(load.returned + load.absent, inLine(load))
@@ -177,7 +183,8 @@ export class RetryAfter {
   }
 
   /**
-   * Seconds until there is capacity for one more request, behind the requests that were refused before.
+   * Seconds until there is capacity for one more request, behind the requests that were refused
+   * before.
    *
    * @param perSecond requests that can be served in a second
    * @param excess requests beyond the limit at the moment, this one included

@@ -1,6 +1,7 @@
 /**
- * Answers of jobs, handed to the requests of this process that wait for them. A verdict arrives as a message or is found in Redis. It counts
- * only if it opens for its job; anything else is treated as missing.
+ * Answers of jobs, handed to the requests of this process that wait for them. A verdict arrives as
+ * a message or is found in Redis. It counts only if it opens for its job; anything else is treated
+ * as missing.
  */
 import { within } from '@spillway/common/within'
 import { PasswordClientError } from '../errors.js'
@@ -27,8 +28,8 @@ export interface Expectation {
 export interface PendingJob {
   readonly job: JobRef
   /**
-   * The answer, or undefined when `waitMs` ran out first; the job continues either way. Call it once for each PendingJob. Throws
-   * `wait_aborted` when the signal fires.
+   * The answer, or undefined when `waitMs` ran out first; the job continues either way. Call it
+   * once for each PendingJob. Throws `wait_aborted` when the signal fires.
    */
   answer(options: { waitMs: number; signal?: AbortSignal | undefined }): Promise<Verdict | undefined>
   /** What the job has to expect while there is no answer. Never rejects. */

@@ -1,6 +1,6 @@
 /**
- * Cancellation of jobs that no request waits for any more. While Redis does not answer, a cancellation is retried until the job's
- * deadline, so that time-outs leave no work behind.
+ * Cancellation of jobs that no request waits for any more. While Redis does not answer, a
+ * cancellation is retried until the job's deadline, so that time-outs leave no work behind.
  */
 
 import { removeWaitingJob } from '../jobs/jobs.js'
@@ -47,7 +47,8 @@ export class Cancellation {
   /** Retries one after the other, until one fails again. */
   async #retry(): Promise<void> {
     const { redis, clock } = this.#options
-    // Bounds the memory during a long outage: after its deadline a job is dropped by workers anyway.
+    // Bounds the memory during a long outage: after its deadline a job is dropped by workers
+    // anyway.
     for (const { id, deadline } of this.#pending.values()) if (clock.now() >= deadline) this.#pending.delete(id)
     if (this.#isRetrying || redis.status !== 'ready') return
     this.#isRetrying = true

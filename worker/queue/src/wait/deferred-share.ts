@@ -1,6 +1,7 @@
 /**
- * The share of the capacity that deferred jobs get. As measured: held jobs overtake them, and workers do a little less than the rates that
- * they publish. As foreseen, where that is less: when workers join, new requests are held again, and overtake.
+ * The share of the capacity that deferred jobs get. As measured: held jobs overtake them, and
+ * workers do a little less than the rates that they publish. As foreseen, where that is less: when
+ * workers join, new requests are held again, and overtake.
  */
 import { DEFERRED_SHARE } from '../jobs/lanes.js'
 

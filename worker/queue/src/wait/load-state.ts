@@ -6,8 +6,9 @@ import type { Lane } from '../wire/job.js'
 import { DeferredShare } from './deferred-share.js'
 
 /**
- * How long after an outage of Redis the workers known before count as alive: they publish their capacity again only a moment later,
- * and requests should not get tickets meanwhile. Failures in that time do not prolong it.
+ * How long after an outage of Redis the workers known before count as alive: they publish their
+ * capacity again only a moment later, and requests should not get tickets meanwhile. Failures in
+ * that time do not prolong it.
  */
 const OUTAGE_GRACE_MS = 1_500
 
@@ -114,7 +115,8 @@ export class LoadState {
         for (const lane of ['known', 'held', 'deferred'] as const) this.#addedSince[lane] -= addedBefore[lane]
       },
       failed: () => {
-        // Workers of unknown state count as gone until the next reading, a quarter of a second later.
+        // Workers of unknown state count as gone until the next reading, a quarter of a second
+        // later.
         this.#load = { ...this.#load, known: false, ...NO_CAPACITY }
         this.#lineCapacity.observe(0)
         this.#awayAt = this.#now()
@@ -167,9 +169,10 @@ export function predictWaitMs(load: Load, lane: Lane): number {
   return Math.max(latencyMs, ((jobsAhead(load, lane) + 1) * 1_000) / jobsPerSecond)
 }
 
-// The capacity that the line can count on while no worker is known: the capacity of the last ones, less with each second. Workers that
-// published late are back in a moment, and those that an autoscaler starts are not there yet. A gateway that assumed no capacity would
-// refuse everybody. A gateway that assumed any capacity would give tickets that expire.
+// The capacity that the line can count on while no worker is known: the capacity of the last ones,
+// less with each second. Workers that published late are back in a moment, and those that an
+// autoscaler starts are not there yet. A gateway that assumed no capacity would refuse everybody. A
+// gateway that assumed any capacity would give tickets that expire.
 
 /** In milliseconds. */
 const HALF_LIFE_MS = 15_000
@@ -201,8 +204,8 @@ export class LineCapacity {
   }
 }
 
-// How far a line has come: the number of its first job. It never runs backwards, not even when Redis lost its data: new numbers then
-// continue from the last one that this process knows.
+// How far a line has come: the number of its first job. It never runs backwards, not even when
+// Redis lost its data: new numbers then continue from the last one that this process knows.
 
 /** What everyone in line may know. */
 export interface Line {

@@ -27,8 +27,9 @@ export interface QueueClientOptions {
   jobLifeMs: number
   log: Logger
   /**
-   * How many tickets may be absent, or have come back and wait for their turn, before the oldest absent ones are dropped, those that are
-   * behind first [any number]. Of several clients of a queue the least number holds.
+   * How many tickets may be absent, or have come back and wait for their turn, before the oldest
+   * absent ones are dropped, those that are behind first [any number]. Of several clients of a
+   * queue the least number holds.
    */
   maxAbsent?: number
   /** Whether connections keep the process alive only while a call waits [false: always]. */
@@ -62,8 +63,9 @@ export interface RedisOfQueue {
 
 export interface PasswordClient {
   /**
-   * Adds a job to a lane [held] that lives for a whole number of milliseconds [jobLifeMs]. Throws `queue_unavailable` when Redis does
-   * not accept it. A deferred job is waited for so long before its client gets a ticket, in milliseconds [lifeMs].
+   * Adds a job to a lane [held] that lives for a whole number of milliseconds [jobLifeMs]. Throws
+   * `queue_unavailable` when Redis does not accept it. A deferred job is waited for so long before
+   * its client gets a ticket, in milliseconds [lifeMs].
    */
   submit<Name extends JobName>(
     name: Name,
@@ -73,9 +75,10 @@ export interface PasswordClient {
     waitMs?: number,
   ): Promise<PendingJob>
   /**
-   * Waits for a job that this or another gateway added, for so many milliseconds [until its deadline]; its client is present meanwhile,
-   * unless it is not to be [true]. Throws `held_too_often` when eight requests already wait for the job here, and `queue_unavailable` when
-   * Redis does not answer.
+   * Waits for a job that this or another gateway added, for so many milliseconds [until its
+   * deadline]; its client is present meanwhile, unless it is not to be [true]. Throws
+   * `held_too_often` when eight requests already wait for the job here, and `queue_unavailable`
+   * when Redis does not answer.
    */
   resume(job: JobRef, waitMs?: number, isPresent?: boolean): Promise<ResumedJob>
   /** The client that waited by a ticket went away: its place ends after a grace. Never rejects. */

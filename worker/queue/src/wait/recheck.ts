@@ -1,6 +1,7 @@
 /**
- * Asks Redis about the jobs that requests wait for. A message is lost with its connection, and a job with a server that had not
- * persisted it; in a Cluster neither need break a connection of this process.
+ * Asks Redis about the jobs that requests wait for. A message is lost with its connection, and a
+ * job with a server that had not persisted it; in a Cluster neither need break a connection of this
+ * process.
  */
 
 import { ThrottledWarning } from '@spillway/common/throttled-warning'
@@ -67,8 +68,8 @@ export class Recheck {
     if (waiter?.data === undefined || clock.now() >= waiter.job.deadline) return
     await producer.add(waiter.job, waiter.data, 'held')
     addedAgain()
-    // Withdrawn meanwhile: its cancellation may have passed the addition. A wait that has only ended
-    // leaves the job to its ticket.
+    // Withdrawn meanwhile: its cancellation may have passed the addition. A wait that has only
+    // ended leaves the job to its ticket.
     if (waiter.data === undefined) await cancellation.cancel(waiter.job)
   }
 }

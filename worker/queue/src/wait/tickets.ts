@@ -1,6 +1,6 @@
 /**
- * Tickets: sealed promises to answer later. Every process with the seal keys can read them; nobody else can create or change one. A ticket
- * is the job's id, a dot, and the sealed contents.
+ * Tickets: sealed promises to answer later. Every process with the seal keys can read them; nobody
+ * else can create or change one. A ticket is the job's id, a dot, and the sealed contents.
  */
 import type { FromSchema } from 'json-schema-to-ts'
 import { PasswordClientError } from '../errors.js'
@@ -27,8 +27,9 @@ const Sealed = {
 const isSealed = /* @__PURE__ */ checkFor<FromSchema<typeof Sealed>>(Sealed)
 
 /**
- * A ticket is valid until its job's deadline by Redis's clock. Someone with access to Redis may turn that clock back and restore old
- * data, so a ticket is also invalid this long after its expiry by the process's own clock. The tolerance allows clocks to be a minute apart.
+ * A ticket is valid until its job's deadline by Redis's clock. Someone with access to Redis may
+ * turn that clock back and restore old data, so a ticket is also invalid this long after its expiry
+ * by the process's own clock. The tolerance allows clocks to be a minute apart.
  */
 const TOLERANCE_MS = 90_000
 
@@ -61,8 +62,8 @@ export class Tickets<Contents extends object> {
   }
 
   /**
-   * Throws `invalid_ticket` for text that was not issued here, and `ticket_expired` after the expiry by this machine's clock. The caller
-   * checks the deadline by Redis's clock.
+   * Throws `invalid_ticket` for text that was not issued here, and `ticket_expired` after the
+   * expiry by this machine's clock. The caller checks the deadline by Redis's clock.
    */
   read(text: string): Ticket<Contents> {
     const dot = text.indexOf('.')
@@ -105,8 +106,9 @@ export interface Told {
 }
 
 /**
- * What a client is told with a ticket that has `lifeMs` left and whose redemption will be held for `waitMs`. It comes back one hold before the
- * predicted answer, so that the answer finds it there, and before the ticket expires.
+ * What a client is told with a ticket that has `lifeMs` left and whose redemption will be held for
+ * `waitMs`. It comes back one hold before the predicted answer, so that the answer finds it there,
+ * and before the ticket expires.
  */
 export function told(
   { ahead, waitMs: etaMs }: Pick<Expectation, 'ahead' | 'waitMs'>,

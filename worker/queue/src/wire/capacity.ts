@@ -1,6 +1,7 @@
 /**
- * The wire, part three: capacity. Every worker writes an entry into one hash a few times a second; every gateway reads the hash and
- * the depth of the queue in one round trip (queue/capacity). Entries that are not renewed expire.
+ * The wire, part three: capacity. Every worker writes an entry into one hash a few times a second;
+ * every gateway reads the hash and the depth of the queue in one round trip (queue/capacity).
+ * Entries that are not renewed expire.
  */
 import type { FromSchema } from 'json-schema-to-ts'
 import { checkFor } from './schema.js'
@@ -71,8 +72,8 @@ export interface Load {
   slots: number
   jobsPerSecond: number
   /**
-   * The same over the life of a ticket, by which the line is admitted. Never 0: while no worker is known, what the last ones could do,
-   * less with each second (load-state.ts).
+   * The same over the life of a ticket, by which the line is admitted. Never 0: while no worker is
+   * known, what the last ones could do, less with each second (load-state.ts).
    */
   linePerSecond: number
   /** Mean times of a slot for each job, and from taking a job to its hash; 0 without workers. */
@@ -115,8 +116,9 @@ export type TotalCapacity = Pick<
 >
 
 /**
- * The capacity of all live workers together. A new worker knows how long a hash of the policy takes, but the accounts may have other
- * hashes. Until it has answered a job, it counts as the mean of workers that have, if there are any.
+ * The capacity of all live workers together. A new worker knows how long a hash of the policy
+ * takes, but the accounts may have other hashes. Until it has answered a job, it counts as the mean
+ * of workers that have, if there are any.
  */
 export function sumCapacity(workers: ReadonlyMap<string, WorkerCapacity>): TotalCapacity {
   const live = [...workers.values()]
@@ -176,8 +178,9 @@ function parseCapacity(entry: string): WorkerCapacity | undefined {
   }
 }
 
-// The canary: codes of seal keys. Each worker publishes its own with its capacity, and the last one in a key that outlives it. So a client
-// notices that no worker has its keys, and a worker that those who take the jobs have others. Who reads a code learns nothing of its key.
+// The canary: codes of seal keys. Each worker publishes its own with its capacity, and the last one
+// in a key that outlives it. So a client notices that no worker has its keys, and a worker that
+// those who take the jobs have others. Who reads a code learns nothing of its key.
 
 /** Milliseconds that a canary keeps workers with other keys from taking jobs. */
 export const CANARY_COUNTS_MS = 10_000

@@ -15,9 +15,10 @@ export const jobNames = ['hash', 'verify'] as const
 export type JobName = (typeof jobNames)[number]
 
 /**
- * The lanes: `held` jobs run before `deferred` ones, which age (see lanes.ts), and `known` ones, from devices that have
- * logged in before, overtake held ones (see lanes.ts). In BullMQ's terms a deferred job has a priority, and jobs without one run
- * first: `known` and `held` jobs are in the same list, and differ by their place in it. A job that is `behind` follows all deferred ones, and
+ * The lanes: `held` jobs run before `deferred` ones, which age (see lanes.ts), and `known` ones,
+ * from devices that have logged in before, overtake held ones (see lanes.ts). In BullMQ's terms a
+ * deferred job has a priority, and jobs without one run first: `known` and `held` jobs are in the
+ * same list, and differ by their place in it. A job that is `behind` follows all deferred ones, and
  * is hashed only while its client is there. The autoscaler counts all.
  */
 export const lanes = ['known', 'held', 'deferred', 'behind'] as const
@@ -29,8 +30,9 @@ export const BEHIND_PRIORITY = 2
 export const SEALED_MAX_LENGTH = 32_768
 
 /**
- * The data of a job in Redis, readable by anyone who can read Redis. Times are epoch milliseconds by Redis's clock. The seal
- * authenticates `deadline` alone: forging the others causes at worst a wrong metric, a missed message or a further attempt.
+ * The data of a job in Redis, readable by anyone who can read Redis. Times are epoch milliseconds
+ * by Redis's clock. The seal authenticates `deadline` alone: forging the others causes at worst a
+ * wrong metric, a missed message or a further attempt.
  */
 const JobData = {
   type: 'object',
@@ -49,8 +51,9 @@ export type JobData = FromSchema<typeof JobData>
 export const isJobData = /* @__PURE__ */ checkFor<JobData>(JobData)
 
 /**
- * The result of a job that BullMQ keeps for operators. It does not contain whether a password was right. Times reveal that where a
- * match is followed by a second hash: of a new password, which `serviceMs` includes, or by the policy, as BullMQ's own times show.
+ * The result of a job that BullMQ keeps for operators. It does not contain whether a password was
+ * right. Times reveal that where a match is followed by a second hash: of a new password, which
+ * `serviceMs` includes, or by the policy, as BullMQ's own times show.
  */
 const JobResult = {
   type: 'object',
@@ -66,8 +69,9 @@ export type JobResult = FromSchema<typeof JobResult>
 export const isJobResult = /* @__PURE__ */ checkFor<JobResult>(JobResult)
 
 /**
- * The sealed contents of a `hash` job. Without a `policy`, the hash is made by the worker's policy. With `exact` it is made of what
- * that holds alone. The sender checks what comes back (isOf in stored-hash.ts; the setting).
+ * The sealed contents of a `hash` job. Without a `policy`, the hash is made by the worker's policy.
+ * With `exact` it is made of what that holds alone. The sender checks what comes back (isOf in
+ * stored-hash.ts; the setting).
  */
 const HashRequest = {
   type: 'object',
@@ -83,17 +87,21 @@ export interface HashRequest {
 export const isHashRequest = /* @__PURE__ */ checkFor<HashRequest>(HashRequest)
 
 /**
- * The sealed contents of a `verify` job. `storedHash: null` requests a decoy: a verify at the cost of the policy that never matches,
- * so that an unknown user takes as long as a known one. `typed` is the password as it was typed, where a normal form made another text of
- * it: old systems hashed that, so it is tried where the password does not match. `oldSystem` has the old system asked, beside the decoy, if
- * `ask` is true: a yes is a match with a new hash. `nextPassword` is hashed when the password matches. `policy` is as in
- * {@link HashRequest}. `owner` says whose stored hash it is: `accounts` of a gateway, `service:` with the name of a service, or nobody, which
- * is an application's own. Workers use secrets of their operator (peppers, Firebase's key) for owners alone whom the operator named.
+ * The sealed contents of a `verify` job. `storedHash: null` requests a decoy: a verify at the cost
+ * of the policy that never matches, so that an unknown user takes as long as a known one. `typed`
+ * is the password as it was typed, where a normal form made another text of it: old systems hashed
+ * that, so it is tried where the password does not match. `oldSystem` has the old system asked,
+ * beside the decoy, if `ask` is true: a yes is a match with a new hash. `nextPassword` is hashed
+ * when the password matches. `policy` is as in {@link HashRequest}. `owner` says whose stored hash
+ * it is: `accounts` of a gateway, `service:` with the name of a service, or nobody, which is an
+ * application's own. Workers use secrets of their operator (peppers, Firebase's key) for owners
+ * alone whom the operator named.
  *
- * Without a next password a match may be hashed anew. With `upgrade` that delays nothing: the verdict says whether a new hash follows,
- * and it does so in a reply of its own (upgradeOf in reply.ts). Else the new hash comes with the verdict, unless `rehash` is false: of
- * a stored hash below the policy of the request, or by the policy of the worker, which includes when. Older workers do not know
- * `upgrade`: with it, `rehash` is false.
+ * Without a next password a match may be hashed anew. With `upgrade` that delays nothing: the
+ * verdict says whether a new hash follows, and it does so in a reply of its own (upgradeOf in
+ * reply.ts). Else the new hash comes with the verdict, unless `rehash` is false: of a stored hash
+ * below the policy of the request, or by the policy of the worker, which includes when. Older
+ * workers do not know `upgrade`: with it, `rehash` is false.
  */
 const VerifyRequest = {
   type: 'object',
@@ -136,14 +144,16 @@ export const ACCOUNTS = 'accounts'
 export const ownerOfService = (name: string): string => `service:${name}`
 
 /**
- * The size of a verify request without its passwords, in bytes of JSON. Hashes of up to 193 characters fit; the longest of the PHC
- * string format, with salts of 48 bytes and digests of 64, do. Longer ones take a multiple.
+ * The size of a verify request without its passwords, in bytes of JSON. Hashes of up to 193
+ * characters fit; the longest of the PHC string format, with salts of 48 bytes and digests of 64,
+ * do. Longer ones take a multiple.
  */
 const BESIDES_PASSWORDS_BYTES = 256
 
 /**
- * Pads verify requests to the same size for any stored hash, and whatever the old system is asked: with long passwords, the size of the sealed request (in blocks) would
- * otherwise reveal whether there is one. Workers of any version ignore the padding.
+ * Pads verify requests to the same size for any stored hash, and whatever the old system is asked:
+ * with long passwords, the size of the sealed request (in blocks) would otherwise reveal whether
+ * there is one. Workers of any version ignore the padding.
  */
 export function padRequest(request: Requests[JobName]): object {
   if (!('storedHash' in request)) return request
@@ -162,8 +172,9 @@ export interface Requests {
 }
 
 /**
- * The verdict of a job, sealed in Redis. `hash` of a match is a new hash to store: of `nextPassword` if there was one, else of the
- * password if that was due. `hashFollows` is said only to requests with `upgrade`.
+ * The verdict of a job, sealed in Redis. `hash` of a match is a new hash to store: of
+ * `nextPassword` if there was one, else of the password if that was due. `hashFollows` is said only
+ * to requests with `upgrade`.
  */
 const Verdict = {
   type: 'object',
@@ -203,9 +214,10 @@ export type Verdict = FromSchema<{ oneOf: (typeof Verdict)['oneOf'] }>
 export const isVerdict = /* @__PURE__ */ checkFor<Verdict>(Verdict)
 
 /**
- * Why a worker refused a job: `unsupported_hash` is a stored hash of no supported algorithm or cost, `unsupported_password` a new
- * password that the algorithm of the policy would not read whole, `expired` a job that would have been answered after its deadline.
- * `unavailable`: another system would have had to answer, and did not. Nothing is known of the password. The job is set aside for a client
- * that has a ticket (queue/ticket.ts).
+ * Why a worker refused a job: `unsupported_hash` is a stored hash of no supported algorithm or
+ * cost, `unsupported_password` a new password that the algorithm of the policy would not read
+ * whole, `expired` a job that would have been answered after its deadline. `unavailable`: another
+ * system would have had to answer, and did not. Nothing is known of the password. The job is set
+ * aside for a client that has a ticket (queue/ticket.ts).
  */
 export type RefusalCode = Extract<Verdict, { kind: 'refused' }>['code']

@@ -1,13 +1,15 @@
 /**
- * The wire, part two: replies. The worker stores a verdict until its job's deadline, as long as a ticket can be redeemed, and announces
- * it on the channel of the waiting gateway. The message may be lost; the stored verdict is authoritative.
+ * The wire, part two: replies. The worker stores a verdict until its job's deadline, as long as a
+ * ticket can be redeemed, and announces it on the channel of the waiting gateway. The message may
+ * be lost; the stored verdict is authoritative.
  */
 import type { JobName } from './job.js'
 import type { SealContext } from './seal.js'
 
 /**
- * Identifies a job at both ends; its seals are bound to its id, name and deadline, in epoch milliseconds by Redis's clock. `server` is the
- * id of the Redis that has it, where there are several; undefined for the first.
+ * Identifies a job at both ends; its seals are bound to its id, name and deadline, in epoch
+ * milliseconds by Redis's clock. `server` is the id of the Redis that has it, where there are
+ * several; undefined for the first.
  */
 export interface JobRef {
   id: string

@@ -1,6 +1,7 @@
 /**
- * Validation of data from other processes by JSON Schema, as in routes and OpenAPI; types are derived from the schemas
- * (json-schema-to-ts). Unknown fields are removed, not refused: a newer process may send more than this one knows.
+ * Validation of data from other processes by JSON Schema, as in routes and OpenAPI; types are
+ * derived from the schemas (json-schema-to-ts). Unknown fields are removed, not refused: a newer
+ * process may send more than this one knows.
  */
 import { Ajv, type Options, type ValidateFunction } from 'ajv'
 
@@ -8,7 +9,8 @@ export const validation: Options = {
   removeAdditional: true,
   discriminator: true,
   allowUnionTypes: true,
-  // The schemas are our own, so they need no validation, which takes 17 ms at each start. Unknown keywords still throw.
+  // The schemas are our own, so they need no validation, which takes 17 ms at each start. Unknown
+  // keywords still throw.
   meta: false,
   validateSchema: false,
   // Formats are checked where user input enters, in the routes.

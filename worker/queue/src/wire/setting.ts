@@ -1,6 +1,7 @@
 /**
- * Settings: what a hash is made with, all of it given by the sender. In text a setting is a stored hash without its digest: bcrypt's
- * modular crypt format, argon2's PHC string. The packages bcrypt and argon2 let callers give all of it; most calls give a policy.
+ * Settings: what a hash is made with, all of it given by the sender. In text a setting is a stored
+ * hash without its digest: bcrypt's modular crypt format, argon2's PHC string. The packages bcrypt
+ * and argon2 let callers give all of it; most calls give a policy.
  */
 import { randomBytes } from 'node:crypto'
 import type { FromSchema } from 'json-schema-to-ts'

@@ -1,6 +1,7 @@
 /**
- * What a request will take before it is hashed: units of work, of which each takes the same time on one machine. Workers and the process
- * beside an application measure their units and tell them with their capacity.
+ * What a request will take before it is hashed: units of work, of which each takes the same time on
+ * one machine. Workers and the process beside an application measure their units and tell them with
+ * their capacity.
  */
 import type { Requests } from './job.js'
 import type { HashPolicy } from './policy.js'
