@@ -2,112 +2,51 @@ import assert from 'node:assert/strict'
 import { test } from 'vitest'
 import { parseRedisUrl } from '../../src/redis/url.ts'
 
-const forms: [url: string, target: ReturnType<typeof parseRedisUrl>][] = [
-  ['redis://cache', { kind: 'single', login: {}, node: { host: 'cache', port: 6379 }, database: 0 }],
-  ['redis://cache:6380/', { kind: 'single', login: {}, node: { host: 'cache', port: 6380 }, database: 0 }],
-  ['redis://10.0.0.7:6380/3', { kind: 'single', login: {}, node: { host: '10.0.0.7', port: 6380 }, database: 3 }],
-  ['redis://cache:65535', { kind: 'single', login: {}, node: { host: 'cache', port: 65_535 }, database: 0 }],
-  [
-    'redis://ann@cache/12',
-    { kind: 'single', login: { username: 'ann' }, node: { host: 'cache', port: 6379 }, database: 12 },
-  ],
+type Target = ReturnType<typeof parseRedisUrl>
+type Of<Kind> = Extract<Target, { kind: Kind }>
+/** Nodes as `host:port`, which an IPv6 address begins with its colons. */
+const toNodes = (...texts: string[]) =>
+  texts.map((text) => ({ host: text.slice(0, text.lastIndexOf(':')), port: Number(text.split(':').at(-1)) }))
+const single = (login: Of<'single'>['login'], host = 'cache', port = 6379, database = 0): Target => ({
+  ...{ kind: 'single', login, node: { host, port }, database },
+})
+const cluster = (login: Of<'cluster'>['login'], ...nodes: string[]): Target => ({
+  ...{ kind: 'cluster', login, nodes: toNodes(...nodes) },
+})
+const sentinel = (
+  login: Of<'sentinel'>['login'],
+  sentinelLogin: Of<'sentinel'>['sentinelLogin'],
+  database: number,
+  ...nodes: string[]
+): Target => ({ kind: 'sentinel', login, sentinelLogin, nodes: toNodes(...nodes), master: 'main', database })
+
+const forms: [url: string, target: Target][] = [
+  ['redis://cache', single({})],
+  ['redis://cache:6380/', single({}, 'cache', 6380)],
+  ['redis://10.0.0.7:6380/3', single({}, '10.0.0.7', 6380, 3)],
+  ['redis://cache:65535', single({}, 'cache', 65_535)],
+  ['redis://ann@cache/12', single({ username: 'ann' }, 'cache', 6379, 12)],
   [
     'rediss://cache/2?family=6&ca=/etc/redis/ca.pem&cert=%2Fetc%2Fc.pem&key=/etc/a=b.pem',
-    {
-      kind: 'single',
-      login: { tls: { ca: '/etc/redis/ca.pem', cert: '/etc/c.pem', key: '/etc/a=b.pem' }, family: 6 },
-      node: { host: 'cache', port: 6379 },
-      database: 2,
-    },
+    single({ tls: { ca: '/etc/redis/ca.pem', cert: '/etc/c.pem', key: '/etc/a=b.pem' }, family: 6 }, 'cache', 6379, 2),
   ],
-  [
-    'redis://cache?family=0',
-    { kind: 'single', login: { family: 0 }, node: { host: 'cache', port: 6379 }, database: 0 },
-  ],
-  [
-    'rediss+cluster://one,two?ca=/ca.pem',
-    {
-      kind: 'cluster',
-      login: { tls: { ca: '/ca.pem' } },
-      nodes: [
-        { host: 'one', port: 6379 },
-        { host: 'two', port: 6379 },
-      ],
-    },
-  ],
-  ['rediss://cache', { kind: 'single', login: { tls: {} }, node: { host: 'cache', port: 6379 }, database: 0 }],
-  [
-    'redis://ann:p%40ss%2Fw%3Ard%25@cache',
-    {
-      kind: 'single',
-      login: { username: 'ann', password: 'p@ss/w:rd%' },
-      node: { host: 'cache', port: 6379 },
-      database: 0,
-    },
-  ],
-  [
-    'redis://:secret@[::1]:6380/1',
-    { kind: 'single', login: { password: 'secret' }, node: { host: '::1', port: 6380 }, database: 1 },
-  ],
-  ['redis://[2001:db8::7]', { kind: 'single', login: {}, node: { host: '2001:db8::7', port: 6379 }, database: 0 }],
+  ['redis://cache?family=0', single({ family: 0 })],
+  ['rediss://cache', single({ tls: {} })],
+  ['redis://ann:p%40ss%2Fw%3Ard%25@cache', single({ username: 'ann', password: 'p@ss/w:rd%' })],
+  ['redis://:secret@[::1]:6380/1', single({ password: 'secret' }, '::1', 6380, 1)],
+  ['redis://[2001:db8::7]', single({}, '2001:db8::7')],
+  ['rediss+cluster://one,two?ca=/ca.pem', cluster({ tls: { ca: '/ca.pem' } }, 'one:6379', 'two:6379')],
+  ['rediss+cluster://:secret@one,[::2]:7001', cluster({ password: 'secret', tls: {} }, 'one:6379', '::2:7001')],
   [
     'redis+sentinel://ann:secret@one,two:26380/main/12',
-    {
-      kind: 'sentinel',
-      login: { username: 'ann', password: 'secret' },
-      sentinelLogin: {},
-      nodes: [
-        { host: 'one', port: 26379 },
-        { host: 'two', port: 26380 },
-      ],
-      master: 'main',
-      database: 12,
-    },
+    sentinel({ username: 'ann', password: 'secret' }, {}, 12, 'one:26379', 'two:26380'),
   ],
-  [
-    'rediss+sentinel://[::1]/main',
-    {
-      kind: 'sentinel',
-      login: { tls: {} },
-      sentinelLogin: {},
-      nodes: [{ host: '::1', port: 26379 }],
-      master: 'main',
-      database: 0,
-    },
-  ],
+  ['rediss+sentinel://[::1]/main', sentinel({ tls: {} }, {}, 0, '::1:26379')],
   [
     'redis+sentinel://:secret@one/main?sentinelUsername=guard&sentinelPassword=a+b%3D=',
-    {
-      kind: 'sentinel',
-      login: { password: 'secret' },
-      sentinelLogin: { username: 'guard', password: 'a+b==' },
-      nodes: [{ host: 'one', port: 26379 }],
-      master: 'main',
-      database: 0,
-    },
+    sentinel({ password: 'secret' }, { username: 'guard', password: 'a+b==' }, 0, 'one:26379'),
   ],
-  [
-    'redis+sentinel://one/main?sentinelPassword',
-    {
-      kind: 'sentinel',
-      login: {},
-      sentinelLogin: {},
-      nodes: [{ host: 'one', port: 26379 }],
-      master: 'main',
-      database: 0,
-    },
-  ],
-  [
-    'rediss+cluster://:secret@one,[::2]:7001',
-    {
-      kind: 'cluster',
-      login: { password: 'secret', tls: {} },
-      nodes: [
-        { host: 'one', port: 6379 },
-        { host: '::2', port: 7001 },
-      ],
-    },
-  ],
+  ['redis+sentinel://one/main?sentinelPassword', sentinel({}, {}, 0, 'one:26379')],
 ]
 
 for (const [url, target] of forms) {
