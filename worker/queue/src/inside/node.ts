@@ -24,7 +24,7 @@ process.once('message', (count, server) => {
   for (let n = 0; n < count; n++) process.send('', server._handle, { keepOpen: true }, () => --left || process.exit())
 })`
 
-export interface HandleOptions {
+interface HandleOptions {
   count: number
   /** The accept backlog: a further listen() without it would set Node's 511. */
   backlog: number

@@ -36,19 +36,17 @@ export interface Publication {
   active: number
 }
 
-/** Where the workers of the queue have other keys: nothing was published. */
-export interface Refusal {
-  at: number
-}
-
-/** Writes a worker's entry and its canary. One that takes no jobs yet may be refused. */
+/**
+ * Writes a worker's entry and its canary. Nothing is written for a worker that takes no jobs yet,
+ * where the workers of the queue have other keys: then there is a time alone.
+ */
 export async function writeCapacity(
   redis: RedisConnection,
   prefix: string,
   workerId: string,
   entry: Omit<WorkerCapacity, 'at'> & { keys: string },
   takesJobs: boolean,
-): Promise<Publication | Refusal> {
+): Promise<Publication | Pick<Publication, 'at'>> {
   const parts = ['wait', 'prioritized', 'active', 'meta'] as const
   const own = [canaryKey(prefix), absentKey(prefix), lineKey(prefix), returnedKey(prefix)]
   const keys = [capacityKey(prefix), ...parts.map((part) => queueKey(prefix, part)), ...own]

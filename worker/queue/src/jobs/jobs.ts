@@ -8,16 +8,8 @@ import { absentKey, jobKey, lastKnownKey, lockKey, queueKey, returnedKey, toEntr
 
 const askForJobs = defineScript('findJobs-2')
 
-export interface FoundJobs {
-  /** Sealed verdicts by job id. */
-  verdicts: Record<string, string>
-  /** The ids of jobs that have neither a verdict nor a hash. */
-  lost: string[]
-  /** The ids of jobs that failed without a verdict. */
-  failed: string[]
-}
-
-export async function findJobs(redis: RedisConnection, prefix: string, jobIds: readonly string[]): Promise<FoundJobs> {
+/** Sealed verdicts by job id, ids of jobs with neither a verdict nor a hash, and ids of failed jobs. */
+export async function findJobs(redis: RedisConnection, prefix: string, jobIds: readonly string[]) {
   const keys = [verdictKey(prefix, ''), jobKey(prefix)]
   const answer = await askForJobs(redis, keys, ...jobIds)
   const [verdicts, lost, failed] = toList(answer)

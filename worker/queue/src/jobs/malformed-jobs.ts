@@ -27,7 +27,7 @@ const COUNT = /^\d{1,9}$/
 /** Options of every job: BullMQ's defaults, and those that gateways set. */
 const OPTIONS = ['attempts', 'backoff', 'delay', 'jobId', 'priority', 'telemetry', 'timestamp']
 
-export interface MalformedJobsOptions {
+interface MalformedJobsOptions {
   redis: RedisConnection
   prefix: string
   queue: Queue

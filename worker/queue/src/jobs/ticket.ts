@@ -17,7 +17,7 @@ import { SEARCH_LENGTH } from './lanes.js'
 /** The longest time that a client is told to stay away from its ticket, in milliseconds. */
 export const AWAY_MS = 5_000
 /** How long a client may be late, or reload its page, in milliseconds. */
-export const GRACE_MS = 5_000
+const GRACE_MS = 5_000
 
 /**
  * How long a ticket is present whose client is held for so long, and then told when to come back:

@@ -11,7 +11,7 @@ import type { RedisConnection } from './connect.js'
 /** A connection counts as restored after this time: one may break again and again. */
 const STEADY_MS = 1_000
 
-export interface WatchLog extends Warnings {
+interface WatchLog extends Warnings {
   info(facts: object, message: string): void
 }
 

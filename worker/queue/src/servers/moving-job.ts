@@ -17,7 +17,7 @@ export interface Placement {
   pending: PendingJob
 }
 
-export interface MovingJobOptions {
+interface MovingJobOptions {
   placed: Placement
   /** Adds the job to another server, for so many milliseconds, if there is one. Never rejects. */
   placeElsewhere(than: OpenServer, lifeMs: number): Promise<Placement | undefined>

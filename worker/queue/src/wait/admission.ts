@@ -30,7 +30,7 @@ export interface Refused {
   retryAfterS: number
 }
 
-export interface AdmissionOptions {
+interface AdmissionOptions {
   load(): Load
   predictedWaitMs(lane: Lane): number
   maxOutstanding: number

@@ -59,7 +59,7 @@ interface Source {
   known?(): Expectation | undefined
 }
 
-export interface AnswersOptions {
+interface AnswersOptions {
   keyring: Keyring
   log: Logger
   /** Called for each verdict that a waiting request gets, and for each that did not open. */

@@ -10,7 +10,7 @@ import type { JobRef } from '../wire/reply.js'
 
 const RETRY_INTERVAL_MS = 500
 
-export interface CancellationOptions {
+interface CancellationOptions {
   redis: RedisConnection
   prefix: string
   clock: RedisClock

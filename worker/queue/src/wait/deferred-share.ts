@@ -16,7 +16,7 @@ const WHOLE = 1.25
 const SHARE_MAX = 4
 
 /** A reading of the queue. */
-export interface QueueReading {
+interface QueueReading {
   /** The number of the first deferred job; undefined without one. */
   first: number | undefined
   jobsPerSecond: number

@@ -18,7 +18,7 @@ export const OVERTAKING_MS = 1_000
 /** Jobs that each of a known device adds ahead of the next: itself, and one other. */
 const AHEAD_BY_EACH = 2
 
-export type Depth = Pick<Load, 'paused' | 'waiting' | 'deferred' | 'active' | 'absent' | 'returned' | 'aheadOfKnown'>
+type Depth = Pick<Load, 'paused' | 'waiting' | 'deferred' | 'active' | 'absent' | 'returned' | 'aheadOfKnown'>
 /** As workers tell it: `linePerSecond` is 0 without workers, as the others are. */
 const NO_CAPACITY: TotalCapacity = {
   workers: 0,

@@ -25,7 +25,7 @@ export const READ_INTERVAL_MS = 250
 /** While workers are alive and have nothing to do. */
 const QUIET_INTERVAL_MS = 1_000
 
-export interface LoadReaderOptions {
+interface LoadReaderOptions {
   redis: RedisConnection
   prefix: string
   keyring: Keyring

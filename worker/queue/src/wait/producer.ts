@@ -17,7 +17,7 @@ const RECONNECT_POLL_MS = 25
 /** BullMQ's: the least goes first, after the jobs without one. */
 const priorities: Partial<Record<Lane, number>> = { deferred: DEFERRED_PRIORITY, behind: BEHIND_PRIORITY }
 
-export interface ProducerOptions {
+interface ProducerOptions {
   redis: RedisConnection
   prefix: string
   log: Logger

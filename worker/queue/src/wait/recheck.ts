@@ -14,7 +14,7 @@ import type { Cancellation } from './cancellation.js'
 import type { Producer } from './producer.js'
 import type { Waiter } from './waiters.js'
 
-export interface RecheckOptions {
+interface RecheckOptions {
   redis: RedisConnection
   prefix: string
   clock: RedisClock

@@ -5,7 +5,7 @@ import type { Logger } from '../logger.js'
 import type { RedisConnection } from '../redis/connect.js'
 import { decodeReply, replyChannel } from '../wire/reply.js'
 
-export interface RepliesOptions {
+interface RepliesOptions {
   subscriber: RedisConnection
   prefix: string
   replyTo: string
