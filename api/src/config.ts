@@ -189,9 +189,7 @@ export const GatewayConfig = {
     OPS_BASE_PATH: text(
       '',
       'Path of the ops pages at a reverse proxy, such as `/ops`; the proxy may pass it on or strip it',
-      {
-        pattern: '^(/(?!\\.)[\\w.~-]+)*$',
-      },
+      { pattern: '^(/(?!\\.)[\\w.~-]+)*$' },
     ),
     OPS_LOG_URL: text('', 'URL of a log search with `{jobId}` in it, to which each job on the board links', {
       pattern: '^(https?://.*\\{jobId\\}.*)?$',
@@ -212,13 +210,13 @@ export const GatewayConfig = {
 } as const
 export type GatewayConfig = FromSchema<typeof GatewayConfig>
 
-/** The shortest life of a ticket after the longest wait, in milliseconds: enough for a client to redeem it a second later. */
+/** The least life of a ticket after the longest wait, in milliseconds: time to redeem it. */
 const TIME_TO_REDEEM_MS = 3_000
 
 /** For an ops port beyond the loopback interface: the password is shared, and seldom changed. */
 const OPS_PASSWORD_MIN_LENGTH = 12
 
-/** Reads the environment once. Throws one error that names every invalid variable, without values. */
+/** Reads the environment once. Throws one error that names every invalid variable, no values. */
 export function readGatewayConfig(env: NodeJS.ProcessEnv): GatewayConfig {
   const problems = contradictionsIn(env)
   try {
@@ -230,7 +228,7 @@ export function readGatewayConfig(env: NodeJS.ProcessEnv): GatewayConfig {
   throw new Error(problems.join('; '))
 }
 
-/** Rules that the schema cannot express. Reads the raw texts, so that its errors are reported together with the schema's. */
+/** Rules that the schema cannot express, on the raw texts. */
 function contradictionsIn(env: NodeJS.ProcessEnv): string[] {
   const { LOGIN_WAIT_MS, TICKET_TTL_MS, TRUST_PROXY, OPS_PASSWORD, OPS_HOST } = GatewayConfig.properties
   const { ISSUER, ACCESS_TOKEN_TTL_S, SESSION_IDLE_S } = GatewayConfig.properties
@@ -302,7 +300,7 @@ function mailProblemsIn(env: NodeJS.ProcessEnv): string[] {
   return problems
 }
 
-/** Whether a text is an origin as browsers send it (RFC 6454, 6.2): lower case, without the default port, a path or a slash at its end. */
+/** Whether a text is an origin as browsers send it (RFC 6454, 6.2). */
 function isOrigin(text: string): boolean {
   const url = URL.canParse(text) ? new URL(text) : undefined
   return url !== undefined && /^https?:$/.test(url.protocol) && url.origin === text

@@ -6,7 +6,7 @@ export interface Rounds {
   close(): Promise<void>
 }
 
-/** Runs a round after each pause. A round that fails is passed to `onFailure`, and the next one comes all the same. */
+/** Runs a round after each pause. After a failure the next round comes all the same. */
 export function startRounds(options: {
   /** The average pause, in milliseconds. */
   periodMs: number

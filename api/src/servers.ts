@@ -1,42 +1,55 @@
 /**
- * The three servers of a gateway, built from plugins: the public API, the service API and the ops port. What they share was opened by
- * start.ts, and stays its to close.
+ * The three servers of a gateway, built from plugins: the public API, the service API and the ops
+ * port. start.ts opens and closes what they share.
  */
-
 import { randomUUID } from 'node:crypto'
 import type { Logger } from '@spillway/common/log'
 import { limitPipelining } from '@spillway/common/pipeline-limit'
 import { listOf } from '@spillway/common/settings'
+import type { Tracing } from '@spillway/common/tracing'
 import type { Keyring } from '@spillway/queue/queue-client'
 import type { Admission } from '@spillway/queue/wait/admission'
 import { type FastifyInstance, fastify } from 'fastify'
 import { auditRateLimitsPlugin } from './audit/recorder.js'
 import type { GatewayConfig } from './config.js'
 import type { PasswordList } from './operations/breached-list.js'
+import { changeEmail } from './operations/change-email.js'
+import { changePassword } from './operations/change-password.js'
 import { Conductor } from './operations/conductor.js'
+import { Credentials } from './operations/credentials.js'
+import { deleteAccount } from './operations/delete-account.js'
 import type { Deps } from './operations/deps.js'
 import { HashUpgrades } from './operations/hash-upgrades.js'
 import { LineDocument } from './operations/line-document.js'
-import { operations } from './operations/list.js'
-import { createFindCredential } from './operations/login.js'
-import { createPasswordCheck } from './operations/new-password.js'
+import { login } from './operations/login.js'
+import { NewPasswords } from './operations/new-password.js'
+import type { Operation } from './operations/operation.js'
+import { register } from './operations/register.js'
+import { resetPassword } from './operations/reset-password.js'
 import { serviceOperations } from './operations/service-passwords.js'
+import { verifyPassword } from './operations/verify-password.js'
 import { type OperatorPagesOptions, operatorPagesPlugin, withoutBase } from './operators/pages.js'
 import { clientGonePlugin } from './plugins/client-gone.js'
-import { type CommonOptions, commonPlugin } from './plugins/common.js'
 import { drainPlugin, stalledConnectionsPlugin } from './plugins/connections.js'
-import type { CountingRedis } from './plugins/counts.js'
-import { createAccountNames } from './plugins/counts.js'
+import { type CountingRedis, createAccountNames } from './plugins/counts.js'
 import { crossOriginPlugin } from './plugins/cross-origin.js'
-import { publicDocs, serviceDocs } from './plugins/docs.js'
+import { type DocsOptions, docsPlugin, publicDocs, serviceDocs } from './plugins/docs.js'
 import { toApiError } from './plugins/foreign-errors.js'
 import { DeviceTokens, deviceTokenOf } from './plugins/guessing/device-token.js'
 import { guessingPlugin } from './plugins/guessing/plugin.js'
 import { createLimits, type LimitRequest, limitsPlugin } from './plugins/limits.js'
+import type { LoadShedder } from './plugins/load-shedding/load-shedder.js'
+import { loadSheddingPlugin } from './plugins/load-shedding/plugin.js'
 import type { DeviceOf } from './plugins/load-shedding/preference.js'
 import { jsonBodyPlugin, messageRulesPlugin } from './plugins/message-rules.js'
-import { connectionProblem, problemPlugin, sendConnectionProblem, sendProblem } from './plugins/problems.js'
-import { noteUnrouted } from './plugins/request-log.js'
+import {
+  answerHeadersPlugin,
+  connectionProblem,
+  problemPlugin,
+  sendConnectionProblem,
+  sendProblem,
+} from './plugins/problems.js'
+import { noteUnrouted, requestLogPlugin } from './plugins/request-log.js'
 import { ownSchemas, serverOptions } from './plugins/server-options.js'
 import { serviceKeysPlugin } from './plugins/service-keys.js'
 import { discoveryRoutes } from './routes/discovery.js'
@@ -58,12 +71,22 @@ const PUBLIC_BODY_BYTES = 16 * 1_024
 const SERVICE_BODY_BYTES = 32 * 1_024
 /** How long running answers of the ops port may take when it closes, in milliseconds. */
 const OPS_CLOSE_MS = 1_000
+/** The time that a request needs in addition to its wait, in milliseconds. */
+const CLOSE_MARGIN_MS = 5_000
+
+/** The operations of the public API: routes, tickets, metrics labels and OpenAPI follow from it. */
+export const operations: readonly Operation<Deps>[] = [
+  ...[register, login, changePassword, resetPassword],
+  ...[changeEmail, verifyPassword, deleteAccount],
+]
 
 /** What start.ts opens. */
 export interface Opened
-  extends Omit<CommonOptions, 'config' | 'bodyLimitBytes' | 'docs' | 'deviceOf'>,
-    Omit<OperatorPagesOptions, 'config' | 'metrics'>,
-    Pick<Deps, 'keys' | 'tokenClaims' | 'sessions' | 'audit' | 'post' | 'issueTokens'> {
+  extends Omit<OperatorPagesOptions, 'config'>,
+    Pick<Deps, 'keys' | 'tokenClaims' | 'sessions' | 'audit' | 'post' | 'issueTokens' | 'isDraining'> {
+  shedder: LoadShedder
+  /** Undefined when traces are not exported. */
+  tracing: Tracing | undefined
   accessTokens: AccessTokenOptions
   admission: Admission
   keyring: Keyring
@@ -73,15 +96,19 @@ export interface Opened
   log: Logger
 }
 
+/** The longest time that closing takes, in milliseconds: then late bodies are cut off. */
+export function closeTimeMs({ LOGIN_WAIT_MS }: GatewayConfig): number {
+  return LOGIN_WAIT_MS + CLOSE_MARGIN_MS
+}
+
 /** Accounts and sessions. */
 export async function buildPublicApi(config: GatewayConfig, opened: Opened): Promise<FastifyInstance> {
-  const { database, passwords, countingRedis, keyring, keys, accessTokens, issueTokens, sessions } = opened
-  const { audit, post, admission, metrics, log } = opened
+  const { database, passwords, countingRedis: redis, keyring, keys, accessTokens, issueTokens, sessions } = opened
+  const { audit, post, admission, metrics, log, isDraining, tokenClaims, shedder } = opened
   const nowMs = () => passwords.now()
   const devices = new DeviceTokens(keyring, { ttlS: config.DEVICE_TTL_S, nowMs })
   const deviceOf: DeviceOf = (headers) => devices.recognize(deviceTokenOf(headers))
-  const app = newServer(config, opened, PUBLIC_BODY_BYTES)
-  await app.register(commonPlugin, { ...opened, config, bodyLimitBytes: PUBLIC_BODY_BYTES, docs: publicDocs, deviceOf })
+  const app = await newApi(config, opened, { bodyLimitBytes: PUBLIC_BODY_BYTES, docs: publicDocs, deviceOf })
   const origins = listOf(config.CORS_ORIGINS)
   await app.register(crossOriginPlugin, { origins, credentials: config.SESSION_COOKIE, metrics })
   if (config.SESSION_COOKIE) await app.register(ownPagesPlugin, { origins, issuer: config.ISSUER })
@@ -90,101 +117,60 @@ export async function buildPublicApi(config: GatewayConfig, opened: Opened): Pro
   await app.register(accessTokenPlugin, accessTokens)
   const accountNameOf = createAccountNames(keyring)
   await app.register(limitsPlugin, {
-    redis: countingRedis,
-    queuePrefix: config.QUEUE_PREFIX,
-    perAccount: config.LIMIT_PER_ACCOUNT,
-    refreshPerAddress: config.LIMIT_REFRESH_PER_ADDRESS,
-    refreshPerSession: config.LIMIT_REFRESH_PER_SESSION,
-    redeemPerAddress: config.LIMIT_REDEEM_PER_ADDRESS,
-    mailPerNetwork: config.LIMIT_MAIL_PER_NETWORK,
+    ...{ config, redis, accountNameOf },
     sessionNameOf: (request) => sessionNameOf(tokenCarrier.shownBy(request)),
-    accountNameOf,
   })
   await app.register(auditRateLimitsPlugin, { audit })
-  await app.register(guessingPlugin, {
-    ...{ config, keyring, devices, accountNameOf, nowMs, metrics, log },
-    redis: countingRedis,
-  })
+  await app.register(guessingPlugin, { config, keyring, devices, redis, accountNameOf, nowMs, metrics, log })
 
-  const { ISSUER: issuer } = config
+  const { ISSUER: issuer, LEGACY_VERIFY: asksOldSystem, LOGIN_NEEDS_CONFIRMATION: needsConfirmedEmail } = config
   app.decorate('isRegistrationOpen', config.REGISTRATION === 'open')
   app.decorate('sendsMail', post !== undefined)
-
-  const checkPassword = createPasswordCheck({
-    minLength: config.PASSWORD_MIN_LENGTH,
-    service: URL.canParse(issuer) ? new URL(issuer).hostname : issuer,
-    breached: opened.breached,
-  })
   const upgrades = new HashUpgrades({ passwords, database, mode: config.REHASH, log })
   app.addHook('onClose', () => upgrades.close())
-  const all: Deps = {
-    ...{ database, passwords, keys, audit, post, isDraining: opened.isDraining, log },
-    ...{ issuer, tokenClaims: opened.tokenClaims },
-    ...{ sessions, issueTokens, checkPassword, upgrades, guessing: app.guessing, tokenCarrier },
-    findCredential: createFindCredential(database, {
-      needsConfirmedEmail: config.LOGIN_NEEDS_CONFIRMATION,
-      asksOldSystem: config.LEGACY_VERIFY,
+  if (asksOldSystem) app.addHook('onClose', rememberDeletedAddresses(database, log).close)
+  const deps: Deps = {
+    ...{ database, passwords, keys, audit, post, isDraining, log, issuer, tokenClaims, asksOldSystem },
+    ...{ sessions, issueTokens, upgrades, guessing: app.guessing, tokenCarrier },
+    newPasswords: new NewPasswords({
+      minLength: config.PASSWORD_MIN_LENGTH,
+      service: URL.canParse(issuer) ? new URL(issuer).hostname : issuer,
+      breached: opened.breached,
     }),
-    asksOldSystem: config.LEGACY_VERIFY,
-  }
-  if (config.LEGACY_VERIFY) {
-    const remembering = rememberDeletedAddresses(database, log)
-    app.addHook('onClose', remembering.close)
+    credentials: new Credentials(database, { needsConfirmedEmail, asksOldSystem }),
   }
   const line = new LineDocument(passwords, keyring)
   const conductor = new Conductor({
-    ...{ deps: all, operations, passwords, database, keyring, admission, metrics, log, config },
-    ...{ line, deviceOf, perSecond: opened.shedder.perSecond },
+    ...{ deps, operations, passwords, database, keyring, admission, metrics, log, config, line, deviceOf },
+    perSecond: () => shedder.perSecond(),
     limitRedemption: app.limitRedeemAddress,
   })
 
-  await app.register(healthRoutes, all)
+  await app.register(healthRoutes, deps)
   conductor.mount(app)
   await app.register(lineRoutes, { line })
   await app.register(ticketRoutes, { conductor })
-  await app.register(tokenRoutes, all)
-  await app.register(meRoutes, all)
-  await app.register(sessionRoutes, all)
-  await app.register(mailRoutes, all)
-  await app.register(discoveryRoutes, all)
+  for (const routes of [tokenRoutes, meRoutes, sessionRoutes, mailRoutes, discoveryRoutes])
+    await app.register(routes, deps)
   return app
 }
 
 /** Hashing for applications in any language that keep their own users. On a listener of its own. */
 export async function buildServiceApi(config: GatewayConfig, opened: Opened): Promise<FastifyInstance> {
-  const { database, passwords, keyring, admission, metrics, log } = opened
-  const app = newServer(config, opened, SERVICE_BODY_BYTES)
-  await app.register(commonPlugin, { ...opened, config, bodyLimitBytes: SERVICE_BODY_BYTES, docs: serviceDocs })
+  const { database, passwords, keyring, admission, metrics, log, sessions, shedder } = opened
+  const app = await newApi(config, opened, { bodyLimitBytes: SERVICE_BODY_BYTES, docs: serviceDocs })
   await app.register(serviceKeysPlugin, { keys: config.SERVICE_KEYS })
   const limit = createLimits(opened.countingRedis, config.QUEUE_PREFIX)
+  const { LIMIT_PER_SERVICE: max } = config
   const limitOf = (kind: string) =>
-    limit({
-      max: config.LIMIT_PER_SERVICE,
-      reason: 'service_limit',
-      nameOf: ({ service }) => `${kind}:${service}`,
-      headers: 'always',
-    })
+    limit({ max, reason: 'service_limit', nameOf: ({ service }) => `${kind}:${service}`, headers: 'always' })
   app.decorate('limitService', limitOf('service'))
   await app.register(accessTokenPlugin, opened.accessTokens)
-  await app.register(introspectionRoute, {
-    verify: app.verifyAccessToken,
-    sessions: opened.sessions,
-    onRequest: [app.requireServiceKey, app.limitService],
-  })
+  await app.register(introspectionRoute, { sessions })
   const line = new LineDocument(passwords, keyring)
   const conductor = new Conductor({
-    ...{
-      deps: undefined,
-      operations: serviceOperations,
-      passwords,
-      database,
-      keyring,
-      admission,
-      metrics,
-      log,
-      config,
-    },
-    ...{ line, perSecond: opened.shedder.perSecond },
+    ...{ deps: undefined, operations: serviceOperations, passwords, database, keyring, admission, metrics },
+    ...{ log, config, line, perSecond: () => shedder.perSecond() },
     // Counted by themselves: new requests must not use up what their answers are fetched with.
     limitRedemption: limitOf('service-redeem'),
     // A ticket is its service's own.
@@ -199,22 +185,13 @@ export async function buildServiceApi(config: GatewayConfig, opened: Opened): Pr
 
 /** Metrics for Prometheus and pages for operators. The other two serve nothing of it. */
 export async function buildOpsPort(config: GatewayConfig, opened: Opened): Promise<FastifyInstance> {
-  const { isDraining, log } = opened
   const app: FastifyInstance = fastify({
+    ...serverOptions(config, opened.log),
     rewriteUrl: ({ url = '/' }) => withoutBase(url, config.OPS_BASE_PATH),
-    ...serverOptions({
-      ...{ log, requestTimeoutMs: config.REQUEST_TIMEOUT_MS },
-      trustedProxies: listOf(config.TRUST_PROXY),
-    }),
-    forceCloseConnections: 'idle',
-    return503OnClosing: false,
     // A mistyped parameter would show more than was asked for.
     ajv: { customOptions: { ...ownSchemas, removeAdditional: false } },
   })
-  app.addHook('onReady', async () => limitPipelining(app.server))
-  await app.register(clientGonePlugin)
-  await app.register(drainPlugin, { graceMs: OPS_CLOSE_MS, isDraining })
-  await app.register(stalledConnectionsPlugin, { stalledMs: config.REQUEST_TIMEOUT_MS })
+  await watchConnections(app, config, { graceMs: OPS_CLOSE_MS, isDraining: opened.isDraining })
   await app.register(problemPlugin)
   await app.register(messageRulesPlugin)
   await app.register(jsonBodyPlugin)
@@ -222,18 +199,21 @@ export async function buildOpsPort(config: GatewayConfig, opened: Opened): Promi
   return app
 }
 
-/** A server of the public API or the service API, without plugins. */
-function newServer(config: GatewayConfig, { log, metrics }: Opened, bodyLimitBytes: number): FastifyInstance {
+interface ApiOptions {
+  bodyLimitBytes: number
+  docs: DocsOptions
+  /** Identifies known devices, whose requests go first in an overload. */
+  deviceOf?: DeviceOf
+}
+
+/** A server with the plugins that the public API and the service API share. Their order matters. */
+async function newApi(config: GatewayConfig, opened: Opened, options: ApiOptions): Promise<FastifyInstance> {
+  const { log, metrics, shedder, tracing, isDraining } = opened
+  const { bodyLimitBytes, docs, deviceOf } = options
   const app: FastifyInstance = fastify({
-    ...serverOptions({
-      ...{ log, requestTimeoutMs: config.REQUEST_TIMEOUT_MS },
-      trustedProxies: listOf(config.TRUST_PROXY),
-    }),
+    ...serverOptions(config, log),
     genReqId: () => randomUUID(),
     bodyLimit: bodyLimitBytes,
-    // While it closes, a gateway still answers requests on open connections, and closes each connection with its answer.
-    return503OnClosing: false,
-    forceCloseConnections: 'idle',
     // Fastify runs no hooks for these two.
     clientErrorHandler({ code }, socket) {
       const requests = app.requestsOn(socket)
@@ -242,7 +222,7 @@ function newServer(config: GatewayConfig, { log, metrics }: Opened, bodyLimitByt
       // What follows on the connection would be an error again.
       socket.pause()
       const error = connectionProblem(code)
-      // A request whose body is broken off is noted when its connection ends; nobody asked anything on an unused connection.
+      // A broken-off request is noted when its connection ends; an unused connection asked nothing.
       const isNoted = requests.length === 0 && socket.bytesRead > 0
       app.whenRejectionIsDue(() => {
         if (isNoted) noteUnrouted(error, { log, metrics })
@@ -258,16 +238,33 @@ function newServer(config: GatewayConfig, { log, metrics }: Opened, bodyLimitByt
     },
     ajv: {
       customOptions: {
-        ...ownSchemas,
-        allErrors: true,
-        coerceTypes: false,
-        removeAdditional: false,
+        ...{ ...ownSchemas, formats, allErrors: true, coerceTypes: false, removeAdditional: false },
         discriminator: true,
-        formats,
       },
     },
   })
+  // First: every later plugin relies on connections being tracked.
+  await watchConnections(app, config, { graceMs: closeTimeMs(config), isDraining })
+  if (tracing !== undefined) await app.register(import('./plugins/request-trace.js'))
+  await app.register(requestLogPlugin, { metrics })
+  await app.register(answerHeadersPlugin)
+  await app.register(messageRulesPlugin)
+  await app.register(loadSheddingPlugin, { shedder, metrics, bodyLimitBytes, deviceOf, isDraining })
+  await app.register(problemPlugin)
+  await app.register(jsonBodyPlugin)
+  await app.register(docsPlugin, docs)
   return app
+}
+
+async function watchConnections(
+  app: FastifyInstance,
+  { REQUEST_TIMEOUT_MS: stalledMs }: GatewayConfig,
+  drain: { graceMs: number; isDraining(): boolean },
+): Promise<void> {
+  await app.register(clientGonePlugin)
+  await app.register(drainPlugin, drain)
+  app.addHook('onReady', async () => limitPipelining(app.server))
+  await app.register(stalledConnectionsPlugin, { stalledMs })
 }
 
 declare module 'fastify' {

@@ -1,4 +1,4 @@
-/** One gateway process: opens its connections, starts its listeners, and closes everything in order. */
+/** One gateway process: opens its connections, starts its listeners, and closes all in order. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from '@spillway/common/log'
 import { listOf } from '@spillway/common/settings'
@@ -15,27 +15,25 @@ import { Fallback } from '@spillway/worker/fallback'
 import { Audit } from './audit/recorder.js'
 import type { GatewayConfig } from './config.js'
 import { openMail } from './mail/open.js'
-import { readPasswordList } from './operations/breached-list.js'
-import { operations } from './operations/list.js'
+import { PasswordList } from './operations/breached-list.js'
 import { serviceOperations } from './operations/service-passwords.js'
 import { exposeGatewayState } from './operators/gauges.js'
 import { acceptorsPlugin, BACKLOG } from './plugins/acceptors.js'
-import { closeTimeMs } from './plugins/common.js'
 import { toCountingRedis } from './plugins/counts.js'
-import { createLoadShedder } from './plugins/load-shedding/load-shedder.js'
+import { LoadShedder } from './plugins/load-shedding/load-shedder.js'
 import { GatewayMetrics } from './plugins/metrics.js'
-import { buildOpsPort, buildPublicApi, buildServiceApi, type Opened } from './servers.js'
+import { buildOpsPort, buildPublicApi, buildServiceApi, closeTimeMs, type Opened, operations } from './servers.js'
 import { createTokenIssuer, optionalClaimNames } from './sessions/access-token.js'
 import { startDeletingExpiredSessions } from './sessions/expired-sessions.js'
 import { RefreshTokenTags } from './sessions/refresh-tokens.js'
 import { Sessions } from './sessions/sessions.js'
 import { parseSigningKeys } from './sessions/signing-keys.js'
 
-/** How long to wait for the first reading of the queue: without it the first requests would only get tickets. */
+/** How long to wait for the first reading of the queue, without which requests get tickets. */
 const FIRST_READING_MS = 500
 /** The time limit of a shutdown step. */
 const STEP_TIMEOUT_MS = 2_500
-/** The fallback worker finishes its jobs within its own SHUTDOWN_GRACE_MS. It ends with this process at the latest. */
+/** The fallback worker finishes its jobs within SHUTDOWN_GRACE_MS, or ends with this process. */
 const FALLBACK_TIMEOUT_MS = 15_000
 
 /** A mail that is not sent by then is sent by another gateway, or after the next start. */
@@ -44,8 +42,8 @@ const MAIL_TIMEOUT_MS = 5_000
 export type Gateway = Awaited<ReturnType<typeof startGateway>>
 
 /**
- * Starts a gateway. It starts without PostgreSQL or Redis too; /readyz then names what is missing. `env` is only passed on to a
- * fallback worker. Without acceptors, which take a helper process for a moment, one connection is accepted in a turn of the event loop.
+ * Starts a gateway, without PostgreSQL or Redis too; /readyz then names what is missing. `env` is
+ * only passed on to a fallback worker. Without acceptors, one connection is accepted in a turn.
  */
 export async function startGateway(
   config: GatewayConfig,
@@ -56,16 +54,12 @@ export async function startGateway(
   const keyring = parseKeyring(config.SPILLWAY_SEAL_KEYS)
   const keys = await parseSigningKeys(config.SPILLWAY_JWT_KEYS)
   const { BREACHED_PASSWORDS_FILE: listFile } = config
-  const breached = listFile === '' ? undefined : readPasswordList(listFile)
-  const database = connectDatabase({
-    url: config.DATABASE_URL,
-    poolSize: config.DATABASE_POOL_SIZE,
-    keepsOpen: true,
-  })
+  const breached = listFile === '' ? undefined : new PasswordList(listFile)
+  const database = connectDatabase({ url: config.DATABASE_URL, poolSize: config.DATABASE_POOL_SIZE, keepsOpen: true })
   // Connections are open before the first spike; without PostgreSQL they open when it is back.
   await database.$connect()
   const watch = new RedisWatch(log)
-  // Connections in addition to the client's two (commands, replies). .github/CONTRIBUTING.md says why they are separate.
+  // Beside the client's two (commands, replies). .github/CONTRIBUTING.md says why they are separate.
   const connect = (role: ConnectionRole, purpose: string) =>
     parseRedisServers(config.REDIS_URL).map(({ url, address }) => {
       const connection = connectRedis(url, role)
@@ -75,7 +69,7 @@ export async function startGateway(
   const operatorsRedis = connect('producer', 'operators')
   const mailRedis = config.SMTP_URL === '' ? [] : connect('consumer', 'mail')
   const metrics = new GatewayMetrics([...operations, ...serviceOperations].map(({ kind }) => kind))
-  const shedder = createLoadShedder(config.DATABASE_POOL_SIZE)
+  const shedder = new LoadShedder(config.DATABASE_POOL_SIZE)
   const endpoint = config.OTEL_EXPORTER_OTLP_ENDPOINT
   const { Tracing } = endpoint === '' ? {} : await import('@spillway/common/tracing')
   const tracing = Tracing && new Tracing({ service: 'spillway-gateway', endpoint })
@@ -130,11 +124,7 @@ export async function startGateway(
   })
   const tokenClaims = optionalClaimNames.filter((name) => listOf(config.TOKEN_CLAIMS).includes(name))
   const accessTokens = { keys, issuer: config.ISSUER, audience: config.JWT_AUDIENCE }
-  const issueTokens = createTokenIssuer({
-    ...accessTokens,
-    ttlS: config.ACCESS_TOKEN_TTL_S,
-    claims: tokenClaims,
-  })
+  const issueTokens = createTokenIssuer({ ...accessTokens, ttlS: config.ACCESS_TOKEN_TTL_S, claims: tokenClaims })
   const opened: Opened = {
     ...{ isDraining: () => draining, metrics, shedder, tracing, log, watch },
     ...{ database, passwords, admission, keyring, countingRedis, operatorsRedis, reporter },
@@ -142,13 +132,13 @@ export async function startGateway(
   }
   const app = await buildPublicApi(config, opened)
   const serviceApp = config.SERVICE_KEYS === '' ? undefined : await buildServiceApi(config, opened)
-  // After all routes: onClose hooks run in reverse order, and these connections must end before anything else is closed.
+  // After all routes: onClose hooks run in reverse order, and these connections must end first.
   if (acceptors) for (const each of [app, serviceApp]) await each?.register(acceptorsPlugin, { backlog: BACKLOG })
   const ops = await buildOpsPort(config, opened)
 
   /**
-   * Drains for DRAIN_MS, or until interrupted: answers everything, and says with each answer that the connection ends. Then stops
-   * listening, answers the running requests, and disconnects from Redis and PostgreSQL.
+   * Drains for DRAIN_MS, or until interrupted: answers everything, and ends each connection with
+   * its answer. Then stops listening, answers the running requests, and disconnects.
    */
   async function close(interrupted?: AbortSignal): Promise<void> {
     draining = true

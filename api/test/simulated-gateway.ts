@@ -1,6 +1,6 @@
 // A gateway of one processor on a clock of its own: reads what has come, refuses or serves it, turn by turn of its event loop.
 import { setImmediate as flushed } from 'node:timers/promises'
-import { createLoadShedder, type Priority, type Work } from '../src/plugins/load-shedding/load-shedder.ts'
+import { LoadShedder, type Priority, type Work } from '../src/plugins/load-shedding/load-shedder.ts'
 
 export interface Arrival {
   atMs: number
@@ -41,7 +41,7 @@ export async function simulate({
   let nowMs = 0
   let endTurn: (() => void) | undefined
   let timers: { atMs: number; callback: () => void }[] = []
-  const shedder = createLoadShedder(10, {
+  const shedder = new LoadShedder(10, {
     now: () => nowMs,
     afterTurn: (callback) => (endTurn = callback),
     after: (ms, callback) => void timers.push({ atMs: nowMs + ms, callback }),

@@ -1,7 +1,8 @@
 /**
- * Records audit events asynchronously: `record` appends to a bounded buffer, which is written about once a second and at shutdown. While
- * the database is unavailable, the buffer keeps the oldest events; later events are dropped, counted and logged. Beyond their budget,
- * refusals and events without an account are summed by event and outcome, without user and address: one row a minute for each sum.
+ * Records audit events asynchronously: `record` appends to a bounded buffer, written about once a
+ * second and at shutdown. While the database is unavailable, the oldest events are kept; later ones
+ * are dropped, counted and logged. Beyond their budget, refusals and events without an account are
+ * summed by event and outcome: one row a minute for each sum.
  */
 
 import type { Logger } from '@spillway/common/log'
@@ -23,7 +24,7 @@ const WRITE_PERIOD_MS = 1_000
 const SUM_PERIOD_MS = 60_000
 const DELETE_PERIOD_MS = 5 * 60_000
 
-export interface AuditOptions {
+interface AuditOptions {
   database: Database
   /** With 0 nothing is recorded, or deleted. */
   retentionDays: number
@@ -138,7 +139,8 @@ export const auditRateLimitsPlugin = fp(
     app.addHook('onResponse', (request, _reply, next) => {
       const { errorCode, refusedFor, user } = request
       const isLimited = errorCode === 'too_many_requests' || errorCode === 'challenge_required'
-      // There is no user before the access token is verified. The address is read here alone: it costs a call of the system.
+      // The access token names the user. Reading the address costs a system call: it is read here
+      // alone.
       if (isLimited && refusedFor !== undefined)
         audit.record({ event: 'rate_limit', outcome: refusedFor, userId: user?.sub ?? null, address: request.ip })
       next()
@@ -159,10 +161,10 @@ function stored(
   }
 }
 
-// How many refusals, and events without an account, a gateway records one by one. Anyone can cause them, and a flood must not fill the
-// disk.
+// Bounds refusals and events without an account: anyone can cause them, and a flood must not fill
+// the disk.
 
-/** Refusals at once, and refusals a second of a flood that lasts: 864,000 rows a day, some 220 MB. */
+/** Refusals at once, and then a second: 864,000 rows a day at most, some 220 MB. */
 const BURST = 1_000
 const PER_SECOND = 10
 

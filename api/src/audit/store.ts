@@ -18,13 +18,14 @@ export type StoredEvent = {
   address: string | null
 }
 
-/** The maximum number of events that one statement deletes: far within the statement timeout of 5 s. */
+/** Events that one statement deletes at most: far within the statement timeout of 5 s. */
 const DELETED = 2_000
 const DAY_MS = 24 * 3_600_000
 
 /**
- * Adds all events, or no event. An event that is there already stays as it is: a batch whose answer was lost is written again. The commit
- * waits for neither disk nor standby. When PostgreSQL crashes, the last second of the audit is lost, as when a gateway is killed.
+ * Adds all events, or no event. An event that exists stays: a batch whose answer was lost is
+ * written again. The commit waits for neither disk nor standby: a crash of PostgreSQL loses the
+ * last second.
  */
 export async function insertEvents(database: Database, events: readonly StoredEvent[]): Promise<void> {
   const sql = Prisma.sql`
@@ -38,7 +39,7 @@ export async function insertEvents(database: Database, events: readonly StoredEv
   await rawQuery(database, sql)
 }
 
-export interface PageOptions {
+interface PageOptions {
   userId?: string
   event?: AuditEventName
   /** Only events before the one with this id. */
@@ -64,7 +65,7 @@ export async function readEvents(database: Database, options: PageOptions): Prom
 
 /** Deletes the oldest events beyond the retention, up to a number; returns how many there were. */
 export function deleteOldEvents(database: Database, retentionDays: number): Promise<number> {
-  // By the id, which has an index, and by the time as the trigger sees it: the clocks of gateway and database may differ.
+  // By the id, which has an index, and by the time as the trigger sees it: clocks may differ.
   const oldest = firstIdAt(Date.now() - retentionDays * DAY_MS)
   return database.$executeRaw`
     DELETE FROM audit_events WHERE id IN (
@@ -95,15 +96,15 @@ export const auditEventNames = [
 ] as const
 export type AuditEventName = (typeof auditEventNames)[number]
 
-/** `ok`, or why it was refused: the reason that metrics have too, or else the code of the problem. */
+/** `ok`, or why it was refused: the reason of the metrics, or else the code of the problem. */
 export type AuditOutcome = 'ok' | RefusalReason | ErrorCode
 
 export interface AuditEvent {
   event: AuditEventName
   outcome: AuditOutcome
-  /** The account by its id alone: never by its e-mail address, or by what was typed in its place. */
+  /** The account by its id alone: never by its e-mail address or by what was typed. */
   userId?: string | null
   sessionId?: string
-  /** The address of the client, as the connection or the proxy reports it; its network is what is stored. */
+  /** The client's address, as the connection or the proxy reports it. Its network is stored. */
   address: string
 }

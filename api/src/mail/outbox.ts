@@ -1,22 +1,24 @@
 /** Seals mails and adds them to the queue. */
+
 import { randomUUID } from 'node:crypto'
 import { checkFor } from '@spillway/queue/wire/schema'
 import type { Keyring } from '@spillway/queue/wire/seal'
 import type { JobsOptions } from 'bullmq'
 import type { FromSchema } from 'json-schema-to-ts'
+import { objectOf } from '../schemas/schema.js'
 
-/** Requests are padded to a multiple of this many characters, so that the length reveals neither the kind of a mail nor its recipient. */
+/** Requests are padded to a multiple of this length: it reveals neither kind nor recipient. */
 const FILLED_LENGTH = 2_048
 
 /** Where mails are put: the queue of one Redis server. */
-export interface MailPlace {
+interface MailPlace {
   queue: { add(name: string, data: MailData, options: JobsOptions): Promise<unknown>; close(): Promise<unknown> }
   isUsable(): boolean
   /** Epoch milliseconds by the clock of this Redis server. */
   now(): number
 }
 
-/** Of several Redis servers the first that takes a mail has it. A mail that is tried again elsewhere may be sent twice; no mail is lost. */
+/** The first Redis server that takes a mail has it. A mail may be sent twice; no mail is lost. */
 export class Outbox {
   readonly #places: readonly MailPlace[]
   readonly #keyring: Keyring
@@ -27,7 +29,8 @@ export class Outbox {
   }
 
   /**
-   * Adds a mail, which may be sent for so long, in milliseconds. Rejects when no Redis server accepts it.
+   * Adds a mail, which may be sent for so long, in milliseconds. Rejects when no Redis server
+   * accepts it.
    *
    * @param request what the sender makes a message of
    */
@@ -67,36 +70,34 @@ function filled(request: object): { request: object; fill: string } {
   return { request, fill: ' '.repeat(Math.ceil(length / FILLED_LENGTH) * FILLED_LENGTH - length) }
 }
 
-// The queue of mails: its name, what is in a job, and how long a job is kept. Apart from passwords, so that no login waits for a mail.
+// The queue of mails is apart from passwords: no login waits for a mail.
 
 export const MAIL_QUEUE = 'mail'
 /** The key with codes of the seal keys of the gateways that send mails. */
 export const mailCanaryKey = (prefix: string) => `${prefix}:mail-canary`
-/** One name for all mails: the kind of a mail would tell a reader of Redis whether an address has an account. */
+/**
+ * One name for all mails: the kind would tell a reader of Redis whether an address has an account.
+ */
 const MAIL_JOB = 'mail'
 
-const MailData = {
-  type: 'object',
-  properties: {
+const MailData = objectOf(
+  {
     sealed: { type: 'string', maxLength: 32_768 },
     /** Epoch milliseconds by Redis's clock. Bound by the seal. */
     deadline: { type: 'integer' },
+  },
+  {
     /** The gateway that could not open it. */
     unopenedBy: { type: 'string', maxLength: 64 },
   },
-  required: ['sealed', 'deadline'],
-  additionalProperties: false,
-} as const
+)
 export type MailData = FromSchema<typeof MailData>
 export const isMailData: (value: unknown) => value is MailData = checkFor<MailData>(MailData)
 
 /** The seal of a mail. */
 export const mailSeal = (id: string, deadline: number) => ({ purpose: 'mail' as const, id, bind: [deadline] })
 
-/**
- * A server may be away for an hour: attempts after 1, 2, 4 s and so on, then every five minutes. A mail that is past its deadline is
- * dropped before.
- */
+/** Attempts after 1, 2, 4 s and so on, then every five minutes until the deadline. */
 const MAIL_ATTEMPTS = 20
 const FIRST_RETRY_MS = 1_000
 const LONGEST_RETRY_MS = 300_000

@@ -1,5 +1,6 @@
-/** How endpoints have mail sent: a request is counted for its reader, sealed, and put into the queue; gateways send from there. */
+/** How endpoints have mail sent: a request is counted for its reader, sealed, and queued. */
 import type { FastifyBaseLogger } from 'fastify'
+import type { GatewayConfig } from '../config.js'
 import { accountOfEmail, type CountingRedis, countIn } from '../plugins/counts.js'
 import type { GatewayMetrics } from '../plugins/metrics.js'
 import type { Outbox } from './outbox.js'
@@ -8,29 +9,22 @@ import type { MailRequest, Notice } from './requests.js'
 const HOUR_MS = 3_600_000
 /** How long a mail without a link may be on its way, in milliseconds. */
 const NOTICE_LIFE_MS = 24 * HOUR_MS
-/**
- * Notices an hour to an address that was confirmed. No owner changes an account so often. An attacker who causes so many has its password,
- * and the reader was then told thirty times.
- */
+/** Notices an hour to a confirmed address. Who causes more has the account's password. */
 export const NOTICES_PER_READER = 30
 
 /** To whom a notice goes. */
-export interface Owner {
+interface Owner {
   email: string
   /** Whether the address was confirmed as theirs. */
   isConfirmed: boolean
 }
 
-export interface PostOptions {
+interface PostOptions {
+  config: GatewayConfig
   outbox: Outbox
   redis: readonly CountingRedis[]
-  queuePrefix: string
   /** The name of an account in Redis. */
   accountNameOf(account: string): string
-  /** Mails an hour; 0 is no limit. */
-  perReader: number
-  confirmTtlS: number
-  resetTtlS: number
   metrics: Pick<GatewayMetrics, 'mails'>
   log: FastifyBaseLogger
 }
@@ -51,12 +45,13 @@ export class Post {
   /** How long a mail may be on its way and its token is good, in milliseconds. */
   lifeMsOf(kind: MailRequest['kind']): number {
     if (kind === 'notice') return NOTICE_LIFE_MS
-    return (kind === 'reset' ? this.#options.resetTtlS : this.#options.confirmTtlS) * 1_000
+    const { MAIL_RESET_TTL_S: resetS, MAIL_CONFIRM_TTL_S: confirmS } = this.#options.config
+    return (kind === 'reset' ? resetS : confirmS) * 1_000
   }
 
   /**
-   * Has a mail sent, unless its reader got too many within the hour. Never rejects, and takes the same work whether there is such an account
-   * or not: its caller answers the same in any case.
+   * Has a mail sent, unless its reader got too many within the hour. Never rejects, and takes the
+   * same work whether the account exists or not.
    *
    * @param reader the recipient's address, against whose limit the mail counts
    */
@@ -65,8 +60,8 @@ export class Post {
   }
 
   /**
-   * Tells an owner what was done to the account. A confirmed address has a limit for notices alone, because a thief would use up the other
-   * mails first. Any other address may be a stranger's: its notices count as other mails do. Never rejects.
+   * Tells an owner what was done to the account. Notices to a confirmed address have a limit of
+   * their own: a thief would use up the other mails first. Never rejects.
    */
   notify({ email, isConfirmed }: Owner, notice: Notice): Promise<void> {
     const counted: Counted = { reader: email, countedAs: isConfirmed ? 'notice' : 'mail' }
@@ -85,7 +80,8 @@ export class Post {
   }
 
   async #isOverLimit({ reader, countedAs }: Counted): Promise<boolean> {
-    const { redis, queuePrefix, accountNameOf, perReader } = this.#options
+    const { redis, config, accountNameOf } = this.#options
+    const { QUEUE_PREFIX: queuePrefix, LIMIT_MAIL_PER_RECIPIENT: perReader } = config
     const name = accountNameOf(accountOfEmail(reader))
     const { count } = await countIn(HOUR_MS, `${queuePrefix}:limit:${countedAs}:${name}`, redis)
     return perReader > 0 && count > (countedAs === 'mail' ? perReader : Math.max(perReader, NOTICES_PER_READER))

@@ -1,14 +1,16 @@
 /**
- * What is sealed into the job of a mail, and the message that is made of it when it is sent. Accounts are looked up then, and not while the
- * request is answered. So neither its time nor Redis reveals whether an account exists.
+ * What is sealed into the job of a mail, and the message that is made of it when it is sent.
+ * Accounts are looked up only then: neither response time nor Redis reveals whether an account
+ * exists.
  */
 
 import type { Database } from '@spillway/prisma'
 import { checkFor } from '@spillway/queue/wire/schema'
 import type { FromSchema } from 'json-schema-to-ts'
+import { objectOf } from '../schemas/schema.js'
 import type { Message } from './smtp.js'
 import type { TextName, WriteText } from './texts.js'
-import { issueToken } from './tokens.js'
+import { issueToken, type TokenPurpose } from './tokens.js'
 
 const text = { type: 'string' } as const
 const notices = ['changed', 'was-reset', 'password-changed', 'deleted'] as const
@@ -20,81 +22,73 @@ const MailRequest = {
   required: ['kind'],
   oneOf: [
     // After a registration: to the new account, or to the owner of the address.
-    {
-      properties: { kind: { const: 'welcome' }, email: text, token: text, isNew: { type: 'boolean' } },
-      required: ['kind', 'email', 'token', 'isNew'],
-      additionalProperties: false,
-    },
-    {
-      properties: { kind: { const: 'confirm' }, userId: text, token: text },
-      required: ['kind', 'userId', 'token'],
-      additionalProperties: false,
-    },
-    {
-      properties: { kind: { const: 'reset' }, email: text, token: text },
-      required: ['kind', 'email', 'token'],
-      additionalProperties: false,
-    },
-    {
-      properties: { kind: { const: 'change' }, userId: text, newEmail: text, token: text },
-      required: ['kind', 'userId', 'newEmail', 'token'],
-      additionalProperties: false,
-    },
-    {
-      properties: {
-        kind: { const: 'notice' },
-        email: text,
-        notice: { type: 'string', enum: notices },
-      },
-      required: ['kind', 'email', 'notice'],
-      additionalProperties: false,
-    },
+    objectOf({ kind: { const: 'welcome' }, email: text, token: text, isNew: { type: 'boolean' } }),
+    objectOf({ kind: { const: 'confirm' }, userId: text, token: text }),
+    objectOf({ kind: { const: 'reset' }, email: text, token: text }),
+    objectOf({ kind: { const: 'change' }, userId: text, newEmail: text, token: text }),
+    objectOf({ kind: { const: 'notice' }, email: text, notice: { type: 'string', enum: notices } }),
   ],
 } as const
 export type MailRequest = FromSchema<typeof MailRequest>
 const isMailRequest = checkFor<MailRequest>(MailRequest)
 
-export interface Links {
+interface WriterOptions {
+  database: Database
+  write: WriteText
   /** URLs with `{token}` in them. */
-  confirmUrl: string
-  resetUrl: string
+  links: { confirm: string; reset: string }
 }
 
-/** Returns how to make the message of a request; it may be made several times. Undefined when nobody is to get one. */
-export function createMessages(deps: { database: Database; write: WriteText; links: Links }) {
-  const { database, write, links } = deps
-  const linkTo = (url: string, token: string) => url.replaceAll('{token}', token)
-  const message = (to: string | undefined, name: TextName, link?: string): Message | undefined =>
-    to === undefined ? undefined : { to, ...write(name, link) }
+/** Makes the messages of requests. */
+export class MailWriter {
+  readonly #options: WriterOptions
 
-  return async (request: unknown, { leftMs: lifeMs }: { leftMs: number }): Promise<Message | undefined> => {
+  constructor(options: WriterOptions) {
+    this.#options = options
+  }
+
+  /**
+   * The message of a request, which may be made several times; undefined when nobody is to get one.
+   *
+   * @param lifeMs how long its token is good from now on
+   */
+  async messageOf(request: unknown, lifeMs: number): Promise<Message | undefined> {
     if (!isMailRequest(request)) return undefined
-    if (request.kind === 'notice') return message(request.email, request.notice)
-    const { token } = request
-    const confirmLink = linkTo(links.confirmUrl, token)
-    const confirmation = async (account: { id: string } | { email: string }) =>
-      message(await issueToken(database, { token, purpose: 'confirm', account, lifeMs }), 'confirm', confirmLink)
+    const { database, links } = this.#options
     switch (request.kind) {
-      case 'welcome': {
-        return request.isNew ? await confirmation({ email: request.email }) : message(request.email, 'taken')
-      }
-      case 'confirm': {
-        return await confirmation({ id: request.userId })
-      }
-      case 'reset': {
-        const account = { email: request.email }
-        const to = await issueToken(database, { token, purpose: 'reset', account, lifeMs })
-        return message(to, 'reset', linkTo(links.resetUrl, token))
-      }
+      case 'notice':
+        return this.#message(request.email, request.notice)
+      case 'welcome':
+        if (!request.isNew) return this.#message(request.email, 'taken')
+        return await this.#withToken('confirm', { email: request.email }, request.token, links.confirm, lifeMs)
+      case 'confirm':
+        return await this.#withToken('confirm', { id: request.userId }, request.token, links.confirm, lifeMs)
+      case 'reset':
+        return await this.#withToken('reset', { email: request.email }, request.token, links.reset, lifeMs)
       case 'change': {
-        const { newEmail } = request
-        const account = { id: request.userId }
+        const { newEmail, userId, token } = request
         const owner = await database.user.findUnique({ where: { email: newEmail }, select: { id: true } })
         // The answer does not say whether the address is free; only its owner learns it.
-        if (owner !== null && owner.id !== request.userId) return message(newEmail, 'taken')
-        const to = await issueToken(database, { token, purpose: 'change', account, newEmail, lifeMs })
-        return message(to, 'change', confirmLink)
+        if (owner !== null && owner.id !== userId) return this.#message(newEmail, 'taken')
+        return await this.#withToken('change', { id: userId }, token, links.confirm, lifeMs, newEmail)
       }
     }
+  }
+
+  async #withToken(
+    purpose: TokenPurpose,
+    account: { id: string } | { email: string },
+    token: string,
+    link: string,
+    lifeMs: number,
+    newEmail?: string,
+  ): Promise<Message | undefined> {
+    const issued = { token, purpose, account, lifeMs, ...(newEmail === undefined ? {} : { newEmail }) }
+    const to = await issueToken(this.#options.database, issued)
+    return to === undefined ? undefined : this.#message(to, purpose, link.replaceAll('{token}', token))
+  }
+
+  #message(to: string, name: TextName, link?: string): Message {
+    return { to, ...this.#options.write(name, link) }
   }
 }

@@ -1,4 +1,4 @@
-/** Takes mails from the queue and sends them. Redis is not trusted: what does not open is never sent, and nothing is sent late. */
+/** Takes mails from the queue and sends them. Nothing forged is sent, and nothing late. */
 import { randomUUID } from 'node:crypto'
 import type { Logger } from '@spillway/common/log'
 import { ThrottledWarning } from '@spillway/common/throttled-warning'
@@ -11,9 +11,10 @@ import type { RedisWatch } from '@spillway/queue/redis/watch'
 import { canaryOf } from '@spillway/queue/wire/capacity'
 import { type Keyring, SEAL_KEYS } from '@spillway/queue/wire/seal'
 import { DelayedError, type Job, type Queue, UnrecoverableError, Worker } from 'bullmq'
-import type { MailOutcome } from '../plugins/metrics.js'
+import type { GatewayMetrics, MailOutcome } from '../plugins/metrics.js'
 import { isMailData, MAIL_QUEUE, type MailData, mailCanaryKey, mailSeal, retryDelayMs } from './outbox.js'
-import { MailError, type Message, type Smtp } from './smtp.js'
+import type { MailWriter } from './requests.js'
+import { MailError, type Smtp } from './smtp.js'
 
 /** A killed process's mails are sent elsewhere within LOCK + 2 × STALLED_CHECK. */
 const LOCK_MS = 6_000
@@ -25,7 +26,7 @@ const LONGEST_READ_S = 1
 const READ_RETRY_MS = 250
 /** How often the keys of this gateway are compared and published. */
 const CLAIM_INTERVAL_MS = 1_000
-/** How long a mail that does not open here is left to other gateways, and how often this one may get it. */
+/** How long a mail that does not open here is left to others, and how often it may come back. */
 const LEFT_FOR_MS = 500
 const MOST_TRIES = 20
 /** How long gateways with other keys are taken to be there, once they were seen. */
@@ -34,7 +35,7 @@ const compareKeys = new Error(`compare ${SEAL_KEYS} with theirs`)
 /** Mails at a time: they wait for the server, and take no processor. */
 const CONCURRENCY = 4
 
-export interface MailSenderOptions {
+interface MailSenderOptions {
   /** Of the role `consumer`; stays the caller's to watch and to close. */
   redis: RedisConnection
   prefix: string
@@ -42,10 +43,9 @@ export interface MailSenderOptions {
   now(): number
   keyring: Keyring
   watch: RedisWatch
-  /** The message of a request; undefined when nobody is to get one. May be called again for the same request. */
-  messageFor(request: unknown, mail: { leftMs: number }): Promise<Message | undefined>
+  writer: MailWriter
   smtp: Smtp
-  onOutcome(outcome: MailOutcome): void
+  metrics: Pick<GatewayMetrics, 'mails'>
   log: Pick<Logger, 'info' | 'warn' | 'error'>
 }
 
@@ -79,7 +79,7 @@ export class MailSender {
   #othersSeenAt = Number.NEGATIVE_INFINITY
 
   constructor(options: MailSenderOptions) {
-    const { redis, prefix, keyring, watch, onOutcome, log } = options
+    const { redis, prefix, keyring, watch, log } = options
     this.#options = options
     this.#keys = canaryOf(keyring, prefix)
     this.#otherKeys = new ThrottledWarning(log, 'gateways that send mails have other keys')
@@ -100,9 +100,7 @@ export class MailSender {
     this.#malformed = new MalformedJobs({
       ...{ redis, prefix, queue: this.#queue, log, watch },
       jobOptions: ['removeOnComplete', 'removeOnFail'],
-      removed: (count) => {
-        for (let n = 0; n < count; n += 1) onOutcome('forged')
-      },
+      removed: (count) => this.#count('forged', count),
     })
     this.#worker.on('error', (error) => this.#malformed.suspect(error))
     this.#worker.on('failed', (job, error) => this.#failed(job, error))
@@ -143,7 +141,7 @@ export class MailSender {
       const mail = this.#open(job)
       if (mail !== undefined) return await this.#send(mail)
       if (await this.#leaveToOthers(job).catch(() => false)) throw new DelayedError()
-      this.#options.onOutcome('forged')
+      this.#count('forged')
       throw new UnrecoverableError('forged')
     } finally {
       this.#inHand--
@@ -163,7 +161,7 @@ export class MailSender {
     }
   }
 
-  /** A mail that does not open goes back once, to a gateway with other keys. False where there is none, or it could not open it either. */
+  /** A mail that does not open goes back once. False if it was back before. */
   async #leaveToOthers(job: Job): Promise<boolean> {
     if (!isMailData(job.data) || job.attemptsStarted > MOST_TRIES) return false
     if (performance.now() - this.#othersSeenAt > OTHERS_COUNT_MS) return false
@@ -176,27 +174,31 @@ export class MailSender {
   }
 
   async #send({ id, deadline, request }: OpenedMail): Promise<void> {
-    const { now, messageFor, smtp, onOutcome, log } = this.#options
+    const { now, writer, smtp, log } = this.#options
     const leftMs = deadline - now()
-    if (leftMs < 0) return onOutcome('expired')
-    const message = await messageFor(request, { leftMs }).catch((error: unknown) => {
+    if (leftMs < 0) return this.#count('expired')
+    const message = await writer.messageOf(request, leftMs).catch((error: unknown) => {
       // Not passed on: BullMQ keeps errors in Redis, and a database's errors may quote its rows.
       log.warn({ err: error, mailId: id }, 'a mail could not be written')
       throw new MailError('not written', { isFinal: false })
     })
-    if (message === undefined) return onOutcome('nobody')
+    if (message === undefined) return this.#count('nobody')
     try {
       await smtp.send({ ...message, id })
     } catch (error) {
       if (error instanceof MailError && error.isFinal) throw new UnrecoverableError(error.message)
       throw error
     }
-    onOutcome('sent')
+    this.#count('sent')
+  }
+
+  #count(outcome: MailOutcome, mails = 1): void {
+    this.#options.metrics.mails.inc({ outcome }, mails)
   }
 
   #failed(job: Job | undefined, { message }: Error): void {
     const isFinal = job === undefined || job.finishedOn !== undefined
-    if (message !== 'forged') this.#options.onOutcome(isFinal ? 'failed' : 'retried')
+    if (message !== 'forged') this.#count(isFinal ? 'failed' : 'retried')
     const facts = { mailId: job?.id, reason: message }
     if (isFinal) this.#options.log.error(facts, 'mail not sent')
     else this.#options.log.warn(facts, 'mail not sent, retrying later')

@@ -20,12 +20,12 @@ export class MailError extends Error {
   }
 }
 
-/** How long a server may take to accept a connection, to greet, and between two bytes, in milliseconds. */
+/** How long a server may take to connect, to greet, and between two bytes, in milliseconds. */
 const CONNECT_TIMEOUT_MS = 10_000
 const SILENCE_TIMEOUT_MS = 20_000
 
-export interface SmtpOptions {
-  /** smtp: or smtps:, with user and password if there are any. Beyond the loopback smtp: needs STARTTLS, or `?starttls=optional`. */
+interface SmtpOptions {
+  /** Beyond the loopback, smtp: needs STARTTLS, or `?starttls=optional`. */
   url: string
   /** The name may be empty. */
   from: { name: string; address: string }
@@ -88,8 +88,9 @@ function transportTo(url: string) {
 }
 
 /**
- * A failure is final when it depends on the mail: its address is invalid in SMTP (`API`), or the server refuses it or its text permanently
- * (RFC 5321, 4.2.1). All else, a refused login or sender included, is the server's or its operator's, and tried again.
+ * A failure is final when it depends on the mail: its address is invalid (`API`), or the server
+ * refuses it permanently (RFC 5321, 4.2.1). All else, a refused login or sender included, is tried
+ * again.
  */
 function mailError(error: unknown): MailError {
   const { code = 'unknown', command = '', responseCode = 500 } = answerOf(error)

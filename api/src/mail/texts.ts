@@ -1,6 +1,7 @@
 /**
- * The texts of mails: built in, or from the folder of MAIL_TEXTS. A text is a file `<name>.txt`: `Subject: …`, an empty line, and plain
- * text in UTF-8, with `{link}` where the link belongs. Texts hold nothing that users choose, so that nobody sends their words through them.
+ * The texts of mails: built in, or files `<name>.txt` in the folder of MAIL_TEXTS: `Subject: …`, an
+ * empty line, and plain text with `{link}`. They hold nothing that users choose, so nobody sends
+ * words of their own.
  */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

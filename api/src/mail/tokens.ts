@@ -1,7 +1,7 @@
 /**
- * Tokens in mails: 256 random bits, stored as SHA-256, good for one use until they expire. A token is bound to the account and the address
- * to which it was sent. Where it can take the account over, it is also bound to the password of that time. A new password or another
- * address voids it.
+ * Tokens in mails: 256 random bits, stored as SHA-256, good for one use until they expire. A token
+ * is bound to its account and address; where it can take the account over, also to the present
+ * password.
  */
 import { createHash, randomBytes } from 'node:crypto'
 import { type Database, Prisma, rawQuery } from '@spillway/prisma'
@@ -20,12 +20,12 @@ export function mailTokenDigest(token: string): Uint8Array<ArrayBuffer> {
   return new Uint8Array(createHash('sha256').update(token).digest())
 }
 
-/** When a token expires that is stored now: by the clock of PostgreSQL, which also judges whether it has expired. */
+/** Expiry of a token that is stored now, by PostgreSQL's clock, which also judges it. */
 export function expiryIn(lifeMs: number): Prisma.Sql {
   return Prisma.sql`now() + ${lifeMs}::float8 * interval '1 millisecond'`
 }
 
-export interface IssueToken {
+interface IssueToken {
   token: string
   purpose: TokenPurpose
   /** Whose it is, by its id or its address. */
@@ -37,8 +37,8 @@ export interface IssueToken {
 }
 
 /**
- * Stores a token, once however often it is called. Returns the address to which it is to be sent; undefined when there is no such account,
- * or the token was used before.
+ * Stores a token, once however often it is called. Returns the address to which it is sent;
+ * undefined without such an account, or when the token was used.
  */
 export async function issueToken(database: Database, options: IssueToken): Promise<string | undefined> {
   const { token, purpose, account, newEmail = null, lifeMs } = options
@@ -59,7 +59,7 @@ export async function issueToken(database: Database, options: IssueToken): Promi
 }
 
 /** What a used token has done. */
-export interface Confirmed {
+interface Confirmed {
   userId: string
   /** The address that was confirmed. */
   email: string
@@ -68,8 +68,8 @@ export interface Confirmed {
 }
 
 /**
- * Uses a token that confirms an address or changes it. Undefined for one that is unknown, expired, used or void, or whose address has
- * become someone else's.
+ * Uses a token that confirms an address or changes it. Undefined for a token that is unknown,
+ * expired, used or void, or whose address has become someone else's.
  */
 export async function confirmAddress(database: Database, token: string): Promise<Confirmed | undefined> {
   const digest = mailTokenDigest(token)
@@ -119,8 +119,8 @@ const resets = Prisma.sql`(token.user_id = users.id AND purpose = 'reset' AND us
   token.email = users.email AND token.credential_version = users.credential_version)`
 
 /**
- * Uses a token, by its digest in base64: gives its account a new password hash, and confirms its address. Returns the account; undefined
- * when the token may not be used (any more).
+ * Uses a token, by its digest in base64: stores the new password hash, and confirms the address.
+ * Returns the account; undefined for a token that may not be used.
  */
 export async function resetPassword(
   transaction: Prisma.TransactionClient,

@@ -8,7 +8,7 @@ import type {
 } from 'fastify'
 import { ApiError } from '../plugins/errors.js'
 import type { LetInAttempt } from '../plugins/guessing/guessing.js'
-import { schemaOf } from '../schemas/responses.js'
+import { objectOf, schemaOf } from '../schemas/schema.js'
 import { requireAccessToken } from '../sessions/access-token.js'
 
 export interface Access<Caller> {
@@ -17,7 +17,7 @@ export interface Access<Caller> {
     onRequest: onRequestAsyncHookHandler[]
     preHandler: preHandlerAsyncHookHandler[]
     onSend?: onSendAsyncHookHandler[]
-    /** Whether `preHandler` hooks are given requests that are not valid, and refuse them [false]. */
+    /** Whether `preHandler` hooks get invalid requests, and refuse them [false]. */
     attachValidation?: boolean
   }
   /** The security requirement in OpenAPI. */
@@ -30,7 +30,7 @@ export const anyone: Access<undefined> = {
   callerOf: () => undefined,
 }
 
-/** Anyone, where registration is open. Where it is closed, everyone is refused before any work, whatever they send. */
+/** Anyone, where registration is open. Otherwise everyone is refused before any work. */
 export const newcomers: Access<undefined> = {
   ...anyone,
   hooks(app) {
@@ -91,15 +91,10 @@ export const signedInWithMail: Access<SignedIn> = {
   },
 }
 
-/** The ticket contents of operations of a signed-in user: the session, and the credential that is verified. */
+/** Ticket contents of a signed-in user: the session, and the credential that is verified. */
 export const signedInProperties = {
   userId: { type: 'string' },
   sessionId: { type: 'string' },
   credentialVersion: { type: 'integer' },
 } as const
-export const SignedInContents = schemaOf({
-  type: 'object',
-  properties: signedInProperties,
-  required: ['userId', 'sessionId', 'credentialVersion'],
-  additionalProperties: false,
-})
+export const SignedInContents = schemaOf(objectOf(signedInProperties))

@@ -1,7 +1,9 @@
-/** PUT /v1/me/email: verifies the password once more, then mails a link to the new address, which becomes the account's by the link. */
+/** PUT /v1/me/email: verifies the password, then mails a link to the new address. */
+
 import { newMailToken } from '../mail/tokens.js'
 import { EmailField, normalizeEmail, PasswordField } from '../schemas/credentials.js'
-import { problemResponse, schemaOf, unauthorizedProblem } from '../schemas/responses.js'
+import { problemResponse, unauthorizedProblem } from '../schemas/responses.js'
+import { objectOf, schemaOf } from '../schemas/schema.js'
 import { signedInProperties, signedInWithMail } from './access.js'
 import { defineOperation, requireOwnPassword, verifyOwnPassword } from './public-operation.js'
 
@@ -16,19 +18,8 @@ export const changeEmail = defineOperation({
     'The address changes when the link of the mail to the new one is used; the old one then gets a notice. The answer does not tell ' +
     'whether the new address has an account already. 403 where no mail is sent.',
   access: signedInWithMail,
-  body: schemaOf({
-    title: 'EmailChange',
-    type: 'object',
-    properties: { newEmail: EmailField, password: PasswordField },
-    required: ['newEmail', 'password'],
-    additionalProperties: false,
-  }),
-  contents: schemaOf({
-    type: 'object',
-    properties: { ...signedInProperties, newEmail: { type: 'string' } },
-    required: ['userId', 'sessionId', 'credentialVersion', 'newEmail'],
-    additionalProperties: false,
-  }),
+  body: schemaOf({ title: 'EmailChange', ...objectOf({ newEmail: EmailField, password: PasswordField }) }),
+  contents: schemaOf(objectOf({ ...signedInProperties, newEmail: { type: 'string' } })),
   answer: { status: 204, body: schemaOf({ type: 'null', description: 'A mail is sent to the new address' }) },
   problems: { 401: unauthorizedProblem, 403: problemResponse },
 

@@ -1,8 +1,10 @@
 /** PUT /v1/me/password: one job verifies the current password and hashes the new one. */
+
 import { ACCOUNTS } from '@spillway/queue/wire/job'
 import { ApiError } from '../plugins/errors.js'
 import { NewPasswordField, normalizePassword, PasswordField, passwordForms } from '../schemas/credentials.js'
-import { schemaOf, unauthorizedProblem } from '../schemas/responses.js'
+import { unauthorizedProblem } from '../schemas/responses.js'
+import { objectOf, schemaOf } from '../schemas/schema.js'
 import { SignedInContents, signedIn } from './access.js'
 import { defineOperation, requireOwnPassword } from './public-operation.js'
 
@@ -17,10 +19,7 @@ export const changePassword = defineOperation({
   access: signedIn,
   body: schemaOf({
     title: 'PasswordChange',
-    type: 'object',
-    properties: { currentPassword: PasswordField, newPassword: NewPasswordField },
-    required: ['currentPassword', 'newPassword'],
-    additionalProperties: false,
+    ...objectOf({ currentPassword: PasswordField, newPassword: NewPasswordField }),
   }),
   contents: SignedInContents,
   newPasswordField: 'newPassword',
@@ -29,9 +28,9 @@ export const changePassword = defineOperation({
 
   concerns: ({ userId, sessionId }) => ({ userId, sessionId }),
 
-  async start({ sessions, checkPassword }, { body: { currentPassword, newPassword }, caller }) {
+  async start({ sessions, newPasswords }, { body: { currentPassword, newPassword }, caller }) {
     const user = await sessions.userOf(caller)
-    checkPassword({ field: 'newPassword', password: newPassword, email: user.email })
+    newPasswords.check({ field: 'newPassword', password: newPassword, email: user.email })
     const request = {
       ...passwordForms(currentPassword),
       owner: ACCOUNTS,

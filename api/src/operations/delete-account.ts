@@ -1,7 +1,11 @@
-/** POST /v1/me/delete: verifies the password once more, then deletes the account and everything of it. */
+/**
+ * POST /v1/me/delete: verifies the password once more, then deletes the account with all its data.
+ */
+
 import { ApiError } from '../plugins/errors.js'
 import { PasswordField } from '../schemas/credentials.js'
-import { schemaOf, unauthorizedProblem } from '../schemas/responses.js'
+import { unauthorizedProblem } from '../schemas/responses.js'
+import { objectOf, schemaOf } from '../schemas/schema.js'
 import { SignedInContents, signedIn } from './access.js'
 import { defineOperation, requireOwnPassword, verifyOwnPassword } from './public-operation.js'
 
@@ -17,13 +21,7 @@ export const deleteAccount = defineOperation({
     'With its sessions, and everything else of it. Nothing brings it back. Nothing is kept but, with `LEGACY_VERIFY`, a keyed digest of its ' +
     'address, by which the old system is not asked about it again.',
   access: signedIn,
-  body: schemaOf({
-    title: 'AccountDeletion',
-    type: 'object',
-    properties: { password: PasswordField },
-    required: ['password'],
-    additionalProperties: false,
-  }),
+  body: schemaOf({ title: 'AccountDeletion', ...objectOf({ password: PasswordField }) }),
   contents: SignedInContents,
   answer: { status: 204, body: schemaOf({ type: 'null', description: 'The account was deleted' }) },
   problems: { 401: unauthorizedProblem },
@@ -36,7 +34,8 @@ export const deleteAccount = defineOperation({
     // A session that was ended meanwhile deletes nothing.
     const user = await requireOwnPassword(sessions, credential, verdict)
     const { id, credentialVersion } = user
-    // Sessions and their tokens go with the account, by the foreign keys. The password may be changed at this moment.
+    // Foreign keys delete the sessions and their tokens. The password may be changed at this
+    // moment.
     const { count } = await database.user.deleteMany({ where: { id, credentialVersion } })
     if (count === 0) throw new ApiError('invalid_credentials', { reason: 'password_changed' })
     await post?.notify(user, 'deleted')

@@ -1,4 +1,4 @@
-/** What operations and routes of the public API are made of: one set, from which each takes what it needs. */
+/** What operations and routes of the public API are made of. */
 import type { FastifyPluginAsyncJsonSchemaToTs } from '@fastify/type-provider-json-schema-to-ts'
 import type { Logger } from '@spillway/common/log'
 import type { Database } from '@spillway/prisma'
@@ -10,9 +10,9 @@ import type { IssueTokens, OptionalClaim } from '../sessions/access-token.js'
 import type { Sessions } from '../sessions/sessions.js'
 import type { SigningKeys } from '../sessions/signing-keys.js'
 import type { TokenCarrier } from '../sessions/token-carrier.js'
+import type { Credentials } from './credentials.js'
 import type { HashUpgrades } from './hash-upgrades.js'
-import type { FindCredential } from './login.js'
-import type { CheckNewPassword } from './new-password.js'
+import type { NewPasswords } from './new-password.js'
 
 export interface Deps {
   database: Database
@@ -28,12 +28,12 @@ export interface Deps {
   isDraining(): boolean
   sessions: Sessions
   issueTokens: IssueTokens
-  checkPassword: CheckNewPassword
+  newPasswords: NewPasswords
   upgrades: HashUpgrades
   guessing: Guessing
   tokenCarrier: TokenCarrier
-  findCredential: FindCredential
-  /** Whether the old system is asked about accounts that are not here yet, or came without a hash. */
+  credentials: Credentials
+  /** Whether the old system is asked about accounts that are not here, or came without a hash. */
   asksOldSystem: boolean
 }
 

@@ -1,6 +1,6 @@
 /**
- * Upgrades of stored hashes after a login: the verdict says that a new hash follows, the login is answered, and the new hash is stored
- * when it comes. One that is lost is made again at the next login.
+ * Upgrades of stored hashes after a login: the verdict says that a new hash follows, the login is
+ * answered, and the hash is stored when it comes. A lost one is made again at the next login.
  */
 
 import { type Database, Prisma, rawQuery } from '@spillway/prisma'
@@ -10,7 +10,7 @@ import { upgradeOf } from '@spillway/queue/wire/reply'
 import type { RehashMode } from '@spillway/queue/wire/stored-hash'
 import type { FastifyBaseLogger } from 'fastify'
 
-/** New hashes that are waited for. More are left to the next login: a gateway must not grow while workers are behind. */
+/** New hashes that are waited for: a gateway must not grow while workers are behind. */
 const FOLLOWED_MAX = 1_000
 
 interface HashUpgradesOptions {
@@ -33,7 +33,7 @@ export class HashUpgrades {
     this.request = mode === 'never' ? { rehash: false } : { rehash: false, upgrade: mode }
   }
 
-  /** Stores the new hash of a job over the verified one, whose storedHashDigest is given. Not awaited by the login; never throws. */
+  /** Stores the new hash of a job over the one with this storedHashDigest. Never throws. */
   follow(job: JobRef, over: { userId: string; verified: string }): void {
     if (this.#followed.size >= FOLLOWED_MAX || this.#closing.signal.aborted) return
     const stored = this.#store(job, over)

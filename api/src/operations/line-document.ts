@@ -1,6 +1,6 @@
 /**
- * How far the line has come, for everybody: one small text, made at most once a second from what this gateway reads of Redis anyway. It
- * tells nothing about anyone, so that it may be kept by anything between.
+ * How far the line has come: one small text for everybody, made at most once a second, from memory.
+ * It tells nothing about anyone: any cache may keep it.
  */
 import type { Keyring, PasswordClient } from '@spillway/queue/queue-client'
 import type { FromSchema } from 'json-schema-to-ts'
@@ -25,7 +25,7 @@ export class LineDocument {
     this.#now = now
   }
 
-  /** Names the line that a Redis server keeps. A seal key makes the name, so that nobody can guess the server's address from it. */
+  /** Names a Redis server's line by a seal key: nobody can guess the server's address from it. */
   nameOf(id: string): string {
     const mac = () => this.#keyring.macs({ purpose: 'line', id })[0].subarray(0, NAME_BYTES).toString('base64url')
     const name = this.#names.get(id) ?? mac()

@@ -2,42 +2,48 @@
 
 import { ApiError, type FieldError } from '../plugins/errors.js'
 import { fold, lengthOf, normalizePassword } from '../schemas/credentials.js'
-import { type PasswordList, readPasswordList } from './breached-list.js'
+import { PasswordList } from './breached-list.js'
 
-export interface NewPassword {
-  /** The field of the request, for the error. */
-  field: string
-  password: string
-  /** The address of the account. */
-  email: string
-}
+/** About 50,000 frequent passwords in lower case, made by `pnpm accounts breached common`. */
+const common = new PasswordList(new URL('./common.list', import.meta.url))
 
-/** Throws `invalid_request` with a field error for a password that is refused. */
-export type CheckNewPassword = (given: NewPassword) => void
-
-/** About 50,000 passwords in lower case, the most frequent ones in leaked databases. Made by `pnpm accounts breached common`. */
-const common = readPasswordList(new URL('./common.list', import.meta.url))
-
-/** Refuses passwords with fewer characters than `minLength`, common and breached ones, and names of the service or the account. */
-export function createPasswordCheck(options: {
+interface NewPasswordOptions {
   minLength: number
+  /** The name of the service. */
   service: string
   breached?: PasswordList | undefined
-}): CheckNewPassword {
-  const { minLength, service, breached } = options
-  const isBreached = (password: string) =>
-    breached !== undefined && [normalizePassword(password), fold(password)].some(breached.has)
-  return ({ field, password, email }) => {
+}
+
+/**
+ * Refuses passwords that are short, common or breached, and names of the service or the account.
+ */
+export class NewPasswords {
+  readonly #options: NewPasswordOptions
+
+  constructor(options: NewPasswordOptions) {
+    this.#options = options
+  }
+
+  /**
+   * Throws `invalid_request` with a field error for a password that is refused.
+   *
+   * @param given.field the field of the request, for the error
+   * @param given.email the address of the account
+   */
+  check({ field, password, email }: { field: string; password: string; email: string }): void {
+    const { minLength, service } = this.#options
     const refuse = (code: NonNullable<FieldError['code']>, message: string): never => {
       throw new ApiError('invalid_request', { fields: [{ field, code, message }] })
     }
     if (lengthOf(password) < minLength) refuse('password_too_short', `must be text of at least ${minLength} characters`)
-    if (
-      isCommon(password) ||
-      isBreached(password) ||
-      isNamed(password, [service, email, email.slice(0, email.lastIndexOf('@'))])
-    )
+    const names = [service, email, email.slice(0, email.lastIndexOf('@'))]
+    if (isCommon(password) || this.#isBreached(password) || isNamed(password, names))
       refuse('password_too_common', 'must not be a password that is guessed first')
+  }
+
+  #isBreached(password: string): boolean {
+    const { breached } = this.#options
+    return breached !== undefined && [normalizePassword(password), fold(password)].some((form) => breached.has(form))
   }
 }
 

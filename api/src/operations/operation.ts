@@ -1,13 +1,14 @@
 /**
- * An operation is an endpoint whose answer needs a password job. One definition determines everything about it: the route and its
- * OpenAPI description, the contents of its tickets, the response to a verdict, and its label in metrics. The conductor runs it.
+ * An operation is an endpoint whose answer needs a password job. One definition gives its route and
+ * OpenAPI description, the contents of its tickets, its response to a verdict, and its metrics
+ * label.
  */
 import { StacklessError } from '@spillway/queue/errors'
 import type { JobName, JobRef, Requests, Verdict } from '@spillway/queue/queue-client'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { ApiError } from '../plugins/errors.js'
-import type { Schema } from '../schemas/responses.js'
 import { bodyProblems, limitProblem, ticketResponse } from '../schemas/responses.js'
+import type { Schema } from '../schemas/schema.js'
 import type { SessionClient } from '../sessions/session-opening.js'
 import type { Headers } from '../sessions/token-carrier.js'
 import type { Access } from './access.js'
@@ -15,7 +16,7 @@ import { tooLongForBcrypt } from './new-password.js'
 import { PreferHeader } from './wait-times.js'
 
 /** What a worker is asked. */
-export interface JobRequest<Name extends JobName = JobName> {
+interface JobRequest<Name extends JobName = JobName> {
   name: Name
   request: Requests[Name]
 }
@@ -45,8 +46,8 @@ export interface Response {
 }
 
 /**
- * What a verdict was about is no longer so, and nothing was changed. A request that is held starts again with what is so by now; a ticket,
- * which has no password, is lost.
+ * What the verdict was about has changed, and nothing was done. A held request starts again; a
+ * ticket, which has no password, is lost.
  */
 export class StartAgain extends StacklessError {
   override readonly name = 'StartAgain'
@@ -75,23 +76,25 @@ export interface OperationDefinition<Deps, Caller, Body, Contents extends object
   answer: { status: number; body: Schema<Answer>; headers?: Record<string, object> }
   /** The successful response, where a part of the answer is sent in headers. */
   sent?(deps: Deps, answer: Answer): { headers: Headers; body: Answer }
-  /** Responses in addition to the common ones of all operations: 202, 400, 413, 415, 422, 429, 500 and 503. */
+  /** Responses beside those of all operations: 202, 400, 413, 415, 422, 429, 500 and 503. */
   problems: Record<number, object>
   /** The field with the password to hash, for errors [password]. */
   newPasswordField?: string
   /** The error for a stored hash that no worker verifies. */
   unsupportedHash(): ApiError
-  /** Checks all that needs no hash, and says what is to be hashed. Throws an {@link ApiError} to refuse the request. */
+  /** Checks all that needs no hash, and says what to hash. Throws an {@link ApiError} to refuse. */
   start(deps: Deps, input: { body: Body; caller: Caller }): Started<Contents> | Promise<Started<Contents>>
-  /** Resolves with the body of the successful response; throws an {@link ApiError} otherwise, or {@link StartAgain}. */
+  /** Resolves with the body of the response. Throws an {@link ApiError}, or {@link StartAgain}. */
   finish(deps: Deps, contents: Contents, job: Job): Promise<Answer>
   /** Called when the operation has succeeded, or with the error that refuses it. */
   ended?(deps: Deps, contents: Contents, job: AnsweredJob, refused?: ApiError): void
-  /** Whether the job of a ticket may be hashed by now [it may]: until then its client waits outside. */
+  /** Whether the job of a ticket may be hashed by now [it may]. */
   mayBeHashed?(deps: Deps, contents: Contents): Promise<boolean>
   /** Called when a ticket has ended without an answer, or was used before. */
   unanswered?(deps: Deps, contents: Contents): void
-  /** Called when no verdict could be had, and the ticket stays pending: nothing is hashed until its client comes again. */
+  /**
+   * Called when no verdict could be had, and the ticket stays pending until its client comes again.
+   */
   setAside?(deps: Deps, contents: Contents): void
 }
 

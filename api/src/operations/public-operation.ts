@@ -22,8 +22,8 @@ type Definition<Caller, Body, Contents extends object, Answer> = Omit<
 }
 
 /**
- * Defines an operation. An unsupported stored hash is answered like a wrong password, so that it does not reveal the account; metrics
- * and logs tell operators. Each end of it is recorded by the audit.
+ * Defines an operation whose ends the audit records. An unsupported stored hash is answered like a
+ * wrong password, which does not reveal the account; metrics and logs tell operators.
  */
 export function defineOperation<Caller, Body, Contents extends object, Answer>(
   definition: Definition<Caller, Body, Contents, Answer>,
@@ -58,8 +58,8 @@ export async function verifyOwnPassword(
 }
 
 /**
- * The user. Throws `invalid_token` once the session has ended, whatever the verdict: a session that has ended learns nothing about the
- * password. Throws `invalid_credentials` for a wrong password, and for one that was changed meanwhile.
+ * The user. Throws `invalid_token` once the session has ended, whatever the verdict, and
+ * `invalid_credentials` for a wrong password or one that was changed meanwhile.
  */
 export async function requireOwnPassword(
   sessions: Sessions,

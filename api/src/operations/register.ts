@@ -1,10 +1,12 @@
-/** POST /v1/users: refuses a taken address early, hashes the password, then creates the account with the job's id. */
+/** POST /v1/users: hashes the password, then creates the account with the job's id. */
+
 import { type Database, Prisma, rawQuery } from '@spillway/prisma'
 import { expiryIn, mailTokenDigest, newMailToken } from '../mail/tokens.js'
 import { ApiError } from '../plugins/errors.js'
 import { UserBody } from '../schemas/bodies.js'
 import { EmailField, NewPasswordField, normalizeEmail, normalizePassword } from '../schemas/credentials.js'
-import { problemResponse, schemaOf } from '../schemas/responses.js'
+import { problemResponse } from '../schemas/responses.js'
+import { objectOf, schemaOf } from '../schemas/schema.js'
 import { newcomers } from './access.js'
 import { defineOperation } from './public-operation.js'
 
@@ -19,27 +21,16 @@ export const register = defineOperation({
     'Where mail is on, the answer is the same for an address that has an account, with an id that nobody has: its owner gets a mail, and ' +
     'nothing changes.',
   access: newcomers,
-  body: schemaOf({
-    title: 'NewAccount',
-    type: 'object',
-    properties: { email: EmailField, password: NewPasswordField },
-    required: ['email', 'password'],
-    additionalProperties: false,
-  }),
-  contents: schemaOf({
-    type: 'object',
-    properties: { email: { type: 'string' } },
-    required: ['email'],
-    additionalProperties: false,
-  }),
+  body: schemaOf({ title: 'NewAccount', ...objectOf({ email: EmailField, password: NewPasswordField }) }),
+  contents: schemaOf(objectOf({ email: { type: 'string' } })),
   answer: { status: 201, body: schemaOf(UserBody) },
   problems: { 403: problemResponse, 409: problemResponse },
 
   concerns: (_contents, { id }, succeeded) => (succeeded ? { userId: id } : {}),
 
-  async start({ database, checkPassword, post }, { body }) {
+  async start({ database, newPasswords, post }, { body }) {
     const email = normalizeEmail(body.email)
-    checkPassword({ field: 'password', password: body.password, email })
+    newPasswords.check({ field: 'password', password: body.password, email })
     // Where mail is on, only the owner of a taken address is told, by mail.
     if (post === undefined && (await database.user.findUnique({ where: { email }, select: { id: true } })) !== null) {
       throw new ApiError('email_taken')
@@ -50,15 +41,16 @@ export const register = defineOperation({
   async finish({ database, post, audit }, { email }, { id, verdict, client }) {
     if (verdict.kind !== 'hashed') throw new ApiError('internal_error')
     const createdAt = new Date()
+    const answer = { id, email, createdAt: createdAt.toISOString() }
     if (post !== undefined) {
       const token = newMailToken()
       const account = { id, email, passwordHash: verdict.hash, createdAt, token, tokenLifeMs: post.lifeMsOf('welcome') }
       const outcome = await createOrKeep(database, account)
       if (outcome === 'used') throw new ApiError('ticket_used')
-      // In addition to the `ok` of every answer: only the audit may say that no account has this id.
+      // Beside the `ok` of every answer: only the audit may say that no account has this id.
       if (outcome === 'taken') audit.record({ event: 'register', outcome: 'email_taken', address: client.address })
       await post.send({ kind: 'welcome', email, token, isNew: outcome === 'created' }, email)
-      return { id, email, createdAt: createdAt.toISOString() }
+      return answer
     }
     // ON CONFLICT, because PostgreSQL logs a violated constraint together with the address.
     const sql = Prisma.sql`
@@ -66,33 +58,21 @@ export const register = defineOperation({
       VALUES (${id}::uuid, ${email}, ${verdict.hash}, ${createdAt}::timestamptz, ${createdAt}::timestamptz)
       ON CONFLICT DO NOTHING RETURNING id`
     const [created] = await rawQuery<{ id: string }>(database, sql)
-    if (created !== undefined) {
-      return { id, email, createdAt: createdAt.toISOString() }
-    }
+    if (created !== undefined) return answer
     // Accounts have the id of their job, so the same id means that this ticket was redeemed before.
     const mine = await database.user.findUnique({ where: { id }, select: { id: true } })
     throw new ApiError(mine === null ? 'email_taken' : 'ticket_used')
   },
 })
 
-/** Creates accounts without revealing whether an address already has one. */
-interface NewAccount {
-  /** Of the job that hashed the password. */
-  id: string
-  email: string
-  passwordHash: string
-  createdAt: Date
-  /** Confirms the address. */
-  token: string
-  /** How long the token is good, in milliseconds. */
-  tokenLifeMs: number
-}
-
 /**
- * Creates an account, unless its address is taken. The token is stored in either case, under the id of the job. So a job counts once in
- * either case, and is `used` from then on. The database does the same work.
+ * Creates an account, unless its address is taken. In either case the token that confirms the
+ * address is stored under the job's id, so a job counts once, and the database does the same work.
  */
-async function createOrKeep(database: Database, account: NewAccount): Promise<'created' | 'taken' | 'used'> {
+async function createOrKeep(
+  database: Database,
+  account: { id: string; email: string; passwordHash: string; createdAt: Date; token: string; tokenLifeMs: number },
+): Promise<'created' | 'taken' | 'used'> {
   const { id, email, passwordHash, createdAt, token, tokenLifeMs } = account
   // ON CONFLICT, because PostgreSQL logs a violated constraint together with the address.
   const [outcome] = await rawQuery<{ isFirst: boolean; isNew: boolean }>(

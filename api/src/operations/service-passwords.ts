@@ -1,7 +1,5 @@
-/**
- * Operations of the service API, on passwords and stored hashes of an application that keeps its
- * own users.
- */
+/** Operations of the service API, for applications that keep their own users. */
+
 import { completePolicy } from '@spillway/client/application/options'
 import { ownerOfService } from '@spillway/queue/wire/job'
 import { bcryptReadsWhole, type HashPolicy, HashPolicySchema } from '@spillway/queue/wire/policy'
@@ -9,7 +7,8 @@ import { isOf, storedHashDigest } from '@spillway/queue/wire/stored-hash'
 import type { FromSchema } from 'json-schema-to-ts'
 import { ApiError } from '../plugins/errors.js'
 import { AnyPasswordField } from '../schemas/credentials.js'
-import { problemResponse, schemaOf, unauthorizedProblem } from '../schemas/responses.js'
+import { problemResponse, unauthorizedProblem } from '../schemas/responses.js'
+import { objectOf, schemaOf } from '../schemas/schema.js'
 import type { Access } from './access.js'
 import { tooLongForBcrypt } from './new-password.js'
 import { Operation } from './operation.js'
@@ -34,25 +33,21 @@ const PolicyField = {
   oneOf: [
     {
       title: 'Argon2idPolicy',
-      type: 'object',
-      properties: {
-        algorithm: { const: 'argon2id' },
-        memoryKib: { type: 'integer', minimum: 8, maximum: 1_048_576, description: 'KiB, 8 or more a lane [19456]' },
-        time: { type: 'integer', minimum: 1, maximum: 64, description: 'Passes [2]' },
-        parallelism: { type: 'integer', minimum: 1, maximum: 16, description: 'Lanes [1]' },
-      },
-      required: ['algorithm'],
-      additionalProperties: false,
+      ...objectOf(
+        { algorithm: { const: 'argon2id' } },
+        {
+          memoryKib: { type: 'integer', minimum: 8, maximum: 1_048_576, description: 'KiB, 8 or more a lane [19456]' },
+          time: { type: 'integer', minimum: 1, maximum: 64, description: 'Passes [2]' },
+          parallelism: { type: 'integer', minimum: 1, maximum: 16, description: 'Lanes [1]' },
+        },
+      ),
     },
     {
       title: 'BcryptPolicy',
-      type: 'object',
-      properties: {
-        algorithm: { const: 'bcrypt' },
-        cost: { type: 'integer', minimum: 4, maximum: 17, description: 'The logarithm of its rounds [12]' },
-      },
-      required: ['algorithm'],
-      additionalProperties: false,
+      ...objectOf(
+        { algorithm: { const: 'bcrypt' } },
+        { cost: { type: 'integer', minimum: 4, maximum: 17, description: 'The logarithm of its rounds [12]' } },
+      ),
     },
   ],
 } as const
@@ -81,16 +76,10 @@ const common = {
   access: byKey,
   problems: { 401: unauthorizedProblem, 422: problemResponse },
   unsupportedHash: () => new ApiError('unsupported_hash'),
-  /**
-   * What tickets hold: the service, whose keys alone redeem it, the policy of its request, and a
-   * digest of the stored hash.
-   */
-  contents: schemaOf({
-    type: 'object',
-    properties: { service: { type: 'string' }, policy: HashPolicySchema, hashDigest: { type: 'string' } },
-    required: ['service'],
-    additionalProperties: false,
-  }),
+  /** Ticket contents: the service, whose keys alone redeem it, its policy, a digest of the hash. */
+  contents: schemaOf(
+    objectOf({ service: { type: 'string' } }, { policy: HashPolicySchema, hashDigest: { type: 'string' } }),
+  ),
 } as const
 
 /** POST /v1/passwords/verify: whether a password matches a stored hash. */
@@ -103,40 +92,37 @@ export const verify = new Operation({
   description: 'A wrong password is an answer as well: 200 with `match: false`.',
   body: schemaOf({
     title: 'PasswordToVerify',
-    type: 'object',
-    properties: {
-      password: AnyPasswordField,
-      storedHash: StoredHashField,
-      rehash: {
-        type: 'boolean',
-        default: false,
-        description:
-          'Whether a match of a hash that is weaker than the policy comes with a new hash to store; without a policy of the request, ' +
-          'REHASH of the workers applies',
+    ...objectOf(
+      { password: AnyPasswordField, storedHash: StoredHashField },
+      {
+        rehash: {
+          type: 'boolean',
+          default: false,
+          description:
+            'Whether a match of a hash that is weaker than the policy comes with a new hash to store; without a policy of the request, ' +
+            'REHASH of the workers applies',
+        },
+        policy: PolicyField,
       },
-      policy: PolicyField,
-    },
-    required: ['password', 'storedHash'],
-    additionalProperties: false,
+    ),
   }),
   answer: {
     status: 200,
     body: schemaOf({
       title: 'Verification',
       description: 'Whether the password matches',
-      type: 'object',
-      properties: {
-        match: { type: 'boolean' },
-        hashDigest: {
-          type: 'string',
-          description:
-            'With a match: SHA-256 of the stored hash, in base64. The password may have been changed meanwhile: open a session, and ' +
-            'store newHash, only where this is the digest of the hash that is stored now',
+      ...objectOf(
+        { match: { type: 'boolean' } },
+        {
+          hashDigest: {
+            type: 'string',
+            description:
+              'With a match: SHA-256 of the stored hash, in base64. The password may have been changed meanwhile: open a session, and ' +
+              'store newHash, only where this is the digest of the hash that is stored now',
+          },
+          newHash: { type: 'string', description: 'Store it in place of the old one' },
         },
-        newHash: { type: 'string', description: 'Store it in place of the old one' },
-      },
-      required: ['match'],
-      additionalProperties: false,
+      ),
     }),
   },
 
@@ -162,23 +148,10 @@ export const hash = new Operation({
   url: '/v1/passwords/hash',
   operationId: 'hashPassword',
   summary: 'Hash a password',
-  body: schemaOf({
-    title: 'PasswordToHash',
-    type: 'object',
-    properties: { password: AnyPasswordField, policy: PolicyField },
-    required: ['password'],
-    additionalProperties: false,
-  }),
+  body: schemaOf({ title: 'PasswordToHash', ...objectOf({ password: AnyPasswordField }, { policy: PolicyField }) }),
   answer: {
     status: 200,
-    body: schemaOf({
-      title: 'NewHash',
-      description: 'The hash to store',
-      type: 'object',
-      properties: { hash: { type: 'string' } },
-      required: ['hash'],
-      additionalProperties: false,
-    }),
+    body: schemaOf({ title: 'NewHash', description: 'The hash to store', ...objectOf({ hash: { type: 'string' } }) }),
   },
 
   start(_deps, { body: { password, policy: field }, caller: service }) {

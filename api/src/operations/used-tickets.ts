@@ -1,6 +1,6 @@
 /**
- * Used tickets. Of all redemptions of a ticket, at any gateways, one inserts its row, before the operation finishes. The row is in the
- * database, because a writer to Redis can put an old verdict back. It stays for as long as any gateway may take the ticket.
+ * Used tickets. Of all redemptions of a ticket, one inserts its row, before the operation finishes.
+ * The row is in the database, because a writer to Redis can put an old verdict back.
  */
 import { type Database, gather, Prisma, rawQuery } from '@spillway/prisma'
 import type { FastifyBaseLogger } from 'fastify'
@@ -9,7 +9,7 @@ import { ApiError } from '../plugins/errors.js'
 /** Pause before marks that could not be deleted are deleted again, in milliseconds. */
 const RETRY_MS = 500
 
-/** The transaction that inserted a row: no other row has it. Null where another redemption has inserted one. */
+/** The transaction that inserted a row, unique; null where another redemption inserted one. */
 type Mark = string | null
 
 /** A mark whose operation has failed, and which the database has not deleted yet. */
@@ -44,8 +44,9 @@ export class UsedTickets {
   }
 
   /**
-   * Finishes the operation of the ticket of a job, which is used from just before. Throws `ticket_used` where another redemption has used it. A 4xx
-   * answer uses the ticket up. After any other failure it is good again, at once or when the database is back.
+   * Finishes the operation of a job's ticket. Throws `ticket_used` where another redemption has
+   * used it. A 4xx answer uses the ticket up. After any other failure it is good again, at once or
+   * when the database is back.
    */
   async useFor<Answer>(id: string, expiresAt: number, finish: () => Promise<Answer>): Promise<Answer> {
     const kept = this.#kept.get(id)
@@ -66,7 +67,7 @@ export class UsedTickets {
     clearTimeout(this.#timer)
   }
 
-  /** Never rejects. A row that another redemption has inserted meanwhile, after a deletion whose answer was lost, stays. */
+  /** Never rejects. A row that another redemption has inserted meanwhile stays. */
   async #deleteKept(): Promise<void> {
     clearTimeout(this.#timer)
     const kept = [...this.#kept]

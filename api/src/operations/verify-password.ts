@@ -1,6 +1,8 @@
-/** POST /v1/me/password/verify: verifies the password of a signed-in user again, for instance before a dangerous action. */
+/** POST /v1/me/password/verify: verifies the password of a signed-in user once more. */
+
 import { PasswordField } from '../schemas/credentials.js'
-import { schemaOf, unauthorizedProblem } from '../schemas/responses.js'
+import { unauthorizedProblem } from '../schemas/responses.js'
+import { objectOf, schemaOf } from '../schemas/schema.js'
 import { SignedInContents, signedIn } from './access.js'
 import { defineOperation, requireOwnPassword, verifyOwnPassword } from './public-operation.js'
 
@@ -13,13 +15,7 @@ export const verifyPassword = defineOperation({
   summary: 'Verify the password once more',
   description: 'For use before a sensitive action: an open session does not prove who is using it. Changes nothing.',
   access: signedIn,
-  body: schemaOf({
-    title: 'PasswordToVerify',
-    type: 'object',
-    properties: { password: PasswordField },
-    required: ['password'],
-    additionalProperties: false,
-  }),
+  body: schemaOf({ title: 'PasswordToVerify', ...objectOf({ password: PasswordField }) }),
   contents: SignedInContents,
   answer: { status: 204, body: schemaOf({ type: 'null', description: 'The password is right' }) },
   problems: { 401: unauthorizedProblem },

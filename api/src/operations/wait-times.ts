@@ -1,4 +1,13 @@
 /** How long a request is held, as its client prefers (RFC 7240). */
+import type { FastifyReply, FastifyRequest } from 'fastify'
+
+/** The wait that a request asks for, within the limit. Sets Preference-Applied. */
+export function negotiateWaitMs({ headers }: FastifyRequest, reply: FastifyReply, limitMs: number): number {
+  const { waitMs: preferredMs, applied } = parsePrefer(headers.prefer)
+  const waitMs = preferredWaitMs(preferredMs, limitMs)
+  if (applied !== undefined && waitMs === preferredMs) reply.header('preference-applied', applied)
+  return waitMs
+}
 
 /** How long a request may be held, in milliseconds: as its client prefers, up to the limit. */
 export function preferredWaitMs(preferredMs: number | undefined, limitMs: number): number {
@@ -6,8 +15,8 @@ export function preferredWaitMs(preferredMs: number | undefined, limitMs: number
 }
 
 /**
- * The rest of a wait when the job has been added, in milliseconds. The time before counts: it can be two seconds and more when Redis
- * had to be reconnected. 0, which means a ticket at once, stays 0; other waits stay above 0.
+ * The rest of a wait once the job is added, in milliseconds: reconnecting to Redis may have taken
+ * two seconds. 0, a ticket at once, stays 0; other waits stay above 0.
  */
 export function remainingWaitMs(waitMs: number, elapsedMs: number): number {
   return waitMs === 0 ? 0 : Math.max(1, waitMs - elapsedMs)
@@ -25,15 +34,15 @@ export const PreferHeader = {
 } as const
 
 interface WaitPreference {
-  /** How long the client wants its request held, in milliseconds; undefined when it does not say. */
+  /** The wait that the client asks for, in milliseconds; undefined when it does not say. */
   waitMs: number | undefined
   /** The preferences that were applied, for Preference-Applied. */
   applied: string | undefined
 }
 
 /**
- * Parses `respond-async` and `wait=<seconds>`. Unknown and malformed preferences are ignored, as the RFC requires. Both together mean a
- * ticket after that wait (RFC 7240, 4.3).
+ * Parses `respond-async` and `wait=<seconds>`; ignores others, as the RFC requires. Both together
+ * mean a ticket after that wait (RFC 7240, 4.3).
  */
 export function parsePrefer(header: string | string[] | undefined): WaitPreference {
   const preferences = [header ?? []].flat().join(',').toLowerCase().split(',')

@@ -1,18 +1,19 @@
 /**
- * Authentication of operators on the ops port: Basic authentication (RFC 7617) with one user name and password, compared in constant time.
- * It locks addresses out, and refuses cross-site requests, to which browsers add the credentials. Without a password the port is on the
- * loopback interface alone, and the Host header must be a loopback name, against DNS rebinding.
+ * Authentication of operators: Basic (RFC 7617) with one user name and password, compared in
+ * constant time. It locks addresses out, and refuses cross-site requests, to which browsers add the
+ * credentials. Without a password the port is on the loopback alone, and the Host header must be a
+ * loopback name, against DNS rebinding.
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import basicAuth from '@fastify/basic-auth'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
+import { isUnsafe, siteOf } from '../plugins/cross-origin.js'
 import { ApiError } from '../plugins/errors.js'
 
-const SAFE_METHODS = ['GET', 'HEAD', 'OPTIONS']
 const LOOPBACK_HOST = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/
 
-export interface OperatorsOptions {
+interface OperatorsOptions {
   user: string
   /** Empty: no operator. */
   password: string
@@ -23,7 +24,7 @@ export interface OperatorsOptions {
 export const operatorsPlugin = fp(
   async (app: FastifyInstance, { user, password, onFailure }: OperatorsOptions) => {
     app.addHook('onRequest', async (request) => {
-      if (!SAFE_METHODS.includes(request.method) && isFromAnotherSite(request)) throw new ApiError('other_site')
+      if (isUnsafe(request) && siteOf(request) === 'other') throw new ApiError('other_site')
     })
     if (password === '') {
       app.addHook('onRequest', async ({ headers }) => {
@@ -47,8 +48,8 @@ export const operatorsPlugin = fp(
         done(new ApiError('operators_only'))
       },
     })
-    // Nothing is awaited between this check and the end of `validate`: each of many concurrent requests is counted before the next one
-    // is checked.
+    // Nothing is awaited between this check and `validate`: concurrent requests are counted in
+    // turn.
     app.addHook('onRequest', ({ ip }, _reply, next) => {
       const lockedMs = lockout.remainingMs(ip)
       if (lockedMs === 0) return next()
@@ -65,17 +66,6 @@ function same(given: string, expected: string): boolean {
   return timingSafeEqual(digest(given), digest(expected)) && !given.includes('\ufffd')
 }
 
-/** By Fetch Metadata, else by Origin. Requests without either come from no browser, so they carry no ambient credentials. */
-function isFromAnotherSite({ headers }: FastifyRequest): boolean {
-  const site = headers['sec-fetch-site']
-  if (site !== undefined) return site !== 'same-origin'
-  return (
-    headers.origin !== undefined &&
-    headers.origin !== `http://${headers.host}` &&
-    headers.origin !== `https://${headers.host}`
-  )
-}
-
 const WINDOW_MS = 60_000
 const FAILURES_PER_ADDRESS = 10
 const FAILURES_OVERALL = 60
@@ -83,9 +73,9 @@ const FAILURES_OVERALL = 60
 const KNOWN_MAX = 100
 
 /**
- * Lock-out against password guessing on the ops port. An address is locked out after a few failures within a minute. After many failures
- * from all addresses together, every address that has not logged in before is locked out, because all share one password. Known addresses
- * stay allowed: guessing does not lock out operators. A header is believed about the address only when a proxy of TRUST_PROXY sent it.
+ * Locks an address out after a few failures within a minute. After many failures of all addresses
+ * together, it locks out all that have not logged in before: they share one password. An address is
+ * believed only from a proxy of TRUST_PROXY.
  */
 export class Lockout {
   readonly #now: () => number

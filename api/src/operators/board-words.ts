@@ -1,9 +1,9 @@
-/** Texts of Bull Board for a job. All data comes from Redis, which is not trusted: nothing is shown unchecked. */
+/** Texts of Bull Board for a job. Redis is not trusted: nothing is shown unchecked. */
 import { isJobData, isJobResult, jobNames } from '@spillway/queue/wire/job'
 import { isMailData } from '../mail/outbox.js'
 
 /** Fields of a BullMQ job. Times are epoch milliseconds by the writer's clock. */
-export interface ShownJob {
+interface ShownJob {
   name: string
   timestamp: number
   processedOn?: number | null

@@ -1,6 +1,6 @@
 /**
- * Bull Board for operators, as a Fastify plugin. The listener authenticates its users. It shows the times, outcome and worker of each
- * job, and no sealed data.
+ * Bull Board for operators, who are authenticated by the listener. It shows the times, outcome and
+ * worker of each job, and no sealed data.
  */
 import { createBullBoard } from '@bull-board/api'
 import { BullMQAdapter } from '@bull-board/api/bullMQAdapter'
@@ -8,28 +8,20 @@ import { FastifyAdapter } from '@bull-board/fastify'
 import { openQueue, readJob } from '@spillway/queue/jobs/open-queue'
 import type { RedisConnection } from '@spillway/queue/redis/connect'
 import type { RedisWatch } from '@spillway/queue/redis/watch'
+import { QUEUE_NAME } from '@spillway/queue/wire/job'
 import type { Job, Queue } from 'bullmq'
 import type { FastifyPluginAsync } from 'fastify'
+import type { GatewayConfig } from '../config.js'
 import { MAIL_QUEUE } from '../mail/outbox.js'
 import { describeData, describeJob, describeMail, describeMailData } from './board-words.js'
 
-export interface BoardOptions {
-  /** A queue for each, by its address where there are several. They stay the caller's to watch and to close. */
+interface BoardOptions {
+  config: GatewayConfig
+  /** One for each server, by address. They stay the caller's to watch and to close. */
   redis: readonly { address: string; connection: RedisConnection }[]
   watch: RedisWatch
-  queuePrefix: string
-  /** Refuses every change with 405. */
-  readOnly: boolean
   /** The path at which the plugin is registered. */
   path: string
-  /** What a proxy has before that path; empty for nothing. */
-  basePath: string
-  /** The URL of a log search, with `{jobId}` in it; empty for no link. */
-  logUrl: string
-  /** Whether the queue of mails is shown too. */
-  showsMail: boolean
-  /** Links to other pages of the listener. */
-  links: { text: string; url: string }[]
 }
 
 /** Skips malformed jobs: a single forged one would otherwise break the whole page. */
@@ -55,58 +47,49 @@ class ReadableJobs extends BullMQAdapter {
   }
 }
 
-export const boardPlugin: FastifyPluginAsync<BoardOptions> = async (app, options) => {
-  const { redis, watch, queuePrefix, readOnly, path, basePath, logUrl, showsMail, links } = options
-  const queues = redis.map(({ connection }) => openQueue({ redis: connection, prefix: queuePrefix, watch }))
+export const boardPlugin: FastifyPluginAsync<BoardOptions> = async (app, { config, redis, watch, path }) => {
+  const { QUEUE_PREFIX: prefix, OPS_ALLOW_WRITES, OPS_BASE_PATH: basePath, OPS_LOG_URL: logUrl } = config
+  const readOnly = !OPS_ALLOW_WRITES
+  const opened: Queue[] = []
+  const externalJobUrl = ({ id }: { id?: unknown }) => ({
+    displayText: 'Log',
+    href: logUrl.replaceAll('{jobId}', encodeURIComponent(String(id))),
+  })
 
-  /** Before the name of its queue. */
-  const placeOf = (n: number) => (redis.length === 1 ? {} : { prefix: `${redis[n]?.address} ` })
-  const shown = queues.map(
-    (queue, n) =>
-      new ReadableJobs(queue, {
-        ...placeOf(n),
-        readOnlyMode: readOnly,
-        description: 'Hash and verify jobs; what they carry is sealed',
-        ...(logUrl === ''
-          ? {}
-          : {
-              externalJobUrl: ({ id }) => ({
-                displayText: 'Log',
-                href: logUrl.replaceAll('{jobId}', encodeURIComponent(String(id))),
-              }),
-            }),
-      }),
-  )
-  for (const queue of shown) {
+  /** The queues of this name on all servers. Of several servers, each queue shows its address. */
+  const shown = (name: string, options: ConstructorParameters<typeof BullMQAdapter>[1]) =>
+    redis.map(({ connection, address }) => {
+      const queue = openQueue({ redis: connection, prefix, name, watch })
+      opened.push(queue)
+      const place = redis.length === 1 ? {} : { prefix: `${address} ` }
+      return new ReadableJobs(queue, { ...place, readOnlyMode: readOnly, ...options })
+    })
+  const passwords = shown(QUEUE_NAME, {
+    description: 'Hash and verify jobs; what they carry is sealed',
+    ...(logUrl === '' ? {} : { externalJobUrl }),
+  })
+  for (const queue of passwords) {
     queue.setFormatter('name', describeJob)
     queue.setFormatter('data', describeData)
   }
-
-  const mailQueues = showsMail
-    ? redis.map(({ connection }) => openQueue({ redis: connection, prefix: queuePrefix, name: MAIL_QUEUE, watch }))
-    : []
-  const shownMail = mailQueues.map(
-    (queue, n) =>
-      new ReadableJobs(queue, {
-        ...placeOf(n),
-        readOnlyMode: readOnly,
-        description: 'Mails; what they carry is sealed',
-      }),
-  )
-  for (const queue of shownMail) {
+  const mails = config.SMTP_URL === '' ? [] : shown(MAIL_QUEUE, { description: 'Mails; what they carry is sealed' })
+  for (const queue of mails) {
     queue.setFormatter('name', describeMail)
     queue.setFormatter('data', describeMailData)
   }
 
   const serverAdapter = new FastifyAdapter().setBasePath(`${basePath}${path}`)
   createBullBoard({
-    queues: [...shown, ...shownMail],
+    queues: [...passwords, ...mails],
     serverAdapter,
     options: {
       uiConfig: {
         boardTitle: 'Spillway',
         hideDocsLink: true,
-        miscLinks: links,
+        miscLinks: [
+          { text: 'Live', url: `${basePath}/` },
+          { text: 'Metrics', url: `${basePath}/metrics` },
+        ],
         pollingInterval: { showSetting: true },
       },
       handlerHooks: {
@@ -125,6 +108,6 @@ export const boardPlugin: FastifyPluginAsync<BoardOptions> = async (app, options
   await app.register(serverAdapter.registerPlugin(), { prefix: path })
 
   app.addHook('onClose', async () => {
-    await Promise.all([...queues, ...mailQueues].map((queue) => queue.close()))
+    await Promise.all(opened.map((queue) => queue.close()))
   })
 }

@@ -1,7 +1,9 @@
 /**
- * Request counts of all gateways for the live page. Each gateway writes its counts into one hash of every Redis server once a second; only the
- * live page reads it. Entries that are not renewed expire. Invalid entries are skipped, because Redis is not trusted.
+ * Request counts of all gateways for the live page: each gateway writes its counts into one hash of
+ * every Redis server once a second. Entries that are not renewed expire; invalid ones are skipped,
+ * because Redis is not trusted.
  */
+
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import type { PasswordClient, RedisConnection } from '@spillway/queue/queue-client'
@@ -17,11 +19,12 @@ import {
   outcomeNames,
   type RequestOutcomes,
 } from '../plugins/metrics.js'
+import { objectOf } from '../schemas/schema.js'
 
 const PUBLISH_MS = 1_000
 /** An older entry does not count. */
 const FRESH_FOR_MS = 3_000
-/** After this long without renewal, the next gateway that starts deletes an entry; after this long without a write, the hash expires. */
+/** An entry that is not renewed is deleted by the next gateway that starts; the hash expires. */
 const KEPT_S = 60
 
 const Count = { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER } as const
@@ -34,34 +37,20 @@ const Counts = {
   required: outcomeNames,
   additionalProperties: false,
 } as const
-const Entry = {
-  type: 'object',
-  properties: {
-    /** The time of writing: epoch milliseconds by Redis's clock. */
-    at: { type: 'integer' },
-    /** Host name and process id. */
-    name: { type: 'string', pattern: '^[\\w.:-]{1,128}$' },
-    /** Counts since the gateway started, and within the last `latelyMs`. */
-    total: Counts,
-    lately: Counts,
-    latelyMs: { type: 'integer', minimum: 1, maximum: 600_000 },
-  },
-  required: ['at', 'name', 'total', 'lately', 'latelyMs'],
-  additionalProperties: false,
-} as const
+const Entry = objectOf({
+  /** The time of writing: epoch milliseconds by Redis's clock. */
+  at: { type: 'integer' },
+  /** Host name and process id. */
+  name: { type: 'string', pattern: '^[\\w.:-]{1,128}$' },
+  /** Counts since the gateway started, and within the last `latelyMs`. */
+  total: Counts,
+  lately: Counts,
+  latelyMs: { type: 'integer', minimum: 1, maximum: 600_000 },
+})
 type Entry = FromSchema<typeof Entry>
 const isEntry = checkFor<Entry>(Entry)
 
-export interface Gateways {
-  /** The names of the gateways, this one's first. */
-  names: string[]
-  /** Requests since each gateway started, in about the last minute, and the latter per second. */
-  total: RequestOutcomes
-  lately: RequestOutcomes
-  perSecond: RequestOutcomes
-}
-
-export interface GatewayReportsOptions {
+interface GatewayReportsOptions {
   redis: readonly RedisConnection[]
   queuePrefix: string
   passwords: Pick<PasswordClient, 'now'>
@@ -89,8 +78,12 @@ export class GatewayReports {
     this.#timer.unref()
   }
 
-  /** All live gateways; only this one while Redis does not answer. */
-  async read(): Promise<Gateways> {
+  /**
+   * The names of all live gateways, this one's first, and their requests: since each started, in
+   * about the last minute, and the latter per second. Only this gateway while Redis does not
+   * answer.
+   */
+  async read() {
     const entries = [await this.#own(), ...(await this.#others().catch(() => []))]
     const ratesOf = ({ lately, latelyMs }: Entry) =>
       combineOutcomes(lately, noOutcomes, (count) => (count * 1_000) / latelyMs)
@@ -136,13 +129,14 @@ export class GatewayReports {
     } catch (error) {
       // A key of another type is nobody's.
       if (error instanceof Error && error.message.startsWith('WRONGTYPE')) await one.del(this.#key)
-      // As with readings of the load: a connection that has lost a reply gives each command the reply of another.
+      // As with readings of the load: after a lost reply, each command would get the reply of
+      // another.
       if (!(error instanceof ReplyError) && one.status === 'ready') one.disconnect(true)
       throw error
     }
   }
 
-  /** Deletes old entries, and those without a time. Other fields are not checked: the entry may be of a newer version. */
+  /** Deletes old entries. Other fields are not checked: they may be of a newer version. */
   async #sweep(one: RedisConnection): Promise<void> {
     const old = Object.entries(await one.hgetall(this.#key)).filter(([, text]) => {
       const at = Number(Object(parse(text)).at)
@@ -199,7 +193,7 @@ export class Lately {
     if (this.#samples.length > SAMPLES) this.#samples.shift()
   }
 
-  /** The requests since the oldest sample, given the counts of now, and its age in milliseconds, at least 1. */
+  /** The requests since the oldest sample, and its age in milliseconds, at least 1. */
   since(total: RequestOutcomes): { lately: RequestOutcomes; latelyMs: number } {
     const before = this.#samples[0] ?? { atMs: 0, total: noOutcomes }
     return {

@@ -7,7 +7,7 @@ import type { PasswordClient, RedisOfQueue } from '@spillway/queue/queue-client'
 import { Gauge, type Registry } from 'prom-client'
 import type { LoadShedder } from '../plugins/load-shedding/load-shedder.js'
 
-export interface GatewayState {
+interface GatewayState {
   passwords: Pick<PasswordClient, 'load' | 'predictedWaitMs' | 'isReady' | 'redis'>
   reporter: QueueReporter
   shedder: Pick<LoadShedder, 'inHand' | 'delayMs'>
@@ -16,10 +16,10 @@ export interface GatewayState {
   isFallingBack(): boolean
 }
 
-/** What a gauge reads: one value, or a value for each name of its label; undefined where it is not known. */
+/** What a gauge reads: one value, or a value for each name of its label; undefined if unknown. */
 type Reading = number | undefined | Readonly<Record<string, number>>
 
-/** Adds the gauges to a registry. While Redis does not answer, gauges that need it have no value. */
+/** Adds the gauges to a registry. Gauges that need Redis have no value while it does not answer. */
 export function exposeGatewayState(registry: Registry, state: GatewayState): void {
   const { passwords, reporter, shedder, poolUse, isFallingBack } = state
   const report = () => reporter.read().catch(() => undefined)

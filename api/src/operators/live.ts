@@ -1,24 +1,23 @@
 /**
- * The live page at `/` of the ops port: the queue, its workers and the outcomes of requests, updated every second. Needs no Grafana. Charts
- * are drawn by uPlot.
+ * The live page at `/` of the ops port: the queue, its workers and the outcomes of requests,
+ * updated every second. Needs no Grafana.
  */
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import type { QueueReport, QueueReporter } from '@spillway/queue/jobs/report'
 import type { PasswordClient, RedisConnection } from '@spillway/queue/queue-client'
 import type { FastifyInstance } from 'fastify'
-import type { GatewayMetrics, RequestOutcomes } from '../plugins/metrics.js'
+import type { GatewayConfig } from '../config.js'
+import type { GatewayMetrics } from '../plugins/metrics.js'
 import { requestOutcomes } from '../schemas/outcomes.js'
 import { GatewayReports } from './gateways.js'
 
-export interface LiveOptions {
+interface LiveOptions {
+  config: GatewayConfig
   metrics: GatewayMetrics
   passwords: PasswordClient
   reporter: QueueReporter
-  redis: readonly RedisConnection[]
-  queuePrefix: string
-  /** What a proxy has before the paths of the pages; empty for nothing. */
-  basePath: string
+  operatorsRedis: readonly { connection: RedisConnection }[]
   boardPath: string
 }
 
@@ -36,18 +35,22 @@ const files = [
 export async function livePlugin(app: FastifyInstance, options: LiveOptions): Promise<void> {
   for (const { path, file, type } of files) {
     const content = (await readFile(file, 'utf8'))
-      .replaceAll('{{basePath}}', options.basePath)
+      .replaceAll('{{basePath}}', options.config.OPS_BASE_PATH)
       .replaceAll('{{boardPath}}', options.boardPath)
     app.get(path, async (_request, reply) => reply.type(type).header('cache-control', 'no-cache').send(content))
   }
-  const history = new LiveHistory(options.passwords)
-  const gateways = new GatewayReports({ ...options, log: app.log })
+  const { passwords, reporter } = options
+  const history = new LiveHistory(passwords)
+  const gateways = new GatewayReports({
+    ...{ passwords, metrics: options.metrics, queuePrefix: options.config.QUEUE_PREFIX, log: app.log },
+    redis: options.operatorsRedis.map(({ connection }) => connection),
+  })
   app.addHook('onClose', async () => {
     history.close()
     await gateways.close()
   })
   app.get('/live.json', async (_request, reply) =>
-    reply.header('cache-control', 'no-store').send(await liveState({ ...options, gateways, history })),
+    reply.header('cache-control', 'no-store').send(await liveState({ passwords, reporter, gateways, history })),
   )
 }
 
@@ -58,51 +61,36 @@ interface Percentiles {
   p95: number
 }
 
-export interface LiveState {
-  /** Epoch milliseconds. */
-  at: number
-  /** Null while Redis does not answer. */
-  queue: (QueueReport['jobs'] & Pick<QueueReport, 'paused' | 'oldestMs' | 'abandoned'>) | null
-  /** How far the line of each Redis server has come. */
-  lines: { serving: number; last: number }[]
-  workers: QueueReport['workers']
-  /** Percentiles of the jobs that finished within the last minute; null when no job did. */
-  times: { jobs: number; queueWaitMs: Percentiles; serviceMs: Percentiles } | null
-  /** The predicted wait of a deferred job added now; null when no worker is alive, or the queue is paused. */
-  predictedWaitMs: number | null
-  jobsPerSecond: number
-  /** The names of the live gateways, this one first. */
-  gateways: string[]
-  /** Every outcome, in the order of the page. */
-  outcomes: typeof requestOutcomes
-  /** Requests of all live gateways by outcome: since each started, in the last minute, and the latter per second. */
-  requests: RequestOutcomes
-  requestsLately: RequestOutcomes
-  requestsPerSecond: RequestOutcomes
-  history: ReturnType<LiveHistory['read']>
-}
+export type LiveState = Awaited<ReturnType<typeof liveState>>
 
 async function liveState(sources: {
   passwords: PasswordClient
   reporter: QueueReporter
   gateways: GatewayReports
   history: LiveHistory
-}): Promise<LiveState> {
+}) {
   const { passwords, reporter, history } = sources
   const [report, gateways] = await Promise.all([reporter.read().catch(() => undefined), sources.gateways.read()])
   const predictedMs = passwords.predictedWaitMs('deferred')
   return {
     at: Date.now(),
+    /** Null while Redis does not answer. */
     queue: report
       ? { ...report.jobs, paused: report.paused, oldestMs: report.oldestMs, abandoned: report.abandoned }
       : null,
+    /** How far the line of each Redis server has come. */
     lines: passwords.redis.map(({ line }) => line()).map(({ serving, last }) => ({ serving, last })),
     workers: report?.workers.sort((a, b) => a.name.localeCompare(b.name)) ?? [],
+    /** Of the jobs that finished within the last minute; null when no job did. */
     times: report ? timesOf(report) : null,
+    /** Of a deferred job added now; null when no worker is alive, or the queue is paused. */
     predictedWaitMs: Number.isFinite(predictedMs) ? predictedMs : null,
     jobsPerSecond: passwords.load().jobsPerSecond,
+    /** The names of the live gateways, this one first. */
     gateways: gateways.names,
+    /** Every outcome, in the order of the page. */
     outcomes: requestOutcomes,
+    /** Requests of all gateways by outcome: since the start, in the last minute, and per second. */
     requests: gateways.total,
     requestsLately: gateways.lately,
     requestsPerSecond: gateways.perSecond,
@@ -110,7 +98,7 @@ async function liveState(sources: {
   }
 }
 
-function timesOf({ recent }: QueueReport): LiveState['times'] {
+function timesOf({ recent }: QueueReport) {
   const hashed = recent.filter(({ outcome }) => outcome === 'answered')
   if (hashed.length === 0) return null
   return {
@@ -127,12 +115,12 @@ export function percentiles(values: number[]): Percentiles {
   return { p50: at(0.5), p95: at(0.95) }
 }
 
-// The last minutes, sampled once a second from the load that admission reads anyway: it costs Redis nothing.
+// The last minutes, sampled from the load that admission reads anyway: it costs Redis nothing.
 
 const SAMPLE_MS = 1_000
 /** Five minutes. */
 const KEPT = 300
-/** The number of samples over which a rate is computed, because jobs end in bursts, and of which the present capacity is the highest. */
+/** Samples of a rate, because jobs end in bursts; the present capacity is the highest of them. */
 const RATE_SAMPLES = 5
 /** A peak of fewer samples is cut off at the top. It would flatten everything else for minutes. */
 const LASTING_SAMPLES = 3
@@ -169,12 +157,12 @@ export class LiveHistory {
     if (this.#samples.length > KEPT) this.#samples.shift()
   }
 
-  /** A value for each second, oldest first; null when Redis did not answer. The scales are the values at the top of the charts. */
+  /** A value a second, oldest first; null without Redis. The scales are the tops of the charts. */
   read() {
     const waiting = this.#column('waiting')
     const finishedPerSecond = this.#column('finishedPerSecond')
     const capacityPerSecond = this.#column('capacityPerSecond')
-    // A worker that has hashed nothing yet guesses its capacity: only the present one is on the scale.
+    // A worker that has hashed nothing yet guesses its capacity: only the present one counts.
     const perSecond = Math.max(scaleOf(finishedPerSecond), scaleOf(capacityPerSecond.slice(-RATE_SAMPLES)))
     const scales = { waiting: scaleOf(waiting), perSecond }
     return { waiting, finishedPerSecond, capacityPerSecond, scales }

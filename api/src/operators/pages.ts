@@ -1,4 +1,4 @@
-/** The ops listener of a gateway: metrics for Prometheus, the live page and Bull Board for operators. The public port serves nothing of it. */
+/** The ops port of a gateway: metrics, the live page, Bull Board and the audit. */
 import helmet from '@fastify/helmet'
 import type { FastifyPluginAsyncJsonSchemaToTs } from '@fastify/type-provider-json-schema-to-ts'
 import type { Database } from '@spillway/prisma'
@@ -26,10 +26,8 @@ export interface OperatorPagesOptions {
 }
 
 export async function operatorPagesPlugin(app: FastifyInstance, options: OperatorPagesOptions): Promise<void> {
-  const { config, ...deps } = options
-  const { metrics } = deps
+  const { config, metrics, database, operatorsRedis, watch } = options
   const { registry } = metrics
-  const basePath = config.OPS_BASE_PATH
   await app.register(helmet, {
     // Bull Board needs inline styles. Its external fonts stay blocked; it works without them.
     contentSecurityPolicy: {
@@ -54,32 +52,13 @@ export async function operatorPagesPlugin(app: FastifyInstance, options: Operato
       password: config.OPS_PASSWORD,
       onFailure: () => metrics.operatorFailures.inc(),
     })
-    await operators.register(livePlugin, {
-      ...deps,
-      redis: deps.operatorsRedis.map(({ connection }) => connection),
-      queuePrefix: config.QUEUE_PREFIX,
-      basePath,
-      boardPath: BOARD_PATH,
-    })
-    if (config.AUDIT_RETENTION_DAYS > 0) await operators.register(auditPlugin, deps)
-    await operators.register(boardPlugin, {
-      redis: deps.operatorsRedis,
-      watch: deps.watch,
-      queuePrefix: config.QUEUE_PREFIX,
-      readOnly: !config.OPS_ALLOW_WRITES,
-      path: BOARD_PATH,
-      basePath,
-      logUrl: config.OPS_LOG_URL,
-      showsMail: config.SMTP_URL !== '',
-      links: [
-        { text: 'Live', url: `${basePath}/` },
-        { text: 'Metrics', url: `${basePath}/metrics` },
-      ],
-    })
+    await operators.register(livePlugin, { ...options, boardPath: BOARD_PATH })
+    if (config.AUDIT_RETENTION_DAYS > 0) await operators.register(auditPlugin, { database })
+    await operators.register(boardPlugin, { config, redis: operatorsRedis, watch, path: BOARD_PATH })
   })
 }
 
-/** The URL of a request without the path at which a proxy has the pages: some proxies pass it on, others strip it. */
+/** The URL without the path at which a proxy has the pages: some proxies strip it, some do not. */
 export function withoutBase(url: string, basePath: string): string {
   if (basePath === '' || !url.startsWith(basePath)) return url
   const rest = url.slice(basePath.length)

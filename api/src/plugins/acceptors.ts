@@ -1,7 +1,8 @@
 /**
- * Accepts several new connections in each turn of the event loop. Node accepts one (libuv since 1.45, pull request 3696; Node's issue
- * 57364), so a gateway whose turns last 10 ms accepts a hundred a second. In a spike the accept backlog then overflows, and clients
- * retry after 1, 3 and 7 s. Each handle of the listening socket accepts one connection a turn.
+ * Accepts several new connections in each turn of the event loop. Node accepts one (libuv since
+ * 1.45; Node's issue 57364), so a gateway whose turns last 10 ms accepts a hundred a second. In a
+ * spike the accept backlog then overflows, and clients retry after 1, 3 and 7 s. Each handle of the
+ * listening socket accepts one connection a turn.
  *
  * Register it last: the connections of these handles must end before anything else is closed.
  */
@@ -11,19 +12,19 @@ import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 
 /**
- * The accept backlog: connections that the system keeps until they are accepted, as far as net.core.somaxconn allows. Node's 511 are
- * too few in a spike: further connections are dropped, and clients retry after 1, 3 and 7 s.
+ * The accept backlog, as far as net.core.somaxconn allows. With Node's 511, a spike drops
+ * connections, and clients retry after 1, 3 and 7 s.
  */
 export const BACKLOG = 4_096
 
 /**
- * The most connections that are accepted in a turn. Where hashing has half of the gateway's core, turns take 100 ms. Of five thousand new
- * clients in five seconds, 6 to 8 % then waited for more than 10 s with 32 handles, and no client with 64. A connection that comes alone
- * wakes all handles, which costs 5 microseconds for each handle.
+ * The most connections that are accepted in a turn. Beside hashing on the same core, turns take 100
+ * ms. Of five thousand clients in five seconds, 6 to 8 % then waited for 10 s with 32 handles, and
+ * no client with 64. A connection that comes alone wakes all handles: 5 microseconds each.
  */
 const HANDLES = 64
 
-export interface AcceptorOptions {
+interface AcceptorOptions {
   /** Must be the server's own, because the last listen() on a socket sets its backlog. */
   backlog: number
 }
@@ -48,7 +49,7 @@ export const acceptorsPlugin = fp(
       if (!closing.signal.aborted) added = add()
     })
     let ended: Promise<unknown> | undefined
-    // Awaited in onClose: the requests of these connections may outlast Fastify's time limit for hooks.
+    // Awaited in onClose: these connections may outlast Fastify's time limit for hooks.
     app.addHook('preClose', async () => {
       closing.abort()
       ended = Promise.all([added, ...others.map(closed)])

@@ -1,35 +1,34 @@
 /**
- * Detects clients that disconnect before their answers. A response emits `close` only once it owns its connection, so of pipelined
- * requests only the first would. Therefore one listener for each connection notifies all of its requests.
+ * Detects clients that disconnect before their answers. A response emits `close` only once it owns its
+ * connection: of pipelined requests only the first would. So one listener for each connection notifies
+ * all its requests.
  */
 import type { Socket } from 'node:net'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 
-type Requests = Map<FastifyRequest, FastifyReply>
+type ClientGoneListener = (request: FastifyRequest, reply: FastifyReply) => void
 
 export const clientGonePlugin = fp(
   async (app: FastifyInstance) => {
-    const inHand = new WeakMap<Socket, Requests>()
+    const inHand = new WeakMap<Socket, Map<FastifyRequest, FastifyReply>>()
     const controllers = new WeakMap<FastifyRequest, AbortController>()
-    const gone = new WeakSet<FastifyRequest>()
     const listeners: ClientGoneListener[] = []
 
-    function signalOf(request: FastifyRequest): AbortSignal {
+    /** Created on demand: most requests are answered without it. */
+    function controllerOf(request: FastifyRequest): AbortController {
       const controller = controllers.get(request) ?? new AbortController()
       controllers.set(request, controller)
-      if (gone.has(request)) controller.abort()
-      return controller.signal
+      return controller
     }
 
-    function track(socket: Socket): Requests {
-      const requests: Requests = new Map()
+    function track(socket: Socket): Map<FastifyRequest, FastifyReply> {
+      const requests = new Map<FastifyRequest, FastifyReply>()
       inHand.set(socket, requests)
       socket.once('close', () => {
         for (const [request, reply] of requests) {
           for (const listener of listeners) listener(request, reply)
-          gone.add(request)
-          controllers.get(request)?.abort()
+          controllerOf(request).abort()
         }
       })
       return requests
@@ -48,17 +47,14 @@ export const clientGonePlugin = fp(
     app.decorate('requestsOn', (socket) => [...(inHand.get(socket)?.keys() ?? [])])
     app.decorate('isOnlyRequest', (request) => app.requestsOn(request.raw.socket).every((other) => other === request))
     app.decorate('onClientGone', (listener) => listeners.push(listener))
-    // Created on demand: most requests are answered without it.
     app.decorateRequest('clientGone', {
       getter() {
-        return signalOf(this)
+        return controllerOf(this).signal
       },
     })
   },
   { name: 'client-gone' },
 )
-
-type ClientGoneListener = (request: FastifyRequest, reply: FastifyReply) => void
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -66,11 +62,11 @@ declare module 'fastify' {
     requestsOn(socket: Socket): readonly FastifyRequest[]
     /** Whether all other requests of its connection have been answered. */
     isOnlyRequest(request: FastifyRequest): boolean
-    /** Calls the listener for each request whose connection ends before its answer is sent. `onResponse` is not called for these. */
+    /** Called where a connection ends before the answer is sent; `onResponse` is not. */
     onClientGone(listener: ClientGoneListener): void
   }
   interface FastifyRequest {
-    /** Aborts then. Fastify's `signal` aborts too early: when the request's stream closes, which is after its body was read. */
+    /** Aborts then. Fastify's `signal` aborts too early: once the body was read. */
     readonly clientGone: AbortSignal
   }
 }

@@ -1,7 +1,7 @@
-/** The network by which a client is counted: an IPv4 address, or the /64 of an IPv6 address, which belongs to one customer. */
+/** The network by which a client is counted: an IPv4 address, or the /64 of an IPv6 address. */
 import { isIP, SocketAddress } from 'node:net'
 
-/** Takes an address from a connection or a proxy. Some proxies append the port, which differs for each connection. */
+/** Some proxies append the port, which differs for each connection. */
 export function networkOf(client: string): string {
   const address = withoutPort(client)
   // Proxies may also send names, such as "unknown".
@@ -21,7 +21,9 @@ export function storedNetworkOf(client: string): string {
     .slice(0, STORED_MAX_LENGTH)
 }
 
-/** The network of many customers around a {@link networkOf}: the /24 of an IPv4 address, the /48 of an IPv6 one. Names are their own. */
+/**
+ * The network around a {@link networkOf}: the /24 of IPv4, the /48 of IPv6. Names are their own.
+ */
 export function wideNetworkOf(network: string): string {
   if (isIP(network) === 4) return `${network.split('.', 3).join('.')}.0/24`
   const [, site] = /^((?:[\da-f]+:){3}).*::\/64$/.exec(network) ?? []

@@ -1,15 +1,15 @@
 /**
- * Draining: after the signal to stop, a gateway answers all requests and ends each connection with its answer. Once it closes, it answers
- * the running requests and ends all other connections at once. Without this, two kinds of connection would delay it by a minute. Browsers
- * and proxies open connections in advance, without a first request, and Node counts them as busy. Where a request began before closing, its
- * answer lacks `Connection: close`.
+ * Draining: after the signal to stop, a gateway answers all requests and ends each connection with
+ * its answer. Once it closes, it answers the running requests and ends all other connections.
+ * Otherwise two kinds would delay it by a minute: connections that browsers and proxies open in
+ * advance, which Node counts as busy, and those whose answer began before closing.
  */
 import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 
-export interface DrainOptions {
-  /** The time limit of running requests, in milliseconds, including requests whose bodies have not arrived. */
+interface DrainOptions {
+  /** The time limit of running requests, in milliseconds, their bodies included. */
   graceMs: number
   /** Whether the gateway was told to stop. */
   isDraining(): boolean
@@ -30,7 +30,7 @@ export const drainPlugin = fp(
 
     let overdue: NodeJS.Timeout | undefined
     const isClosing = () => overdue !== undefined
-    // Node ends the connection behind an answer that says so: further pipelined requests would get no answer.
+    // Node ends the connection behind such an answer: pipelined requests would get no answer.
     app.addHook('onSend', (request, reply, _payload, next) => {
       if ((isDraining() || isClosing()) && app.isOnlyRequest(request)) reply.header('connection', 'close')
       next()
@@ -49,8 +49,8 @@ export const drainPlugin = fp(
 )
 
 /**
- * Ends connections whose clients do not read: Node limits how long a request may arrive, and not how long its answer may be taken. Such a
- * connection keeps a descriptor and its answers in memory, and the logins that are pipelined on it, for ever.
+ * Ends connections whose clients do not read. Node does not limit how long an answer may be taken:
+ * a connection would keep its descriptor, its answers and its pipelined logins for ever.
  */
 interface StalledConnectionsOptions {
   /** How long a client may take nothing of what was written to it, in milliseconds. */

@@ -1,15 +1,15 @@
 /**
- * Lets pages of other origins use the API (CORS, Fetch Standard 3.2): only the origins of CORS_ORIGINS. Headers are set on Node's own
- * response, before load shedding and Fastify. @fastify/cors sets them in a hook, which requests that are refused earlier do not reach: a
- * page could not read the refusal or its Retry-After. Preflights are answered there too: they need neither a limit nor a place in the
- * queue.
+ * Lets pages of CORS_ORIGINS use the API (Fetch Standard 3.2). Headers are set on Node's own
+ * response, before load shedding and Fastify: with @fastify/cors, which sets them in a hook, a page
+ * could not read an early refusal or its Retry-After. Preflights are answered there too, without a
+ * limit or a place in the queue.
  *
- * Credentials are allowed where sessions are cookies alone (SESSION_COOKIE): elsewhere tokens are sent in bodies and headers, and a page that
- * sends no cookies cannot be made to send someone else's.
+ * Credentials are allowed where sessions are cookies (SESSION_COOKIE). Elsewhere a page that sends
+ * no cookies cannot be made to send someone else's.
  */
-import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http'
 import type { Socket } from 'node:net'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { GatewayMetrics } from './metrics.js'
 import { interceptRequests } from './server-options.js'
@@ -28,7 +28,7 @@ const sendable = {
   'access-control-max-age': String(MAX_AGE_S),
 }
 
-export interface CrossOriginOptions {
+interface CrossOriginOptions {
   /** Exact origins; without any, the API is closed to pages of other origins. */
   origins: readonly string[]
   /** Whether their pages may send and get cookies. */
@@ -40,35 +40,31 @@ export const crossOriginPlugin = fp(
   async (app: FastifyInstance, { origins, credentials, metrics }: CrossOriginOptions) => {
     if (origins.length === 0) return
     const allowed = new Set(origins)
-    /** Of the request that a connection carries: a problem of the connection has no response to set headers on. */
+    /** Of the request that a connection carries: a problem of the connection has no response. */
     const bySocket = new WeakMap<Socket, OutgoingHttpHeaders>()
 
     interceptRequests(app, (request, response, next) => {
       const { origin = '' } = request.headers
+      const isAllowed = allowed.has(origin)
+      const readable = { 'access-control-allow-origin': origin, 'access-control-expose-headers': ANSWER_HEADERS }
       const headers: Record<string, string> = {
+        ...(isAllowed && credentials ? { 'access-control-allow-credentials': 'true' } : {}),
+        ...(isAllowed ? readable : {}),
         vary: 'Origin',
-        ...(allowed.has(origin) && readableBy(origin, credentials)),
       }
       bySocket.set(request.socket, headers)
       for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
       if (!isPreflight(request)) return next()
       metrics.requests.inc({ method: 'OPTIONS', route: 'preflight', status: 204, outcome: 'ok' })
-      answerPreflight(response, { isAllowed: allowed.has(origin), isClosing: !app.server.listening })
+      const closing = app.server.listening ? {} : { connection: 'close' }
+      response.writeHead(204, { ...(isAllowed ? sendable : {}), ...closing }).end()
     })
     app.decorate('connectionProblemHeaders', (socket: Socket) => bySocket.get(socket) ?? {})
   },
   { name: 'cross-origin' },
 )
 
-function readableBy(origin: string, credentials: boolean): Record<string, string> {
-  return {
-    ...(credentials ? { 'access-control-allow-credentials': 'true' } : {}),
-    'access-control-allow-origin': origin,
-    'access-control-expose-headers': ANSWER_HEADERS,
-  }
-}
-
-/** A preflight has no body. With a body it is not a preflight, and Fastify answers it as any other request. */
+/** With a body it is not a preflight, and Fastify answers it as any other request. */
 function isPreflight({ method, headers }: IncomingMessage): boolean {
   return (
     method === 'OPTIONS' &&
@@ -79,15 +75,24 @@ function isPreflight({ method, headers }: IncomingMessage): boolean {
   )
 }
 
-function answerPreflight(response: ServerResponse, options: { isAllowed: boolean; isClosing: boolean }): void {
-  const headers: OutgoingHttpHeaders = options.isAllowed ? { ...sendable } : {}
-  if (options.isClosing) headers.connection = 'close'
-  response.writeHead(204, headers).end()
+const SAFE_METHODS = ['GET', 'HEAD', 'OPTIONS']
+
+/** Whether a request may change something. */
+export function isUnsafe({ method }: FastifyRequest): boolean {
+  return !SAFE_METHODS.includes(method)
+}
+
+/** By Fetch Metadata, else by Origin, which no script can set; `unknown` from no browser. */
+export function siteOf({ headers }: FastifyRequest): 'own' | 'other' | 'unknown' {
+  const { 'sec-fetch-site': site, origin, host } = headers
+  if (site !== undefined) return site === 'same-origin' ? 'own' : 'other'
+  if (origin === undefined) return 'unknown'
+  return origin === `https://${host}` || origin === `http://${host}` ? 'own' : 'other'
 }
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Headers for the answer to a problem of a connection; empty unless the API is open to other origins. */
+    /** Headers for a problem of a connection; empty unless the API is open to other origins. */
     connectionProblemHeaders?(socket: Socket): OutgoingHttpHeaders
   }
 }

@@ -27,12 +27,7 @@ export interface DocsOptions {
 export const docsPlugin = fp(
   async (app: FastifyInstance, { title, description, tags, securitySchemes }: DocsOptions) => {
     await app.register(swagger, {
-      openapi: {
-        openapi: '3.1.0',
-        info: { title, version: '1', description },
-        tags,
-        components: { securitySchemes },
-      },
+      openapi: { openapi: '3.1.0', info: { title, version: '1', description }, tags, components: { securitySchemes } },
       transformObject: (document) =>
         'openapiObject' in document ? shareComponents(document.openapiObject) : document.swaggerObject,
     })
@@ -60,9 +55,9 @@ export const docsPlugin = fp(
 type Json = Record<string, unknown>
 
 /**
- * Replaces each object schema that has a `title` by a reference to `components.schemas`. Routes keep whole schemas, because their
- * types are derived from them.
- * @throws Error when two different schemas have one title
+ * Replaces each object schema that has a `title` by a reference to `components.schemas`. Routes
+ * keep whole schemas, because their types are derived from them. Throws when two schemas have one
+ * title.
  */
 function shareComponents<Document extends { paths?: unknown; components?: object }>(document: Document): Document {
   const schemas: Record<string, Json> = {}

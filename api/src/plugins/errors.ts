@@ -1,11 +1,11 @@
-/** Errors for clients: each has a code, which determines its status and its public sentence (RFC 9457). */
+/** Errors for clients: a code determines status and public sentence (RFC 9457). */
 import { StacklessError } from '@spillway/queue/errors'
 import { type ErrorCode, problems } from '../schemas/problem-codes.js'
 import type { Challenge } from '../schemas/responses.js'
 
 /**
- * Why a request was refused, where its code leaves that open. Only the metrics show it: a client must not learn, for instance,
- * whether the account exists.
+ * Why a request was refused, where its code leaves that open. Only the metrics show it: a client
+ * must not learn whether the account exists.
  */
 export const refusalReasons = [
   'predicted_wait',
@@ -36,7 +36,7 @@ export interface FieldError {
   code?: 'password_too_short' | 'password_too_long' | 'password_too_common'
 }
 
-export interface ApiErrorOptions extends ErrorOptions {
+interface ApiErrorOptions extends ErrorOptions {
   /** Seconds, for Retry-After. */
   retryAfterS?: number
   fields?: FieldError[]

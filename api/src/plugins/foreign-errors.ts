@@ -1,6 +1,6 @@
 /**
- * Converts errors of Fastify and its plugins, of validation, and of PostgreSQL and Redis to coded errors. Errors that a client must not
- * see become `internal_error` or `unavailable`, with the original as the cause.
+ * Converts errors of Fastify, its plugins, validation, PostgreSQL and Redis to coded errors. What a
+ * client must not see becomes `internal_error` or `unavailable`, with the original as the cause.
  */
 
 import { isDatabaseUnavailable } from '@spillway/prisma'
@@ -21,7 +21,7 @@ const fastifyCodes: Record<string, ErrorCode> = {
   FST_BASIC_AUTH_MISSING_OR_BAD_AUTHORIZATION_HEADER: 'operators_only',
 }
 
-/** Statuses of plugin errors without a known code, for instance from the static files of /docs; others are `malformed_request`. */
+/** Statuses of plugin errors without a known code; others are `malformed_request`. */
 const codesByStatus: Record<number, ErrorCode> = {
   403: 'forbidden',
   404: 'not_found',
@@ -30,8 +30,8 @@ const codesByStatus: Record<number, ErrorCode> = {
 }
 
 /**
- * Limits of the field errors in an answer: their number, and the length of a field name in UTF-16 units. They keep an answer below
- * 2,048 bytes, so that requests cannot be amplified.
+ * Limits of field errors: their number, and the length of a field name in UTF-16 units. They keep
+ * an answer below 2,048 bytes: requests cannot be amplified.
  */
 const FIELD_ERRORS_MAX = 10
 const FIELD_NAME_MAX = 40
@@ -61,7 +61,7 @@ export function toApiError(error: FastifyError): ApiError {
   return new ApiError('internal_error', { cause: error })
 }
 
-/** At most one error for each field with a format of ours: its message includes the length, so other errors are left out. */
+/** At most one error for each field with a format of ours, whose message includes the length. */
 function fieldErrors(error: FastifyError): FieldError[] {
   const found = (error.validation ?? []).slice(0, FIELD_ERRORS_MAX)
   const formats = found.filter(({ params }) => isOurFormat(String(params.format)))
@@ -79,7 +79,7 @@ function fieldErrors(error: FastifyError): FieldError[] {
     })
 }
 
-/** Truncates a name that a client chose, and replaces invisible characters, which JSON encodes in six bytes each. */
+/** Truncates a client's name, and replaces invisible characters, six bytes each in JSON. */
 function shown(name: string): string {
   return name.slice(0, FIELD_NAME_MAX).replace(/\p{C}/gu, '\ufffd')
 }

@@ -1,101 +1,73 @@
 /**
- * Rate limits of the public API: requests with credentials per address and per account, refreshes per address and per session, redemptions
- * per address. The limit of requests of an address (guessing/) is checked before the body is read: refusals stay cheap, and invalid requests count. Made-up
- * tickets and refresh tokens do not: they are refused from memory, and paced. Logins count for their address only where they fail
- * (guessing/address-attempts.ts). With one Redis server they are counted when their body is valid, together with their account. An address known to
- * be over its limit is refused from memory before that. The other limit needs a valid body.
+ * Rate limits as hooks of requests: credentials per account, refreshes per address and session,
+ * redemptions per address, mails per network. guessing/attempts.ts limits credentials per address.
+ * Made-up tickets and refresh tokens do not count: they are refused from memory, and paced.
  *
- * A request that the limit of the address refuses does not count for its account or session: otherwise one client could lock out any
- * number of accounts at no cost. The count of an account is sent only when the account's limit refuses: otherwise it would reveal
- * whether and when an account is used.
+ * A request that the limit of the address refuses does not count for its account or session: one
+ * client could lock out any number of accounts. The count of an account is sent only with a
+ * refusal: it would reveal when an account is used.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
+import type { GatewayConfig } from '../config.js'
 import { networkOf } from './client-network.js'
 import { accountDigest, accountOfEmail, type Count, type CountingRedis, countIn } from './counts.js'
 import { ApiError, type RefusalReason } from './errors.js'
 
+const MINUTE_MS = 60_000
 const HOUR_MS = 3_600_000
+/** Names over their limit that are remembered. Beyond it, all are counted in Redis again. */
+const MOST_REMEMBERED = 10_000
 
-export interface LimitsOptions {
+interface LimitsOptions {
+  config: GatewayConfig
   redis: readonly CountingRedis[]
-  queuePrefix: string
-  /** Requests a minute; 0 is no limit. */
-  perAccount: number
-  refreshPerAddress: number
-  refreshPerSession: number
-  redeemPerAddress: number
-  /** Requests an hour that send mail. */
-  mailPerNetwork: number
-  /** A name for the session of the refresh token of a request that reveals nothing to a reader of Redis. */
+  /** A name for the session of a refresh token that tells a reader of Redis nothing. */
   sessionNameOf(request: FastifyRequest): string
   /** The name of an account in Redis. */
   accountNameOf(account: string): string
 }
 
 export const limitsPlugin = fp(
-  async (app: FastifyInstance, options: LimitsOptions) => {
-    const limit = createLimits(options.redis, options.queuePrefix)
+  async (app: FastifyInstance, { config, redis, sessionNameOf, accountNameOf }: LimitsOptions) => {
+    const limit = createLimits(redis, config.QUEUE_PREFIX)
     const limitAddress = (kind: string, max: number) =>
       limit({ max, reason: 'address_limit', nameOf: ({ ip }) => `${kind}:${networkOf(ip)}`, headers: 'always' })
-
-    app.decorate(
-      'limitAccount',
-      limit({
-        max: options.perAccount,
-        reason: 'account_limit',
-        nameOf: (request) => `account:${options.accountNameOf(accountOf(request))}`,
-        headers: 'when refused',
-      }),
-    )
-    app.decorate('limitRefreshAddress', limitAddress('refresh', options.refreshPerAddress))
-    app.decorate(
-      'limitSession',
-      limit({
-        max: options.refreshPerSession,
-        reason: 'session_limit',
-        nameOf: (request) => `session:${options.sessionNameOf(request)}`,
-        headers: 'when refused',
-      }),
-    )
-    app.decorate('limitRedeemAddress', limitAddress('redeem', options.redeemPerAddress))
-    app.decorate(
-      'limitMailNetwork',
-      limit({
-        max: options.mailPerNetwork,
-        windowMs: HOUR_MS,
-        reason: 'mail_limit',
-        nameOf: ({ ip }) => `mail-network:${networkOf(ip)}`,
-        headers: 'when refused',
-      }),
-    )
+    const limitAccount = limit({
+      max: config.LIMIT_PER_ACCOUNT,
+      reason: 'account_limit',
+      nameOf: (request) => `account:${accountNameOf(accountOf(request))}`,
+      headers: 'when refused',
+    })
+    const limitSession = limit({
+      max: config.LIMIT_REFRESH_PER_SESSION,
+      reason: 'session_limit',
+      nameOf: (request) => `session:${sessionNameOf(request)}`,
+      headers: 'when refused',
+    })
+    const limitMailNetwork = limit({
+      max: config.LIMIT_MAIL_PER_NETWORK,
+      windowMs: HOUR_MS,
+      reason: 'mail_limit',
+      nameOf: ({ ip }) => `mail-network:${networkOf(ip)}`,
+      headers: 'when refused',
+    })
+    app.decorate('limitAccount', limitAccount)
+    app.decorate('limitRefreshAddress', limitAddress('refresh', config.LIMIT_REFRESH_PER_ADDRESS))
+    app.decorate('limitSession', limitSession)
+    app.decorate('limitRedeemAddress', limitAddress('redeem', config.LIMIT_REDEEM_PER_ADDRESS))
+    app.decorate('limitMailNetwork', limitMailNetwork)
   },
   { name: 'limits' },
 )
 
-/** Of the access token, if the route takes one: an address in its body would be anyone's. Else of the valid body. */
+/** Of the access token, if there is one: the body may hold any address. Else of the body. */
 function accountOf({ body, user }: FastifyRequest): string {
   const email = typeof body === 'object' && body !== null && 'email' in body ? body.email : undefined
   return typeof email === 'string' && !user ? accountOfEmail(email) : accountDigest(user.sub)
 }
 
-declare module 'fastify' {
-  interface FastifyInstance {
-    /** `preHandler` hook that counts a request against the limit of its account, after validation and authentication. */
-    limitAccount: LimitRequest
-    /** `preHandler` hooks for requests that show a refresh token of ours. */
-    limitRefreshAddress: LimitRequest
-    limitSession: LimitRequest
-    /** Counts redemptions of tickets. */
-    limitRedeemAddress: LimitRequest
-    /** `onRequest` hook for requests that send mail. */
-    limitMailNetwork: LimitRequest
-  }
-}
-
-const MINUTE_MS = 60_000
-
-export interface Limit {
+interface Limit {
   /** Requests in a window; 0 is no limit. */
   max: number
   /** The length of a window in milliseconds [a minute]. */
@@ -108,9 +80,6 @@ export interface Limit {
 }
 
 export type LimitRequest = (request: FastifyRequest, reply: FastifyReply) => Promise<void>
-
-/** Names over their limit that are remembered. Beyond it all are forgotten, and counted in Redis again. */
-const MOST_REMEMBERED = 10_000
 
 /** Names that are refused from memory until their limit lets them in again. */
 export class Refusals {
@@ -135,9 +104,9 @@ export class Refusals {
 }
 
 /**
- * Returns how to make a limit. A name over its limit is refused from memory until its window ends. Limits allow everything while Redis is
- * unreachable: the queue is unreachable too, so nothing is hashed. A count that fails for another reason allows its request as well, and is
- * logged (toCountingRedis).
+ * Returns how to make a limit. A name over its limit is refused from memory until its window ends.
+ * Limits allow everything while Redis is unreachable: nothing is hashed then. Any other failed
+ * count allows its request as well, and is logged (toCountingRedis).
  */
 export function createLimits(redis: readonly CountingRedis[], queuePrefix: string): (limit: Limit) => LimitRequest {
   return ({ max, windowMs = MINUTE_MS, reason, nameOf, headers }) => {
@@ -163,9 +132,19 @@ export function createLimits(redis: readonly CountingRedis[], queuePrefix: strin
 
 /** Header fields of the IETF draft draft-ietf-httpapi-ratelimit-headers. */
 export function sendLimitHeaders(reply: FastifyReply, max: number, { count, resetS }: Count): void {
-  reply.headers({
-    'ratelimit-limit': max,
-    'ratelimit-remaining': Math.max(0, max - count),
-    'ratelimit-reset': resetS,
-  })
+  reply.headers({ 'ratelimit-limit': max, 'ratelimit-remaining': Math.max(0, max - count), 'ratelimit-reset': resetS })
+}
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** `preHandler` hook that counts a request for its account, after authentication. */
+    limitAccount: LimitRequest
+    /** `preHandler` hooks for requests that show a refresh token of ours. */
+    limitRefreshAddress: LimitRequest
+    limitSession: LimitRequest
+    /** Counts redemptions of tickets. */
+    limitRedeemAddress: LimitRequest
+    /** `onRequest` hook for requests that send mail. */
+    limitMailNetwork: LimitRequest
+  }
 }

@@ -1,6 +1,6 @@
 /**
- * Rules of HTTP/1.1 messages that Node's parser leaves to the server. Node itself would answer a request without Host, or with an unknown
- * expectation, past Fastify: without a problem, headers, log line or metric.
+ * Rules of HTTP/1.1 messages that Node's parser leaves to the server. Node would answer a request
+ * without Host, or with an unknown expectation, past Fastify.
  */
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
@@ -32,8 +32,8 @@ function problemOf(request: IncomingMessage): ErrorCode | undefined {
 }
 
 /**
- * RFC 9112, 6.1 and 7: Node undoes the chunks alone, and reads what is compressed beside as it is. The status is the same as for a content
- * coding. 501, which the RFC prefers, would count as a failure of the gateway wherever 5xx are counted, and any client can cause it.
+ * RFC 9112, 6.1 and 7: Node undoes the chunks alone, and no compression beside them. 501, which the
+ * RFC prefers, would count as a failure of the gateway, and any client can cause it.
  */
 function isChunkedAtMost({ headers: { 'transfer-encoding': coding = 'chunked' } }: IncomingMessage): boolean {
   return /^\s*chunked\s*$/i.test(coding)
@@ -41,7 +41,7 @@ function isChunkedAtMost({ headers: { 'transfer-encoding': coding = 'chunked' } 
 
 /** RFC 9112, 3.2: exactly one Host line; HTTP/1.0 needs no such line. */
 function namesOneHost({ rawHeaders, httpVersion }: IncomingMessage): boolean {
-  // Names and values alternate. `headersDistinct` would make an object of all headers for every request.
+  // Names and values alternate. `headersDistinct` would make an object for every request.
   let hosts = 0
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at]
@@ -51,8 +51,8 @@ function namesOneHost({ rawHeaders, httpVersion }: IncomingMessage): boolean {
 }
 
 /**
- * RFC 9112, 6.1: a body has one framing, and the connection of a request with two must be closed. Node's parser refuses both headers
- * together, except where Transfer-Encoding is empty. HTTP/1.0 has no Transfer-Encoding.
+ * RFC 9112, 6.1: a body has one framing. Node's parser refuses two, except where Transfer-Encoding
+ * is empty. HTTP/1.0 has no Transfer-Encoding.
  */
 function isFramedTwice({ headers, httpVersion }: IncomingMessage): boolean {
   return (
@@ -60,9 +60,9 @@ function isFramedTwice({ headers, httpVersion }: IncomingMessage): boolean {
   )
 }
 
-// Accepts bodies of JSON in UTF-8 alone (RFC 8259, 8.1), without a content coding. Fastify's own parser replaces invalid bytes by U+FFFD and
-// ignores the charset: different passwords in another encoding would become the same password. An empty body counts as no body for a call that needs no body,
-// whatever its media type: browsers and HTTP clients send one on their own.
+// Accepts JSON in UTF-8 alone (RFC 8259, 8.1), without a content coding. Fastify's parser replaces
+// invalid bytes by U+FFFD: different passwords would become the same. An empty body is no body for
+// a call that needs none, whatever its media type: clients send one on their own.
 
 // The JSON parser skips one byte order mark; a second one is invalid JSON.
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
@@ -104,7 +104,7 @@ function isCoded(contentEncoding = ''): boolean {
   return !/^\s*(identity\s*)?$/i.test(contentEncoding)
 }
 
-/** Whether a media type has no charset, or UTF-8 once. JSON defines no such parameter, but some clients send it. */
+/** Whether a media type has no charset, or UTF-8 once: some clients send it. */
 function isUtf8(mediaType = ''): boolean {
   const charsets = mediaType
     .split(';')

@@ -1,4 +1,6 @@
-/** The metrics of a gateway, with Prometheus's naming and units (seconds). No label's values grow with users. */
+/**
+ * The metrics of a gateway, with Prometheus's naming and units. No label's values grow with users.
+ */
 
 import { createRegistry } from '@spillway/common/registry'
 import { lanes } from '@spillway/queue/wire/job'
@@ -6,20 +8,20 @@ import { Counter, Histogram } from 'prom-client'
 import { outcomeOf, type RequestOutcome, requestOutcomes } from '../schemas/outcomes.js'
 import { refusalReasons } from './errors.js'
 
-/** What became of a mail. `nobody`: there was nobody to send it to; `failed`: not sent, and not tried again. */
+/** What became of a mail. `nobody`: it had no recipient; `failed`: not tried again. */
 const mailOutcomes = ['sent', 'nobody', 'expired', 'retried', 'failed', 'forged'] as const
 export type MailOutcome = (typeof mailOutcomes)[number]
 
 const DURATION_BUCKETS_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 8, 10, 30]
 
-/** Outcomes of a wait for a verdict: the verdict, a ticket, the client disconnected, or Redis failed. */
+/** How a wait ended: by the verdict, by a ticket, by the client, or by Redis. */
 const waitOutcomes = ['answered', 'ticket', 'client_gone', 'failed'] as const
 export type WaitOutcome = (typeof waitOutcomes)[number]
 
 const ticketEvents = ['issued', 'redeemed', 'pending', 'expired', 'lost', 'used', 'invalid'] as const
 export type TicketEvent = (typeof ticketEvents)[number]
 
-/** What became of audit events: a row each, one of many in a row, or lost without room or a database. */
+/** What became of audit events: a row each, a part of a row, or lost. */
 const auditResults = ['written', 'added_up', 'dropped'] as const
 
 /** How a verdict arrived: announced, or found by asking Redis because no announcement came. */

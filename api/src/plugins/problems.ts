@@ -1,4 +1,4 @@
-/** Answers every error as application/problem+json (RFC 9457); errors of libraries are converted by toApiError. */
+/** Answers every error as application/problem+json (RFC 9457). */
 import { type OutgoingHttpHeaders, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -8,9 +8,9 @@ import type { ErrorCode } from '../schemas/problem-codes.js'
 import type { ProblemBody } from '../schemas/responses.js'
 import { ApiError, type RefusalReason } from './errors.js'
 import { toApiError } from './foreign-errors.js'
-import { createRouteTable } from './route-table.js'
+import { RouteTable } from './route-table.js'
 
-/** Node's codes for connections whose bytes never become a request; any other code means that they are not HTTP. */
+/** Node's codes for connections whose bytes never become a request; others are not HTTP. */
 const connectionCodes: Record<string, ErrorCode> = {
   HPE_HEADER_OVERFLOW: 'headers_too_large',
   ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
@@ -25,7 +25,7 @@ export const problemPlugin = fp(
       const unread = request.raw.readableAborted
       sendProblem(unread ? new ApiError('malformed_request') : toApiError(error), request, reply)
     })
-    const routes = createRouteTable<true>()
+    const routes = new RouteTable<true>()
     app.addHook('onRoute', ({ url, method }) => routes.add(method, url, true))
     app.setNotFoundHandler((request, reply) => {
       const [path = ''] = request.url.split('?')
@@ -39,10 +39,7 @@ export const problemPlugin = fp(
   { name: 'problem' },
 )
 
-/**
- * Answers with a problem; errors outside of any handler included. Returns nothing: Fastify would await a reply that is returned before it is
- * sent, by listeners for each of its events.
- */
+/** Returns nothing: Fastify would await a returned reply by listeners for its events. */
 export function sendProblem(error: ApiError, request: FastifyRequest, reply: FastifyReply): void {
   request.errorCode = error.code
   request.refusedFor = error.reason
@@ -72,7 +69,7 @@ export function sendConnectionProblem(error: ApiError, socket: Socket, further: 
   socket.destroy()
 }
 
-/** RFC 9457, 4.2.1: with `about:blank` the title is the status phrase. Node's phrases for 413 and 422 predate RFC 9110. */
+/** RFC 9457, 4.2.1: the title is the status phrase. Node's for 413 and 422 predate RFC 9110. */
 const statusPhrases: Record<number, string | undefined> = {
   ...STATUS_CODES,
   413: 'Content Too Large',
@@ -98,8 +95,8 @@ declare module 'fastify' {
   }
 }
 
-// Headers of every public answer: no caching, which tokens and tickets require (RFC 6749, 5.1), and no MIME sniffing. Set at the start of
-// a request, so that cacheable routes can override them.
+// Headers of every public answer: no caching (RFC 6749, 5.1), no MIME sniffing. Set first, so that
+// cacheable routes can override them.
 
 export const answerHeaders = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' } as const
 

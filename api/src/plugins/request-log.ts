@@ -1,54 +1,15 @@
-/** Logs one line for each request, without bodies, headers or addresses. The job id leads to the worker's line of the same login. */
+/**
+ * Logs one line for each request, without bodies, headers or addresses, and counts it by route and
+ * outcome. The job id leads to the worker's line of the same login. Requests whose client
+ * disconnected count too.
+ */
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { ErrorCode } from '../schemas/problem-codes.js'
 import type { ApiError } from './errors.js'
 import type { GatewayMetrics, TicketEvent } from './metrics.js'
 
-export const requestLogPlugin = fp(
-  async (app: FastifyInstance) => {
-    app.addHook('onResponse', (request, reply, next) => {
-      request.log.info(
-        {
-          method: request.method,
-          route: request.routeOptions.url ?? 'none',
-          service: request.service,
-          status: reply.statusCode,
-          code: request.errorCode,
-          jobId: request.jobId,
-          ms: Math.round(reply.elapsedTime * 10) / 10,
-        },
-        'request',
-      )
-      next()
-    })
-    app.onClientGone((request) => {
-      request.log.info(
-        {
-          method: request.method,
-          route: request.routeOptions.url ?? 'none',
-          service: request.service,
-          jobId: request.jobId,
-        },
-        'client gone',
-      )
-    })
-  },
-  { name: 'request-log' },
-)
-
-declare module 'fastify' {
-  interface FastifyRequest {
-    /** The job that this request waits for, once it has been added. */
-    jobId?: string
-    /** The name of the service whose key the request has, on the service API. */
-    service?: string
-  }
-}
-
-// Counts requests by route and outcome, and the events of tickets. Requests whose client disconnected count too.
-
-/** The ticket event of each problem of a redemption. Any other answer below 500 to a ticket is a redemption. */
+/** Problems of redemptions. Any other answer below 500 to a ticket is a redemption. */
 const ticketProblems: Partial<Record<ErrorCode, TicketEvent>> = {
   ticket_expired: 'expired',
   ticket_lost: 'lost',
@@ -57,22 +18,28 @@ const ticketProblems: Partial<Record<ErrorCode, TicketEvent>> = {
 }
 const REDEEM_ROUTE = '/v1/tickets/redeem'
 
-export const requestMetricsPlugin = fp(
+export const requestLogPlugin = fp(
   async (app: FastifyInstance, { metrics }: { metrics: GatewayMetrics }) => {
-    app.onClientGone((request) => count(metrics, request, 'client_gone', 499))
+    app.onClientGone((request) => {
+      const { method, service, jobId, log } = request
+      log.info({ method, route: routeOf(request), service, jobId }, 'client gone')
+      count(metrics, request, 'client_gone', 499)
+    })
     app.addHook('onResponse', (request, reply, next) => {
-      const { method } = request
+      const { method, service, jobId, errorCode: code, refusedFor: reason, log } = request
+      const { statusCode: status, elapsedTime } = reply
       const route = routeOf(request)
-      count(metrics, request, outcomeOf(request, reply), reply.statusCode)
-      metrics.requestDuration.observe({ method, route }, reply.elapsedTime / 1_000)
-      if (request.refusedFor !== undefined) metrics.refused.inc({ reason: request.refusedFor })
+      log.info({ method, route, service, status, code, jobId, ms: Math.round(elapsedTime * 10) / 10 }, 'request')
+      count(metrics, request, outcomeOf(request, reply), status)
+      metrics.requestDuration.observe({ method, route }, elapsedTime / 1_000)
+      if (reason !== undefined) metrics.refused.inc({ reason })
       const event = ticketEventOf(request, reply)
       if (event !== undefined) metrics.tickets.inc({ event })
       if (event === 'invalid') metrics.sealFailures.inc({ purpose: 'ticket' })
       next()
     })
   },
-  { name: 'request-metrics' },
+  { name: 'request-log' },
 )
 
 function count(metrics: GatewayMetrics, request: FastifyRequest, outcome: string, status: number): void {
@@ -86,7 +53,7 @@ interface Unrouted {
   method?: string
 }
 
-/** Logs and counts an answer that Fastify runs no hooks for, without anything that the client chose but its method. */
+/** Logs and counts an answer without hooks; of what the client chose, only the method. */
 export function noteUnrouted({ status, code }: ApiError, { log, metrics, method = 'none' }: Unrouted): void {
   log.info({ method, route: 'none', status, code }, 'request')
   metrics.requests.inc({ method, route: 'none', status, outcome: code })
@@ -110,4 +77,13 @@ function ticketEventOf(request: FastifyRequest, { statusCode }: FastifyReply): T
   if (problem !== undefined) return problem
   // Without a readable ticket there is no job.
   return statusCode < 500 && request.jobId !== undefined ? 'redeemed' : undefined
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The job that this request waits for, once it has been added. */
+    jobId?: string
+    /** The name of the service whose key the request has, on the service API. */
+    service?: string
+  }
 }

@@ -1,6 +1,6 @@
 /**
- * A server span for every request (OpenTelemetry's semantic conventions for HTTP), a child of the caller's span in W3C trace context.
- * Registered only when traces are exported, because this module loads OpenTelemetry's API.
+ * A server span for every request (OpenTelemetry's conventions for HTTP), a child of the caller's
+ * span. Registered only when traces are exported, because it loads OpenTelemetry's API.
  */
 import { type Context, context, propagation, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
@@ -49,7 +49,9 @@ export default fp(
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Runs `begin` in the request's trace context, which lasts until the first await. Undefined when nothing is traced. */
+    /**
+     * Runs `begin` in the request's trace context, until its first await. Undefined without traces.
+     */
     inTrace?<T>(begin: () => T): T
   }
 }

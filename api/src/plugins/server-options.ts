@@ -1,5 +1,6 @@
-/** Fastify options of all listeners: logging, request timeouts, and answers to bytes that are not a valid request. */
+/** Fastify options of all listeners: logging, timeouts, and answers to invalid requests. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { listOf } from '@spillway/common/settings'
 import {
   type FastifyBaseLogger,
   type FastifyHttpOptions,
@@ -7,44 +8,38 @@ import {
   LogController,
   type RawServerDefault,
 } from 'fastify'
+import type { GatewayConfig } from '../config.js'
 import { toApiError } from './foreign-errors.js'
 import { connectionProblem, sendConnectionProblem, sendProblem } from './problems.js'
 
-/** How often Node looks for overdue requests. Node's own 30 s would double the time limit; few connections have to be looked at. */
+/** How often Node looks for overdue requests, which get 408. Its 30 s would double the limit. */
 export const TIMEOUT_CHECK_MS = 1_000
 
-export interface ListenerOptions {
-  log: FastifyBaseLogger
-  /**
-   * From the first byte of a request, or the opening of a new connection, to the last byte of the body, in milliseconds. An overdue
-   * request is answered with 408 at most TIMEOUT_CHECK_MS later.
-   */
-  requestTimeoutMs: number
-  /** Addresses and CIDR ranges of the proxies whose `X-Forwarded-For` is believed. */
-  trustedProxies: string[]
-}
-
-/** Options of Ajv: the schemas of routes are our own and need no validation at each start. Unknown keywords still throw. */
+/** Options of Ajv: our own schemas need no validation. Unknown keywords still throw. */
 export const ownSchemas = { meta: false, validateSchema: false }
 
-export function serverOptions({
-  log,
-  requestTimeoutMs,
-  trustedProxies,
-}: ListenerOptions): FastifyHttpOptions<RawServerDefault> {
+export function serverOptions(
+  { REQUEST_TIMEOUT_MS, TRUST_PROXY }: Pick<GatewayConfig, 'REQUEST_TIMEOUT_MS' | 'TRUST_PROXY'>,
+  log: FastifyBaseLogger,
+): FastifyHttpOptions<RawServerDefault> {
+  const trustedProxies = listOf(TRUST_PROXY)
   return {
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true }),
     // A starved machine may take longer than Fastify's ten seconds to load a plugin.
     pluginTimeout: 0,
-    requestTimeout: requestTimeoutMs,
+    // From the first byte, or the opening of a connection, to the last byte of the body.
+    requestTimeout: REQUEST_TIMEOUT_MS,
     trustProxy: trustedProxies.length > 0 && trustedProxies,
     clientErrorHandler: ({ code }, socket) => sendConnectionProblem(connectionProblem(code), socket),
     frameworkErrors: (error, request, reply) => sendProblem(toApiError(error), request, reply),
-    // Fastify passes on requestTimeout alone; Node's 60 s for headers would stay in force beside it.
+    // A closing gateway answers requests on open connections, and ends each with its answer.
+    return503OnClosing: false,
+    forceCloseConnections: 'idle',
+    // Fastify passes on requestTimeout alone; Node's 60 s for headers would stay in force.
     http: {
-      requestTimeout: requestTimeoutMs,
-      headersTimeout: requestTimeoutMs,
+      requestTimeout: REQUEST_TIMEOUT_MS,
+      headersTimeout: REQUEST_TIMEOUT_MS,
       connectionsCheckingInterval: TIMEOUT_CHECK_MS,
       // See message-rules.ts.
       requireHostHeader: false,
@@ -52,12 +47,10 @@ export function serverOptions({
   }
 }
 
-// Looks at requests before Fastify does: for what must be cheap, and for what must be in every answer.
-
 /** Answers a request, or calls `next` to pass it on. */
 type Intercept = (request: IncomingMessage, response: ServerResponse, next: () => void) => void
 
-/** The last one that is added sees requests first. */
+/** Looks at requests before Fastify does. The last interceptor sees requests first. */
 export function interceptRequests(app: FastifyInstance, intercept: Intercept): void {
   const handlers = app.server.listeners('request')
   app.server.removeAllListeners('request')

@@ -9,21 +9,6 @@ import type { FastifyInstance, onRequestAsyncHookHandler } from 'fastify'
 import fp from 'fastify-plugin'
 import { ApiError } from './errors.js'
 
-/** The variable that holds the list, for error messages. */
-export const SERVICE_KEYS = 'SERVICE_KEYS'
-
-/**
- * Returns the name of the service that a text is a key of. Compares with every key, each in
- * constant time.
- */
-export function createKeyCheck(list: string): (text: string) => string | undefined {
-  const keys = parseKeyList(SERVICE_KEYS, list)
-  return (text) => {
-    const given = Buffer.from(text, 'base64')
-    return keys.filter(({ key }) => given.length === key.length && timingSafeEqual(given, key))[0]?.name
-  }
-}
-
 function credentialsOf(authorization: string): { name?: string; key: string } {
   const [, bearer] = /^Bearer +([A-Za-z0-9+/_-]+=*)$/i.exec(authorization) ?? []
   if (bearer !== undefined) return { key: bearer }
@@ -35,12 +20,15 @@ function credentialsOf(authorization: string): { name?: string; key: string } {
 }
 
 export const serviceKeysPlugin = fp(
-  async (app: FastifyInstance, { keys }: { keys: string }) => {
-    const nameOf = createKeyCheck(keys)
+  async (app: FastifyInstance, { keys: list }: { keys: string }) => {
+    const known = parseKeyList('SERVICE_KEYS', list)
     app.decorateRequest('service')
     app.decorate('requireServiceKey', async (request) => {
       const { name, key } = credentialsOf(request.headers.authorization ?? '')
-      const service = nameOf(key)
+      const given = Buffer.from(key, 'base64')
+      // Compared with every key, each in constant time.
+      const fitting = known.filter(({ key }) => given.length === key.length && timingSafeEqual(given, key))
+      const service = fitting[0]?.name
       if (service === undefined || (name !== undefined && name !== service)) throw new ApiError('invalid_service_key')
       request.service = service
     })

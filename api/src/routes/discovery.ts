@@ -1,16 +1,18 @@
 /**
- * How services verify access tokens: the public keys (RFC 7517) and, where ISSUER is a URL, the discovery documents that lead there (RFC
- * 8414, OpenID Connect Discovery 1.0).
+ * How services verify access tokens: the public keys (RFC 7517) and, where ISSUER is a URL, the
+ * discovery documents (RFC 8414, OpenID Connect Discovery 1.0).
  */
+
 import { createHash } from 'node:crypto'
 import type { RoutePlugin } from '../operations/deps.js'
+import { objectOf } from '../schemas/schema.js'
 import { claimsOf } from '../sessions/access-token.js'
 import { algorithms } from '../sessions/signing-keys.js'
 import { type Document, documentRoute } from './documents.js'
 
 /**
- * How long a cache may keep the keys, in seconds. A key that was published for longer is known to every service when it first signs.
- * api/README.md says so to operators.
+ * How long a cache may keep the keys, in seconds. A key that was published for longer is known to
+ * every service when it first signs (api/README.md).
  */
 const MAX_AGE_S = 300
 
@@ -18,8 +20,7 @@ const text = { type: 'string' } as const
 const KeySet = {
   title: 'KeySet',
   description: 'The public keys of access tokens (RFC 7517)',
-  type: 'object',
-  properties: {
+  ...objectOf({
     keys: {
       type: 'array',
       items: {
@@ -33,16 +34,13 @@ const KeySet = {
         additionalProperties: false,
       },
     },
-  },
-  required: ['keys'],
-  additionalProperties: false,
+  }),
 } as const
 
 const Metadata = {
   title: 'Metadata',
   description: 'What verifies access tokens (RFC 8414)',
-  type: 'object',
-  properties: {
+  ...objectOf({
     issuer: text,
     jwks_uri: text,
     id_token_signing_alg_values_supported: {
@@ -51,9 +49,7 @@ const Metadata = {
       description: 'Of access tokens: the field in which verifiers look for their algorithms',
     },
     claims_supported: { type: 'array', items: text },
-  },
-  required: ['issuer', 'jwks_uri', 'id_token_signing_alg_values_supported', 'claims_supported'],
-  additionalProperties: false,
+  }),
 } as const
 
 const notModified = { 304: { type: 'null', description: 'As the client has it' } } as const
@@ -80,7 +76,8 @@ export const discoveryRoutes: RoutePlugin = async (app, { keys: { jwks }, issuer
     const schema = { operationId, tags: ['Sessions'], summary: 'Discovery', response }
     app.get(`/.well-known/${name}`, { ...metadataRoute, schema })
   }
-  // With an issuer that has a path, OpenID Connect appends to it and RFC 8414 inserts before it; a proxy may strip it, or not.
+  // OpenID Connect appends to an issuer's path and RFC 8414 inserts before it; a proxy may strip
+  // it.
   const { pathname: path } = new URL(issuer)
   if (path === '/') return
   const schema = { hide: true }

@@ -8,8 +8,8 @@ export interface Document {
 }
 
 /**
- * Options and handler of a route that answers with a document. Who has it gets 304 before anything else is done. No answer has a line in the
- * log, because anybody can ask at any rate; the metrics count them.
+ * Options and handler of a route that answers with a document. Who has it gets 304 first. No answer
+ * is logged, because anybody can ask at any rate.
  *
  * @param mayAsk hooks that come before
  */

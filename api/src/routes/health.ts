@@ -1,93 +1,63 @@
-/** GET /healthz and GET /readyz. Liveness uses no dependency; readiness checks each dependency of a login. */
+/** GET /healthz uses no dependency; GET /readyz checks each dependency of a login. */
+
 import { ThrottledWarning } from '@spillway/common/throttled-warning'
 import { databaseProblem } from '@spillway/prisma'
 import type { RoutePlugin } from '../operations/deps.js'
+import { objectOf } from '../schemas/schema.js'
 
-/** For how long an answer of the database is taken for the next probes too, in milliseconds: probes are not limited. */
+/**
+ * How long an answer of the database serves further probes, in milliseconds: they are not limited.
+ */
 const DATABASE_ANSWER_MS = 250
 
 const Check = { type: 'string', enum: ['ok', 'failing'] } as const
 const Liveness = {
   title: 'Liveness',
   description: 'The process runs',
-  type: 'object',
-  properties: { status: { const: 'ok' } },
-  required: ['status'],
-  additionalProperties: false,
+  ...objectOf({ status: { const: 'ok' } }),
 } as const
 const Readiness = {
   title: 'Readiness',
   description: 'Each thing that a login needs',
-  type: 'object',
-  properties: {
-    status: Check,
-    checks: {
-      type: 'object',
-      properties: { database: Check, queue: Check },
-      required: ['database', 'queue'],
-      additionalProperties: false,
+  ...objectOf(
+    {
+      status: Check,
+      checks: objectOf({ database: Check, queue: Check }),
+      /** For information only: a gateway without workers is ready, because it can issue tickets. */
+      workers: { type: 'integer' },
     },
-    /** For information only: a gateway without workers is ready, because it can issue tickets. */
-    workers: { type: 'integer' },
-    /** Only where there are several Redis servers: a login needs one of them. Their addresses are in the metrics. */
-    redis: {
-      type: 'object',
-      properties: { usable: { type: 'integer' }, of: { type: 'integer' } },
-      required: ['usable', 'of'],
-      additionalProperties: false,
+    {
+      /** Where there are several Redis servers: a login needs one of them. */
+      redis: objectOf({ usable: { type: 'integer' }, of: { type: 'integer' } }),
+      /** For information, where Redis evicts: counts of guesses and used tickets can be lost. */
+      eviction: { type: 'string', enum: ['possible', 'unknown'] },
     },
-    /** For information only, and absent where no Redis evicts: counters of guesses and marks of used tickets can be lost. */
-    eviction: { type: 'string', enum: ['possible', 'unknown'] },
-  },
-  required: ['status', 'checks', 'workers'],
-  additionalProperties: false,
+  ),
 } as const
 
 export const healthRoutes: RoutePlugin = async (app, { database, passwords, isDraining }) => {
   const unanswered = new ThrottledWarning(app.log, 'the database cannot be used')
-  const databaseAnswers = shareAnswer(
-    () =>
-      database.$queryRaw`SELECT 1`.then(
-        () => {
-          unanswered.recovered()
-          return true
-        },
-        (error: unknown) => {
-          unanswered.warn(new Error(databaseProblem(error)))
-          return false
-        },
-      ),
-    DATABASE_ANSWER_MS,
-  )
+  const databaseAnswers = shareAnswer(async () => {
+    try {
+      await database.$queryRaw`SELECT 1`
+      unanswered.recovered()
+      return true
+    } catch (error) {
+      unanswered.warn(new Error(databaseProblem(error)))
+      return false
+    }
+  }, DATABASE_ANSWER_MS)
 
   // Probes arrive every few seconds: only warnings about them are logged.
-  const logLevel = 'warn'
-  const config = { priority: 'always' } as const
+  const probe = { logLevel: 'warn', config: { priority: 'always' } } as const
+  const tags = ['Probes']
+  const alive = { operationId: 'getLiveness', tags, summary: 'Liveness', response: { 200: Liveness } }
+  app.get('/healthz', { ...probe, schema: alive }, async () => ({ status: 'ok' as const }))
 
-  app.get(
-    '/healthz',
-    {
-      logLevel,
-      config,
-      schema: { operationId: 'getLiveness', tags: ['Probes'], summary: 'Liveness', response: { 200: Liveness } },
-    },
-    async () => ({
-      status: 'ok' as const,
-    }),
-  )
-
+  const response = { 200: Readiness, 503: Readiness }
   app.get(
     '/readyz',
-    {
-      logLevel,
-      config,
-      schema: {
-        operationId: 'getReadiness',
-        tags: ['Probes'],
-        summary: 'Readiness',
-        response: { 200: Readiness, 503: Readiness },
-      },
-    },
+    { ...probe, schema: { operationId: 'getReadiness', tags, summary: 'Readiness', response } },
     async (_request, reply) => {
       const answers = await databaseAnswers()
       const checks = { database: word(answers), queue: word(passwords.isReady()) }
@@ -111,7 +81,9 @@ function word(ok: boolean): 'ok' | 'failing' {
   return ok ? 'ok' : 'failing'
 }
 
-/** Returns a function that gives the answer in progress, or one that is younger than `forMs`, in milliseconds. `ask` never rejects. */
+/**
+ * Shares the answer in progress, or one younger than `forMs`, in milliseconds. `ask` never rejects.
+ */
 export function shareAnswer<T>(
   ask: () => Promise<T>,
   forMs: number,

@@ -3,10 +3,8 @@
  * services that cannot wait until the token expires.
  */
 import type { FastifyPluginAsyncJsonSchemaToTs } from '@fastify/type-provider-json-schema-to-ts'
-import type { onRequestAsyncHookHandler } from 'fastify'
 import { ApiError } from '../plugins/errors.js'
 import { bodyProblems, limitProblem, unauthorizedProblem } from '../schemas/responses.js'
-import type { VerifyAccessToken } from '../sessions/access-token.js'
 import type { Sessions } from '../sessions/sessions.js'
 
 const FORM = 'application/x-www-form-urlencoded'
@@ -21,16 +19,9 @@ const Introspection = {
   examples: [{ active: false }],
 } as const
 
-export interface IntrospectionOptions {
-  verify: VerifyAccessToken
-  sessions: Pick<Sessions, 'goesOn'>
-  /** Authenticate and limit. */
-  onRequest: onRequestAsyncHookHandler[]
-}
-
-export const introspectionRoute: FastifyPluginAsyncJsonSchemaToTs<{ Options: IntrospectionOptions }> = async (
+export const introspectionRoute: FastifyPluginAsyncJsonSchemaToTs<{ Options: { sessions: Sessions } }> = async (
   app,
-  { verify, sessions, onRequest },
+  { sessions },
 ) => {
   app.addContentTypeParser(FORM, { parseAs: 'string' }, (_request, body: string, done) => {
     const form = new URLSearchParams(body)
@@ -61,10 +52,10 @@ export const introspectionRoute: FastifyPluginAsyncJsonSchemaToTs<{ Options: Int
         },
         response: { 200: Introspection, 401: unauthorizedProblem, 429: limitProblem, ...bodyProblems },
       },
-      onRequest,
+      onRequest: [app.requireServiceKey, app.limitService],
     },
     async ({ body }) => {
-      const claims = await verify(body.token)
+      const claims = app.verifyAccessToken(body.token)
       if (claims === undefined || !(await sessions.goesOn({ sessionId: claims.sid, userId: claims.sub })))
         return { active: false }
       return { ...claims, active: true, token_type: 'Bearer' }

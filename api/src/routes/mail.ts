@@ -1,7 +1,5 @@
-/**
- * What is done by mail and needs no hash: POST /v1/password/forgotten, POST /v1/email/confirm, POST /v1/me/email/confirmation. The tokens
- * of mails are in bodies, never in URLs, which proxies log.
- */
+/** What is done by mail and needs no hash. Tokens are in bodies: proxies log URLs. */
+
 import { isTaken } from '@spillway/prisma'
 import { confirmAddress, newMailToken } from '../mail/tokens.js'
 import { requireMail } from '../operations/access.js'
@@ -9,6 +7,7 @@ import type { RoutePlugin } from '../operations/deps.js'
 import { ApiError } from '../plugins/errors.js'
 import { EmailField, MailTokenField, normalizeEmail } from '../schemas/credentials.js'
 import { anyProblem, bodyProblems, limitProblem, problemResponse, unauthorizedProblem } from '../schemas/responses.js'
+import { objectOf } from '../schemas/schema.js'
 import { requireAccessToken } from '../sessions/access-token.js'
 
 const nothing = { type: 'null' } as const
@@ -23,13 +22,7 @@ export const mailRoutes: RoutePlugin = async (app, { database, sessions, post, a
         tags: ['Accounts'],
         summary: 'Ask for a new password by mail',
         description: 'Always 204: a mail is sent if the address has an account. 403 where no mail is sent.',
-        body: {
-          title: 'ForgottenPassword',
-          type: 'object',
-          properties: { email: EmailField },
-          required: ['email'],
-          additionalProperties: false,
-        },
+        body: { title: 'ForgottenPassword', ...objectOf({ email: EmailField }) },
         response: { 204: nothing, ...problems, ...bodyProblems },
       },
       onRequest: [requireMail(app), app.limitAddress, app.limitMailNetwork],
@@ -51,13 +44,7 @@ export const mailRoutes: RoutePlugin = async (app, { database, sessions, post, a
         tags: ['Accounts'],
         summary: 'Confirm an e-mail address',
         description: 'Uses the token of a mail that confirms an address, or changes it. 403 where no mail is sent.',
-        body: {
-          title: 'EmailConfirmation',
-          type: 'object',
-          properties: { token: MailTokenField },
-          required: ['token'],
-          additionalProperties: false,
-        },
+        body: { title: 'EmailConfirmation', ...objectOf({ token: MailTokenField }) },
         response: { 204: nothing, ...problems, ...bodyProblems },
       },
       onRequest: [requireMail(app), app.limitAddress],

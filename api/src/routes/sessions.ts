@@ -1,17 +1,14 @@
-/** The sessions of the signed-in user: GET /v1/me/sessions, DELETE /v1/me/sessions and DELETE /v1/me/sessions/{id}. */
+/** The sessions of the signed-in user, and the user. */
+
 import type { RoutePlugin } from '../operations/deps.js'
 import { ApiError } from '../plugins/errors.js'
 import { SessionsBody, UserBody } from '../schemas/bodies.js'
 import { anyProblem, bodyProblems, limitProblem, problemResponse, unauthorizedProblem } from '../schemas/responses.js'
+import { objectOf } from '../schemas/schema.js'
 import { requireAccessToken, UUID } from '../sessions/access-token.js'
 import { LISTED_MAX } from '../sessions/sessions.js'
 
-const SessionParams = {
-  type: 'object',
-  properties: { id: { type: 'string', pattern: UUID.source } },
-  required: ['id'],
-  additionalProperties: false,
-} as const
+const SessionParams = objectOf({ id: { type: 'string', pattern: UUID.source } })
 
 export const sessionRoutes: RoutePlugin = async (app, { sessions, audit }) => {
   app.addHook('onRequest', requireAccessToken)
@@ -44,9 +41,9 @@ export const sessionRoutes: RoutePlugin = async (app, { sessions, audit }) => {
         sessions: live.map(({ createdAt, lastUsedAt, expiresAt, ...session }) => ({
           ...session,
           current: session.id === user.sid,
-          createdAt: createdAt.toISOString(),
-          lastUsedAt: lastUsedAt.toISOString(),
-          expiresAt: expiresAt.toISOString(),
+          createdAt: new Date(createdAt).toISOString(),
+          lastUsedAt: new Date(lastUsedAt).toISOString(),
+          expiresAt: new Date(expiresAt).toISOString(),
         })),
       }
     },

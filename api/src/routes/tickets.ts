@@ -1,4 +1,5 @@
 /** POST /v1/tickets/redeem: answers as the call that issued the ticket would have. */
+
 import type { FastifyPluginAsyncJsonSchemaToTs } from '@fastify/type-provider-json-schema-to-ts'
 import type { FastifyPluginAsync, onRequestAsyncHookHandler } from 'fastify'
 import type { Access } from '../operations/access.js'
@@ -7,7 +8,6 @@ import { GOOD_FOR_S, type LineDocument } from '../operations/line-document.js'
 import type { Operation } from '../operations/operation.js'
 import { PreferHeader } from '../operations/wait-times.js'
 import { LineBody } from '../schemas/bodies.js'
-import type { JsonObject } from '../schemas/responses.js'
 import {
   bodyProblems,
   limitProblem,
@@ -15,12 +15,14 @@ import {
   ticketResponse,
   unauthorizedProblem,
 } from '../schemas/responses.js'
+import type { JsonObject } from '../schemas/schema.js'
+import { objectOf } from '../schemas/schema.js'
 import { documentRoute } from './documents.js'
 
-/** The longest possible ticket is a registration's, which contains an address; other tickets contain nothing that clients choose. */
+/** The longest ticket is a registration's, with an address. */
 export const TICKET_MAX_LENGTH = 2_048
 
-export interface TicketRoutesOptions extends Pick<Access<unknown>, 'security'> {
+interface TicketRoutesOptions extends Pick<Access<unknown>, 'security'> {
   /** A ticket answers as one of its operations. */
   conductor: Pick<Conductor<never>, 'operations' | 'redeem'>
   /** Authenticates redemptions [everybody may redeem]. */
@@ -51,13 +53,7 @@ export const ticketRoutes: FastifyPluginAsyncJsonSchemaToTs<{ Options: TicketRou
           'Answers once, at any gateway; 202 while the answer is not there yet. Held as the first call was. After 410 nothing was ' +
           'changed: send the first request again, also with ticket_lost, whose answer was lost with a server.',
         headers: PreferHeader,
-        body: {
-          title: 'TicketToRedeem',
-          type: 'object',
-          properties: { ticket: { type: 'string', maxLength: TICKET_MAX_LENGTH } },
-          required: ['ticket'],
-          additionalProperties: false,
-        },
+        body: { title: 'TicketToRedeem', ...objectOf({ ticket: { type: 'string', maxLength: TICKET_MAX_LENGTH } }) },
         response,
         ...(security === undefined ? {} : { security }),
       },
@@ -88,7 +84,7 @@ function eitherOf(bodies: JsonObject[]): JsonObject {
 
 // GET /v1/line: how far the line has come, from memory, the same for everybody.
 
-export interface LineRouteOptions extends Pick<Access<unknown>, 'security'> {
+interface LineRouteOptions extends Pick<Access<unknown>, 'security'> {
   line: LineDocument
   /** Authenticates readers [everybody may read]. */
   onRequest?: onRequestAsyncHookHandler

@@ -1,17 +1,16 @@
 /** POST /v1/token/refresh and POST /v1/logout. */
+
 import type { FastifyRequest } from 'fastify'
 import type { RoutePlugin } from '../operations/deps.js'
 import { storedNetworkOf } from '../plugins/client-network.js'
 import { ApiError } from '../plugins/errors.js'
 import { TokenBody } from '../schemas/bodies.js'
 import { bodyProblems, limitProblem, unauthorizedProblem } from '../schemas/responses.js'
+import { objectOf } from '../schemas/schema.js'
 
 const RefreshTokenBody = {
   title: 'RefreshToken',
-  type: 'object',
-  properties: { refreshToken: { type: 'string', minLength: 1, maxLength: 256 } },
-  required: ['refreshToken'],
-  additionalProperties: false,
+  ...objectOf({ refreshToken: { type: 'string', minLength: 1, maxLength: 256 } }),
 } as const
 
 export const tokenRoutes: RoutePlugin = async (app, { sessions, issueTokens, tokenCarrier, audit }) => {

@@ -2,9 +2,9 @@
 import { ADDRESS_MAX_BYTES, LOCAL_PART_MAX_BYTES, parseEmailAddress } from './email-address.js'
 
 const PASSWORD_MAX_BYTES = 1_024
-/** Of another application's password. A worker takes no job of more than 32 KiB: this fits, escaped and sealed. */
+/** Of another application's password: escaped and sealed, it fits into a job of 32 KiB. */
 const ANY_PASSWORD_MAX_BYTES = 3_072
-/** NIST SP 800-63B-4, 3.1.1.2: the minimum for a password that is one of several factors. PASSWORD_MIN_LENGTH may require more. */
+/** NIST SP 800-63B-4, 3.1.1.2: the minimum for one of several factors. */
 const NEW_PASSWORD_MIN_LENGTH = 8
 
 /** The one form of an address that a schema has let in. Throws for any other text. */
@@ -15,14 +15,14 @@ export function normalizeEmail(email: string): string {
 }
 
 /**
- * Normalizes a password for hashing: NFKC, because systems and keyboards encode the same characters differently (NIST SP 800-63B,
- * 3.1.1.2). Nothing is trimmed or truncated.
+ * Normalizes a password for hashing: NFKC, because keyboards encode the same characters differently
+ * (NIST SP 800-63B, 3.1.1.2). Nothing is trimmed or truncated.
  */
 export function normalizePassword(password: string): string {
   return password.normalize('NFKC')
 }
 
-/** A password to verify: normalized, and as it was typed where that is another text, because an old system may have hashed that. */
+/** Normalized, and as typed where that differs: an old system may have hashed that. */
 export function passwordForms(password: string): { password: string; typed?: string } {
   const normalized = normalizePassword(password)
   return normalized === password ? { password } : { password: normalized, typed: password }
@@ -34,9 +34,9 @@ export function fold(password: string): string {
 }
 
 /**
- * JSON Schema formats. Sizes in bytes are of the normalized text. A password of another application is not normalized, because its stored
- * hashes are of the text as given. The names must differ from standard formats, such as `password`: a standard format, which checks
- * nothing, would replace ours.
+ * JSON Schema formats, in bytes of the normalized text. A password of another application is not
+ * normalized: its hashes are of the text as given. Names must differ from standard formats, which
+ * check nothing and would replace ours.
  */
 export const formats = {
   address: (value: string) => parseEmailAddress(value) !== undefined,
@@ -72,7 +72,7 @@ export const EmailField = {
   maxLength: ADDRESS_MAX_BYTES,
   examples: ['ada@example.test'],
 } as const
-// maxLength, in characters, is for generated clients: a character has at least one of the bytes that the formats count.
+// maxLength is in characters, for generated clients; the formats count bytes.
 const password = { type: 'string', maxLength: PASSWORD_MAX_BYTES, examples: ['correct horse battery staple'] } as const
 export const PasswordField = {
   ...password,

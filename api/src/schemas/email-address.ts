@@ -1,4 +1,4 @@
-/** The grammar of e-mail addresses. An address has one form, in which it is compared, counted, stored, shown and mailed. */
+/** The grammar of e-mail addresses. An address has one form, in which it is stored and compared. */
 import { domainToASCII, domainToUnicode } from 'node:url'
 
 /** Limits of that form, in octets of UTF-8 (RFC 5321, 4.5.3.1, and RFC 6531, 3.2). */
@@ -6,8 +6,8 @@ export const ADDRESS_MAX_BYTES = 254
 export const LOCAL_PART_MAX_BYTES = 64
 
 /**
- * The one form of an address; undefined for a text that is not an address. Only a message to an address shows whether it exists.
- * Mailboxes that a server calls the same (`ada+shop@`, `a.d.a@`) are different addresses here.
+ * The one form of an address; undefined for any other text. Mailboxes that a server calls the same
+ * (`ada+shop@`, `a.d.a@`) are different addresses here.
  */
 export function parseEmailAddress(text: string): string | undefined {
   // JavaScript takes the byte order mark for a blank.
@@ -31,16 +31,17 @@ export function parseSender(text: string): { name: string; address: string } | u
 }
 
 /**
- * Characters that a dot-atom has beside dots (RFC 5322, 3.2.3; RFC 6531, 3.3). Beyond ASCII it has no characters that are invisible, change
- * the direction, or are unassigned in Unicode: different addresses would look alike. U+2800 is an invisible symbol.
+ * Characters of a dot-atom beside dots (RFC 5322, 3.2.3; RFC 6531, 3.3). Beyond ASCII none that are
+ * invisible, change the direction, or are unassigned: different addresses would look alike. U+2800
+ * is invisible.
  */
 const atom =
   /^(?!\p{M})(?:[a-z0-9!#$%&'*+/=?^_`{|}~-]|(?![\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\u2800])[^\0-\x7f])+$/u
 
 /**
- * Lower case by Unicode's rules (no locale's), NFC. A letter that Unicode calls compatible with others, such as a full-width one, is
- * refused: some mail servers take it for them. Quotes allow dots where a dot-atom does not (`"a..b"`). RFC 5321, 4.1.2, allows specials
- * there too, but mail software disagrees on a quoted `@` or blank (CVE-2025-13033).
+ * Lower case by Unicode's rules (no locale's), NFC. Letters that Unicode calls compatible with
+ * others are refused: some mail servers take them for those. Quotes allow dots where a dot-atom
+ * does not (`"a..b"`). Mail software disagrees on a quoted `@` or blank (CVE-2025-13033).
  */
 function localPartOf(text: string): string | undefined {
   const lower = text.toLowerCase().normalize('NFC')
@@ -54,15 +55,15 @@ function localPartOf(text: string): string | undefined {
 /** A label of a domain in ASCII: letters, digits and inner hyphens (RFC 1123, 2.1). */
 const asciiLabel = /^(?!-)[a-z0-9-]{1,63}(?<!-)$/
 /**
- * Letters, marks and digits of IDNA 2008, and its characters with a context (RFC 5892, 2 and A). No symbols. Punycode that is still there
- * could not be decoded: from Node 24 on it stays as it is.
+ * Letters, marks and digits of IDNA 2008, and its characters with a context (RFC 5892, 2 and A).
+ * Punycode that is still there could not be decoded: from Node 24 on it stays as it is.
  */
 const label =
   /^(?!\p{M}|xn--)(?:[\p{L}\p{M}\p{Nd}\u00b7\u0375\u05f3\u05f4\u06fd\u06fe\u0f0b\u3007\u30fb-]|\u200c|\u200d)+$/u
 
 /**
- * ASCII (UTS 46, nontransitional), so that every spelling of a domain is one. A domain has two labels at least, because a mail server
- * completes a single one by its own domain. An address literal (`[192.0.2.1]`) is not a domain.
+ * ASCII (UTS 46, nontransitional), so that every spelling of a domain is one. Two labels at least:
+ * a mail server completes a single one by its own domain. No address literals.
  */
 function domainOf(text: string): string | undefined {
   // Node reads more than a domain: a port, a path, an escape, a number that is an address.
@@ -76,5 +77,5 @@ function domainOf(text: string): string | undefined {
   return readable.split('.').every((part) => label.test(part)) && domainToASCII(readable) === ascii ? ascii : undefined
 }
 
-/** UTS 46 passes over some of these, so a domain with one of them looks like another and is that other. */
+/** UTS 46 passes over some of these: two domains would look alike and be the same. */
 const unseen = /[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\u2800]/u

@@ -1,4 +1,4 @@
-/** The outcomes of requests: one list for metrics, the live page, the summary of `pnpm load spike` and the load report. */
+/** The outcomes of requests, for metrics, the live page, `pnpm load spike` and the load report. */
 
 /** In the order of the live page: in words, and how alarming many of them are. */
 export const requestOutcomes = [
@@ -12,12 +12,12 @@ export const requestOutcomes = [
 ] as const
 export type RequestOutcome = (typeof requestOutcomes)[number]['outcome']
 
-/** Codes of refusals: the same request may succeed later. Any other 503 means that a part of the service fails. */
+/** Codes of refusals: the same request may succeed later. Any other 503 is a failure. */
 const REFUSALS = ['busy', 'too_many_requests', 'challenge_required']
 
 /**
- * The outcome of a request by its status and, where it is known, the code of its problem. A 503 or 429 without a code, of another server,
- * counts as refused. An overloaded gateway answers as a full queue does: its metrics tell the two apart.
+ * The outcome of a request by its status and the code of its problem. A 503 or 429 without a code,
+ * of another server, counts as refused. Metrics tell an overloaded gateway from a full queue.
  */
 export function outcomeOf(status: number, code?: string): RequestOutcome {
   if (status === 202) return 'ticket'

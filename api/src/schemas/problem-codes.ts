@@ -1,4 +1,4 @@
-/** The problems of the API (RFC 9457): each code has one status and one public sentence, its `detail`. */
+/** The problems of the API (RFC 9457): each code has one status and one public `detail`. */
 
 export const problems = {
   malformed_request: { status: 400, detail: 'The request cannot be read' },

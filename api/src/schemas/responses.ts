@@ -1,61 +1,57 @@
-/**
- * Responses that several routes share, for OpenAPI: tickets and problems. Their headers are documentation only: Fastify neither
- * checks nor adds them.
- */
+/** Responses that several routes share, for OpenAPI. Their headers are documentation only. */
 
-import { checkFor } from '@spillway/queue/wire/schema'
-import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
+import type { FromSchema } from 'json-schema-to-ts'
 import { TicketBody } from './bodies.js'
 import { errorCodes } from './problem-codes.js'
+import { objectOf } from './schema.js'
 
 /** What a client may solve to log in without waiting, as a member of problems. */
 const ChallengeBody = {
   title: 'Challenge',
   description:
     'Solve it, and send the answer with the same call in the header Spillway-Challenge. An answer is good once.',
-  type: 'object',
-  properties: {
-    kind: {
-      type: 'string',
-      enum: ['proof_of_work', 'outside'],
-      description:
-        'proof_of_work: the answer is `<token>.<text>`, with a text of up to 64 letters, digits, `-` and `_` that makes the SHA-256 of the ' +
-        'answer begin with so many zero bits. outside: the answer is the token of the service that has this site key.',
+  ...objectOf(
+    {
+      kind: {
+        type: 'string',
+        enum: ['proof_of_work', 'outside'],
+        description:
+          'proof_of_work: the answer is `<token>.<text>`, with a text of up to 64 letters, digits, `-` and `_` that makes the SHA-256 of the ' +
+          'answer begin with so many zero bits. outside: the answer is the token of the service that has this site key.',
+      },
     },
-    token: { type: 'string', description: 'Of proof_of_work; for this account alone' },
-    bits: { type: 'integer' },
-    expiresIn: { type: 'integer', description: 'Seconds until it must have been sent' },
-    siteKey: { type: 'string', description: 'Of outside' },
-  },
-  required: ['kind'],
-  additionalProperties: false,
+    {
+      token: { type: 'string', description: 'Of proof_of_work; for this account alone' },
+      bits: { type: 'integer' },
+      expiresIn: { type: 'integer', description: 'Seconds until it must have been sent' },
+      siteKey: { type: 'string', description: 'Of outside' },
+    },
+  ),
 } as const
 export type Challenge = FromSchema<typeof ChallengeBody>
 
 export const ProblemBody = {
   title: 'Problem',
   description: 'Why a request was not answered as it asked (RFC 9457)',
-  type: 'object',
-  properties: {
-    type: { const: 'about:blank' },
-    title: { type: 'string', description: 'The phrase of the status (RFC 9110)' },
-    status: { type: 'integer', minimum: 400, maximum: 599 },
-    code: { type: 'string', enum: errorCodes },
-    detail: { type: 'string', description: 'One sentence for people; the same for every problem with this code' },
-    errors: {
-      type: 'array',
-      items: {
-        title: 'FieldError',
-        type: 'object',
-        properties: { field: { type: 'string' }, message: { type: 'string' }, code: { type: 'string' } },
-        required: ['field', 'message'],
-        additionalProperties: false,
-      },
+  ...objectOf(
+    {
+      type: { const: 'about:blank' },
+      title: { type: 'string', description: 'The phrase of the status (RFC 9110)' },
+      status: { type: 'integer', minimum: 400, maximum: 599 },
+      code: { type: 'string', enum: errorCodes },
+      detail: { type: 'string', description: 'One sentence for people; the same for every problem with this code' },
     },
-    challenge: ChallengeBody,
-  },
-  required: ['type', 'title', 'status', 'code', 'detail'],
-  additionalProperties: false,
+    {
+      errors: {
+        type: 'array',
+        items: {
+          title: 'FieldError',
+          ...objectOf({ field: { type: 'string' }, message: { type: 'string' } }, { code: { type: 'string' } }),
+        },
+      },
+      challenge: ChallengeBody,
+    },
+  ),
   examples: [
     {
       type: 'about:blank',
@@ -110,7 +106,7 @@ export const bodyProblems = {
   ...anyProblem,
 }
 
-/** The headers of a login, beside Prefer. Any text is valid: a text that proves nothing counts as no challenge. */
+/** The headers of a login, beside Prefer. Any text is valid. */
 export const guessingHeaders = {
   'Spillway-Device': {
     type: 'string',
@@ -119,22 +115,3 @@ export const guessingHeaders = {
   },
   'Spillway-Challenge': { type: 'string', description: 'The answer to the challenge of a problem' },
 } as const
-
-/** The keywords of a JSON schema that are read here. */
-export interface JsonObject {
-  readonly type?: unknown
-  readonly description?: string
-  readonly anyOf?: readonly object[]
-}
-
-export interface Schema<T> {
-  json: JsonObject
-  /** Whether a value matches. Formats are not checked: the route has done so before. */
-  is(value: unknown): value is T
-}
-
-type TypeOf<Json> = Json extends JSONSchema ? FromSchema<Json> : never
-
-export function schemaOf<const Json extends JsonObject>(json: Json): Schema<TypeOf<Json>> {
-  return { json, is: checkFor<TypeOf<Json>>(json) }
-}

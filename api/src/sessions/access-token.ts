@@ -1,4 +1,6 @@
-/** Access tokens: JWTs, signed and verified by the algorithm of the key that their `kid` names (RFC 7519, RFC 8725). */
+/**
+ * Access tokens: JWTs, verified by the algorithm of the key that `kid` names (RFC 7519, RFC 8725).
+ */
 import { randomUUID } from 'node:crypto'
 import jwt from '@fastify/jwt'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
@@ -22,14 +24,14 @@ export interface AccessTokenOptions {
   audience: string
 }
 
-export interface IssuedTokenOptions extends AccessTokenOptions {
+interface IssuedTokenOptions extends AccessTokenOptions {
   ttlS: number
   /** Optional claims that these tokens carry as well. */
   claims: readonly OptionalClaim[]
 }
 
 /** The claims of a verified token. */
-export interface AccessClaims {
+interface AccessClaims {
   /** The user. */
   sub: string
   /** The session. */
@@ -37,10 +39,10 @@ export interface AccessClaims {
   [claim: string]: unknown
 }
 
-/** Returns the claims of a token; undefined if it is not valid. Does not check whether its session is alive. */
+/** Returns the claims of a valid token. Does not check whether its session is alive. */
 export type VerifyAccessToken = (token: string) => AccessClaims | undefined
 
-/** Returns the body that answers a login or a refresh: a signed access token beside the refresh token. */
+/** Returns the body that answers a login or a refresh, with a signed access token. */
 export type IssueTokens = (session: Rotated) => Promise<FromSchema<typeof TokenBody>>
 
 /** Claims that TOKEN_CLAIMS may add. */

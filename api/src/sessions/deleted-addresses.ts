@@ -1,7 +1,7 @@
 /**
- * While the old system is asked, the addresses that accounts had are remembered as tombstones: keyed digests, written by triggers of the
- * database, so that it does not matter who deletes an account or changes its address. Without them the old password would bring a deleted
- * account back. The key is in the database, and its being there turns the triggers on.
+ * While the old system is asked, addresses that accounts had are remembered as tombstones: keyed
+ * digests, written by triggers of the database. Otherwise the old password would bring a deleted
+ * account back. The key is in the database; its being there turns the triggers on.
  */
 import { randomBytes } from 'node:crypto'
 import { type Database, Prisma, rawQuery } from '@spillway/prisma'
@@ -12,7 +12,7 @@ const KEY_BYTES = 32
 /** Until the database answers. */
 const RETRY_MS = 1_000
 
-/** Turns the triggers on, as soon as the database answers. They stay on when the old system is asked no more. */
+/** Turns the triggers on, as soon as the database answers. They stay on. */
 export function rememberDeletedAddresses(database: Database, log: FastifyBaseLogger): Rounds {
   let isOn = false
   return startRounds({

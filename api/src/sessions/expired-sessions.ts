@@ -9,7 +9,9 @@ import { type Rounds, startRounds } from '../rounds.js'
 const PERIOD_MS = 5 * 60_000
 /** What one statement deletes at most, in some 20 ms; the statement timeout is 5 s. */
 const ROWS = 2_000
-/** How long a mark is kept after its job was added: a ticket lives for an hour at most, and clocks differ. */
+/**
+ * How long a mark is kept after its job was added: a ticket lives for an hour, and clocks differ.
+ */
 const MARKS_KEPT_MS = 3 * 3_600_000
 
 /** Deletes at intervals, until closed. Failures are logged and retried in the next round. */
@@ -34,8 +36,8 @@ export function startDeletingExpiredSessions(deps: {
 }
 
 /**
- * Deletes the sessions that expired first, without those that another gateway is deleting, and returns their number. Only a day after their
- * expiry. While a session exists, its id refuses a replay of its ticket, which lives for an hour at most; and clocks differ.
+ * Deletes the sessions that expired first, a day after their expiry, and returns their number.
+ * While a session exists, its id refuses a replay of its ticket.
  */
 function deleteSessions(database: Database): Promise<number> {
   return database.$executeRaw`
@@ -53,7 +55,7 @@ function deleteMailTokens(database: Database): Promise<number> {
     ))`
 }
 
-/** Deletes marks of used tickets, by the time in the ids of their jobs, and returns their number. */
+/** Deletes marks of used tickets, by the time in their jobs' ids, and returns their number. */
 function deleteUsedTickets(database: Database): Promise<number> {
   return database.$executeRaw`
     DELETE FROM used_tickets WHERE job_id = ANY (ARRAY(

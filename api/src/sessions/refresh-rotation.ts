@@ -1,7 +1,4 @@
-/**
- * Rotation of refresh tokens in the database: one statement, also for those that wait together, safe for concurrent gateways, by
- * PostgreSQL's clock.
- */
+/** Rotation of refresh tokens: one statement, safe for concurrent gateways. */
 import { type Database, gather, Prisma, rawQuery } from '@spillway/prisma'
 import { type Digest, digest, type Family, familyOf, newSalt, successorOf } from './refresh-tokens.js'
 
@@ -19,8 +16,8 @@ export type TokenSubject = {
 export type Rotated = TokenSubject & { refreshToken: string }
 
 /**
- * How long after a lost answer another one may be asked for after its grace, in seconds. A client in a tunnel loses one now and then; two parties
- * in one network who hold a session would each ask again after every refresh of the other.
+ * How long after a lost answer another one may be asked for after its grace, in seconds. Two
+ * parties in one network who hold a session would each ask after every refresh of the other.
  */
 const ASKED_AGAIN_EVERY_S = 6 * 3_600
 
@@ -40,7 +37,7 @@ export const isAlive = Prisma.sql`sessions.revoked_at IS NULL AND sessions.expir
 export const subjectColumns = Prisma.sql`
   floor(extract(epoch FROM sessions.created_at))::float8 AS "authTimeS", email, email_confirmed_at IS NOT NULL AS "isConfirmed"`
 
-/** Ends a session. Its expiry too: that says when the row is deleted, and rows that stayed for a month would slow all queries of their user. */
+/** Ends a session, and its expiry: old rows would slow all queries of their user. */
 export const ended = Prisma.sql`revoked_at = now(), expires_at = now()`
 
 /** The end of a session whose token is made now, unless it is refreshed. */
@@ -63,37 +60,41 @@ interface Rotation extends Family {
 }
 type RotatedRow = TokenSubject & Record<'salt', Uint8Array>
 
-/**
- * Returns a function that replaces the living token of a session. The token that was replaced last returns the same successor again within
- * the grace period. After it, only an unused successor is returned, to the network from which the token was replaced, one replacement in
- * {@link ASKED_AGAIN_EVERY_S}. Undefined for any other token, and for sessions that have ended.
- */
-export function createRotate(
-  database: Database,
-  options: RotationOptions,
-): (shown: Shown) => Promise<Rotated | undefined> {
-  const rotate = gather<Rotation, RotatedRow | undefined>({
-    one: async (rotation) => (await rotateAll(database, [rotation], options))[0],
-    keyOf: ({ sessionId }) => sessionId,
-    async several(rotations) {
-      const rows = await rotateAll(database, rotations, options, notLocked(rotations))
-      const rotated = new Map(rows.map((row) => [row.sessionId, row]))
-      return rotations.map(({ sessionId }) => rotated.get(sessionId))
-    },
-  })
-  return async ({ token, network }) => {
+/** Replaces refresh tokens. Those that wait together are replaced by one statement. */
+export class TokenRotation {
+  readonly #rotate: (rotation: Rotation) => Promise<RotatedRow | undefined>
+
+  constructor(database: Database, options: RotationOptions) {
+    this.#rotate = gather<Rotation, RotatedRow | undefined>({
+      one: async (rotation) => (await rotateAll(database, [rotation], options))[0],
+      keyOf: ({ sessionId }) => sessionId,
+      async several(rotations) {
+        const rows = await rotateAll(database, rotations, options, notLocked(rotations))
+        const rotated = new Map(rows.map((row) => [row.sessionId, row]))
+        return rotations.map(({ sessionId }) => rotated.get(sessionId))
+      },
+    })
+  }
+
+  /**
+   * Replaces the living token of a session. The token that was replaced last returns the same
+   * successor again within the grace period. After it, only an unused successor is returned, to the
+   * network from which the token was replaced, one replacement in {@link ASKED_AGAIN_EVERY_S}.
+   * Undefined for any other token, and for sessions that have ended.
+   */
+  async rotate({ token, network }: Shown): Promise<Rotated | undefined> {
     const family = familyOf(token)
     if (family === undefined) return undefined
     const salt = newSalt()
-    const shown = { shown: digest(token), next: digest(successorOf(token, salt)), salt, network }
-    const row = await rotate({ ...family, ...shown })
+    const next = digest(successorOf(token, salt))
+    const row = await this.#rotate({ ...family, shown: digest(token), next, salt, network })
     if (row === undefined) return undefined
     const { salt: saltOfNext, ...subject } = row
     return { ...subject, refreshToken: successorOf(token, saltOfNext) }
   }
 }
 
-/** One statement. Of two for one session the second waits for the row lock and then sees the update of the first: both get the same successor. */
+/** Of two for one session the second waits for the row lock: both get the same successor. */
 function rotateAll(
   database: Database,
   rotations: readonly Rotation[],
@@ -132,7 +133,7 @@ function notLocked(rotations: readonly Rotation[]): Prisma.Sql {
     SELECT id FROM sessions WHERE id = ANY (${rotations.map(({ sessionId }) => sessionId)}::uuid[]) FOR NO KEY UPDATE SKIP LOCKED))`
 }
 
-/** Ends the session of a token that was used before, and returns it; undefined without a session. */
+/** Ends the session of a token that was used before; undefined without a session. */
 export async function endByReuse(database: Database, token: string): Promise<Ended | undefined> {
   return await endFamily(database, token, Prisma.sql`AND token_hash <> ${digest(token)}`)
 }

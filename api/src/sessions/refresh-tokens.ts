@@ -1,10 +1,11 @@
 /**
- * Refresh tokens: `<session>.<family>.<secret>`. All tokens of a family share the family part, which identifies a used token without
- * storing it: only a holder of an earlier token knows it. Each secret except the first is derived from the previous token, so that the
- * same token can return the same successor again although only digests are stored.
+ * Refresh tokens: `<session>.<family>.<secret>`. The family identifies a used token without storing
+ * it: only a holder of an earlier token knows it. Each secret except the first is derived from the
+ * previous token, so the same token can return the same successor although only digests are stored.
  *
- * A client holds `<token>.<tag>`. The tag is signed with the seal keys, so that a gateway refuses made-up tokens from memory. It authenticates
- * nothing: digests in the database are of the token without it, which two gateways with other keys know too.
+ * A client holds `<token>.<tag>`. The tag is signed with the seal keys, so that made-up tokens are
+ * refused from memory. It authenticates nothing: two gateways with other keys know the same
+ * digests.
  */
 import { createHmac, hash, timingSafeEqual } from 'node:crypto'
 import type { Keyring } from '@spillway/queue/queue-client'
@@ -35,7 +36,7 @@ export class RefreshTokenTags {
     return `${token}.${this.#tagsOf(token)[0].toString('base64url')}`
   }
 
-  /** The token in a text that a client shows; undefined unless a gateway with one of these keys tagged it. */
+  /** The token in a text that a client shows; undefined unless one of these keys tagged it. */
   untag(shown: string): string | undefined {
     const [, token, tag] = TAGGED.exec(shown) ?? []
     if (token === undefined || tag === undefined) return undefined
@@ -75,8 +76,8 @@ export function newSalt(): Digest {
 }
 
 /**
- * The successor of a token. Neither a reader of the database, who has the salt and digests, nor the holder of the token, who lacks the
- * salt, can compute it alone.
+ * The successor of a token. Neither a reader of the database, who has the salt and digests, nor the
+ * holder of the token, who lacks the salt, can compute it.
  */
 export function successorOf(token: string, salt: Uint8Array): string {
   const family = token.slice(0, token.lastIndexOf('.'))

@@ -17,13 +17,12 @@ import {
 } from './refresh-rotation.js'
 import { digest, familyOf, newRefreshToken } from './refresh-tokens.js'
 
-/**
- * A user has at most about so many live sessions, so a change of the password always has time to end them, however many an attacker opened.
- */
+/** The most live sessions of a user, about: a change of the password has time to end them all. */
 export const LIVE_MAX = 1_000
 /**
- * One opening of so many, by chance, looks for sessions beyond the maximum: 500 in a row do not with a probability of 10^-9. A look reads
- * all rows of the user, also of sessions that ended within the last day: five logins a second leave 430,000 of them.
+ * One opening of so many, by chance, looks for sessions beyond the maximum: 500 in a row do not
+ * with a probability of 10^-9. A look reads all rows of the user, also of sessions that ended
+ * within the last day: five logins a second leave 430,000 of them.
  */
 const OPENINGS_PER_LOOK = 25
 /** What one look ends at most, far within the statement timeout of 5 s. */
@@ -48,139 +47,140 @@ export interface VouchedFor {
   passwordHash: string
 }
 
-/** Why a session was not opened: the password was changed meanwhile, or this job has opened its session before. */
+/** The password was changed meanwhile, or this job has opened its session before. */
 type NotOpened = 'stale' | 'exists'
 type Opened = Omit<TokenSubject, 'userId'>
 type Opening = NewSession & { refreshToken: string }
 
-/** Opens a session, or tells why not: `open` of the interface Sessions. Sessions that wait together are opened by one statement. */
-export function createOpenSession(
-  database: Database,
-  options: OpeningOptions,
-): (session: NewSession) => Promise<Rotated | NotOpened> {
-  const open = gather<Opening, Opened | NotOpened>({
-    one: (opening) => openOne(database, opening, options),
-    // A second opening of one session goes alone, and finds that the session exists.
-    keyOf: ({ id }) => id,
-    several: (openings) => openSeveral(database, openings, options),
-  })
-  return async (session) => {
+/** Opens sessions. Those that wait together are opened by one statement. */
+export class SessionOpener {
+  readonly #database: Database
+  readonly #options: OpeningOptions
+  readonly #open: (opening: Opening) => Promise<Opened | NotOpened>
+
+  constructor(database: Database, options: OpeningOptions) {
+    this.#database = database
+    this.#options = options
+    this.#open = gather<Opening, Opened | NotOpened>({
+      one: (opening) => this.#openOne(opening),
+      // A second opening of one session goes alone, and finds that the session exists.
+      keyOf: ({ id }) => id,
+      several: async (openings) => {
+        // Passes over users who are locked, whose password may be about to change.
+        const rows = await this.#openAll(openings, { credential: this.#verified(openings, Prisma.sql`SKIP LOCKED`) })
+        const opened = new Map(rows.map(({ opened, ...session }) => [session.sessionId, opened ? session : undefined]))
+        return openings.map(({ id }) => opened.get(id))
+      },
+    })
+  }
+
+  /** Opens a session, or tells why not. Of a user who has too many sessions, the oldest end. */
+  async open(session: NewSession): Promise<Rotated | NotOpened> {
     const opening = { ...session, refreshToken: newRefreshToken(session.id) }
     const looks = randomInt(OPENINGS_PER_LOOK) === 0
     const opened = looks
-      ? await openOne(database, opening, options, { beside: oldestEnd(session.userId) })
-      : await open(opening)
-    if (typeof opened === 'string') return opened
-    return { ...opened, userId: session.userId, refreshToken: opening.refreshToken }
+      ? await this.#openOne(opening, { beside: oldestEnd(session.userId) })
+      : await this.#open(opening)
+    return typeof opened === 'string' ? opened : { ...opened, ...pick(opening) }
+  }
+
+  /**
+   * Opens the first session of an account that the old system vouches for, and makes the account in
+   * the same statement: one that is unknown here, or one that came without a hash. `stale` where
+   * that is no longer so. The address counts as confirmed.
+   *
+   * @param userId of the account that came without a hash; null for one that is unknown
+   */
+  async openVouchedFor(
+    { userId, ...session }: Omit<NewSession, 'userId'> & { userId: string | null },
+    { email, passwordHash }: VouchedFor,
+  ): Promise<Rotated | NotOpened> {
+    const id = userId ?? newId()
+    const { credentialVersion } = session
+    const made =
+      userId === null
+        ? Prisma.sql`
+          INSERT INTO users (id, email, password_hash, email_confirmed_at, updated_at)
+          SELECT ${id}::uuid, ${email}, ${passwordHash}, now(), now() WHERE NOT ${hasTombstone(Prisma.sql`${email}`)}
+          ON CONFLICT DO NOTHING`
+        : Prisma.sql`
+          UPDATE users SET password_hash = ${passwordHash}, updated_at = now(),
+            email_confirmed_at = coalesce(email_confirmed_at, now())
+          WHERE id = ${id}::uuid AND password_hash = ${ASK_OLD_SYSTEM} AND credential_version = ${credentialVersion}
+            AND disabled_at IS NULL`
+    const credential = Prisma.sql`
+      ${made} RETURNING id, email, email_confirmed_at, ${credentialVersion}::int AS credential_version`
+    const opening = { ...session, userId: id, refreshToken: newRefreshToken(session.id) }
+    const opened = await this.#openOne(opening, { credential })
+    return typeof opened === 'string' ? opened : { ...opened, ...pick(opening) }
+  }
+
+  async #openOne(
+    opening: Opening,
+    { credential = this.#verified([opening]), beside }: { credential?: Prisma.Sql; beside?: Prisma.Sql } = {},
+  ): Promise<Opened | NotOpened> {
+    const [row] = await this.#openAll([opening], { credential, beside })
+    if (row === undefined) return 'stale'
+    const { opened, ...session } = row
+    return opened ? session : 'exists'
+  }
+
+  /**
+   * The users whose password was verified. FOR SHARE waits for a concurrent change of the password,
+   * which could not see the session to end it.
+   */
+  #verified(openings: readonly Opening[], orElse = Prisma.empty): Prisma.Sql {
+    return Prisma.sql`
+      SELECT id, email, email_confirmed_at, credential_version FROM users
+      WHERE id = ANY (${openings.map(({ userId }) => userId)}::uuid[]) AND disabled_at IS NULL
+        AND (email_confirmed_at IS NOT NULL OR NOT ${this.#options.needsConfirmedEmail}::boolean) FOR SHARE ${orElse}`
+  }
+
+  /**
+   * One statement checks the credentials and inserts the sessions. A row for each that fits.
+   *
+   * @param parts.credential rows of users who may open sessions
+   * @param parts.beside what is done in the same statement, where a session is opened
+   */
+  async #openAll(
+    openings: readonly Opening[],
+    { credential, beside = Prisma.empty }: { credential: Prisma.Sql; beside?: Prisma.Sql | undefined },
+  ): Promise<(Opened & { opened: boolean })[]> {
+    const { sessionTtlS } = this.#options
+    const sql = Prisma.sql`
+      WITH asked AS (
+        SELECT * FROM unnest(
+          ${openings.map(({ id }) => id)}::uuid[], ${openings.map(({ userId }) => userId)}::uuid[],
+          ${openings.map(({ credentialVersion }) => credentialVersion)}::int[],
+          ${openings.map(({ device }) => device)}::text[], ${openings.map(({ address }) => address)}::text[],
+          ${openings.map(({ refreshToken }) => familyOf(refreshToken)?.familyHash)}::bytea[],
+          ${openings.map(({ refreshToken }) => digest(refreshToken))}::bytea[]
+        ) AS asked (session_id, user_id, version, device, address, family_hash, token_hash)
+      ), credential AS (
+        ${credential}
+      ), fitting AS (
+        SELECT asked.*, email, email_confirmed_at FROM asked
+        JOIN credential ON credential.id = user_id AND credential_version = version
+      ), session AS (
+        INSERT INTO sessions (id, user_id, expires_at, idle_ends_at, device, address, family_hash, token_hash)
+        SELECT session_id, user_id, now() + make_interval(secs => ${sessionTtlS}::int), ${idleEnd(this.#options)},
+          device, address, family_hash, token_hash FROM fitting
+        ON CONFLICT (id) DO NOTHING RETURNING id, created_at
+      )${beside}
+      SELECT session_id AS "sessionId", sessions.id IS NOT NULL AS opened, ${subjectColumns}
+      FROM fitting LEFT JOIN session AS sessions ON sessions.id = session_id`
+    return await rawQuery<Opened & { opened: boolean }>(this.#database, sql)
   }
 }
 
-/**
- * Opens the first session of an account that the old system vouches for, and makes the account in the same statement: one that is unknown
- * here, or one that came without a hash. `stale` where that is no longer so. The address counts as confirmed.
- *
- * @param userId of the account that came without a hash; null for one that is unknown
- */
-export async function openVouchedFor(
-  database: Database,
-  { userId, ...session }: Omit<NewSession, 'userId'> & { userId: string | null },
-  { email, passwordHash }: VouchedFor,
-  options: OpeningOptions,
-): Promise<Rotated | NotOpened> {
-  const id = userId ?? newId()
-  const made =
-    userId === null
-      ? Prisma.sql`
-        INSERT INTO users (id, email, password_hash, email_confirmed_at, updated_at)
-        SELECT ${id}::uuid, ${email}, ${passwordHash}, now(), now() WHERE NOT ${hasTombstone(Prisma.sql`${email}`)}
-        ON CONFLICT DO NOTHING RETURNING id, email, email_confirmed_at`
-      : Prisma.sql`
-        UPDATE users SET password_hash = ${passwordHash}, email_confirmed_at = coalesce(email_confirmed_at, now()), updated_at = now()
-        WHERE id = ${id}::uuid AND password_hash = ${ASK_OLD_SYSTEM} AND credential_version = ${session.credentialVersion}
-          AND disabled_at IS NULL
-        RETURNING id, email, email_confirmed_at`
-  const opening = { ...session, userId: id, refreshToken: newRefreshToken(session.id) }
-  const opened = await openOne(database, opening, options, { credential: made })
-  return typeof opened === 'string' ? opened : { ...opened, userId: id, refreshToken: opening.refreshToken }
+function pick({ userId, refreshToken }: Opening) {
+  return { userId, refreshToken }
 }
 
 /**
- * @param parts.credential the row of the user who may open the session [the one whose password was verified]
- * @param parts.beside what is done in the same statement, where a session is opened
- */
-async function openOne(
-  database: Database,
-  { id, userId, credentialVersion, device, address, refreshToken }: Opening,
-  options: OpeningOptions,
-  parts: { credential?: Prisma.Sql; beside?: Prisma.Sql } = {},
-): Promise<Opened | NotOpened> {
-  // One statement checks the credential and inserts the session, or does nothing. FOR SHARE waits for a
-  // concurrent change of the password, which could not see this session to end it.
-  const { beside = Prisma.empty } = parts
-  const verified = Prisma.sql`
-    SELECT id, email, email_confirmed_at FROM users WHERE id = ${userId}::uuid AND credential_version = ${credentialVersion}
-      AND ${mayOpen(options)} FOR SHARE`
-  const sql = Prisma.sql`
-    WITH credential AS (
-      ${parts.credential ?? verified}
-    ), session AS (
-      INSERT INTO sessions (id, user_id, expires_at, idle_ends_at, device, address, family_hash, token_hash)
-      SELECT ${id}::uuid, credential.id, ${sessionEnd(options)}, ${idleEnd(options)}, ${device}::text, ${address}::text,
-        ${familyOf(refreshToken)?.familyHash}, ${digest(refreshToken)} FROM credential
-      ON CONFLICT (id) DO NOTHING RETURNING id, created_at
-    )${beside}
-    SELECT sessions.id IS NOT NULL AS opened, ${subjectColumns} FROM credential LEFT JOIN session AS sessions ON true`
-  const [row] = await rawQuery<Omit<Opened, 'sessionId'> & { opened: boolean }>(database, sql)
-  if (row === undefined) return 'stale'
-  const { opened, ...subject } = row
-  return opened ? { ...subject, sessionId: id } : 'exists'
-}
-
-/**
- * The same for several sessions. Passes over users who are locked, whose password may be about to change, and says nothing of sessions
- * that were not opened.
- */
-async function openSeveral(
-  database: Database,
-  openings: readonly Opening[],
-  options: OpeningOptions,
-): Promise<(Opened | undefined)[]> {
-  const sql = Prisma.sql`
-    WITH asked AS (
-      SELECT * FROM unnest(
-        ${openings.map(({ id }) => id)}::uuid[], ${openings.map(({ userId }) => userId)}::uuid[],
-        ${openings.map(({ credentialVersion }) => credentialVersion)}::int[],
-        ${openings.map(({ device }) => device)}::text[], ${openings.map(({ address }) => address)}::text[],
-        ${openings.map(({ refreshToken }) => familyOf(refreshToken)?.familyHash)}::bytea[],
-        ${openings.map(({ refreshToken }) => digest(refreshToken))}::bytea[]
-      ) AS asked (id, user_id, credential_version, device, address, family_hash, token_hash)
-    ), credential AS (
-      SELECT id, email, email_confirmed_at, credential_version FROM users
-      WHERE id = ANY (${openings.map(({ userId }) => userId)}::uuid[]) AND ${mayOpen(options)} FOR SHARE SKIP LOCKED
-    ), session AS (
-      INSERT INTO sessions (id, user_id, expires_at, idle_ends_at, device, address, family_hash, token_hash)
-      SELECT asked.id, credential.id, ${sessionEnd(options)}, ${idleEnd(options)}, device, address, family_hash, token_hash
-      FROM asked JOIN credential ON credential.id = user_id AND credential.credential_version = asked.credential_version
-      ON CONFLICT (id) DO NOTHING RETURNING id, user_id, created_at
-    )
-    SELECT sessions.id AS "sessionId", ${subjectColumns} FROM session AS sessions JOIN credential ON credential.id = user_id`
-  const rows = await rawQuery<Opened>(database, sql)
-  const opened = new Map(rows.map((row) => [row.sessionId, row]))
-  return openings.map(({ id }) => opened.get(id))
-}
-
-/** Whether the user of a row may open sessions. */
-function mayOpen({ needsConfirmedEmail }: OpeningOptions): Prisma.Sql {
-  return Prisma.sql`(email_confirmed_at IS NOT NULL OR NOT ${needsConfirmedEmail}::boolean) AND disabled_at IS NULL`
-}
-
-function sessionEnd({ sessionTtlS }: OpeningOptions): Prisma.Sql {
-  return Prisma.sql`now() + make_interval(secs => ${sessionTtlS}::int)`
-}
-
-/**
- * Ends the sessions beyond the maximum, if one was opened. That one is not yet seen here, hence one less. Locked rows are skipped: another
- * login is ending them, and two that wait for each other would fail.
+ * Ends the sessions beyond the maximum, if one was opened. That one is not yet seen here, hence one
+ * less. Locked rows are skipped: another login is ending them, and two that wait for each other
+ * fail.
  */
 function oldestEnd(userId: string): Prisma.Sql {
   return Prisma.sql`, excess AS (

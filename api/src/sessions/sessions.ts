@@ -1,13 +1,12 @@
 /**
- * Sessions: families of opaque refresh tokens, stored as SHA-256, each valid for one refresh. The reuse of a token means that two parties
- * hold the family, and ends the session for both (RFC 9700, 4.14.2). There are two exceptions, for tabs that refresh at once and for lost
- * answers: a short grace period, and after it the network that got an answer which nobody used. All times are PostgreSQL's, where they are
- * compared.
+ * Sessions: families of opaque refresh tokens, stored as SHA-256, each valid for one refresh. The
+ * reuse of a token means that two parties hold the family, and ends the session (RFC 9700, 4.14.2).
+ * Exceptions, for concurrent tabs and lost answers: a short grace period, and after it the network
+ * that got an answer which nobody used. All times are PostgreSQL's.
  */
 import { type Database, Prisma, rawQuery } from '@spillway/prisma'
 import { ApiError } from '../plugins/errors.js'
 import {
-  createRotate,
   type Ended,
   endByReuse,
   ended,
@@ -15,15 +14,10 @@ import {
   isAlive,
   type Rotated,
   type Shown,
+  TokenRotation,
 } from './refresh-rotation.js'
 import type { RefreshTokenTags } from './refresh-tokens.js'
-import {
-  createOpenSession,
-  type NewSession,
-  type OpeningOptions,
-  openVouchedFor,
-  type VouchedFor,
-} from './session-opening.js'
+import { type NewSession, type OpeningOptions, SessionOpener, type VouchedFor } from './session-opening.js'
 
 export interface SessionUser {
   id: string
@@ -38,77 +32,74 @@ export interface SessionUser {
 /** Nobody reads a longer list. */
 export const LISTED_MAX = 100
 
-export type LiveSession = {
+type LiveSession = {
   id: string
   device: string | null
   address: string | null
-  createdAt: Date
+  createdAt: string
   /** When its refresh token was last replaced, or its login. */
-  lastUsedAt: Date
+  lastUsedAt: string
   /** When it ends unless it is used. */
-  expiresAt: Date
+  expiresAt: string
 }
-
-type Dates = 'createdAt' | 'lastUsedAt' | 'expiresAt'
-type LiveSessionRow = Omit<LiveSession, Dates> & Record<Dates, string>
 
 export class Sessions {
   readonly #database: Database
   readonly #tags: RefreshTokenTags
-  readonly #options: OpeningOptions
-  readonly #open: OpenSession
-  readonly #rotate: Rotate
+  readonly #opener: SessionOpener
+  readonly #rotation: TokenRotation
 
   constructor(database: Database, tags: RefreshTokenTags, options: OpeningOptions) {
     this.#database = database
     this.#tags = tags
-    this.#options = options
-    this.#open = createOpenSession(database, options)
-    this.#rotate = createRotate(database, options)
+    this.#opener = new SessionOpener(database, options)
+    this.#rotation = new TokenRotation(database, options)
   }
 
-  /** Whether a gateway with our keys made this refresh token, from memory. Its session may have ended. */
+  /** Whether a gateway with our keys made this refresh token, from memory. */
   isOurs(refreshToken: string): boolean {
     return this.#tags.untag(refreshToken) !== undefined
   }
 
   /**
-   * Opens a session with the id of the job that verified the password. Returns it with its first refresh token. Returns `stale` when the
-   * password was changed since the job was added, or the address lacks a required confirmation; `exists` when this job has opened its
-   * session before. Of a user who has too many sessions, the oldest end.
+   * Opens a session with the id of the job that verified the password. Returns `stale` when the
+   * password was changed since, or the address lacks a required confirmation; `exists` when this
+   * job has opened its session before.
    */
   async open(session: NewSession): Promise<Rotated | 'stale' | 'exists'> {
-    const opened = await this.#open(session)
+    const opened = await this.#opener.open(session)
     return typeof opened === 'string' ? opened : this.#tagged(opened)
   }
 
-  /** The same for an account that the old system vouches for: see the function of this name in session-opening.ts. */
+  /** The same for an account that the old system vouches for: see {@link SessionOpener}. */
   async openVouchedFor(
     session: Omit<NewSession, 'userId'> & { userId: string | null },
     vouchedFor: VouchedFor,
   ): Promise<Rotated | 'stale' | 'exists'> {
-    const opened = await openVouchedFor(this.#database, session, vouchedFor, this.#options)
+    const opened = await this.#opener.openVouchedFor(session, vouchedFor)
     return typeof opened === 'string' ? opened : this.#tagged(opened)
   }
 
   /**
-   * Returns the successor of a refresh token; the token that was replaced last may return the same one again, see {@link createRotate}.
-   * When the token was used before, ends its session and returns that.
+   * Returns the successor of a refresh token (see {@link TokenRotation}). When the token was used
+   * before, ends its session and returns that.
    */
   async refresh({ token: shown, network }: Shown): Promise<Rotated | Ended | 'invalid'> {
     const token = this.#tags.untag(shown)
     if (token === undefined) return 'invalid'
-    const rotated = await this.#rotate({ token, network })
+    const rotated = await this.#rotation.rotate({ token, network })
     return rotated === undefined ? ((await endByReuse(this.#database, token)) ?? 'invalid') : this.#tagged(rotated)
   }
 
-  /** Ends the session of a refresh token, current or used, and returns it; does nothing for an unknown one. */
+  /** Ends the session of a refresh token, current or used, and returns it. */
   async end(refreshToken: string): Promise<Ended | undefined> {
     const token = this.#tags.untag(refreshToken)
     return token === undefined ? undefined : await endFamily(this.#database, token)
   }
 
-  /** The user of a session. Throws `invalid_token` once it has ended, so that a logout takes effect at once. */
+  /**
+   * The user of a session. Throws `invalid_token` once it has ended: a logout takes effect at once.
+   */
   async userOf({ sessionId, userId }: SessionOfUser): Promise<SessionUser> {
     // One statement: between two the account may be deleted.
     const sql = Prisma.sql`
@@ -133,13 +124,7 @@ export class Sessions {
       SELECT id, device, address, created_at AS "createdAt", coalesce(replaced_at, created_at) AS "lastUsedAt",
         least(expires_at, idle_ends_at) AS "expiresAt"
       FROM sessions WHERE user_id = ${userId}::uuid AND ${isAlive} ORDER BY created_at DESC LIMIT ${LISTED_MAX}`
-    const rows = await rawQuery<LiveSessionRow>(this.#database, sql)
-    return rows.map(({ createdAt, lastUsedAt, expiresAt, ...session }) => ({
-      ...session,
-      createdAt: new Date(createdAt),
-      lastUsedAt: new Date(lastUsedAt),
-      expiresAt: new Date(expiresAt),
-    }))
+    return await rawQuery<LiveSession>(this.#database, sql)
   }
 
   /** Ends a session of a user. Returns whether it was alive. */
@@ -152,7 +137,7 @@ export class Sessions {
     await endWhere(transaction, Prisma.sql`user_id = ${userId}::uuid`)
   }
 
-  /** Ends all sessions of a user but one, as part of a transaction if there is one. Returns how many were alive. */
+  /** Ends all sessions of a user but one. Returns how many were alive. */
   endOthers(
     { userId, keptSessionId }: { userId: string; keptSessionId: string },
     transaction: Pick<Database, '$executeRaw'> = this.#database,
@@ -169,9 +154,6 @@ interface SessionOfUser {
   sessionId: string
   userId: string
 }
-
-type OpenSession = ReturnType<typeof createOpenSession>
-type Rotate = ReturnType<typeof createRotate>
 
 /** Ends the live sessions of this condition. Returns their number. */
 function endWhere(database: Pick<Database, '$executeRaw'>, condition: Prisma.Sql): Promise<number> {

@@ -1,6 +1,6 @@
 /**
- * The keys that sign access tokens: Ed25519, P-256 or RSA, each with its key id, and their public halves as a JWK set (RFC 7517). The type of
- * a key determines its algorithm (RFC 7518, RFC 8037).
+ * The keys that sign access tokens: Ed25519, P-256 or RSA, and their public halves as a JWK set
+ * (RFC 7517). The type of a key determines its algorithm (RFC 7518, RFC 8037).
  */
 import { createPrivateKey, createPublicKey, sign as cryptoSign, type KeyObject } from 'node:crypto'
 import { promisify } from 'node:util'
@@ -9,21 +9,21 @@ import { calculateJwkThumbprint, type JWK } from 'jose'
 export const algorithms = ['EdDSA', 'ES256', 'RS256'] as const
 export type Algorithm = (typeof algorithms)[number]
 
-export interface SigningKey {
+interface SigningKey {
   kid: string
   alg: Algorithm
   /** Returns the signature in the form of JWS. */
   sign(data: Buffer): Buffer | Promise<Buffer>
 }
 
-export interface VerifyingKey {
+interface VerifyingKey {
   kid: string
   alg: Algorithm
   /** SPKI. */
   pem: string
 }
 
-export interface PublicJwk extends JWK {
+interface PublicJwk extends JWK {
   kty: string
   kid: string
   alg: Algorithm
@@ -43,8 +43,8 @@ const RSA_MIN_BITS = 2_048
 const signElsewhere = promisify(cryptoSign)
 
 /**
- * Parses `kid:base64` or `base64` of PKCS#8 DER, comma-separated; a key without an id gets its thumbprint (RFC 7638). The first key signs,
- * all verify. Errors never quote a key.
+ * Parses a comma-separated list of `kid:base64` or `base64` of PKCS#8 DER; a key without an id gets
+ * its thumbprint (RFC 7638). The first signs, all verify. Errors never quote a key.
  */
 export async function parseSigningKeys(text: string): Promise<SigningKeys> {
   const keys = await Promise.all(text.split(',').map(readKey))
@@ -94,7 +94,9 @@ function algorithmOf({ asymmetricKeyType: type, asymmetricKeyDetails }: KeyObjec
   return undefined
 }
 
-/** RSA signs in a thread of the pool: it would hold up the event loop for 0.3 to 4 ms. The others take less than the way there and back. */
+/**
+ * RSA signs in a thread of the pool: it takes 0.3 to 4 ms. The others take less than the way there.
+ */
 function sign(data: Buffer, key: KeyObject, alg: Algorithm): Buffer | Promise<Buffer> {
   if (alg === 'EdDSA') return cryptoSign(null, data, key)
   if (alg === 'ES256') return cryptoSign('sha256', data, { key, dsaEncoding: 'ieee-p1363' })

@@ -1,12 +1,13 @@
-/** How refresh and device tokens go to a client and come back: in bodies and a header, or as cookies that scripts cannot read (SESSION_COOKIE). */
+/** How refresh and device tokens are carried: in bodies and a header, or as cookies. */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { FromSchema } from 'json-schema-to-ts'
+import { isUnsafe, siteOf } from '../plugins/cross-origin.js'
 import { ApiError } from '../plugins/errors.js'
 import { DEVICE_COOKIE } from '../plugins/guessing/device-token.js'
 import type { TokenBody } from '../schemas/bodies.js'
 
-/** The prefix has browsers accept it over TLS alone, with no Domain, so that no other host sets or gets it (RFC 6265bis, 4.1.3.2). */
+/** Browsers accept the prefix over TLS alone, for this host alone (RFC 6265bis, 4.1.3.2). */
 const SESSION_COOKIE = '__Host-spillway-session'
 const IN_COOKIES = new RegExp(`(?:^|; *)${SESSION_COOKIE}=([\\w.-]+)`)
 
@@ -46,7 +47,7 @@ export function inCookies(lives: { sessionS: number; deviceS: number }): TokenCa
 }
 
 /** The refresh token in the cookies of a request; empty without one. */
-export function refreshTokenIn(cookies = ''): string {
+function refreshTokenIn(cookies = ''): string {
   return IN_COOKIES.exec(cookies)?.[1] ?? ''
 }
 
@@ -54,11 +55,9 @@ function cookie(name: string, value: string, maxAgeS: number): string {
   return `${name}=${value}; Max-Age=${maxAgeS}; Path=/; Secure; HttpOnly; SameSite=Strict`
 }
 
-// Where sessions are cookies, a request that changes anything must come from a page of this origin or of CORS_ORIGINS. SameSite=Strict
-// keeps other sites away, but not other hosts of the same site, which may be anyone's. No attribute keeps a page from logging somebody in
-// as somebody else.
-
-const SAFE_METHODS = ['GET', 'HEAD', 'OPTIONS']
+// Where sessions are cookies, a request that changes anything must come from a page of this origin
+// or of CORS_ORIGINS. SameSite=Strict does not keep away other hosts of the same site, nor a page
+// that logs somebody in as somebody else.
 
 interface OwnPagesOptions {
   /** CORS_ORIGINS. */
@@ -71,20 +70,13 @@ export const ownPagesPlugin = fp(
   async (app: FastifyInstance, { origins, issuer }: OwnPagesOptions) => {
     const allowed = new Set(URL.canParse(issuer) ? [...origins, new URL(issuer).origin] : origins)
     app.addHook('onRequest', async (request) => {
-      if (!SAFE_METHODS.includes(request.method) && !isOfOwnPage(request, allowed)) throw new ApiError('other_site')
+      const { origin, cookie } = request.headers
+      const site = siteOf(request)
+      // A request with a cookie but neither header is from a very old browser, of an unknown page.
+      const isOther = site === 'other' || (site === 'unknown' && refreshTokenIn(cookie) !== '')
+      if (isUnsafe(request) && isOther && !(origin !== undefined && allowed.has(origin)))
+        throw new ApiError('other_site')
     })
   },
   { name: 'own-pages' },
 )
-
-/**
- * By Origin and Fetch Metadata, which no script can set. A request with neither is from no browser, unless it has the cookie: it is refused
- * then, because a very old browser sends neither.
- */
-function isOfOwnPage({ headers }: FastifyRequest, allowed: ReadonlySet<string>): boolean {
-  const { origin, host, 'sec-fetch-site': site } = headers
-  if (origin !== undefined && allowed.has(origin)) return true
-  if (site !== undefined) return site === 'same-origin'
-  if (origin !== undefined) return origin === `https://${host}` || origin === `http://${host}`
-  return refreshTokenIn(headers.cookie) === ''
-}

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { until } from '@spillway/infra/processes/until'
 import { afterAll, test } from 'vitest'
-import { AddressAttempts } from '../../src/plugins/guessing/address-attempts.ts'
+import { readGatewayConfig } from '../../src/config.ts'
+import { Attempts } from '../../src/plugins/guessing/attempts.ts'
 import { gatedAccount, slowAccount } from '../account.ts'
 import {
   type Answer,
@@ -246,16 +247,14 @@ test('what somebody else writes in the place of a count neither keeps an address
 })
 
 test('a failure whose ticket is redeemed again may be answered again, and counts once', async () => {
-  const attempts = new AddressAttempts({
+  const attempts = new Attempts({
+    config: readGatewayConfig({ ...system.environment, ...limits }),
     redis: [{ address: 'redis', connection: redis, isUsable: () => true, now: Date.now, countFailed: assert.ifError }],
-    queuePrefix: namespace.queuePrefix,
-    max: MAX,
-    presentMs: 60_000,
-    ticketTtlMs: 60_000,
+    accountNameOf: (account) => account,
   })
-  const attempt = { id: 'an-attempt', network: newAddress() }
+  const attempt = { id: 'an-attempt', network: newAddress(), account: 'an account', device: null }
   assert.equal(await attempts.mayBeHashed(attempt), true)
-  attempts.end(attempt, true)
+  attempts.endForAddress(attempt, true)
   await untilCounted(attempt.network, [1, 0, 0])
   assert.equal(await attempts.mayBeHashed(attempt), true)
   assert.deepEqual(await countsOf(attempt.network), [1, 0, 0])

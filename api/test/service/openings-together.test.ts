@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto'
 import { connectDatabase } from '@spillway/prisma'
 import { parseKeyring } from '@spillway/queue/queue-client'
 import { afterAll, test } from 'vitest'
-import { createFindCredential } from '../../src/operations/login.ts'
+import { Credentials } from '../../src/operations/credentials.ts'
 import { newRefreshToken, RefreshTokenTags } from '../../src/sessions/refresh-tokens.ts'
 import { Sessions } from '../../src/sessions/sessions.ts'
 import { openSystem } from '../system.ts'
@@ -119,7 +119,7 @@ test('each of many refreshes has its own outcome: one that waits for a lock, and
 })
 
 test('each of many lookups finds its own account, or none', async () => {
-  const find = createFindCredential(database, { needsConfirmedEmail: false, asksOldSystem: false })
+  const { find } = new Credentials(database, { needsConfirmedEmail: false, asksOldSystem: false })
   const [id = ''] = await newUsers(1)
   const { email } = await database.user.findUniqueOrThrow({ where: { id } })
   const found = await Promise.all([find(email), find('nobody@example.test'), find('"},{@example.test'), find(email)])

@@ -65,11 +65,8 @@ test('a request that does not arrive in time is answered with 408 and its connec
 test('a request has 30 s to arrive and one more until that is seen, for headers and body together', () => {
   const environment = { ...system.environment, REQUEST_TIMEOUT_MS: undefined }
   const { REQUEST_TIMEOUT_MS } = readGatewayConfig(environment)
-  const { requestTimeout, http } = serverOptions({
-    log: createLogger({ service: 'gateway', level: 'silent' }),
-    requestTimeoutMs: REQUEST_TIMEOUT_MS,
-    trustedProxies: [],
-  })
+  const log = createLogger({ service: 'gateway', level: 'silent' })
+  const { requestTimeout, http } = serverOptions({ REQUEST_TIMEOUT_MS, TRUST_PROXY: '' }, log)
   assert.deepEqual([requestTimeout, http?.requestTimeout, http?.headersTimeout], [30_000, 30_000, 30_000])
   assert.equal(http?.connectionsCheckingInterval, TIMEOUT_CHECK_MS)
   assert.equal(TIMEOUT_CHECK_MS, 1_000)

@@ -4,8 +4,8 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { until } from '@spillway/infra/processes/until'
 import { afterAll, test } from 'vitest'
-import { operations } from '../../src/operations/list.ts'
 import { serviceOperations } from '../../src/operations/service-passwords.ts'
+import { operations } from '../../src/servers.ts'
 import {
   type Answer,
   assertProblem,

@@ -4,9 +4,9 @@ import { randomBytes } from 'node:crypto'
 import { parseKeyring } from '@spillway/queue/queue-client'
 import { test } from 'vitest'
 import { wideNetworkOf } from '../../src/plugins/client-network.ts'
+import { SprayedPasswords } from '../../src/plugins/guessing/attacks.ts'
+import { ProofOfWork } from '../../src/plugins/guessing/challenges.ts'
 import { DeviceTokens, generationOf } from '../../src/plugins/guessing/device-token.ts'
-import { ProofOfWork } from '../../src/plugins/guessing/proof-of-work.ts'
-import { SprayedPasswords } from '../../src/plugins/guessing/sprayed-passwords.ts'
 import { solve } from '../solve.ts'
 
 const [older, newer, strange] = ['a', 'b', 'a'].map((kid) => `${kid}:${randomBytes(32).toString('base64')}`)

@@ -1,39 +1,44 @@
 // What a gateway in an overload lets through of each kind, by numbers: promised requests, refusals, known devices.
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
-import {
-  createPreference,
-  createPromisedShare,
-  type PromisedShare,
-} from '../../src/plugins/load-shedding/preference.ts'
+import { Preference, promisedShare } from '../../src/plugins/load-shedding/preference.ts'
+import type { TokenBucket } from '../../src/plugins/token-bucket.ts'
 import { refusalTimes } from '../refusal-times.ts'
 
 /** Takes all that is left. */
-function takeAll(share: PromisedShare): number {
+function takeAll(share: TokenBucket): number {
   let taken = 0
-  for (; taken < 1_000 && share.hasLeft(); taken += 1) share.taken()
+  for (; taken < 1_000 && share.hasLeft(); taken += 1) share.take()
   return taken
 }
 
 test('32 promised requests may begin at once, and then as many as the gateway answers and one more in five milliseconds', () => {
   let perMs = 0
-  const share = createPromisedShare(1_000, () => perMs)
+  let nowMs = 1_000
+  const share = promisedShare(
+    () => perMs,
+    () => nowMs,
+  )
   assert.equal(takeAll(share), 32)
-  share.refill(1_004)
+  nowMs = 1_004
   assert.equal(takeAll(share), 0)
-  share.refill(1_005)
+  nowMs = 1_005
   assert.equal(takeAll(share), 1)
   perMs = 0.8
-  share.refill(1_015)
+  nowMs = 1_015
   assert.equal(takeAll(share), 10)
 })
 
 test('what is not used in time is not saved up, and what is used beyond it is not owed', () => {
-  const share = createPromisedShare(0, () => 1)
-  share.refill(60_000)
+  let nowMs = 0
+  const share = promisedShare(
+    () => 1,
+    () => nowMs,
+  )
+  nowMs = 60_000
   assert.equal(takeAll(share), 32)
-  for (let n = 0; n < 100; n += 1) share.taken()
-  share.refill(60_010)
+  for (let n = 0; n < 100; n += 1) share.take()
+  nowMs = 60_010
   assert.equal(takeAll(share), 12)
 })
 
@@ -56,7 +61,7 @@ test('a hundred refusals are answered at once, those that follow a hundredth of 
 
 test('each second has its own share, whichever request is the first in it', () => {
   let nowMs = 0
-  const preference = createPreference({ deviceOf: ({ host }) => host, perSecond: () => 0, now: () => nowMs })
+  const preference = new Preference({ deviceOf: ({ host }) => host, perSecond: () => 0, now: () => nowMs })
   /** How many are preferred before the first that is not. */
   const light = () => Array.from({ length: 100 }, () => preference.prefersLight()).indexOf(false)
   const devices = () =>

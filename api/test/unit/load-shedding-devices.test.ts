@@ -2,29 +2,30 @@
 import assert from 'node:assert/strict'
 import { fastify } from 'fastify'
 import { test } from 'vitest'
-import { createLoadShedder, type Priority } from '../../src/plugins/load-shedding/load-shedder.ts'
+import { LoadShedder, type Priority } from '../../src/plugins/load-shedding/load-shedder.ts'
 import { loadSheddingPlugin } from '../../src/plugins/load-shedding/plugin.ts'
 import { GatewayMetrics } from '../../src/plugins/metrics.ts'
 
 test('requests of known devices go first while a gateway is behind, and then alone', async (t) => {
   let isBehind = false
   const asked: Priority[] = []
-  const shedder = createLoadShedder(10)
+  class Observed extends LoadShedder {
+    override isBehind(): boolean {
+      return isBehind
+    }
+    override admits(priority: Priority): boolean {
+      asked.push(priority)
+      return true
+    }
+    override begin(priority: Priority, isGone: () => boolean) {
+      asked.push(priority)
+      return super.begin(priority, isGone)
+    }
+  }
   const app = fastify()
   t.onTestFinished(() => app.close())
   await app.register(loadSheddingPlugin, {
-    shedder: {
-      ...shedder,
-      isBehind: () => isBehind,
-      admits(priority) {
-        asked.push(priority)
-        return true
-      },
-      begin(priority, isGone) {
-        asked.push(priority)
-        return shedder.begin(priority, isGone)
-      },
-    },
+    shedder: new Observed(10),
     metrics: new GatewayMetrics([]),
     bodyLimitBytes: 1_000,
     deviceOf: ({ 'x-device': device }) => (typeof device === 'string' ? device : undefined),

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { setImmediate as flushed } from 'node:timers/promises'
 import { test } from 'vitest'
-import { createLoadShedder, type Priority, type Work } from '../../src/plugins/load-shedding/load-shedder.ts'
-import { createPreference, type DeviceOf } from '../../src/plugins/load-shedding/preference.ts'
+import { LoadShedder, type Priority, type Work } from '../../src/plugins/load-shedding/load-shedder.ts'
+import { type DeviceOf, Preference } from '../../src/plugins/load-shedding/preference.ts'
 import { refusalTimes } from '../refusal-times.ts'
 import { type Arrival, simulate } from '../simulated-gateway.ts'
 
@@ -117,7 +117,8 @@ test('a known device is preferred once a second, and all together for half of wh
     asked++
     return host?.startsWith('device') ? host : undefined
   }
-  const { prefersDevice: prefers } = createPreference({ deviceOf, perSecond: () => perSecond, now: () => nowMs })
+  const preference = new Preference({ deviceOf, perSecond: () => perSecond, now: () => nowMs })
+  const prefers = (headers: { host: string }) => preference.prefersDevice(headers)
   const ofMany = () => Array.from({ length: 100 }, (_, n) => prefers({ host: `device ${n}` })).filter(Boolean).length
   assert.ok(prefers({ host: 'device 0' }))
   assert.equal(prefers({ host: 'device 0' }), false)
@@ -136,7 +137,7 @@ test('a known device is preferred once a second, and all together for half of wh
 
 test('light requests are preferred for a tenth of what the gateway does, and take nothing from known devices', () => {
   let nowMs = 0
-  const preference = createPreference({ deviceOf: ({ host }) => host, perSecond: () => 1_000, now: () => nowMs })
+  const preference = new Preference({ deviceOf: ({ host }) => host, perSecond: () => 1_000, now: () => nowMs })
   const preferred = (prefers: (n: number) => boolean) =>
     Array.from({ length: 1_000 }, (_, n) => prefers(n)).filter(Boolean).length
   for (const startMs of [0, 1_000]) {
@@ -187,7 +188,7 @@ test('two seconds after the end it is as if nothing had been', async () => {
 async function full() {
   const later: { atMs: number; callback: () => void }[] = []
   let nowMs = 0
-  const shedder = createLoadShedder(10, {
+  const shedder = new LoadShedder(10, {
     now: () => nowMs,
     afterTurn: (callback) => void later.push({ atMs: nowMs, callback }),
     after: (ms, callback) => void later.push({ atMs: nowMs + ms, callback }),
@@ -257,7 +258,7 @@ test('nobody waits in line for longer than a second and a half, whatever becomes
 test('turns of the event loop that take too long, one after the other: what comes late in one is refused', () => {
   let nowMs = 0
   let endTurn = () => {}
-  const shedder = createLoadShedder(10, { now: () => nowMs, afterTurn: (end) => (endTurn = end), after: () => {} })
+  const shedder = new LoadShedder(10, { now: () => nowMs, afterTurn: (end) => (endTurn = end), after: () => {} })
   /** Reads the heads of so many requests, at a millisecond each; gives the admitted ones. */
   function turn(requests: number): number {
     let admitted = 0
@@ -282,7 +283,7 @@ for (const { what, connections, answeredPerMs, least, most } of rooms) {
   test(`${what}: so many are in hand at a time where that is the most`, async () => {
     let nowMs = 0
     let endTurn = () => {}
-    const shedder = createLoadShedder(connections, {
+    const shedder = new LoadShedder(connections, {
       now: () => nowMs,
       afterTurn: (end) => (endTurn = end),
       after: () => {},
@@ -300,7 +301,7 @@ for (const { what, connections, answeredPerMs, least, most } of rooms) {
 test('requests that are answered in their turn of the event loop do not raise how many may be in hand', async () => {
   let nowMs = 0
   let endTurn = () => {}
-  const shedder = createLoadShedder(10, { now: () => nowMs, afterTurn: (end) => (endTurn = end), after: () => {} })
+  const shedder = new LoadShedder(10, { now: () => nowMs, afterTurn: (end) => (endTurn = end), after: () => {} })
   for (; nowMs < 3_000; nowMs++) {
     for (let n = 0; n < 5; n++) (await shedder.begin('promised', () => false))?.end(true)
     endTurn()
@@ -313,7 +314,7 @@ test('in an overload a flood of promised requests begins little by little, for a
   let nowMs = 0
   const turnEnds: (() => void)[] = []
   let timers: { atMs: number; callback: () => void }[] = []
-  const shedder = createLoadShedder(10, {
+  const shedder = new LoadShedder(10, {
     now: () => nowMs,
     afterTurn: (end) => void turnEnds.push(end),
     after: (ms, callback) => void timers.push({ atMs: nowMs + ms, callback }),
@@ -351,7 +352,7 @@ test('in an overload a flood of promised requests begins little by little, for a
 test('in an overload at most thirty-two requests begin in a turn of the event loop, and the others in the next ones', async () => {
   let nowMs = 0
   const turnEnds: (() => void)[] = []
-  const shedder = createLoadShedder(40, {
+  const shedder = new LoadShedder(40, {
     now: () => nowMs,
     afterTurn: (end) => void turnEnds.push(end),
     after: () => {},

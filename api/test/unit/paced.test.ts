@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { fastify } from 'fastify'
 import { afterAll, test } from 'vitest'
 import { ApiError } from '../../src/plugins/errors.ts'
-import { createLoadShedder } from '../../src/plugins/load-shedding/load-shedder.ts'
+import { LoadShedder } from '../../src/plugins/load-shedding/load-shedder.ts'
 import { loadSheddingPlugin } from '../../src/plugins/load-shedding/plugin.ts'
 import { GatewayMetrics } from '../../src/plugins/metrics.ts'
 import { problemPlugin } from '../../src/plugins/problems.ts'
@@ -11,7 +11,7 @@ import { type ErrorCode, problems } from '../../src/schemas/problem-codes.ts'
 
 const app = fastify()
 afterAll(() => app.close())
-const shedder = createLoadShedder(10)
+const shedder = new LoadShedder(10)
 await app.register(loadSheddingPlugin, { shedder, metrics: new GatewayMetrics([]), bodyLimitBytes: 100 })
 await app.register(problemPlugin)
 app.get<{ Params: { code: ErrorCode } }>('/problem/:code', async ({ params: { code } }) => {

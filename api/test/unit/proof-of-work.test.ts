@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { parseKeyring } from '@spillway/queue/queue-client'
 import { test } from 'vitest'
-import { ProofOfWork } from '../../src/plugins/guessing/proof-of-work.ts'
+import { ProofOfWork } from '../../src/plugins/guessing/challenges.ts'
 import { solve, solveNot } from '../solve.ts'
 
 const nowMs = 1_790_000_000_000

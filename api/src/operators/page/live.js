@@ -1,4 +1,4 @@
-// The live page: asks once a second, draws the minutes that the gateway kept, and says so when there is no answer.
+// The live page: asks once a second, and draws the minutes that the gateway kept.
 import uPlot from './uplot.js'
 
 /** @typedef {import('../live.ts').LiveState} LiveState */

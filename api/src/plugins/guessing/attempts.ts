@@ -1,146 +1,280 @@
 /**
- * Counts of attempts at an account in Redis, shared by all gateways. An attempt counts as failed from its admission until it is settled or
- * lapses: no more of a hundred at once get in than of a hundred in turn. It lapses with its ticket. So an attempt that revealed nothing does
- * not count, whatever happened to its job, its client and its gateway.
+ * Counts of attempts at passwords in Redis, shared by all gateways: for the address that they come
+ * from, which any number of people may share, and for their account. Until its result is known, an
+ * attempt counts as a failure: no more of a thousand wrong ones at once are hashed than of a
+ * thousand in turn. An attempt that succeeded or revealed nothing counts no longer, and lapses by
+ * itself whatever happens to its job, its client and its gateway.
+ *
+ * Attempts beyond the limit of their address go behind: each gets a ticket, whose job is hashed
+ * only once a redemption finds room (mayBeHashed), and while its client is there.
  */
-
+import { presentMs } from '@spillway/queue/jobs/ticket'
+import { defineScript } from '@spillway/queue/redis/script'
 import { toCount, toList, UnexpectedReply } from '@spillway/queue/redis/unexpected-reply'
 import { randomBytes } from '@spillway/queue/wire/seal'
-import { atHome, type CountingRedis } from '../counts.js'
-import type { ScriptInput } from './address-attempts.js'
-import { type AttemptOutcome, attemptOutcomes, beginAttempt, endAttempt } from './attempt-scripts.js'
+import type { FastifyReply } from 'fastify'
+import type { GatewayConfig } from '../../config.js'
+import { storedNetworkOf } from '../client-network.js'
+import { atHome, type Count, type CountingRedis } from '../counts.js'
+import { ApiError } from '../errors.js'
+import { Refusals, sendLimitHeaders } from '../limits.js'
 import type { Solved } from './challenges.js'
 
-/** The share of the allowed failures that causes no delay: people who forgot their password try several. */
+/** How long a failure counts for its address. */
+const WINDOW_MS = 60_000
+/** Attempts that may wait behind, for each that the limit allows: a ticket's life in all. */
+const BEHIND_FOR_EACH = 4
+/** The Retry-After where all these wait. */
+const BEHIND_RETRY_AFTER_S = 5
+/** The share of an account's failures that causes no delay: people try several passwords. */
 const UNDELAYED_SHARE = 0.1
 /**
- * How long one, two, three and more failures are remembered, in milliseconds. Anyone can fail on any address, so that a single failure must
- * not stay in Redis for long; and each took a hash.
+ * How long one, two, three and more failures of an account are remembered, in milliseconds. Anyone
+ * can fail on any address, so a single failure must not stay in Redis for long; and each took a
+ * hash.
  */
 const HOUR_MS = 3_600_000
 const MEMORY_MS = [6 * HOUR_MS, 24 * HOUR_MS, 96 * HOUR_MS, 720 * HOUR_MS]
-/** A used challenge is remembered for so long after its expiry, in milliseconds: with several Redis servers their clocks differ. */
+/** How long a used challenge is remembered after its expiry, in milliseconds: clocks differ. */
 const CHALLENGE_TOLERANCE_MS = 180_000
-/** From an attempt that is let in until its job is added, in milliseconds, at the most. */
+/** The longest time from an attempt that is let in until its job is added, in milliseconds. */
 const UNTIL_ADDED_MS = 10_000
 const ID_BYTES = 9
 
-/** An attempt that was let in: the account, and the known device that it comes from; both as named in Redis. */
-interface Attempter {
+const scripts = new URL('../scripts/', import.meta.url)
+const takeAttempt = defineScript('takeAttempt-10', scripts)
+const endAttempt = defineScript('endAttempt-10', scripts)
+
+const outcomes = [
+  ...(['known', 'unknown', 'solved', 'unchecked'] as const),
+  ...(['too_many', 'device_too_many', 'delayed', 'challenge'] as const),
+]
+
+/** An attempt, as tickets carry it. */
+export interface Attempt {
   id: string
+  /** The digest of the e-mail address. */
   account: string
+  /** The device whose count it is; null for the count of unknown devices. */
   device: string | null
+  /** Where the login came from: its ticket may be redeemed from elsewhere. */
+  network: string
 }
 
+type OfAddress = Pick<Attempt, 'id' | 'network'>
+/** The challenge that an attempt solved; `unchecked` where its answer is yet to be checked. */
+type Answer = Solved | 'unchecked' | 'none'
+/** An attempt that is counted for its address alone, or for its account as well. */
+type Counted = OfAddress & Partial<Attempt>
+/** What a script counts for an address. */
+type Kind = 'attempt' | 'redemption' | 'request'
+
+/** What Redis says of an attempt at an account. */
 export interface LetIn {
-  /** Of the attempt. */
-  id: string
-  outcome: AttemptOutcome
-  /** Consecutive failures before this attempt: of all unknown devices of the account together, or of the known device. */
+  outcome: (typeof outcomes)[number]
+  /** Consecutive failures before it: of the known device, or of all unknown devices together. */
   failures: number
   /** The time until the next attempt is allowed, in milliseconds. */
   waitMs: number
-  /** This minute, this one included. */
+  /** Requests this minute, this one included. */
   requests: number
-}
-
-interface AttemptBounds {
-  perMinute: number
-  /** Consecutive failures of unknown devices together, and of one known device. */
-  perAccount: number
-  perDevice: number
-  deviceTtlS: number
-  ticketTtlMs: number
 }
 
 /** How an attempt ended; `nothing` when nobody learned anything by it. */
 export type Settled = 'failed' | 'succeeded' | 'nothing'
 
+interface AttemptsOptions {
+  config: GatewayConfig
+  redis: readonly CountingRedis[]
+  /** The name of an account in Redis. */
+  accountNameOf(account: string): string
+}
+
 export class Attempts {
   readonly #redis: readonly CountingRedis[]
-  readonly #queuePrefix: string
-  readonly #bounds: AttemptBounds
+  readonly #config: GatewayConfig
+  readonly #nameOf: AttemptsOptions['accountNameOf']
+  readonly #perAddress: number
+  /** Addresses over their limit. */
+  readonly #refusals = new Refusals()
 
-  constructor(redis: readonly CountingRedis[], queuePrefix: string, bounds: AttemptBounds) {
+  constructor({ config, redis, accountNameOf }: AttemptsOptions) {
     this.#redis = redis
-    this.#queuePrefix = queuePrefix
-    this.#bounds = bounds
+    this.#config = config
+    this.#nameOf = accountNameOf
+    this.#perAddress = config.LIMIT_PER_ADDRESS
+  }
+
+  /** The id and the network of a new attempt. */
+  newAttempt(address: string): OfAddress {
+    return { id: randomBytes(ID_BYTES).toString('base64url'), network: storedNetworkOf(address) }
+  }
+
+  /** Refuses an address from memory while it is over its limit. Throws `too_many_requests`. */
+  refuseRemembered(address: string, reply: FastifyReply): void {
+    const resetS = this.#perAddress === 0 ? undefined : this.#refusals.remembered(storedNetworkOf(address))
+    if (resetS === undefined) return
+    sendLimitHeaders(reply, this.#perAddress, { count: this.#perAddress, resetS })
+    throw refusal(resetS)
+  }
+
+  /** Counts a request that is no attempt, whatever its outcome. Throws `too_many_requests`. */
+  async countRequest(address: string, reply: FastifyReply): Promise<void> {
+    this.refuseRemembered(address, reply)
+    await this.takeForAddress(this.newAttempt(address), reply, 'request')
   }
 
   /**
-   * Counts an attempt, and says whether it is let in. Rejects when Redis does not answer as it must.
-   *
-   * @param answer the challenge that it solved; or `unchecked` where the answer is yet to be checked: then an attempt that needs it has
-   * this outcome, and is not counted
-   * @param id of an attempt that is counted elsewhere as well [a new one]
-   * @param together counts it for its address by the same command, and throws the refusal
+   * Counts an attempt for its address. Returns whether it goes behind. Throws `too_many_requests`.
+   * While Redis does not count, all are admitted: nothing is hashed then.
    */
-  async letIn(
-    account: string,
-    device: string | null,
-    answer?: Solved | 'unchecked',
-    id = randomBytes(ID_BYTES).toString('base64url'),
-    together: ScriptInput & { counted?(answer: unknown): void } = { keys: [], args: [] },
-  ): Promise<LetIn> {
-    const { perMinute, perAccount, perDevice, ticketTtlMs } = this.#bounds
-    const solved = answer === 'unchecked' ? undefined : answer
-    const lifeMs = solved === undefined ? 0 : Math.ceil(solved.leftMs) + CHALLENGE_TOLERANCE_MS
-    const [ofAccount, ofDevice] = this.#countsOf(account, device)
-    const keys = [
-      ...together.keys,
-      ...[this.#key('limit:account', account), ...ofAccount],
-      ...[this.#key('limit:device', device), ...ofDevice],
-      this.#key('challenge', solved?.id),
-    ]
-    const args = [
-      ...together.args,
-      ...[device ?? '', answer === 'unchecked' ? -1 : lifeMs, perMinute, perAccount, perDevice],
-      ...[Math.ceil(perAccount * UNDELAYED_SHARE), id, ticketTtlMs + UNTIL_ADDED_MS],
-    ]
-    const [ofAddress, counted] = toList(
-      await this.#atHome(account, ({ connection }) => beginAttempt(connection, keys, ...args)),
-    )
-    together.counted?.(ofAddress)
-    const [outcome, failures, waitMs, requests] = toList(counted)
-    if (!isOutcome(outcome)) throw new UnexpectedReply('Redis gave no outcome of an attempt')
-    return { id, outcome, failures: toCount(failures), waitMs: toCount(waitMs), requests: toCount(requests) }
+  async takeForAddress(attempt: OfAddress, reply: FastifyReply, kind: Kind = 'attempt'): Promise<boolean> {
+    const counted = await this.#askAddress(attempt, kind)
+    return counted !== undefined && this.#isBehind(attempt, counted, reply)
   }
 
   /**
-   * Settles an attempt. A right password ends what failed before (NIST SP 800-63B-4, 3.2.2).
+   * Counts an attempt for its account, and says whether it is let in. Rejects when Redis does not
+   * answer as it must.
+   *
+   * @param answer the challenge that it solved; `none` without a solved one; `unchecked` where it
+   * is yet to be checked: an attempt that needs it has this outcome then, and is not counted
+   */
+  async takeForAccount(attempt: Attempt, answer: Answer): Promise<LetIn> {
+    const [, ofAccount] = await this.#take(attempt, '', answer)
+    return letInOf(ofAccount)
+  }
+
+  /**
+   * Counts an attempt for its address and then for its account: by one command where there is one
+   * Redis server. With several, address and account are counted on servers of their own.
+   */
+  async take(
+    attempt: Attempt,
+    answer: Answer,
+    reply: FastifyReply,
+    counted: (isBehind: boolean) => void,
+  ): Promise<LetIn> {
+    if (this.#perAddress === 0 || this.#redis.length > 1) {
+      counted(await this.takeForAddress(attempt, reply))
+      return await this.takeForAccount(attempt, answer)
+    }
+    const [ofAddress, ofAccount] = await this.#take(attempt, 'attempt', answer)
+    counted(this.#isBehind(attempt, countOf(ofAddress), reply))
+    return letInOf(ofAccount)
+  }
+
+  /** Whether the job of a ticket may be hashed while its client is there. */
+  async mayBeHashed(attempt: Attempt): Promise<boolean> {
+    if (attempt.device !== null) return true
+    const counted = await this.#askAddress(attempt, 'redemption')
+    return counted === undefined || counted.outcome === 'counted'
+  }
+
+  /** Only a failure still counts then. Not awaited: after a lost command the attempt lapses. */
+  endForAddress({ id, network }: OfAddress, hasFailed: boolean): void {
+    if (this.#perAddress === 0) return
+    const args = [id, WINDOW_MS, hasFailed ? 'failed' : 'nothing', '', '', 0, ...MEMORY_MS]
+    this.#run(endAttempt, { id, network }, args).catch(() => undefined)
+  }
+
+  /**
+   * Ends an attempt for its account and, of an unknown device, for its address. A right password
+   * ends what failed before (NIST SP 800-63B-4, 3.2.2).
    *
    * @param challengeId the challenge by which it was let in
-   * @param together ends it for its address by the same command
    */
-  async settle(
-    { id, account, device }: Attempter,
-    settled: Settled,
-    challengeId?: string,
-    together: ScriptInput = { keys: [], args: [] },
-  ): Promise<void> {
-    const keys = [...together.keys, ...this.#countsOf(account, device).flat(), this.#key('challenge', challengeId)]
-    const args = [...together.args, id, settled, device ?? '', this.#bounds.deviceTtlS * 1_000, ...MEMORY_MS]
-    await this.#atHome(account, ({ connection }) => endAttempt(connection, keys, ...args))
+  async end(attempt: Attempt, settled: Settled, challengeId?: string): Promise<void> {
+    const { id, device } = attempt
+    const { GUESSES_PER_ACCOUNT: perAccount, DEVICE_TTL_S: deviceTtlS } = this.#config
+    const isOfAddress = device === null && this.#perAddress > 0
+    const isTogether = isOfAddress && perAccount > 0 && this.#redis.length === 1
+    if (isOfAddress && !isTogether) this.endForAddress(attempt, settled === 'failed')
+    if (perAccount === 0) return
+    const ofAddress = isTogether ? WINDOW_MS : ''
+    const args = [id, ofAddress, settled, 1, device ?? '', deviceTtlS * 1_000, ...MEMORY_MS]
+    await this.#run(endAttempt, attempt, args, challengeId)
   }
 
-  #key(kind: string, name: string | null = null): string {
-    return `${this.#queuePrefix}:${kind}:${name ?? '-'}`
+  /** Throws `too_many_requests` for an attempt that its address refuses. */
+  #isBehind({ network }: OfAddress, counted: CountOfAddress, reply: FastifyReply): boolean {
+    const { outcome, resetS } = counted
+    sendLimitHeaders(reply, this.#perAddress, counted)
+    if (outcome === 'refused') this.#refusals.remember(network, resetS)
+    if (outcome === 'refused' || outcome === 'crowded')
+      throw refusal(outcome === 'refused' ? resetS : BEHIND_RETRY_AFTER_S)
+    return outcome === 'behind'
   }
 
-  /** The failures and the pending attempts: of the account, and of its known devices. */
-  #countsOf(account: string, device: string | null): [ofAccount: string[], ofDevice: string[]] {
-    return [
-      [this.#key('guesses', account), this.#key('guesses:pending', account)],
-      [this.#key('guesses:devices', account), this.#key('guesses:device-pending', device)],
+  /** Undefined without a limit, and while Redis does not count. */
+  async #askAddress({ id, network }: OfAddress, kind: Kind): Promise<CountOfAddress | undefined> {
+    if (this.#perAddress === 0) return undefined
+    try {
+      return countOf((await this.#take({ id, network }, kind))[0])
+    } catch {
+      return undefined
+    }
+  }
+
+  /**
+   * @param kind what is counted for the address; empty for nothing
+   * @param answer of an attempt that is counted for its account
+   */
+  async #take(attempt: Counted, kind: Kind | '', answer?: Answer): Promise<unknown[]> {
+    const { LOGIN_WAIT_MS: waitMs, TICKET_TTL_MS: ticketMs, GUESSES_PER_ACCOUNT: perAccount } = this.#config
+    const max = this.#perAddress
+    const solved = typeof answer === 'object' ? answer : undefined
+    const solvedMs = solved === undefined ? 0 : Math.ceil(solved.leftMs) + CHALLENGE_TOLERANCE_MS
+    const args = [
+      ...[attempt.id, kind, max, WINDOW_MS],
+      // A failure counts for a minute from its hash, which comes while its client is present.
+      ...[WINDOW_MS + presentMs(waitMs, ticketMs), ticketMs, max * BEHIND_FOR_EACH],
+      ...[answer === undefined ? '' : 1, attempt.device ?? '', answer === 'unchecked' ? -1 : solvedMs],
+      ...[this.#config.LIMIT_PER_ACCOUNT, perAccount, this.#config.GUESSES_PER_DEVICE],
+      ...[Math.ceil(perAccount * UNDELAYED_SHARE), ticketMs + UNTIL_ADDED_MS],
     ]
+    return toList(await this.#run(takeAttempt, attempt, args, solved?.id))
   }
 
-  /** Where an account is counted: together with the requests that the limit of its account counts. */
-  #atHome(account: string, ask: (one: CountingRedis) => Promise<unknown>): Promise<unknown> {
-    return atHome(this.#key('limit:account', account), this.#redis, ask)
+  /** Runs a script where the account is counted, or else the address. */
+  #run(
+    script: typeof takeAttempt,
+    { network, account, device }: Counted,
+    args: readonly (string | number)[],
+    challengeId?: string,
+  ): Promise<unknown> {
+    const key = (kind: string, name: string | null = null) => `${this.#config.QUEUE_PREFIX}:${kind}:${name ?? '-'}`
+    const address = key('limit:address', network)
+    const name = account === undefined ? null : this.#nameOf(account)
+    const keys = [
+      ...[address, `${address}:pending`, `${address}:behind`],
+      ...[key('limit:account', name), key('guesses', name), key('guesses:pending', name)],
+      ...[key('limit:device', device), key('guesses:devices', name), key('guesses:device-pending', device)],
+      key('challenge', challengeId),
+    ]
+    const home = name === null ? address : key('limit:account', name)
+    return atHome(home, this.#redis, ({ connection }) => script(connection, keys, ...args))
   }
 }
 
-function isOutcome(value: unknown): value is AttemptOutcome {
-  return attemptOutcomes.some((outcome) => outcome === value)
+interface CountOfAddress extends Count {
+  outcome: string
+}
+
+/** Reads what a script says of an address. */
+function countOf(answer: unknown): CountOfAddress {
+  const [outcome, count, leftMs] = toList(answer)
+  return { outcome: String(outcome), count: toCount(count), resetS: Math.ceil(toCount(leftMs) / 1_000) }
+}
+
+/** Reads what a script says of an account. */
+function letInOf(answer: unknown): LetIn {
+  const [found, failures, waitMs, requests] = toList(answer)
+  const outcome = outcomes.find((each) => each === found)
+  if (outcome === undefined) throw new UnexpectedReply('Redis gave no outcome of an attempt')
+  return { outcome, failures: toCount(failures), waitMs: toCount(waitMs), requests: toCount(requests) }
+}
+
+function refusal(retryAfterS: number): ApiError {
+  return new ApiError('too_many_requests', { reason: 'address_limit', retryAfterS: Math.max(1, retryAfterS) })
 }

@@ -1,11 +1,13 @@
 /**
- * Device tokens (OWASP, "Slow Down Online Guessing Attacks with Device Cookies"): a client that has logged in to an account shows its token
- * at the next login, and is counted separately. A token is bound to its account, grants nothing, and is not stored:
- * `device.milliseconds.generation.signature`, signed with the seal keys, so that every gateway reads it and rotation replaces it. The id of
- * a device ends with a short signature of its own. An overloaded gateway recognizes a device by it before it has read the account.
+ * Device tokens (OWASP, "Slow Down Online Guessing Attacks with Device Cookies"): a client that has
+ * logged in to an account shows its token at the next login, and is counted separately. A token is
+ * bound to its account, grants nothing, and is not stored:
+ * `device.milliseconds.generation.signature`, signed with the seal keys. The id of a device ends
+ * with a short signature of its own, by which an overloaded gateway recognizes it before it reads
+ * the account.
  *
- * The generation says of which user and which password the token is. It is compared with the account's, in the database. A new password, or
- * another account of the address, makes every device unknown, without a stored mark and without comparing two times.
+ * The generation stands for the user and the password, and is compared with the account's. A new
+ * password makes every device unknown, without a stored mark and without comparing times.
  */
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
@@ -13,12 +15,12 @@ import type { Keyring } from '@spillway/queue/queue-client'
 import { randomBytes } from '@spillway/queue/wire/seal'
 
 const RANDOM_BYTES = 10
-/** One in 2^48 guesses of an id is right, and gets its request before others at an overloaded gateway, once. */
+/** One in 2^48 guesses of an id is right, and gets one request before others in an overload. */
 const MARK_BYTES = 6
-/** Two generations of one account are the same by one chance in 2^48: the next password may be one more guess away. */
+/** Two generations of an account are the same by one chance in 2^48: one more guess, then. */
 const GENERATION_BYTES = 6
 const TOKEN = /^([\w-]{22})\.(\d{13})\.([\w-]{8})\.([\w-]{43})$/
-/** A token may come from the future by this much, in seconds: where there are several Redis servers, gateways may know another one's clock. */
+/** A token may come from the future by so many seconds: several Redis servers' clocks differ. */
 const CLOCK_TOLERANCE_S = 90
 
 export interface KnownDevice {
@@ -71,7 +73,7 @@ export class DeviceTokens {
     return isSigned(macs, signature) ? { id: device, generation } : null
   }
 
-  /** The device of a token that was issued for some account within its life; undefined for others. Takes some ten microseconds. */
+  /** The device of a token that was issued for any account, in some ten microseconds. */
   recognize(token: string): string | undefined {
     const parts = this.#parse(token)
     if (parts === undefined) return undefined
@@ -106,7 +108,7 @@ export function isSigned(macs: readonly Buffer[], signature: string): boolean {
   return macs.some((mac) => given.length === mac.length && timingSafeEqual(given, mac))
 }
 
-/** The prefix has browsers accept it over TLS alone, and from this host alone (RFC 6265bis, 4.1.3.2). */
+/** Browsers accept the prefix over TLS alone, and from this host alone (RFC 6265bis, 4.1.3.2). */
 export const DEVICE_COOKIE = '__Host-spillway-device'
 const IN_COOKIES = new RegExp(`(?:^|; *)${DEVICE_COOKIE}=([\\w.-]+)`)
 

@@ -1,78 +1,88 @@
 /**
- * Detects overload: a standing queue, one that has not been empty for longer than a burst lasts (CoDel, RFC 8289). A queue that empties now
- * and then absorbs bursts; a standing queue only adds delay. A single pause of the process is not overload.
+ * Detects overload: a standing queue, which has not been empty for longer than a burst lasts
+ * (CoDel, RFC 8289). A queue that empties now and then absorbs bursts; a standing queue only adds
+ * delay. A single pause of the process is not overload.
  */
 
 /** How long a queue must not have been empty, in milliseconds. */
 const INTERVAL_MS = 1_500
-/** After this long without a request, or with the process stopped, the interval begins again, in milliseconds. */
+/** After this long without a request, or stopped, the interval begins again, in milliseconds. */
 const IDLE_MS = 500
-/** A turn of the event loop that reads requests for longer than this counts as a queue, in milliseconds. */
+/** A turn that reads requests for longer than this counts as a queue, in milliseconds. */
 const TURN_MS = 100
 /** An overload is over when no request was refused or held back for this long, in milliseconds. */
 const CALM_MS = 1_000
 
-export interface Overload {
-  /** To be called for each request. Measures its turn of the event loop. */
-  requestRead(): void
-  refused(): void
-  /** A request was queued that would have begun without the overload. */
-  heldBack(): void
-  isOverloaded(): boolean
-  /** Whether this turn has lasted so long that requests read now have waited for earlier ones of the same turn. */
-  isTurnLate(): boolean
-  /** Whether any request was refused within the last second. */
-  isRefusing(): boolean
-  /** Whether no request was read within the last second. */
-  isIdle(): boolean
-}
-
-export interface OverloadOptions {
+interface OverloadOptions {
   clock: Clock
   hasQueue(): boolean
   /** Called at the end of each turn in which requests were read. */
   turnEnded(nowMs: number): void
 }
 
-export function createOverload({ clock, hasQueue, turnEnded }: OverloadOptions): Overload {
-  const { now } = clock
-  let turnStartMs: number | undefined
-  let turnEndMs = now()
-  let queueSinceMs: number | undefined
-  let overloadedSinceMs: number | undefined
-  let refusedMs = Number.NEGATIVE_INFINITY
-  let heldBackMs = Number.NEGATIVE_INFINITY
+export class Overload {
+  readonly #options: OverloadOptions
+  readonly #now: () => number
+  #turnStartMs: number | undefined
+  #turnEndMs: number
+  #queueSinceMs: number | undefined
+  #overloadedSinceMs: number | undefined
+  #refusedMs = Number.NEGATIVE_INFINITY
+  #heldBackMs = Number.NEGATIVE_INFINITY
 
-  function endTurn(): void {
-    const nowMs = now()
-    const tookMs = nowMs - (turnStartMs ?? nowMs)
-    turnStartMs = undefined
-    turnEndMs = nowMs
-    if (!hasQueue() && tookMs <= TURN_MS) queueSinceMs = undefined
-    else queueSinceMs ??= nowMs
-    if (queueSinceMs !== undefined && nowMs - queueSinceMs >= INTERVAL_MS) overloadedSinceMs ??= nowMs
-    turnEnded(nowMs)
+  constructor(options: OverloadOptions) {
+    this.#options = options
+    this.#now = options.clock.now
+    this.#turnEndMs = this.#now()
   }
 
-  return {
-    requestRead() {
-      if (turnStartMs !== undefined) return
-      turnStartMs = now()
-      if (turnStartMs - turnEndMs > IDLE_MS) queueSinceMs = undefined
-      if (overloadedSinceMs !== undefined && turnStartMs - Math.max(overloadedSinceMs, refusedMs, heldBackMs) > CALM_MS)
-        overloadedSinceMs = undefined
-      clock.afterTurn(endTurn)
-    },
-    refused() {
-      refusedMs = now()
-    },
-    heldBack() {
-      heldBackMs = now()
-    },
-    isOverloaded: () => overloadedSinceMs !== undefined,
-    isTurnLate: () => turnStartMs !== undefined && now() - turnStartMs > TURN_MS,
-    isRefusing: () => now() - refusedMs <= CALM_MS,
-    isIdle: () => now() - turnEndMs > CALM_MS,
+  /** To be called for each request. Measures its turn of the event loop. */
+  requestRead(): void {
+    if (this.#turnStartMs !== undefined) return
+    this.#turnStartMs = this.#now()
+    if (this.#turnStartMs - this.#turnEndMs > IDLE_MS) this.#queueSinceMs = undefined
+    const lastMs = Math.max(this.#overloadedSinceMs ?? 0, this.#refusedMs, this.#heldBackMs)
+    if (this.#turnStartMs - lastMs > CALM_MS) this.#overloadedSinceMs = undefined
+    this.#options.clock.afterTurn(() => this.#endTurn())
+  }
+
+  refused(): void {
+    this.#refusedMs = this.#now()
+  }
+
+  /** A request was queued that would have begun without the overload. */
+  heldBack(): void {
+    this.#heldBackMs = this.#now()
+  }
+
+  isOverloaded(): boolean {
+    return this.#overloadedSinceMs !== undefined
+  }
+
+  /** Whether requests read now have waited for earlier ones of the same turn. */
+  isTurnLate(): boolean {
+    return this.#turnStartMs !== undefined && this.#now() - this.#turnStartMs > TURN_MS
+  }
+
+  /** Whether any request was refused within the last second. */
+  isRefusing(): boolean {
+    return this.#now() - this.#refusedMs <= CALM_MS
+  }
+
+  /** Whether no request was read within the last second. */
+  isIdle(): boolean {
+    return this.#now() - this.#turnEndMs > CALM_MS
+  }
+
+  #endTurn(): void {
+    const nowMs = this.#now()
+    const tookMs = nowMs - (this.#turnStartMs ?? nowMs)
+    this.#turnStartMs = undefined
+    this.#turnEndMs = nowMs
+    if (!this.#options.hasQueue() && tookMs <= TURN_MS) this.#queueSinceMs = undefined
+    else this.#queueSinceMs ??= nowMs
+    if (this.#queueSinceMs !== undefined && nowMs - this.#queueSinceMs >= INTERVAL_MS) this.#overloadedSinceMs ??= nowMs
+    this.#options.turnEnded(nowMs)
   }
 }
 

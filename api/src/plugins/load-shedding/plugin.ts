@@ -1,7 +1,8 @@
 /**
- * Refuses requests while the gateway is overloaded. A request can be refused at three moments: when its head has been read, before Fastify
- * handles it, because refusals must be cheap; when it was queued for too long; when a slow body has arrived. The connection stays open for
- * a retry. The log has the beginning and the end of a period of refusals, with their number, instead of a line for each.
+ * Refuses requests while the gateway is overloaded: when the head has been read, before Fastify
+ * handles it, because refusals must be cheap; when a request was queued for too long; when a slow
+ * body has arrived. The connection stays open for a retry. The log has the beginning and the end of
+ * a period of refusals, with their number, instead of a line for each.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { RetryAfter } from '@spillway/queue/wait/admission'
@@ -12,19 +13,25 @@ import type { ErrorCode } from '../../schemas/problem-codes.js'
 import { ApiError } from '../errors.js'
 import type { GatewayMetrics } from '../metrics.js'
 import { answerHeaders, problemOf, problemType } from '../problems.js'
-import { createRouteTable } from '../route-table.js'
+import { RouteTable } from '../route-table.js'
 import { interceptRequests } from '../server-options.js'
 import { ConnectionPace } from './connection-pace.js'
 import type { LoadShedder, Priority, Work } from './load-shedder.js'
-import { createPreference, type DeviceOf } from './preference.js'
+import { type DeviceOf, Preference } from './preference.js'
 
-/** Refusals of this gateway, which come back at once where they are answered at once. */
+/** Answers after which clients come back at once, where they are answered at once. */
 const REFUSALS: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['busy', 'too_many_requests'])
 /** How often the end of a period of refusals is checked for, in milliseconds. */
 const CHECK_MS = 1_000
+/** The least time that a refusal of an overloaded gateway waits, in milliseconds. */
+const BUSY_DELAY_MS = 500
 
-export interface LoadSheddingOptions {
-  shedder: LoadShedder
+const busy = new ApiError('busy', { reason: 'gateway_overloaded' })
+const busyBody = JSON.stringify(problemOf(busy))
+const busyHeaders = { ...answerHeaders, ...problemType, 'content-length': busyBody.length }
+
+interface LoadSheddingOptions {
+  shedder: Pick<LoadShedder, keyof LoadShedder>
   metrics: GatewayMetrics
   /** The largest body of a refused request that is read to its end. */
   bodyLimitBytes: number
@@ -34,18 +41,14 @@ export interface LoadSheddingOptions {
   isDraining?(): boolean
 }
 
-interface KnownRoute {
-  url: string
-  priority: Priority
-}
-
 export const loadSheddingPlugin = fp(
   async (app: FastifyInstance, options: LoadSheddingOptions) => {
     const { shedder, metrics, bodyLimitBytes, deviceOf, isDraining = () => false } = options
     const retryAfter = new RetryAfter()
-    const preference = createPreference({ deviceOf: deviceOf ?? (() => undefined), perSecond: shedder.perSecond })
+    const perSecond = () => shedder.perSecond()
+    const preference = new Preference({ deviceOf: deviceOf ?? (() => undefined), perSecond })
     const preferred = new WeakSet<IncomingMessage>()
-    const routes = createRouteTable<KnownRoute>()
+    const routes = new RouteTable<{ url: string; priority: Priority }>()
     app.addHook('onRoute', ({ method, url, config }) => {
       routes.add(method, url, { url, priority: config?.priority ?? 'new' })
     })
@@ -69,16 +72,15 @@ export const loadSheddingPlugin = fp(
     }
     app.addHook('onClose', async () => clearInterval(timer))
 
-    const { perSecond } = shedder
     const isClosing = () => isDraining() || !app.server.listening
-    const answerBusy = createBusyAnswers({ bodyLimitBytes, isClosing, perSecond })
+    const busyAnswers = new Pace({ perSecond, leastDelayMs: BUSY_DELAY_MS })
     const refusals = new Pace({ perSecond })
-    // By itself: a client whose token has just expired need not wait for those that are refused in a spike.
+    // Apart from refusals: a client whose token has just expired does not wait for a spike's.
     const rejections = new Pace({ perSecond })
     const documents = new ConnectionPace()
     app.decorate('whenRejectionIsDue', (answer) => (isClosing() ? answer() : rejections.whenDue(answer)))
 
-    /** Calls `answer` when an answer is due: one that comes back at once where it is answered at once is held. */
+    /** Calls `answer` when it is due. Answers after which clients come back at once are paced. */
     function whenDue(
       { errorCode, jobId, isInVain, routeOptions, raw }: FastifyRequest,
       status: number,
@@ -88,16 +90,27 @@ export const loadSheddingPlugin = fp(
       if (errorCode === undefined)
         return routeOptions.config.priority === 'always' ? documents.whenDue(raw.socket, answer) : answer()
       if (REFUSALS.has(errorCode)) return refusals.whenDue(answer)
-      // What was made up, malformed or expired: anybody can send it on and on, and it costs no hash. A challenge may be solved at once.
+      // Made up, malformed or expired: anybody can send it on and on, and it costs no hash. A
+      // challenge may be solved at once.
       const isRejection = errorCode !== 'challenge_required' && status < 500 && jobId === undefined
       return isRejection ? rejections.whenDue(answer) : answer()
     }
 
-    function refuse(request: IncomingMessage, response: ServerResponse, route = 'none'): void {
+    /**
+     * Answers on Node's own response, before Fastify. A body that is too large ends the connection.
+     */
+    function refuse({ method = '', headers }: IncomingMessage, response: ServerResponse, route = 'none'): void {
       note()
       metrics.refused.inc({ reason: 'gateway_overloaded' })
-      metrics.requests.inc({ method: request.method ?? '', route, status: busy.status, outcome: busy.code })
-      answerBusy(request, response, retryAfter.seconds(shedder.perSecond()))
+      metrics.requests.inc({ method, route, status: busy.status, outcome: busy.code })
+      const retryAfterS = retryAfter.seconds(perSecond())
+      const isTooLarge =
+        headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > bodyLimitBytes
+      busyAnswers.whenDue(() => {
+        const closing = isTooLarge || isClosing() ? { connection: 'close' } : {}
+        response.writeHead(busy.status, { ...busyHeaders, 'retry-after': String(retryAfterS), ...closing })
+        response.end(busyBody)
+      })
     }
 
     interceptRequests(app, (request, response, next) => {
@@ -116,13 +129,13 @@ export const loadSheddingPlugin = fp(
       request.work = await shedder.begin(asked, () => request.raw.socket.destroyed)
       if (request.work !== undefined) return
       if (!request.raw.socket.destroyed) note()
-      const retryAfterS = retryAfter.seconds(shedder.perSecond())
+      const retryAfterS = retryAfter.seconds(perSecond())
       throw new ApiError('busy', { reason: 'gateway_overloaded', retryAfterS })
     }
     app.addHook('onRequest', begin)
-    // A request whose body has not arrived is not in hand: a client could delay its body on purpose.
+    // A request whose body has not arrived is not in hand: a client could delay it on purpose.
     app.addHook('preParsing', (request, _reply, _payload, next) => {
-      // The body of a connection that has ended is never delivered: reading it would never end, and the request would stay in hand.
+      // The body of a connection that has ended is never delivered: the request would stay in hand.
       if (request.raw.destroyed) return next(new ApiError('malformed_request'))
       if (!request.raw.complete) {
         request.work?.end(false)
@@ -134,8 +147,9 @@ export const loadSheddingPlugin = fp(
       if (request.work !== undefined) next()
       else begin(request).then(() => next(), next)
     })
-    // Every request that begins is answered, even after its client disconnected. A request that was refused without a job does not count as
-    // throughput: it costs little, and a flood of them would raise the limit of requests in hand.
+    // Every request that begins is answered, even after its client disconnected. A request that was
+    // refused without a job is no throughput: a flood of them would raise the limit of requests in
+    // hand.
     app.addHook('onSend', (request, { statusCode }, _payload, next) => {
       request.work?.end(statusCode < 400 || (statusCode < 500 && request.jobId !== undefined))
       if (isClosing()) next()
@@ -153,7 +167,7 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The priority of the route's requests in the request queue [new]. */
     priority?: Priority
-    /** It uses neither PostgreSQL nor Redis: while the gateway is behind, some of its requests go before new ones [false]. */
+    /** Whether it uses neither PostgreSQL nor Redis, and may go before new requests [false]. */
     isLight?: boolean
   }
   interface FastifyRequest {
@@ -161,40 +175,5 @@ declare module 'fastify' {
     work?: Work | undefined
     /** It is answered as others are, and no work was done: its answer is paced. */
     isInVain?: boolean
-  }
-}
-
-// Answers 503 to refused requests on Node's own response, before Fastify handles them: refusals must be cheap.
-
-/** What each refusal of an overloaded gateway waits, in milliseconds. */
-const LEAST_DELAY_MS = 500
-
-const busy = new ApiError('busy', { reason: 'gateway_overloaded' })
-const body = JSON.stringify(problemOf(busy))
-const headers = { ...answerHeaders, ...problemType, 'content-length': body.length }
-
-type AnswerBusy = (request: IncomingMessage, response: ServerResponse, retryAfterS: number) => void
-
-interface BusyAnswersOptions {
-  bodyLimitBytes: number
-  isClosing(): boolean
-  /** Recent throughput, in requests a second. */
-  perSecond(): number
-}
-
-/** The connection stays open for a retry, unless the gateway closes or the body is too large to be discarded. */
-function createBusyAnswers({ bodyLimitBytes, isClosing, perSecond }: BusyAnswersOptions): AnswerBusy {
-  const pace = new Pace({ perSecond, leastDelayMs: LEAST_DELAY_MS })
-
-  return ({ headers: sent }, response, retryAfterS) => {
-    const isTooLarge = sent['transfer-encoding'] !== undefined || Number(sent['content-length'] ?? 0) > bodyLimitBytes
-    pace.whenDue(() => {
-      response.writeHead(busy.status, {
-        ...headers,
-        'retry-after': String(retryAfterS),
-        ...(isTooLarge || isClosing() ? { connection: 'close' } : {}),
-      })
-      response.end(body)
-    })
   }
 }

@@ -1,9 +1,11 @@
 /**
- * Prefers some new requests while this gateway is behind. Known devices get at most half of the throughput, and each device one request a
- * second: stolen or collected tokens cannot crowd out everyone else. Light requests get a tenth: they use neither PostgreSQL nor Redis,
- * and would otherwise wait for the logins before them.
+ * Prefers some new requests while this gateway is behind. Known devices get at most half of the
+ * throughput, and each device one request a second: stolen or collected tokens cannot crowd out
+ * everyone else. Light requests get a tenth: they use neither PostgreSQL nor Redis, and would
+ * otherwise wait for the logins before them.
  */
 import type { IncomingHttpHeaders } from 'node:http'
+import { TokenBucket } from '../token-bucket.js'
 
 const PERIOD_MS = 1_000
 /** Of the requests that the gateway answers in a period. */
@@ -12,85 +14,70 @@ const LIGHT_SHARE = 0.1
 /** The least of each, because the throughput is unknown when a burst begins. */
 const LEAST = 16
 
-/** The device that a request shows a token of, told from its head alone; undefined for an unknown device. */
+/** The device whose token a request's head shows; undefined for an unknown device. */
 export type DeviceOf = (headers: IncomingHttpHeaders) => string | undefined
 
-export interface PreferenceOptions {
+interface PreferenceOptions {
   deviceOf: DeviceOf
   /** Requests that this gateway answers in a second. */
   perSecond(): number
   now?(): number
 }
 
-/** Both count what they prefer: they are to be asked once for a request. */
-export interface Preference {
-  prefersDevice(headers: IncomingHttpHeaders): boolean
-  prefersLight(): boolean
-}
+/** Counts what it prefers: to be asked once for a request. */
+export class Preference {
+  readonly #options: Required<PreferenceOptions>
+  readonly #devices = new Set<string>()
+  #light = 0
+  #startedMs: number
 
-export function createPreference({
-  deviceOf,
-  perSecond,
-  now = () => performance.now(),
-}: PreferenceOptions): Preference {
-  const devices = new Set<string>()
-  let light = 0
-  let startedMs = now()
-
-  function hasRoom(share: number, preferred: number): boolean {
-    if (now() - startedMs >= PERIOD_MS) {
-      startedMs = now()
-      devices.clear()
-      light = 0
-      return true
-    }
-    return preferred < Math.max(LEAST, share * perSecond())
+  constructor({ now = () => performance.now(), ...options }: PreferenceOptions) {
+    this.#options = { ...options, now }
+    this.#startedMs = now()
   }
 
-  return {
-    prefersDevice(headers) {
-      if (!hasRoom(DEVICES_SHARE, devices.size)) return false
-      const device = deviceOf(headers)
-      if (device === undefined || devices.has(device)) return false
-      devices.add(device)
-      return true
-    },
-    prefersLight() {
-      if (!hasRoom(LIGHT_SHARE, light)) return false
-      light++
-      return true
-    },
+  prefersDevice(headers: IncomingHttpHeaders): boolean {
+    this.#beginPeriod()
+    if (!this.#hasRoom(DEVICES_SHARE, this.#devices.size)) return false
+    const device = this.#options.deviceOf(headers)
+    if (device === undefined || this.#devices.has(device)) return false
+    this.#devices.add(device)
+    return true
+  }
+
+  prefersLight(): boolean {
+    this.#beginPeriod()
+    if (!this.#hasRoom(LIGHT_SHARE, this.#light)) return false
+    this.#light++
+    return true
+  }
+
+  #beginPeriod(): void {
+    const nowMs = this.#options.now()
+    if (nowMs - this.#startedMs < PERIOD_MS) return
+    this.#startedMs = nowMs
+    this.#devices.clear()
+    this.#light = 0
+  }
+
+  #hasRoom(share: number, preferred: number): boolean {
+    return preferred < Math.max(LEAST, share * this.#options.perSecond())
   }
 }
 
-// How many promised requests begin in an overload: anybody can claim to continue something. Without a limit, a flood of cheap ones makes
-// turns of the event loop long. Each answer of PostgreSQL then comes late, and its connections are in use for longer: with 2,300
-// redemptions of made-up tickets a second, 26 logins of 690 were left.
-
-/** Begin in a millisecond, beside as many as the gateway answers. */
+/** Promised requests that begin in a millisecond, beside as many as the gateway answers. */
 const MORE_PER_MS = 0.2
 /** The most at once. */
 const MOST = 32
 
-export interface PromisedShare {
-  hasLeft(): boolean
-  /** One has begun. */
-  taken(): void
-  refill(nowMs: number): void
-}
-
-/** @param perMs throughput, in requests a millisecond */
-export function createPromisedShare(startMs: number, perMs: () => number): PromisedShare {
-  let left = MOST
-  let refilledMs = startMs
-  return {
-    hasLeft: () => left >= 1,
-    taken() {
-      left = Math.max(0, left - 1)
-    },
-    refill(nowMs) {
-      left = Math.min(MOST, left + (perMs() + MORE_PER_MS) * (nowMs - refilledMs))
-      refilledMs = nowMs
-    },
-  }
+/**
+ * The promised requests that may begin in an overload: anybody can claim to continue something. A
+ * flood of cheap ones makes turns of the event loop long. Each answer of PostgreSQL then comes
+ * late, and its connections are in use for longer: with 2,300 redemptions of made-up tickets a
+ * second, 26 logins of 690 were left.
+ *
+ * @param perMs throughput, in requests a millisecond
+ */
+export function promisedShare(perMs: () => number, now: () => number): TokenBucket {
+  return new TokenBucket(MOST, () => perMs() + MORE_PER_MS, now)
 }

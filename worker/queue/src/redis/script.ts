@@ -1,5 +1,4 @@
 /** Redis scripts as functions, by EVALSHA: ioredis sends a source once a connection. */
-import { createHash } from 'node:crypto'
 import type { RedisConnection } from './connect.js'
 import { readScript } from './read-script.js'
 
@@ -23,23 +22,3 @@ export function defineScript(name: string, folder?: URL): Script {
     throw new TypeError('ioredis defines no commands on its connections')
   }
 }
-
-/** A script by its text, until all are files. */
-export function defineLua(lua: string): Script {
-  const name = createHash('sha256').update(lua).digest('base64url')
-  return async (redis, keys, ...args) => {
-    if (!(name in redis)) redis.defineCommand(name, { lua })
-    const command: unknown = Reflect.get(redis, name)
-    if (typeof command === 'function') return await Reflect.apply(command, redis, [keys.length, ...keys, ...args])
-    throw new TypeError('ioredis defines no commands on its connections')
-  }
-}
-
-export const LUA_SOUND = `
-local function keep_only(kind, key)
-  local found = redis.call('TYPE', key).ok
-  if found ~= kind and found ~= 'none' then redis.call('DEL', key) end
-end
-local function to_count(text)
-  return type(text) == 'string' and #text <= 15 and string.find(text, '^[1-9]%d*$') and tonumber(text) or 0
-end`

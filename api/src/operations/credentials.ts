@@ -1,0 +1,61 @@
+/** The credentials of logins, found by their e-mail addresses. */
+import { type Database, gather, Prisma, rawQuery, type User } from '@spillway/prisma'
+import { ASK_OLD_SYSTEM } from '@spillway/queue/wire/stored-hash'
+import { hasTombstone } from '../sessions/deleted-addresses.js'
+
+type Credential = Pick<User, 'id' | 'passwordHash' | 'credentialVersion'> & {
+  /** Whether the address is confirmed, or need not be, and no operator disabled the account. */
+  mayLogIn: boolean
+  /** Whether it came without a hash, and the old system may be asked. */
+  mayBeAsked: boolean
+}
+
+interface FoundCredential {
+  /** Null where the address has no account. */
+  user: Credential | null
+  /** Whether the old system is to be asked. */
+  ask: boolean
+}
+
+/** Finds the credentials of addresses. Lookups that wait together go as one statement. */
+export class Credentials {
+  readonly #database: Database
+  readonly #options: { needsConfirmedEmail: boolean; asksOldSystem: boolean }
+  /** The credential of an address in its one form. */
+  readonly find: (email: string) => Promise<FoundCredential>
+
+  /**
+   * @param options.needsConfirmedEmail whether only confirmed addresses log in
+   * @param options.asksOldSystem whether it is asked about accounts that are not here, or have no
+   * hash
+   */
+  constructor(database: Database, options: { needsConfirmedEmail: boolean; asksOldSystem: boolean }) {
+    this.#database = database
+    this.#options = options
+    this.find = gather({
+      several: (emails: readonly string[]) => this.#findAll(emails),
+      one: async (email) => (await this.#findAll([email]))[0] ?? { user: null, ask: false },
+    })
+  }
+
+  async #findAll(emails: readonly string[]): Promise<FoundCredential[]> {
+    const { needsConfirmedEmail, asksOldSystem } = this.#options
+    const hadAccount = asksOldSystem
+      ? Prisma.sql`id IS NULL AND ${hasTombstone(Prisma.sql`address`)}`
+      : Prisma.sql`false`
+    const rows = await rawQuery<{ address: string; hadAccount: boolean } & (Credential | { id: null })>(
+      this.#database,
+      Prisma.sql`
+        SELECT address, id, password_hash AS "passwordHash", credential_version AS "credentialVersion",
+          disabled_at IS NULL AND (email_confirmed_at IS NOT NULL OR NOT ${needsConfirmedEmail}::boolean) AS "mayLogIn",
+          disabled_at IS NULL AND password_hash = ${ASK_OLD_SYSTEM} AS "mayBeAsked", ${hadAccount} AS "hadAccount"
+        FROM unnest(${emails}::text[]) AS asked (address) LEFT JOIN users ON email = address`,
+    )
+    const found = new Map(rows.map((row) => [row.address, row]))
+    return emails.map((email) => {
+      const row = found.get(email)
+      if (row === undefined || row.id === null) return { user: null, ask: asksOldSystem && row?.hadAccount !== true }
+      return { user: row, ask: asksOldSystem && row.mayBeAsked }
+    })
+  }
+}

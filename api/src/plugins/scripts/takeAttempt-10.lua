@@ -1,0 +1,129 @@
+--[[
+  Counts an attempt at a password for its address, then for its account, or for one of them. Redis runs a script as a
+  whole, so concurrent attempts cannot pass a bound together. An attempt that is let in is pending: until it is ended or
+  lapses, it counts as a failure. An attempt that its address refuses does not count for its account.
+  Input:
+    KEYS[1] failures of the address
+    KEYS[2] pending attempts of the address
+    KEYS[3] attempts of the address that wait behind
+    KEYS[4] requests of the account this minute
+    KEYS[5] failures of the account
+    KEYS[6] pending attempts of the account
+    KEYS[7] requests of the device this minute
+    KEYS[8] failures of the account's devices
+    KEYS[9] pending attempts of the device
+    KEYS[10] challenge
+    ARGV[1] attempt
+    ARGV[2] for its address: attempt, redemption, or request for one that is no attempt; empty: not counted for it
+    ARGV[3] failures that the address may have
+    ARGV[4] milliseconds that a failure counts for the address
+    ARGV[5] life of a pending attempt of the address in milliseconds
+    ARGV[6] life of an attempt behind in milliseconds
+    ARGV[7] attempts that may wait behind
+    ARGV[8] for its account: 1; empty: not counted for it
+    ARGV[9] device; empty for an unknown one
+    ARGV[10] life of a solved challenge in milliseconds; 0 without one; -1 for an answer that is not checked yet
+    ARGV[11] requests a minute of the account; 0 for no bound
+    ARGV[12] failures of unknown devices together; 0 for no bound
+    ARGV[13] failures of one device
+    ARGV[14] failures that cause no delay
+    ARGV[15] life of a pending attempt of the account in milliseconds
+  Output: of the address and of the account, each false where it was not counted
+    address: counted, refused, behind or crowded; how many count; milliseconds until the failures are fewer than the
+    limit, or for an admitted request until the first of them lapses
+    account: what becomes of the attempt; the failures before it; a time in milliseconds; the requests this minute. An
+    answer that is not checked yet is unchecked where the attempt needs it: then nothing was counted.
+]]
+--- @include "lapsing"
+--- @include "countRequestIn"
+local attempt = ARGV[1]
+
+local function forAddress(kind, most, window, life, behindLife, behindMost)
+  local failed, pending, behind = KEYS[1], KEYS[2], KEYS[3]
+  local failures = counted(failed, window)
+  local function left(index)
+    local lapses = redis.call('ZRANGEBYSCORE', failed, text(now), text(now + window), 'WITHSCORES', 'LIMIT', index, 1)[2]
+    return lapses and math.max(1, tonumber(lapses) - now) or window
+  end
+  local all = failures + counted(pending, life)
+  local lapses = tonumber(redis.call('ZSCORE', pending, attempt) or 0)
+  local isPending = lapses >= now and lapses <= now + life
+  -- It is answered: its ticket is used.
+  if kind == 'redemption' and redis.call('ZSCORE', failed, attempt) then return {'counted', all, left(0)} end
+  if not isPending and failures >= most then return {'refused', failures, left(failures - most)} end
+  if kind == 'request' then
+    begin(failed, attempt, window)
+    return {'counted', all + 1, left(0)}
+  end
+  if isPending or all < most then
+    keepOnly('zset', behind)
+    begin(pending, attempt, life)
+    redis.call('ZREM', behind, attempt)
+    return {'counted', isPending and all or all + 1, left(0)}
+  end
+  if kind == 'redemption' then return {'behind', all, left(0)} end
+  if counted(behind, behindLife) >= behindMost then return {'crowded', all, left(0)} end
+  begin(behind, attempt, behindLife)
+  return {'behind', all, left(0)}
+end
+
+local MINUTE = 60000
+local LONGEST_DELAY = 3600000
+-- Others count as unknown. Each device is from a login with the right password.
+local FAILED_DEVICES = 100
+
+-- How many attempts are pending, and when the last of them began. Each lapses at a time of its own.
+local function pendingAt(key, life)
+  local pending = counted(key, life)
+  local last = redis.call('ZREVRANGEBYSCORE', key, text(now + life), '-inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]
+  return pending, last and math.min(now, tonumber(last) - life) or 0
+end
+
+local function forAccount(device, challenge, perMinute, most, mostOfDevice, undelayed, life)
+  if device ~= '' then
+    keepOnly('hash', KEYS[8])
+    local failed = toCount(redis.call('HGET', KEYS[8], device))
+    local failures = failed + pendingAt(KEYS[9], life)
+    local isCounted = failed > 0 or redis.call('HLEN', KEYS[8]) < FAILED_DEVICES
+    if failures < mostOfDevice and isCounted then
+      local requests, left = countRequestIn(KEYS[7], MINUTE)
+      if perMinute > 0 and requests > perMinute then return {'device_too_many', failures, left, requests} end
+      begin(KEYS[9], attempt, life)
+      return {'known', failures, 0, requests}
+    end
+  end
+  keepOnly('hash', KEYS[5])
+  local failed, failedAt = unpack(redis.call('HMGET', KEYS[5], 'failures', 'failedAt'))
+  local pending, beganAt = pendingAt(KEYS[6], life)
+  local failures = toCount(failed) + pending
+  local delayedUntil = 0
+  if failures > 0 and failures >= undelayed then
+    local delay = math.min(LONGEST_DELAY, 1000 * 2 ^ math.min(30, failures - undelayed))
+    delayedUntil = math.max(math.min(now, toCount(failedAt)), beganAt) + delay
+  end
+  local solved = challenge > 0 and redis.call('SET', KEYS[10], 1, 'NX', 'PX', challenge)
+  local requests = 0
+  if not solved then
+    if challenge < 0 then
+      local isHeld = most > 0 and (failures >= most or delayedUntil > now)
+      if isHeld or perMinute > 0 and countAt(KEYS[4]) >= perMinute then return {'unchecked', failures, 0, 0} end
+    end
+    local left
+    requests, left = countRequestIn(KEYS[4], MINUTE)
+    if most > 0 and failures >= most then return {'challenge', failures, 0, requests} end
+    if most > 0 and delayedUntil > now then return {'delayed', failures, delayedUntil - now, requests} end
+    if perMinute > 0 and requests > perMinute then return {'too_many', failures, left, requests} end
+  end
+  if most > 0 then begin(KEYS[6], attempt, life) end
+  return {solved and 'solved' or 'unknown', failures, 0, requests}
+end
+
+local function numbers(first, last)
+  local found = {}
+  for n = first, last do found[#found + 1] = tonumber(ARGV[n]) end
+  return unpack(found)
+end
+
+local ofAddress = ARGV[2] ~= '' and forAddress(ARGV[2], numbers(3, 7))
+local isRefused = ofAddress and (ofAddress[1] == 'refused' or ofAddress[1] == 'crowded')
+return {ofAddress, ARGV[8] ~= '' and not isRefused and forAccount(ARGV[9], numbers(10, 15))}
