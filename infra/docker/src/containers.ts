@@ -63,16 +63,8 @@ async function writesNowhere(): Promise<void> {
 
 /** Migrates, registers and logs in, by the command lines of compose.yaml; all exit with code 0. */
 async function logsIn(keeper: Keeper, dir: string): Promise<void> {
-  const services = await startServices({
-    keeper,
-    dir,
-    password: 'only-for-this-run',
-    durable: false,
-    databaseUrl: undefined,
-    redisUrl: undefined,
-    preferredPorts: { postgres: 0, redis: 0 },
-    say: console.log,
-  })
+  const password = 'only-for-this-run'
+  const services = await startServices({ keeper, dir, password, durable: false, say: console.log })
   const keys = join(dir, 'keys')
   await run(process.execPath, [makeKeys, keys])
   await chmod(keys, 0o755)

@@ -41,16 +41,12 @@ export async function startEnvironment(keeper: Keeper, steps: Steps, say: (line:
   })
   const helm = join(checks, 'helm')
 
-  const shared = { password: PASSWORD, keeper, say, preferredPort: 0 }
-  const redisNamed = (name: string) =>
-    startRestartableRedis(
-      { ...shared, dir: join(dir, name), logFile: join(logDir, `${name}.log`), durable: true },
-      KEDA_USER,
-    )
+  const shared = { password: PASSWORD, keeper, say }
+  const placeOf = (name: string) => ({ ...shared, dir: join(dir, name), logFile: join(logDir, `${name}.log`) })
   const [postgres, redis, secondRedis] = await Promise.all([
-    startPostgres({ ...shared, dir: join(dir, 'postgres'), logFile: join(logDir, 'postgres.log'), durable: false }),
-    redisNamed('redis'),
-    redisNamed('second-redis'),
+    startPostgres({ ...placeOf('postgres'), durable: false }),
+    startRestartableRedis({ ...placeOf('redis'), durable: true }, KEDA_USER),
+    startRestartableRedis({ ...placeOf('second-redis'), durable: true }, KEDA_USER),
   ])
   const backends = { databaseUrl: postgres.url, redisAddress: redis.address, redisPassword: PASSWORD }
 

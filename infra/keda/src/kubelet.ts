@@ -140,19 +140,11 @@ class PodRun implements PodState {
     const args = container.args?.map((argument) => expand(argument, this.#env)) ?? []
     // Values come from the environment of this command, so that no list of processes shows them.
     const variables = Object.keys(this.#env).flatMap((name) => ['--env', name])
+    const name = `--name=${this.containerName}`
     const logFd = openSync(join(logDir, 'pods', `${this.pod.metadata.name}.log`), 'a')
     const child = keeper.spawn({
       command: 'docker',
-      args: [
-        'run',
-        '--rm',
-        '--name',
-        this.containerName,
-        ...runArguments(this.pod),
-        ...variables,
-        this.#image,
-        ...args,
-      ],
+      args: ['run', '--rm', name, ...runArguments(this.pod), ...variables, this.#image, ...args],
       env: { PATH: process.env.PATH, HOME: process.env.HOME, DOCKER_HOST: process.env.DOCKER_HOST, ...this.#env },
       stopOrder: stopOrder.worker,
       logFd,

@@ -136,7 +136,7 @@ function timesOf({ system: { gateways, workers, redis }, stage: { postgres } }: 
 
 /** Of a process and its living children; of this one without those that it started. */
 function ownMs(pid: number): number {
-  return (pid === process.pid ? processorTime(pid)?.totalMs : processorMs([pid])) ?? 0
+  return (pid === process.pid ? processorTime(pid) : processorMs([pid])) ?? 0
 }
 
 /** People come; also tells how long it took, and who used the processors. */

@@ -42,7 +42,7 @@ export async function openStage(keeper: Keeper, say: (sentence: string) => void)
     /** On a free port of the loopback interface, without a password. */
     async redis(settings: Record<string, string> = {}) {
       const dir = newDir('redis')
-      const server = await startRedis({ ...search, dir, logFile: join(dir, 'redis.log'), preferredPort: 0, settings })
+      const server = await startRedis({ ...search, dir, logFile: join(dir, 'redis.log'), settings })
       const { hostname: host, port } = new URL(server.url)
       // It may be frozen when it is closed.
       return { ...server, host, port: Number(port), close: server.kill }

@@ -211,7 +211,8 @@ test.skipIf(skip)(
 
 test.skipIf(skip)('every variable that a pod is given is one that somebody reads', async () => {
   const ofWorker = ['config', 'consumer/cpu-limit', 'hashing/policy', 'hashing/formats/settings']
-  const sources = ['api/src/config', 'worker/common/src/settings', ...ofWorker.map((name) => `worker/src/${name}`)]
+  const shared = ['worker/common/src/settings', 'worker/queue/src/settings']
+  const sources = ['api/src/config', ...shared, ...ofWorker.map((name) => `worker/src/${name}`)]
   const read = await Promise.all(
     sources.map((file) => readFile(new URL(`../../../../${file}.ts`, import.meta.url), 'utf8')),
   )

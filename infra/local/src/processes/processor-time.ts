@@ -7,26 +7,21 @@ import { readProc, readStat } from './process-table.ts'
 
 /** The unit of /proc/<pid>/stat: USER_HZ, 100 on every Linux that Node runs on. */
 const MS_PER_TICK = 10
-const NS_PER_MS = 1e6
 
-/** The time that a process has used; undefined when it has ended or this is not Linux. */
-export function processorTime(pid: number) {
+/**
+ * Processor time of a process since its start, in milliseconds: all threads, and all children that
+ * ended and were waited for. Undefined when it has ended, or this is not Linux.
+ */
+export function processorTime(pid: number): number | undefined {
   // utime, stime, cutime and cstime are fields 14 to 17.
   const ticks = readStat(pid)?.slice(11, 15).map(Number)
-  if (ticks === undefined) return undefined
-  const eventLoopNs = Number(readProc(`${pid}/schedstat`)?.split(' ')[0] ?? 0)
-  return {
-    /** All threads, and all children that ended and were waited for. */
-    totalMs: ticks.reduce((sum, part) => sum + part, 0) * MS_PER_TICK,
-    /** The first thread alone, which in Node runs the event loop. */
-    eventLoopMs: eventLoopNs / NS_PER_MS,
-  }
+  return ticks && ticks.reduce((sum, part) => sum + part, 0) * MS_PER_TICK
 }
 
 /** The time of these processes and all their living descendants together, in milliseconds. */
 export function processorMs(pids: readonly number[]): number {
   const all = new Set(pids.flatMap(withDescendants))
-  return [...all].reduce((sum, pid) => sum + (processorTime(pid)?.totalMs ?? 0), 0)
+  return [...all].reduce((sum, pid) => sum + (processorTime(pid) ?? 0), 0)
 }
 
 /** The running processes that it started. */

@@ -15,7 +15,6 @@ interface AnswerBody {
   deviceToken?: string
   ticket?: string
   number?: number
-  line?: string
   eta?: number
   code?: string
 }

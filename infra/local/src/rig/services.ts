@@ -1,4 +1,4 @@
-// PostgreSQL and Redis for a run of tests, load, chaos or sizing: on free ports and in a folder of
+// PostgreSQL and Redis for a run of tests, load or chaos: on free ports and in a folder of
 // its own, so that runs can be concurrent.
 import { randomBytes } from 'node:crypto'
 import { mkdir, readdir, rm } from 'node:fs/promises'
@@ -16,7 +16,7 @@ const nothingToClose = async () => ({ close: async () => {} })
 
 interface OwnServicesOptions extends Pick<ServiceOptions, 'keeper'>, Partial<Pick<ServiceOptions, 'durable' | 'say'>> {
   /** The purpose of the run, which names its folder and its database. */
-  purpose: 'test' | 'load' | 'chaos' | 'sizing'
+  purpose: 'test' | 'load' | 'chaos'
   /** Servers to use instead of embedded ones. */
   databaseUrl?: string | undefined
   redisUrl?: string | undefined
@@ -25,7 +25,7 @@ interface OwnServicesOptions extends Pick<ServiceOptions, 'keeper'>, Partial<Pic
 }
 
 /**
- * The one way to start what tests, load tests, chaos and sizing stand on: builds, starts PostgreSQL
+ * The one way to start what tests, load tests and chaos stand on: builds, starts PostgreSQL
  * and Redis on free ports and in a folder of this run's own, and migrates a database, so that runs
  * can be concurrent. Unless told otherwise they are not durable, and say what they have to say on
  * standard output.
@@ -37,48 +37,29 @@ export async function startOwnServices(options: OwnServicesOptions) {
   const dir = join(defaultStateDir, `${purpose}-${id}`)
   await mkdir(dir, { recursive: true })
   const remove = () => rm(dir, { recursive: true, force: true })
-  let closeServices = remove
-  try {
-    const starting = startServices({
-      keeper,
-      dir,
-      password: randomBytes(12).toString('base64url'),
-      durable,
-      databaseUrl: givenUrl,
-      redisUrl,
-      preferredPorts: { postgres: 0, redis: 0 },
-      say,
-    })
-    const building = packages?.length === 0 ? nothingToClose() : build(keeper, packages).then(nothingToClose)
-    const [services] = await allOrNone([starting, building])
-    closeServices = async () => {
-      await services.close()
-      await remove()
-    }
-    const database = `spillway_${purpose}_${id.replace('-', '_')}`
-    const databaseUrl = withDatabase(services.databaseUrl, database)
-    await migrate(keeper, databaseUrl)
-    const close = async (): Promise<void> => {
+  const password = randomBytes(12).toString('base64url')
+  const starting = startServices({ keeper, dir, password, durable, databaseUrl: givenUrl, redisUrl, say })
+  const building = packages?.length === 0 ? nothingToClose() : build(keeper, packages).then(nothingToClose)
+  const [services] = await allOrNone([starting, building]).catch((error) => remove().then(() => Promise.reject(error)))
+  // Services that still run would write into the folder while it is deleted.
+  const closeServices = () => services.close().then(remove)
+  const database = `spillway_${purpose}_${id.replace('-', '_')}`
+  const databaseUrl = withDatabase(services.databaseUrl, database)
+  await migrate(keeper, databaseUrl).catch((error) => closeServices().then(() => Promise.reject(error)))
+  return {
+    /** The run's folder, which close() deletes. */
+    dir,
+    /** A migrated database, which close() drops. */
+    databaseUrl,
+    redisUrl: services.redisUrl,
+    postgres: services.postgres,
+    async close(): Promise<void> {
       // Only of an external server: an embedded one is deleted with its folder, and may have ended
       // already.
-      if (givenUrl !== undefined) {
-        await query(withDatabase(services.databaseUrl, 'postgres'), `DROP DATABASE "${database}" WITH (FORCE)`)
-      }
+      const maintenanceUrl = withDatabase(services.databaseUrl, 'postgres')
+      if (givenUrl !== undefined) await query(maintenanceUrl, `DROP DATABASE "${database}" WITH (FORCE)`)
       await closeServices()
-    }
-    return {
-      /** The run's folder, which close() deletes. */
-      dir,
-      /** A migrated database, which close() drops. */
-      databaseUrl,
-      redisUrl: services.redisUrl,
-      postgres: services.postgres,
-      close,
-    }
-  } catch (error) {
-    // Services that still run would write into the folder while it is deleted.
-    await closeServices()
-    throw error
+    },
   }
 }
 
@@ -101,7 +82,7 @@ export async function startTestServices(keeper: Keeper, { databaseUrl, redisUrl 
 async function removeAbandoned(): Promise<void> {
   await mkdir(defaultStateDir, { recursive: true })
   for (const name of await readdir(defaultStateDir)) {
-    const pid = Number(/^(?:test|load|chaos|sizing)-(\d+)-/.exec(name)?.[1])
+    const pid = Number(/^(?:test|load|chaos)-(\d+)-/.exec(name)?.[1])
     if (pid && !isRunning(pid)) await rm(join(defaultStateDir, name), { recursive: true, force: true })
   }
 }

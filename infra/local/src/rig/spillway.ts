@@ -67,7 +67,7 @@ export function openSpillway(options: SpillwayOptions) {
   const workers: Member[] = []
   const starting = { gateways: 0, workers: 0 }
 
-  const { keeper, keepOnly } = options
+  const kept = { keeper: options.keeper, keepOnly: options.keepOnly }
   return {
     databaseUrl,
     redisUrl,
@@ -81,20 +81,14 @@ export function openSpillway(options: SpillwayOptions) {
     /** Starts a gateway and waits until it listens. */
     async gateway({ env = {}, ...how }: MemberOptions = {}): Promise<GatewayProcess> {
       const name = `gateway ${++starting.gateways}`
-      const gateway = await startMember(gatewayProgram, {
-        name,
-        keeper,
-        keepOnly,
-        ...how,
-        env: { ...environment, ...env },
-      })
+      const gateway = await startMember(gatewayProgram, { name, ...kept, ...how, env: { ...environment, ...env } })
       gateways.push(gateway)
       return gateway
     },
     /** Starts a worker and waits until it is ready. */
     async worker({ env = {}, ...how }: MemberOptions = {}): Promise<Member> {
       const name = `worker ${++starting.workers}`
-      const worker = await startMember(workerProgram, { name, keeper, keepOnly, ...how, env: { ...workerEnv, ...env } })
+      const worker = await startMember(workerProgram, { name, ...kept, ...how, env: { ...workerEnv, ...env } })
       workers.push(worker)
       return worker
     },

@@ -13,8 +13,8 @@ export interface ServiceOptions {
   /** The folder of its data. */
   dir: string
   logFile: string
-  /** Used if it is free, else any other port. */
-  preferredPort: number
+  /** Used if it is free [any port]. */
+  preferredPort?: number
   password: string
   /** False is faster: a crash of the machine may lose the data. */
   durable: boolean

@@ -9,15 +9,15 @@ import type { Service, ServiceOptions } from './service.ts'
 /** The folder holds the data and the logs of all. */
 interface ServicesOptions extends Pick<ServiceOptions, 'keeper' | 'dir' | 'password' | 'durable' | 'say'> {
   /** Services to use instead of embedded ones. */
-  databaseUrl: string | undefined
-  redisUrl: string | undefined
-  /** Used if free, else any other port; 0 is any port. */
-  preferredPorts: { postgres: number; redis: number }
+  databaseUrl?: string | undefined
+  redisUrl?: string | undefined
+  /** Used if they are free [any ports]. */
+  preferredPorts?: { postgres: number; redis: number }
 }
 
 /** Starts the services that are not given: all, or none. Rejects with a UserError. */
 export async function startServices(options: ServicesOptions) {
-  const { dir, preferredPorts, databaseUrl, redisUrl } = options
+  const { dir, preferredPorts = { postgres: 0, redis: 0 }, databaseUrl, redisUrl } = options
   await mkdir(join(dir, 'logs'), { recursive: true })
   // PostgreSQL may run as another user, who must be able to enter this folder.
   await chmod(dir, 0o711)

@@ -31,8 +31,6 @@ export interface Member extends NodeProcess {
   /** On screens: gateway 1. */
   name: string
   opsUrl: string
-  /** From its start until it was ready, in milliseconds. */
-  readyMs: number
 }
 
 export interface GatewayProcess extends Member {
@@ -57,18 +55,15 @@ const READY_WITHIN_MS = 120_000
 export async function startMember(program: Program, options: MemberOptions): Promise<GatewayProcess> {
   const { readyMessage, stopOrder } = program
   const { entry = program.entry, name = entry, keepOnly, ...how } = options
-  const startMs = performance.now()
   const member = startProcess({ entry, stopOrder, ...how })
   try {
     const { url, opsUrl, serviceUrl } = await member.waitForLog(({ msg }) => msg === readyMessage, READY_WITHIN_MS)
-    const readyMs = performance.now() - startMs
     if (keepOnly !== undefined) member.keepOnly(keepOnly)
     return Object.assign(member, {
       name,
       url: String(url),
       opsUrl: String(opsUrl),
       serviceUrl: serviceUrl === undefined ? undefined : String(serviceUrl),
-      readyMs,
     })
   } catch (error) {
     await member.close()

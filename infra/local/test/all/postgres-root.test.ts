@@ -20,7 +20,7 @@ test.skipIf(notRoot)('it starts there, as nobody, and keeps its data', async (t)
     t.onTestFinished(() => keeper.close())
     const paths = { dir: join(dir, 'postgres'), logFile: join(dir, 'log') }
     const say = () => undefined
-    return await startPostgres({ keeper, ...paths, preferredPort: 0, password: 'secret', durable: false, say })
+    return await startPostgres({ keeper, ...paths, password: 'secret', durable: false, say })
   }
   const first = await start()
   await query(first.url.replace(/spillway$/, 'postgres'), 'CREATE DATABASE spillway')

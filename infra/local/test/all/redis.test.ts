@@ -22,7 +22,6 @@ test('it keeps jobs over a restart, evicts nothing, and asks for the password', 
       logFile: join(dir, 'redis.log'),
       programsDir,
       durable: true,
-      preferredPort: 0,
       password: 'a/b@c:"d"',
       say: () => {},
     })

@@ -17,7 +17,6 @@ export async function startOwnRedis() {
     dir: join(dir, 'data'),
     durable: false,
     logFile: join(dir, 'redis.log'),
-    preferredPort: 0,
     password: 'secret',
     say: () => undefined,
   })
