@@ -15,6 +15,7 @@ interface AnswerBody {
   deviceToken?: string
   ticket?: string
   number?: number
+  line?: string
   eta?: number
   code?: string
 }
