@@ -5,6 +5,7 @@
  */
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import { bcryptSetting, decodeBcrypt, encodeBcrypt } from '@spillway/queue/wire/setting'
+import { parseBcrypt } from '@spillway/queue/wire/stored-hash'
 import { failure, hashingHere, unless } from './drop-in/shared.js'
 import { close as closeShared, sharedPasswords } from './shared-passwords.js'
 
@@ -19,7 +20,6 @@ type Version = '2a' | '2x' | '2y' | '2b'
 export const DEFAULT_COST: number = 12
 const SALT_BYTES = 16
 const READ_BYTES = 72
-const HASH = /^\$2[abxy]\$(\d\d)\$([./A-Za-z0-9]{21}[.Oeu])([./A-Za-z0-9]{31})$/
 
 const here = () =>
   hashingHere<Pick<typeof bcrypt, 'genSalt' | 'genSaltSync' | 'hashSync' | 'verifySync' | 'compareSync'>>(
@@ -77,8 +77,8 @@ async function hashed(input: Bytes, cost?: number | null, given?: Bytes | null):
 }
 
 async function matches(password: Bytes, stored: Bytes): Promise<boolean> {
-  const [, cost = '', salt = '', digest] = HASH.exec(Buffer.from(stored).toString()) ?? []
-  if (Number(cost) < 4 || Number(cost) > 31 || digest === undefined) return false
-  const [, made] = await digestOf(password, Number(cost), decodeBcrypt(salt).subarray(0, SALT_BYTES))
+  const { version = '2', cost = 0, salt = '', digest = '' } = parseBcrypt(Buffer.from(stored).toString()) ?? {}
+  if (version === '2' || !/[.Oeu]$/.test(salt) || digest === '' || cost < 4 || cost > 31) return false
+  const [, made] = await digestOf(password, cost, decodeBcrypt(salt).subarray(0, SALT_BYTES))
   return timingSafeEqual(Buffer.from(made), Buffer.from(digest))
 }

@@ -1,5 +1,5 @@
 /** Calls that may be answered with a ticket: sent, and followed to their answer. */
-import { follow, lifetime } from './follow.js'
+import { Following, lifetime } from './follow.js'
 import type { WaitOptions } from './options.js'
 import type { Sent } from './send.js'
 import { StoredTicket } from './stored-ticket.js'
@@ -30,7 +30,9 @@ export async function ask<T>({ method = 'POST', body, ...options }: AskOptions):
   const { stored, redemption, url, lineUrl } = prepare(options.path, options)
   stored.forget()
   const request = { ...redemption, url, method, body: JSON.stringify(body) }
-  return lifetime(options, (life) => follow<T>({ ...options, request, redemption, lineUrl, stored, life }))
+  return lifetime(options, (life) =>
+    new Following<T>({ ...options, request, redemption, lineUrl, stored, life }).answer(),
+  )
 }
 
 /**
@@ -44,7 +46,9 @@ export async function resume<T>({ path = '/v1/login', ...options }: ResumeOption
   const { stored, redemption, lineUrl } = prepare(path, options)
   const ticket = stored.read()
   if (ticket === undefined) return undefined
-  return lifetime(options, (life) => follow<T>({ ...options, ticket, redemption, lineUrl, stored, life }))
+  return lifetime(options, (life) =>
+    new Following<T>({ ...options, ticket, redemption, lineUrl, stored, life }).answer(),
+  )
 }
 
 function prepare(path: string, { baseUrl = '', headers = {}, holdS = HOLD_S, storage, sessionCookie }: WaitOptions) {

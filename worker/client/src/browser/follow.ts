@@ -13,7 +13,7 @@ import { numberOf, type StoredTicket, type Ticket, ticketFrom } from './stored-t
  */
 const PASSING = [408, 425, 429, 500, 502, 503, 504]
 
-export interface Followed extends Pick<WaitOptions, 'onProgress' | 'solveChallenge'> {
+export interface FollowedCall extends Pick<WaitOptions, 'onProgress' | 'solveChallenge'> {
   /** What to send where there is no ticket; undefined after a reload, when the password is gone. */
   request?: Sent
   redemption: Omit<Sent, 'body'>
@@ -23,81 +23,107 @@ export interface Followed extends Pick<WaitOptions, 'onProgress' | 'solveChallen
   life: Life
 }
 
-export async function follow<T>(options: Followed): Promise<T> {
-  const { redemption, lineUrl, stored, life, onProgress, solveChallenge } = options
-  let { request, ticket } = options
-  let attempt = 0
-  let failures = 0
+/** A call on its way to its answer. */
+export class Following<T> {
+  readonly #call: FollowedCall
+  #request: Sent | undefined
+  #ticket: Ticket | undefined
+  #attempt = 0
+  #failures = 0
 
-  function tell(state: Progress['state'], more: Pick<Progress, 'nextMs' | 'code'> = {}): void {
-    const { position, etaAt } = ticket ?? {}
-    const etaS = etaAt && Math.max(0, Math.round((etaAt - Date.now()) / 1_000))
-    onProgress?.({ state, attempt, position, etaS, ...more })
+  constructor(call: FollowedCall) {
+    this.#call = call
+    this.#request = call.request
+    this.#ticket = call.ticket
   }
 
-  /** Of a call with a ticket. */
-  const waiting = () => (ticket?.paused ? 'paused' : 'queued')
+  async answer(): Promise<T> {
+    try {
+      if (this.#ticket) await this.#wait(pauseUntil(this.#ticket.redeemAt), this.#waiting())
+      for (;;) {
+        const answer = await this.#sendNext()
+        if (await this.#isOver(answer)) return resultOf(answer, this.#isTicketLost(answer))
+      }
+    } finally {
+      this.#call.stored.forget()
+    }
+  }
 
-  async function wait(nextMs: number, state: Progress['state'], answer?: HttpAnswer): Promise<void> {
-    if (nextMs > life.leftMs()) throw new SpillwayError('gave_up', answer)
-    tell(state, { nextMs, code: answer && codeOf(answer) })
-    await pause(nextMs, life.signal)
+  /** Whether this answer is the last one; else waits until the next request is due. */
+  async #isOver(answer: HttpAnswer): Promise<boolean> {
+    const nextMs = pauseAfter(answer, this.#failures)
+    this.#failures = answer.retryAfterMs === undefined ? this.#failures + 1 : 0
+    const { life, stored, solveChallenge } = this.#call
+    const solve = this.#ticket ? undefined : solverOf(answer, solveChallenge)
+    if (this.#request && solve) {
+      this.#tell('solving')
+      this.#request = withSolution(this.#request, await solve(life.signal))
+      await this.#wait(LEAST_MS, 'solving', answer)
+    } else if (answer.status === 202) {
+      this.#ticket = ticketOf(answer, nextMs)
+      stored.keep(this.#ticket)
+      await this.#approach(this.#ticket, nextMs, answer)
+    } else {
+      if (this.#isTicketLost(answer) && this.#request) {
+        this.#ticket = undefined
+        stored.forget()
+      } else if (isLast(answer)) return true
+      await this.#wait(nextMs, answer.status === 0 ? 'offline' : 'busy', answer)
+    }
+    return false
+  }
+
+  #isTicketLost(answer: HttpAnswer): boolean {
+    return this.#ticket !== undefined && isLost(codeOf(answer))
+  }
+
+  #sendNext(): Promise<HttpAnswer> {
+    const { redemption, life } = this.#call
+    const ticket = this.#ticket
+    const next = ticket ? { ...redemption, body: JSON.stringify({ ticket: ticket.ticket }) } : this.#request
+    if (next === undefined) throw new Error('there is neither a ticket nor a request')
+    this.#attempt++
+    this.#tell(ticket ? this.#waiting() : 'sending')
+    return send(next, life.signal)
   }
 
   /** Waits as the gateway asks, and then watches the line until the turn of the ticket is near. */
-  async function approach(far: Ticket, nextMs: number, answer: HttpAnswer): Promise<void> {
+  async #approach(far: Ticket, nextMs: number, answer: HttpAnswer): Promise<void> {
+    const { redemption, lineUrl, stored, life } = this.#call
     const watches = isFar(far, nextMs)
-    await wait(nextMs, waiting(), answer)
+    await this.#wait(nextMs, this.#waiting(), answer)
     if (!watches) return
     await untilNear(far, { url: lineUrl, headers: redemption.headers }, life.signal, async (pauseMs, distance) => {
       const now = Date.now()
       const etaAt = Number.isFinite(distance.leftMs) ? now + distance.leftMs : undefined
-      ticket = { ...far, position: distance.ahead, paused: distance.paused, etaAt, redeemAt: now + pauseMs }
-      stored.keep(ticket)
-      await wait(pauseMs, waiting(), answer)
+      this.#ticket = { ...far, position: distance.ahead, paused: distance.paused, etaAt, redeemAt: now + pauseMs }
+      stored.keep(this.#ticket)
+      await this.#wait(pauseMs, this.#waiting(), answer)
     })
   }
 
-  function sendNext(): Promise<HttpAnswer> {
-    const next = ticket ? { ...redemption, body: JSON.stringify({ ticket: ticket.ticket }) } : request
-    if (next === undefined) throw new Error('there is neither a ticket nor a request')
-    attempt++
-    tell(ticket ? waiting() : 'sending')
-    return send(next, life.signal)
+  async #wait(nextMs: number, state: Progress['state'], answer?: HttpAnswer): Promise<void> {
+    const { life } = this.#call
+    if (nextMs > life.leftMs()) throw new SpillwayError('gave_up', answer)
+    this.#tell(state, { nextMs, code: answer && codeOf(answer) })
+    await pause(nextMs, life.signal)
   }
 
-  try {
-    if (ticket) await wait(pauseUntil(ticket.redeemAt), waiting())
-    for (;;) {
-      const answer = await sendNext()
-      const isTicketLost = ticket !== undefined && isLost(codeOf(answer))
-      const nextMs = pauseAfter(answer, failures)
-      failures = answer.retryAfterMs === undefined ? failures + 1 : 0
-      const state: Progress['state'] = answer.status === 0 ? 'offline' : 'busy'
-      const solve = ticket ? undefined : solverOf(answer, solveChallenge)
-      if (request && solve) {
-        tell('solving')
-        request = withSolution(request, await solve(life.signal))
-        await wait(LEAST_MS, 'solving', answer)
-        continue
-      }
-      if (answer.status === 202) {
-        ticket = ticketOf(answer, nextMs)
-        stored.keep(ticket)
-        await approach(ticket, nextMs, answer)
-        continue
-      }
-      if (isTicketLost && request) {
-        ticket = undefined
-        stored.forget()
-      } else if ((answer.status !== 0 && !PASSING.includes(answer.status)) || codeOf(answer) === 'challenge_required') {
-        return resultOf(answer, isTicketLost)
-      }
-      await wait(nextMs, state, answer)
-    }
-  } finally {
-    stored.forget()
+  /** The state of a call with a ticket. */
+  #waiting(): Progress['state'] {
+    return this.#ticket?.paused ? 'paused' : 'queued'
   }
+
+  #tell(state: Progress['state'], more: Pick<Progress, 'nextMs' | 'code'> = {}): void {
+    const { position, etaAt } = this.#ticket ?? {}
+    const etaS = etaAt && Math.max(0, Math.round((etaAt - Date.now()) / 1_000))
+    this.#call.onProgress?.({ state, attempt: this.#attempt, position, etaS, ...more })
+  }
+}
+
+/** Whether no later request could be answered otherwise. */
+function isLast(answer: HttpAnswer): boolean {
+  return (answer.status !== 0 && !PASSING.includes(answer.status)) || codeOf(answer) === 'challenge_required'
 }
 
 function withSolution(request: Sent, solution: string): Sent {

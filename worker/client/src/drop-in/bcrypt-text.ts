@@ -3,6 +3,7 @@
  * implementation reads alike.
  */
 import { type BcryptSetting, bcryptSetting, decodeBcrypt, encodeBcrypt } from '@spillway/queue/wire/setting'
+import { parseBcrypt } from '@spillway/queue/wire/stored-hash'
 
 /** The letter behind the 2. Without one the password ends without a NUL. */
 type Minor = 'a' | 'b' | ''
@@ -19,7 +20,6 @@ const READ_BYTES = 72
  * follows, 22 characters are read.
  */
 const SALT = /^\$[ -2](?:\$|([ab]).)(.{2})\$([./A-Za-z0-9]{22})/s
-const HASH = /^\$2([ab]?)\$(\d\d)\$([./A-Za-z0-9]{22})([./A-Za-z0-9]{31})$/
 
 /** Reads a salt; undefined for any other value. */
 export function readSalt(text: string): BcryptSalt | undefined {
@@ -35,10 +35,10 @@ export function readSalt(text: string): BcryptSalt | undefined {
  */
 export function readHash(text: string): (BcryptSalt & { digest: string }) | undefined {
   const stored = asC(text)
-  const [, minor, , , digest = ''] = HASH.exec(stored) ?? []
+  const { version = '', digest = '' } = parseBcrypt(stored) ?? {}
   const salt = digest === '' ? undefined : readSalt(stored)
   if (salt === undefined || encodeBcrypt(decodeBcrypt(digest)) !== digest) return undefined
-  const read = { ...salt, minor: minorOf(minor), digest }
+  const read = { ...salt, minor: minorOf(version.slice(1)), digest }
   return hashText(read, digest) === stored ? read : undefined
 }
 

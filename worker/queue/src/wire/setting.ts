@@ -6,7 +6,7 @@
 import { randomBytes } from 'node:crypto'
 import type { FromSchema } from 'json-schema-to-ts'
 import type { Argon2Cost } from './policy.js'
-import { unpadded } from './stored-hash.js'
+import { parseArgon2, parseBcrypt, unpadded } from './stored-hash.js'
 
 /** A part of the schema of a `hash` request. Bytes are base64. */
 export const ExactHashSchema = {
@@ -40,19 +40,18 @@ export interface Argon2Setting extends Argon2Cost {
   salt: Buffer
 }
 
-const BCRYPT = /^\$2b\$(\d{2})\$([./A-Za-z0-9]{21}[.Oeu])$/
-const ARGON2 = /^\$(argon2id|argon2i|argon2d)\$v=(16|19)\$m=([1-9]\d*),t=([1-9]\d*),p=([1-9]\d*)\$([A-Za-z0-9+/]{11,})$/
+/** What stands in for the digest that a setting lacks. */
+const ANY_DIGEST = 'AAAAAAAAAAA'
 
-/** Parses a setting; undefined for any other text. Costs are not checked. */
+/**
+ * Parses a setting, which is the beginning of the hash that is made with it; undefined for any
+ * other text. Costs are not checked.
+ */
 export function parseSetting(text: string): Setting | undefined {
-  const [, cost, bcryptSalt] = BCRYPT.exec(text) ?? []
-  if (bcryptSalt !== undefined) return { algorithm: 'bcrypt', cost: Number(cost), salt: bcryptSalt }
-  const [, algorithm, version, memoryKib, time, parallelism, salt] = ARGON2.exec(text) ?? []
-  if (algorithm !== 'argon2id' && algorithm !== 'argon2i' && algorithm !== 'argon2d') return undefined
-  return {
-    ...{ algorithm, version: Number(version), salt: Buffer.from(salt ?? '', 'base64') },
-    ...{ memoryKib: Number(memoryKib), time: Number(time), parallelism: Number(parallelism) },
-  }
+  const { version, cost = 0, salt = '', digest } = parseBcrypt(text) ?? {}
+  if (version === '2b' && digest === '' && /[.Oeu]$/.test(salt)) return { algorithm: 'bcrypt', cost, salt }
+  const { digest: _, ...setting } = parseArgon2(`${text}$${ANY_DIGEST}`) ?? {}
+  return 'salt' in setting && argon2Setting(setting) === text ? setting : undefined
 }
 
 const SALT_BYTES = 16

@@ -14,12 +14,22 @@ export interface Argon2Hash extends Argon2Setting {
   associatedData?: Buffer
 }
 
-const MODULAR_CRYPT = /^\$2[aby]\$(\d{2})\$[./A-Za-z0-9]{53}$/
-
 /** Parses argon2's PHC strings and bcrypt's modular crypt format; else undefined. */
 export function parseStoredHash(text: string): StoredHash | undefined {
-  const cost = MODULAR_CRYPT.exec(text)?.[1]
-  return cost === undefined ? parseArgon2(text) : { algorithm: 'bcrypt', cost: Number(cost) }
+  const { version, cost = 0, digest = '' } = parseBcrypt(text) ?? {}
+  if (version === undefined) return parseArgon2(text)
+  return /^2[aby]$/.test(version) && digest !== '' ? { algorithm: 'bcrypt', cost } : undefined
+}
+
+const BCRYPT = /^\$(2[abxy]?)\$(\d{2})\$([./A-Za-z0-9]{22})([./A-Za-z0-9]{31})?$/
+
+/**
+ * The parts of a hash of bcrypt as they are written; of a setting the digest is empty. Undefined
+ * for any other text.
+ */
+export function parseBcrypt(text: string): { version: string; cost: number; salt: string; digest: string } | undefined {
+  const [, version, cost, salt = '', digest = ''] = BCRYPT.exec(text) ?? []
+  return version === undefined ? undefined : { version, cost: Number(cost), salt, digest }
 }
 
 const ARGON2 = /^\$(argon2id|argon2i|argon2d)\$(?:v=(16|19)\$)?([a-z]+=[^$]+)\$([A-Za-z0-9+/]+=*)\$([A-Za-z0-9+/]+=*)$/

@@ -1,12 +1,11 @@
 /** argon2 and bcrypt, and bcrypt of a digest, which reads passwords beyond 72 bytes whole. */
 import { createHash, createHmac } from 'node:crypto'
 import { decodeBcrypt, encodeBcrypt } from '@spillway/queue/wire/setting'
-import { parseArgon2 } from '@spillway/queue/wire/stored-hash'
+import { parseArgon2, parseBcrypt } from '@spillway/queue/wire/stored-hash'
 import type { BcryptRecipe, Password } from '../methods/recipe.js'
 import { type Format, formatOf, type Reading } from './format.js'
 import { slashed, trimmed } from './made-of.js'
 
-const BCRYPT = /^\$(2[abxy]?)\$(\d{2})\$([./A-Za-z0-9]{22})([./A-Za-z0-9]{31})$/
 const COST_MIN = 4
 const COST_MAX = 31
 
@@ -58,9 +57,8 @@ export function argon2Reading(text: string): Reading | undefined {
 }
 
 function bcryptRecipe(text: string): BcryptRecipe | undefined {
-  const [, version, digits, salt = '', digest = ''] = BCRYPT.exec(text) ?? []
-  const cost = Number(digits)
-  if (version === undefined || cost < COST_MIN || cost > COST_MAX) return undefined
+  const { version, cost = 0, salt = '', digest = '' } = parseBcrypt(text) ?? {}
+  if (version === undefined || digest === '' || cost < COST_MIN || cost > COST_MAX) return undefined
   if (encodeBcrypt(decodeBcrypt(digest)) !== digest) return undefined
   const variant = version === '2' || version === '2x' ? version : '2b'
   // Old versions of passlib set spare bits of the salt's last character.
