@@ -4,8 +4,7 @@ import { readdir, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { type BuildOptions, build, type Metafile, type OutputFile, type Plugin } from 'esbuild'
 import published from './manifest.json' with { type: 'json' }
-import { scripts } from './scripts.ts'
-import { validators } from './validators.ts'
+import { scripts, validators } from './ready-made.ts'
 
 const clientDist = join(import.meta.dirname, '../dist')
 const queueDist = join(import.meta.dirname, '../../queue/dist')

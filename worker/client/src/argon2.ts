@@ -127,10 +127,7 @@ function refuseTooLarge(costs: Omit<HashOptions, 'salt'>): void {
   if (parallelism > 2 ** 24 - 1) throw new RangeError('Parallelism is too large')
 }
 
-/**
- * The text of a hash, which says all that the hash was made with but the secret. Throws for one
- * that would be read as another.
- */
+/** The text of a hash. Throws for options that the text would not hold. */
 function encoded({ setting, associatedData }: Argon2Input, digest: Buffer): string {
   const { algorithm: id, version, memoryKib: m, time: t, parallelism: p, salt } = setting
   const data = associatedData.byteLength > 0 ? { data: associatedData } : {}
@@ -214,10 +211,7 @@ function asBytes(value: unknown): Buffer {
   return Buffer.from(value.buffer, value.byteOffset, value.byteLength)
 }
 
-/**
- * As the language converts to a number: throws for a BigInt or a Symbol, which `Number` does not
- * for the first.
- */
+/** Converts as the language does: unlike `Number` it throws for a BigInt. */
 function asUint32(value: unknown): number {
   return Reflect.apply(Math.max, undefined, [value]) >>> 0
 }

@@ -54,9 +54,7 @@ export function hashSync(data: string | Buffer, saltOrRounds: string | number): 
   return encoded(used, digestInPlace(readPassword(password, used.minor), used))
 }
 
-/**
- * A new hash, with a salt that is given or made for these rounds. Of the data 72 bytes are read.
- */
+/** A new hash, with a given salt or one made for these rounds. 72 bytes of the data are read. */
 export function hash(data: string | Buffer, saltOrRounds: string | number): Promise<string>
 export function hash(
   data: string | Buffer,

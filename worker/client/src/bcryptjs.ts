@@ -125,10 +125,7 @@ function newSalt(rounds: unknown): string {
   return bcryptSetting(newBcryptSetting(Math.min(Math.max(wanted, 4), 31)))
 }
 
-/**
- * What is hashed, the setting in the form that every implementation reads, and the prefix as the
- * package writes it.
- */
+/** Key, setting as all implementations read it, and prefix as the package writes it. */
 function readHashing(password: unknown, given: unknown) {
   const text = typeof given === 'number' ? newSalt(given) : given
   if (typeof password !== 'string' || typeof text !== 'string') throw illegal(password, given)

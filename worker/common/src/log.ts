@@ -24,10 +24,7 @@ function describeError(error: unknown): LoggedError {
   return described
 }
 
-/**
- * Creates a logger whose lines name the service. `level` is one of pino's; `silent` turns logging
- * off.
- */
+/** Creates a logger of a service. `level` is one of pino's; `silent` turns logging off. */
 export function createLogger(options: { service: string; level: string }): Logger {
   stdout ??= new BufferedStdout()
   return pino(
@@ -50,10 +47,7 @@ const FLUSH_INTERVAL_MS = 100
 const FLUSH_LENGTH = 8 * 1_024
 /** The size of the buffer in characters: some fifty thousand lines. */
 const BUFFER_LENGTH = 8 * 1_024 * 1_024
-/**
- * The pause before a write to a full non-blocking pipe is retried, and the time limit of retries at
- * the exit.
- */
+/** Pause before a write to a full pipe is retried, and the limit of retries at the exit. */
 const RETRY_MS = 20
 const EXIT_WRITE_MS = 1_000
 

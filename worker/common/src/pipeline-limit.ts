@@ -6,15 +6,9 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
-/**
- * Unanswered requests of one connection. Browsers have one, and so have the HTTP clients of most
- * languages.
- */
+/** Unanswered requests of one connection. Browsers and most HTTP clients have one. */
 const UNANSWERED_MAX = 16
-/**
- * Bytes that are parsed before requests are counted: one common request, or fewer than thirty of
- * the shortest.
- */
+/** Bytes parsed before requests are counted: one common request, or 30 of the shortest. */
 const PART_BYTES = 512
 
 /**

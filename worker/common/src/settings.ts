@@ -1,7 +1,4 @@
-/**
- * Settings of a process as properties of the JSON Schema of its environment: default, bounds and
- * meaning. The tables of settings in the READMEs are made from them.
- */
+/** Settings as properties of a JSON Schema. The READMEs' tables are made from them. */
 /** Both are included. */
 type Bounds = readonly [least: number, most?: number]
 
@@ -73,10 +70,7 @@ export function listOf(text: string): string[] {
 /** Variables that Node, OpenSSL and the C library read. */
 const RUNTIME_VARIABLE = /^(PATH|HOME|TZ|LANG|TMPDIR|GLIBC_TUNABLES|(NODE|SSL|LC|LD|MALLOC)_\w+)$/
 
-/**
- * The environment of a child process that hashes, without secrets of its parent: the variables of
- * the runtime, and those that `isWanted` too.
- */
+/** Environment of a child process: what the runtime needs and what `isWanted`, no secrets. */
 export function childVariables(
   env: NodeJS.ProcessEnv,
   isWanted: (name: string) => boolean = () => false,

@@ -20,10 +20,7 @@ export class Shutdown {
     this.#log = log
   }
 
-  /**
-   * Runs one step. One that fails or takes longer than `timeMs` is logged, and keeps no other from
-   * running.
-   */
+  /** Runs one step. Failures and steps longer than `timeMs` are logged; the next one can run. */
   async step(name: string, timeMs: number, work: () => unknown): Promise<void> {
     try {
       const done = Promise.resolve(work()).then(() => true)

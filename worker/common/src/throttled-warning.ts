@@ -21,10 +21,7 @@ export class ThrottledWarning {
     this.#everyMs = everyMs
   }
 
-  /**
-   * Counts `times` [1] errors. The first is logged at once, later ones together: one line an
-   * interval.
-   */
+  /** Counts `times` [1] errors. The first is logged at once, later ones once an interval. */
   warn(error: unknown, { times = 1, facts = {} }: { times?: number; facts?: object } = {}): void {
     this.#times += times
     const now = performance.now()

@@ -1,7 +1,4 @@
-/**
- * Admission of an application's calls: a call that cannot be answered in time is refused before it
- * costs anything.
- */
+/** Admission of calls: what cannot be answered in time is refused before it costs anything. */
 import { Admission, type Refused } from '@spillway/queue/wait/admission'
 import { Pace } from '@spillway/queue/wait/refusal-pace'
 import type { Backend } from './backend.js'
@@ -31,10 +28,7 @@ export class CallAdmission {
     this.#tickets = new Pace({ perSecond })
   }
 
-  /**
-   * The error of a call that cannot be answered within its wait: `busy` or `no_worker`. Undefined
-   * lets it in.
-   */
+  /** `busy` or `no_worker` for a call that cannot be answered in time. Undefined lets it in. */
   refusalOf(waitMs: number): PasswordsError | undefined {
     return this.#noWorkerForLong() ?? busy(this.#admission.refusalOfCall(waitMs))
   }
@@ -60,10 +54,7 @@ export class CallAdmission {
     return new PasswordsError('expired', 'there was no answer before the deadline', { retryAfterMs })
   }
 
-  /**
-   * The error of a call that was let in and that nobody took in time: `no_worker` where that is
-   * why, else `expired`.
-   */
+  /** The error of a call that nobody took in time. */
   late(): PasswordsError {
     return this.#lacksWorkers() ? noWorker() : this.expired()
   }

@@ -7,10 +7,7 @@ const ARGON2ID = { memoryKib: 19_456, time: 2, parallelism: 1 }
 /** OWASP's minimum is 10; 12 is what the packages for Node make without being told. */
 const BCRYPT_COST = 12
 
-/**
- * Fills in what is left out. Throws a RangeError for a cost that no worker accepts, a TypeError for
- * another algorithm or name.
- */
+/** Completes a policy. Throws for a cost that no worker accepts, another algorithm or name. */
 export function completePolicy(policy: HashPolicy = { algorithm: 'argon2id' }): CompletePolicy {
   switch (policy.algorithm) {
     case 'bcrypt':
@@ -33,10 +30,7 @@ function costBetween(name: string, value: number, min: number, max: number): num
   return wholeNumber(`${name} of a policy`, value, min, max)
 }
 
-/**
- * Names that options do not have: most are typing errors, and their values would be ignored
- * silently.
- */
+/** Throws for unknown names: mostly typing errors, whose values would be ignored silently. */
 export function refuseUnknown(what: string, given: object, known: object): void {
   const unknown = Object.keys(given).filter((name) => !Object.hasOwn(known, name))
   if (unknown.length === 0) return

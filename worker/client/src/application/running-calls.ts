@@ -13,9 +13,7 @@ import { PasswordsError } from './passwords-error.js'
 import { Patience } from './patience.js'
 import type { CallOptions, Logger, ObservedCall } from './types.js'
 
-/**
- * How long a call may take, in a process that serves; in any other it takes as long as it takes.
- */
+/** How long a call may take in a process that serves. In any other it has no limit. */
 export const WAIT_MS = 8_000
 /** The longest delay of a timer. */
 export const LONGEST_MS = 2 ** 31 - 1
@@ -105,9 +103,7 @@ export class RunningCalls {
     )
   }
 
-  /**
-   * Rejects where a ticket that lives for so long would be refused; else resolves when one is due.
-   */
+  /** Rejects where a ticket with this life would be refused; else resolves when one is due. */
   async admitTicket(lifeMs: number, call: AbortSignal): Promise<void> {
     await this.known(WAIT_MS, call)
     this.throwIfOver(undefined)
@@ -147,10 +143,7 @@ export class RunningCalls {
     if (this.#isClosed) throw new PasswordsError('closed', 'close() was called')
   }
 
-  /**
-   * Tells how a call ended. An error in the arguments is not a call, nor is a result without a
-   * verdict.
-   */
+  /** Tells how a call ended. Errors in arguments and results without a verdict are no calls. */
   async #observed<T extends Answered | undefined>(
     call: ObservedCall['call'],
     signal: AbortSignal | undefined,

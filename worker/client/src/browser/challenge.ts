@@ -1,7 +1,4 @@
-/**
- * The challenge of a gateway that holds guessing back: solved here where it is proof of work
- * (Hashcash), else by the page.
- */
+/** Challenges against guessing: proof of work (Hashcash) is solved here, any other by the page. */
 import type { HttpAnswer } from './send.js'
 
 /** As in the gateway's problem. */
@@ -20,10 +17,7 @@ export type SolveChallenge = (challenge: Challenge, signal: AbortSignal) => Prom
 /** Digests at a time: the browser computes them beside the page. */
 const BATCH = 512
 
-/**
- * How to solve the challenge of an answer; undefined without one, and for one that only the page
- * can solve if it does not.
- */
+/** Undefined without a challenge, and for one that only the page could solve. */
 export function solverOf(
   { body }: HttpAnswer,
   given?: SolveChallenge,
@@ -38,10 +32,7 @@ function isChallenge(value: unknown): value is Challenge {
   return typeof value === 'object' && value !== null && 'kind' in value
 }
 
-/**
- * Finds a text whose digest begins with so many zero bits; some hundred thousand digests are made
- * for 18 bits.
- */
+/** Finds a text whose digest begins with so many zero bits: 18 take some 100,000 digests. */
 async function prove({ token, bits = 0 }: Challenge, signal: AbortSignal): Promise<string> {
   const encoder = new TextEncoder()
   for (let first = 0; ; first += BATCH) {

@@ -1,16 +1,11 @@
-/**
- * Follows a call to its answer: sends it, redeems its ticket, and comes back as the gateway asks.
- */
+/** Follows a call to its answer: sends it, redeems its ticket, comes back as the gateway asks. */
 import { solverOf } from './challenge.js'
 import { isFar, isLost, LEAST_MS, pause, pauseAfter, pauseUntil, untilNear } from './line.js'
 import { codeOf, errorOf, type Progress, SpillwayError, type WaitOptions } from './options.js'
 import { type HttpAnswer, type Sent, send } from './send.js'
 import { numberOf, type StoredTicket, type Ticket, ticketFrom } from './stored-ticket.js'
 
-/**
- * After these the same request may succeed: refusals for the moment, failures of the gateway or of
- * a balancer in front of it.
- */
+/** Passing refusals and failures: after these the same request may succeed. */
 const PASSING = [408, 425, 429, 500, 502, 503, 504]
 
 export interface FollowedCall extends Pick<WaitOptions, 'onProgress' | 'solveChallenge'> {

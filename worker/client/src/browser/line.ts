@@ -1,14 +1,8 @@
-/**
- * The line, read while a ticket is far from its turn: one answer for everybody, which costs the
- * gateway next to nothing.
- */
+/** The line, read while a ticket is far from its turn: one document for all clients. */
 import { answerWithin, type HttpAnswer } from './send.js'
 import type { Ticket } from './stored-ticket.js'
 
-/**
- * A turn that comes within this time is near: the ticket is redeemed, and held. In milliseconds, as
- * all times here.
- */
+/** A turn within this time (ms) is near: the ticket is redeemed, and the request held. */
 const NEAR_MS = 10_000
 /** Half of the time that is left, within these bounds: workers may join, and others may leave. */
 const READ_LEAST_MS = 2_000
@@ -17,10 +11,7 @@ const READ_MOST_MS = 10_000
 const REDEEM_EVERY_MS = 60_000
 const ANSWER_MS = 10_000
 
-/**
- * Whether its turn is still far when so many milliseconds have passed: until it is near, the line
- * is watched.
- */
+/** Whether its turn is still far after so many milliseconds. */
 export function isFar(
   { number, etaAt = Number.POSITIVE_INFINITY }: Pick<Ticket, 'number' | 'etaAt'>,
   afterMs: number,
@@ -28,10 +19,7 @@ export function isFar(
   return number !== undefined && etaAt - Date.now() > NEAR_MS + afterMs
 }
 
-/**
- * Codes of tickets that can no longer be redeemed. `ticket_used` may also follow an answer that was
- * lost.
- */
+/** Codes of lost tickets. `ticket_used` may also follow an answer that was lost. */
 const LOST_TICKET = ['ticket_expired', 'ticket_used', 'ticket_lost', 'hash_replaced', 'invalid_ticket']
 
 /** Whether the first request is to be sent again, where there still is one. */
@@ -45,10 +33,7 @@ interface LineRequest {
   headers: Readonly<Record<string, string>>
 }
 
-/**
- * Watches the line until the ticket should be redeemed: its turn is near, the line is unknown, or
- * the last redemption was long ago.
- */
+/** Watches the line until the turn is near, the line unknown, or the last redemption long ago. */
 export async function untilNear(
   ticket: Pick<Ticket, 'number' | 'line'>,
   request: LineRequest,
@@ -72,10 +57,7 @@ export interface Distance {
   paused: boolean
 }
 
-/**
- * Reads how far it is. Undefined where the line does not say, and where its turn has come. Rejects
- * with the reason of the signal.
- */
+/** Undefined where the line does not say, and once its turn has come. */
 async function distanceOf(
   { number, line = '' }: Pick<Ticket, 'number' | 'line'>,
   { url, headers }: LineRequest,
@@ -107,10 +89,7 @@ export function pauseFar(leftMs: number, random = Math.random): number {
 
 /** Whatever the server says, requests are at least this far apart. */
 export const LEAST_MS = 1_000
-/**
- * The longest pause before a ticket is redeemed: redeeming early is harmless, redeeming after the
- * expiry is not.
- */
+/** Longest pause before a redemption: an early one is harmless, one after the expiry is not. */
 const TICKET_MOST_MS = 30_000
 /** Of the backoff where nothing was told. */
 const BACKOFF_MOST_MS = 10_000
@@ -124,17 +103,13 @@ export function pauseAfter(
   if (retryAfterMs === undefined) {
     return LEAST_MS + random() * Math.min(LEAST_MS * 2 ** failures, BACKOFF_MOST_MS)
   }
-  // Those that hold tickets were told different times. Those that were refused together were told
-  // the same one.
+  // Clients with tickets were told different times, clients that were refused together the same.
   return status === 202
     ? Math.min(Math.max(retryAfterMs, LEAST_MS), TICKET_MOST_MS) * (1 + random() / 4)
     : Math.max(retryAfterMs, LEAST_MS) * (1 + random() / 2)
 }
 
-/**
- * The pause until `redeemAt` of a stored ticket (epoch milliseconds); bounded, because the clock
- * may have been changed since.
- */
+/** Until `redeemAt` of a stored ticket (epoch ms). Bounded, as the clock may have changed. */
 export function pauseUntil(redeemAt: number): number {
   return Math.min(Math.max(redeemAt - Date.now(), 0), TICKET_MOST_MS)
 }

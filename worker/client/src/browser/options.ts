@@ -34,25 +34,17 @@ export interface Progress {
 export interface WaitOptions {
   /** Of the gateway, with a path if it is behind one [the origin of the page]. */
   baseUrl?: string | undefined
-  /**
-   * Whether the gateway keeps sessions in cookies (SESSION_COOKIE): then they are sent to a gateway
-   * of another origin as well [false].
-   */
+  /** Whether cookies keep sessions (SESSION_COOKIE): then other origins get them, too [false]. */
   sessionCookie?: boolean | undefined
   /** Is called at every step. What it throws ends the call. */
   onProgress?: ((progress: Progress) => void) | undefined
   /** Ends the call with the signal's reason, and forgets its ticket. */
   signal?: AbortSignal | undefined
-  /**
-   * Where the ticket outlives a reload [sessionStorage, if there is one]; null keeps it in memory.
-   */
+  /** Storage of the ticket over a reload [sessionStorage, if there is one]; null: memory. */
   storage?: TicketStorage | null | undefined
   /** Ends the call as `gave_up`, in milliseconds [ten minutes]. */
   giveUpAfterMs?: number | undefined
-  /**
-   * How long the gateway may hold a request, in whole seconds [20]; LOGIN_WAIT_MS of the gateway
-   * bounds it.
-   */
+  /** Whole seconds that the gateway may hold a request [20], bounded by its LOGIN_WAIT_MS. */
   holdS?: number | undefined
   /**
    * Solves a challenge of the gateway [proof of work by the page; the challenge of another service
@@ -66,10 +58,7 @@ export interface WaitOptions {
 /** The error of waiting calls. */
 export class SpillwayError extends Error {
   override readonly name = 'SpillwayError'
-  /**
-   * The code of the gateway's problem (RFC 9457); `gave_up`; `unexpected_answer` for what no
-   * gateway answers.
-   */
+  /** Code of the gateway's problem (RFC 9457), `gave_up`, or `unexpected_answer`. */
   readonly code: string
   /** Of the last answer; 0 without an answer. */
   readonly status: number

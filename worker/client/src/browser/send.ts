@@ -1,9 +1,6 @@
 /** One request, and what came of it. */
 
-/**
- * Beyond its hold a request may take this long, in milliseconds; then its connection is taken to be
- * lost.
- */
+/** Time (ms) beyond the hold of a request, after which its connection is taken to be lost. */
 const SLACK_MS = 15_000
 
 export interface Sent {
@@ -25,10 +22,7 @@ export interface HttpAnswer {
   retryAfterMs: number | undefined
 }
 
-/**
- * Sends it. Rejects with the reason of the signal alone: a lost connection is an answer of status
- * 0.
- */
+/** Rejects with the reason of the signal alone: a lost connection is an answer of status 0. */
 export async function send(
   { url, method, body, headers, holdS, credentials }: Sent,
   life: AbortSignal,
@@ -52,10 +46,7 @@ export async function send(
   return answer ?? { status: 0, text: '', body: {}, retryAfterMs: undefined }
 }
 
-/**
- * Makes a request, and gives it up after this time, in milliseconds: undefined when no answer came.
- * Rejects with the reason of `life` alone.
- */
+/** Undefined when no answer came within the time. Rejects with the reason of `life` alone. */
 export async function answerWithin<T>(
   timeMs: number,
   life: AbortSignal,
@@ -85,10 +76,7 @@ function objectOf(text: string): HttpAnswer['body'] {
   }
 }
 
-/**
- * Retry-After, seconds or a date (RFC 9110, 10.2.3). A page of another origin may not see the
- * header: tickets say it in their body.
- */
+/** Retry-After (RFC 9110, 10.2.3); tickets have it in their body: other origins see no header. */
 function retryAfterMs(headers: Headers, { retryAfter }: HttpAnswer['body']): number | undefined {
   const text = headers.get('retry-after') ?? String(retryAfter)
   const ms = /^\d+$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - Date.now()

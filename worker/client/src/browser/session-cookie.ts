@@ -1,7 +1,4 @@
-/**
- * Sessions that the gateway keeps in a cookie (SESSION_COOKIE): no script can read it, and every
- * tab has it.
- */
+/** Sessions in a cookie of the gateway (SESSION_COOKIE): shared by tabs, hidden from scripts. */
 import { ask } from './ask.js'
 import type { Tokens } from './login.js'
 import { SpillwayError, type WaitOptions } from './options.js'
@@ -48,10 +45,7 @@ interface Locks {
   request(name: string, whileHeld: () => Promise<void>): Promise<void>
 }
 
-/**
- * Does it while no other tab does something of this name, which must also wait for a while after
- * it. Without Web Locks it is done at once.
- */
+/** Works while no other tab works under this name, nor a while after. At once without Web Locks. */
 export async function oneTabAtATime<T>(name: string, work: () => Promise<T>, afterMs = 0): Promise<T> {
   const locks: Locks | undefined = Reflect.get(globalThis, 'navigator')?.locks
   if (locks === undefined) return work()

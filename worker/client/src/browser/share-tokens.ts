@@ -1,7 +1,4 @@
-/**
- * The tokens of a session in all tabs of an origin: one tab refreshes, and the others are given
- * what it got.
- */
+/** The tokens of a session in all tabs of an origin: one tab refreshes them for all. */
 import { ask } from './ask.js'
 import type { Tokens } from './login.js'
 import type { WaitOptions } from './options.js'
@@ -12,10 +9,7 @@ export interface ShareOptions extends WaitOptions {
   onTokens?: ((tokens: Tokens) => void) | undefined
 }
 
-/**
- * Other tabs take what was announced before they get the lock, in milliseconds. The gateway's grace
- * covers a tab that takes longer.
- */
+/** Time (ms) in which other tabs hear new tokens. The gateway's grace covers a slower tab. */
 const ANNOUNCED_MS = 100
 
 /**

@@ -1,6 +1,4 @@
-/**
- * The ticket of a call, where it outlives a reload of the page. The password is in memory alone.
- */
+/** The ticket of a call over a reload of the page. The password is in memory alone. */
 
 /** What is used of sessionStorage. */
 export interface TicketStorage {
@@ -41,10 +39,7 @@ export function numberOf(value: unknown): number | undefined {
   return typeof value === 'number' ? value : undefined
 }
 
-/**
- * The ticket under a key. Storages fail, for instance where a browser forbids or has filled them:
- * the ticket is then in memory alone.
- */
+/** The ticket under a key; in memory alone where the storage is forbidden or full. */
 export class StoredTicket {
   readonly #key: string
   readonly #given: TicketStorage | null | undefined

@@ -1,7 +1,4 @@
-/**
- * Salts, hashes and passwords as the package `bcrypt` reads them, brought into the form that every
- * implementation reads alike.
- */
+/** Salts, hashes and passwords of the package `bcrypt`, as all implementations read them. */
 import { type BcryptSetting, bcryptSetting, decodeBcrypt, encodeBcrypt } from '@spillway/queue/wire/setting'
 import { parseBcrypt } from '@spillway/queue/wire/stored-hash'
 
@@ -29,10 +26,7 @@ export function readSalt(text: string): BcryptSalt | undefined {
   return { algorithm: 'bcrypt', minor: minorOf(minor), cost, salt: canonical(salt) }
 }
 
-/**
- * Reads a stored hash; undefined for what no password matches, because the package would write it
- * differently.
- */
+/** Undefined for a text that the package would write differently: no password matches it. */
 export function readHash(text: string): (BcryptSalt & { digest: string }) | undefined {
   const stored = asC(text)
   const { version = '', digest = '' } = parseBcrypt(stored) ?? {}
@@ -46,10 +40,7 @@ export function hashText(salt: BcryptSalt, digest: string): string {
   return bcryptSetting(salt).replace('$2b', `$2${salt.minor}`) + digest
 }
 
-/**
- * What the package reads of a password, in at most 72 bytes that end with a NUL for all
- * implementations of `2b`.
- */
+/** What the package reads of a password, as every implementation of `2b` reads it. */
 export function readPassword(password: Buffer, minor: Minor): Buffer {
   if (minor === 'b') return password.subarray(0, READ_BYTES)
   // The length wraps around at 256, as in OpenBSD until 2014, and what is left is read over and

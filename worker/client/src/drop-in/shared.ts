@@ -3,10 +3,7 @@ import { createRequire } from 'node:module'
 import { type BcryptSetting, bcryptSetting, decodeBcrypt } from '@spillway/queue/wire/setting'
 import { PasswordsError } from '../application/passwords-error.js'
 
-/**
- * Bytes as the text that requests carry; undefined for bytes that are not UTF-8: as text they would
- * change.
- */
+/** Bytes as the text that requests carry; undefined for bytes that are not UTF-8. */
 export function asText(bytes: Buffer): string | undefined {
   const text = bytes.toString('utf8')
   return Buffer.from(text).equals(bytes) ? text : undefined

@@ -18,7 +18,7 @@ export const validation: Options = {
 }
 const ajv = new Ajv(validation)
 
-/** Schemas compiled so far: the package has them compiled ahead (packaging/validators.ts). */
+/** Schemas compiled so far: the package has them compiled ahead (packaging/ready-made.ts). */
 export const known: object[] = []
 
 /** Compiles a type guard for `T`, the schema's own type: `checkFor<FromSchema<…>>(schema)`. */

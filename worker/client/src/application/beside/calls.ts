@@ -50,10 +50,7 @@ export class Calls {
     return entry
   }
 
-  /**
-   * Takes a call out of the waiting ones. One in hand stays until the process has answered; tells
-   * whether it is one.
-   */
+  /** Takes out a waiting call; tells whether it is in hand, where it stays until it is answered. */
   forget({ id }: Call): boolean {
     const entry = this.#waiting.get(id)
     if (this.#waiting.delete(id)) this.work.remove(entry?.work)
@@ -92,10 +89,7 @@ export class Calls {
     entry.resolve(verdict)
   }
 
-  /**
-   * The process ended: calls in hand wait again, ahead of the others; those that had two attempts
-   * are rejected.
-   */
+  /** The process ended: calls in hand wait again, first in line, or have had two attempts. */
   returned(error: Error): void {
     const again = [...this.#inHand].filter(([, { attempts }]) => attempts < ATTEMPTS)
     for (const entry of this.#inHand.values()) if (entry.attempts >= ATTEMPTS) this.#reject(entry, error)

@@ -1,7 +1,4 @@
-/**
- * Starts the hashing process beside an application, which shares neither its event loop nor its
- * thread pool. backend.ts restarts it.
- */
+/** Starts the process beside an application, with an event loop and a thread pool of its own. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'

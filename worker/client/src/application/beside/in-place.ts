@@ -1,7 +1,4 @@
-/**
- * Hashing in this process instead of in one beside it, for tests: on libuv's threads, by the same
- * code.
- */
+/** Hashing in this process for tests: on libuv's threads, by the same code. */
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import type { BesideCancellation, BesideMessage, BesideRequest, BesideSettings } from '@spillway/queue/wire/beside'

@@ -1,17 +1,17 @@
-// Validators in the package, compiled when it is made: Ajv stays out of it, and it runs where Node
-// may not compile text (--disallow-code-generation-from-strings).
-import { join } from 'node:path'
+// What modules read or compile when they run is in the package ready-made: a bundle has no files
+// beside it, and Node may be forbidden to compile text (--disallow-code-generation-from-strings).
+import { readdirSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import { Ajv } from 'ajv'
 import standalone from 'ajv/dist/standalone/index.js'
 import { type Plugin, transform } from 'esbuild'
 import '../dist/application/tickets.js'
+import { readScript } from '@spillway/queue/redis/read-script'
 import '@spillway/queue/wire/capacity'
 import '@spillway/queue/wire/job'
 import { known, validation } from '@spillway/queue/wire/schema'
 
-/**
- * In place of the module that compiles them: all that it has compiled here, found by their schemas.
- */
+/** In place of the module that compiles schemas: all validators, found by their schemas. */
 export const validators: Plugin = {
   name: 'validators',
   setup({ onLoad }) {
@@ -38,4 +38,21 @@ function compiled(): string {
       if (validator === undefined) throw new Error('a schema was not compiled with the package')
       return validator
     }`
+}
+
+/** In place of the module that reads scripts of Redis: the sources of all. */
+export const scripts: Plugin = {
+  name: 'scripts',
+  setup({ onLoad }) {
+    onLoad({ filter: /[\\/]redis[\\/]read-script\.js$/ }, () => ({ contents: sources(), loader: 'js' }))
+  },
+}
+
+function sources(): string {
+  const files = readdirSync(join(import.meta.dirname, '../../queue/dist/scripts')).filter((file) =>
+    file.endsWith('.lua'),
+  )
+  const byName = files.map((file) => basename(file, '.lua')).map((name) => [name, readScript(name)])
+  return `const sources = ${JSON.stringify(Object.fromEntries(byName))}
+    export const readScript = (name) => sources[name]`
 }
