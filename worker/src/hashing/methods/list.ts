@@ -24,9 +24,10 @@ export class Methods {
   /** Loads and tests the implementations; throws when none of an algorithm works here. */
   static async load(threads: Threads, options: Argon2Options & BcryptOptions = {}): Promise<Methods> {
     const digestThreads = new DigestThreads(threads)
-    const argon2 = await Argon2.load(threads, options)
+    // At once: Jest loads no package once a test has ended, and a test may leave a call without await.
+    const [argon2, bcrypt] = await Promise.all([Argon2.load(threads, options), Bcrypt.load(threads, options)])
     return new Methods({
-      ...{ argon2, bcrypt: await Bcrypt.load(threads, options), wrapped: wrapped(digestThreads, argon2) },
+      ...{ argon2, bcrypt, wrapped: wrapped(digestThreads, argon2) },
       ...{ pbkdf2: await pbkdf2(threads, options.native), scrypt: await scrypt(threads, options.native) },
       ...{ firebase: firebase(threads), digest: digests(digestThreads) },
     })
