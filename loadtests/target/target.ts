@@ -15,18 +15,9 @@ export async function resolveTarget(target: string, beyondLoopback: boolean): Pr
   if (url?.protocol !== 'http:' || url.pathname !== '/' || url.search !== '' || url.username !== '') {
     throw new UserError(`--target takes the address of a gateway, such as http://127.0.0.1:3000, not "${target}".`)
   }
-  const { addresses, elsewhere } = await judgeHost(url.hostname)
+  const { addresses } = await judgeHost(url.hostname, beyondLoopback, 'a spike')
   const [first] = addresses
-  if (first === undefined) {
-    throw new UserError(`There is no host "${url.hostname}": --target takes an address such as http://127.0.0.1:3000.`)
-  }
-  if (beyondLoopback) return url.origin
-  if (elsewhere !== undefined) {
-    throw new UserError(
-      `${url.hostname} is not this machine (${elsewhere}): a spike goes to others only with --beyond-loopback, and only ` +
-        'where you may send one.',
-    )
-  }
+  if (beyondLoopback || first === undefined) return url.origin
   url.hostname = first.family === 6 ? `[${first.address}]` : first.address
   return url.origin
 }

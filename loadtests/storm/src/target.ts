@@ -22,14 +22,7 @@ const CONNECT_MS = 5_000
  */
 export async function openTarget(text: string, beyondLoopback: boolean): Promise<Target> {
   const url = parseOrigin(text)
-  const { addresses, elsewhere } = await judgeHost(url.hostname)
-  if (addresses.length === 0) throw new UserError(`There is no host "${url.hostname}".`)
-  if (elsewhere !== undefined && !beyondLoopback) {
-    throw new UserError(
-      `${url.hostname} is not this machine (${elsewhere}): a storm goes to others only with --beyond-loopback, and only where you may ` +
-        'send one.',
-    )
-  }
+  const { addresses, elsewhere } = await judgeHost(url.hostname, beyondLoopback, 'a storm')
   const isTls = url.protocol === 'https:'
   const port = Number(url.port || (isTls ? 443 : 80))
   const address = await firstThatListens(addresses, port)
@@ -77,17 +70,21 @@ const loopback = new BlockList()
 loopback.addSubnet('127.0.0.0', 8, 'ipv4')
 loopback.addAddress('::1', 'ipv6')
 
-interface JudgedHost {
-  /** All addresses, so that the judged one is dialled; empty for an unknown host. */
-  addresses: LookupAddress[]
-  /** The first of them that is not this machine. */
-  elsewhere: string | undefined
-}
-
-/** @param hostname as in a URL: IPv6 in brackets */
-export async function judgeHost(hostname: string): Promise<JudgedHost> {
+/**
+ * All addresses of a host, so that the judged one is dialled, and the first that is another machine.
+ *
+ * @param hostname as in a URL: IPv6 in brackets
+ * @throws {@link UserError} for an unknown host, and for another machine unless it is allowed
+ */
+export async function judgeHost(hostname: string, beyondLoopback: boolean, what: 'a storm' | 'a spike') {
   const addresses = await lookup(hostname.replace(/^\[|\]$/g, ''), { all: true }).catch(() => [])
-  return { addresses, elsewhere: addresses.find(({ address }) => !isLoopback(address))?.address }
+  if (addresses.length === 0) throw new UserError(`There is no host "${hostname}".`)
+  const elsewhere = addresses.find(({ address }) => !isLoopback(address))?.address
+  if (elsewhere === undefined || beyondLoopback) return { addresses, elsewhere }
+  throw new UserError(
+    `${hostname} is not this machine (${elsewhere}): ${what} goes to others only with --beyond-loopback, and only where ` +
+      'you may send one.',
+  )
 }
 
 function isLoopback(address: string): boolean {

@@ -42,21 +42,8 @@ describe('options', () => {
 
   test('all are in the help', async () => {
     const text = help('spillway-storm')
-    for (const option of [
-      'target',
-      'login',
-      'body',
-      'header',
-      'request',
-      'expect',
-      'probe',
-      'probe-header',
-      'json',
-      'report',
-    ]) {
-      assert.match(text, new RegExp(`^ {2}--${option} `, 'm'))
-    }
-    assert.match(text, /^ {2}--beyond-loopback /m)
+    const options = 'target login body header request expect probe probe-header json report beyond-loopback'
+    for (const option of options.split(' ')) assert.match(text, new RegExp(`^ {2}--${option} `, 'm'))
     assert.ok(text.split('\n').every((line) => line.length <= 120))
   })
 
@@ -97,34 +84,26 @@ describe('a mistake is told in one sentence that repeats nothing secret:', () =>
     [[...LOGIN, '--request', 'a.json'], /^--request takes the place of/],
     [[...TARGET, '--request', '/nowhere.json'], /cannot be read/],
   ]
-  for (const [args, sentence] of wrong) {
-    test(args.join(' ').slice(0, 100), async () => {
-      await assert.rejects(parsed(...args), (error) => {
-        assert.ok(error instanceof UserError)
-        assert.match(error.message, sentence)
-        assert.ok(!error.message.includes(secret) && !error.message.includes('\n'), error.message)
-        return true
-      })
-    })
-  }
-
-  for (const [text, sentence] of [
+  const files: [text: string, sentence: RegExp][] = [
     [`{"path": "/login", "body": "${secret}`, /holds no JSON object/],
     [`["${secret}"]`, /holds no JSON object/],
     [`{"path": "/login", "password": "${secret}"}`, /has a field "password"/],
     [`{"body": "${secret}"}`, /needs a path/],
     [`{"path": "login ${secret}"}`, /^path in .* takes a method and a path/],
     [`{"path": "/login", "headers": {"a b": "${secret}"}}`, /^headers in .* takes a name and a value/],
-  ] as const) {
-    test(text, async () => {
-      await assert.rejects(parsed(...TARGET, '--request', await fileWith(text)), (error) => {
-        assert.ok(error instanceof UserError)
-        assert.match(error.message, sentence)
-        assert.ok(!error.message.includes(secret), error.message)
-        return true
-      })
+  ]
+
+  async function assertTold(args: readonly string[], sentence: RegExp): Promise<void> {
+    await assert.rejects(parsed(...args), (error) => {
+      assert.ok(error instanceof UserError)
+      assert.match(error.message, sentence)
+      assert.ok(!error.message.includes(secret) && !error.message.includes('\n'), error.message)
+      return true
     })
   }
+  for (const [args, sentence] of wrong) test(args.join(' ').slice(0, 100), () => assertTold(args, sentence))
+  for (const [text, sentence] of files)
+    test(text, async () => assertTold([...TARGET, '--request', await fileWith(text)], sentence))
 })
 
 describe('the beginning of an answer', () => {
