@@ -14,25 +14,23 @@ interface Connection {
  * @throws one sentence without the URL, which contains the password
  */
 export function connectionTo(databaseUrl: string): Connection {
+  const form = 'postgresql://user:password@host:5432/database'
   if (!URL.canParse(databaseUrl)) throw new Error(`The database URL cannot be read; write it as ${form}.`)
   const url = new URL(databaseUrl)
-  if (url.protocol !== 'postgresql:' && url.protocol !== 'postgres:') {
+  if (url.protocol !== 'postgresql:' && url.protocol !== 'postgres:')
     throw new Error(`The database URL starts with ${url.protocol}, but only PostgreSQL will do: ${form}.`)
-  }
   // Prisma's own parameters, which the driver would silently ignore.
   const schema = url.searchParams.get('schema')
-  if (schema !== null && schema !== 'public') {
+  if (schema !== null && schema !== 'public')
     throw new Error(`The database URL names the schema "${schema}"; give Spillway a database of its own instead.`)
-  }
   url.searchParams.delete('schema')
   url.searchParams.delete('pgbouncer')
   // PgBouncer refuses `options` in the startup packet, but tracks the time zone of each client.
-  if (isPooled(databaseUrl)) {
+  if (isPooled(databaseUrl))
     return {
       connectionString: url.href,
       onConnect: async (client) => void (await client.query("SET timezone = 'UTC'")),
     }
-  }
   const options = url.searchParams.get('options')
   url.searchParams.set('options', options ? `${options} -c timezone=UTC` : '-c timezone=UTC')
   return { connectionString: url.href }
@@ -45,8 +43,6 @@ export function connectionTo(databaseUrl: string): Connection {
 export function isPooled(databaseUrl: string): boolean {
   return new URL(databaseUrl).searchParams.get('pgbouncer') === 'true'
 }
-
-const form = 'postgresql://user:password@host:5432/database'
 
 /** Prisma's adapter, for its errors; `underlyingDriver()` is the pool, which takes scripts. */
 export type ScriptConnection = Awaited<ReturnType<PrismaPg['connect']>>

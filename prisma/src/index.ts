@@ -73,7 +73,8 @@ export async function rawQuery<Row extends Record<string, unknown>>(
 
 /** The current use of a client's connection pool. */
 export function poolUse(database: Database): PoolUse {
-  return drivers.get(database)?.use() ?? { busy: 0, idle: 0, waiting: 0 }
+  const { totalCount = 0, idleCount = 0, waitingCount = 0 } = drivers.get(database)?.pool ?? {}
+  return { busy: totalCount - idleCount, idle: idleCount, waiting: waitingCount }
 }
 
 /** The server keeps each prepared statement, and generated SQL could have many variants. */
@@ -146,18 +147,15 @@ class Driver extends PrismaPg {
   }
 
   /** Undefined before the first query, and after `$disconnect()` until the next one. */
-  get #open(): Adapter | undefined {
-    return this.#latest?.underlyingDriver().ending === false ? this.#latest : undefined
+  get pool(): Pool | undefined {
+    const pool = this.#latest?.underlyingDriver()
+    return pool?.ending === false ? pool : undefined
   }
 
   /** The rows of a statement, by column name; undefined when the adapter is not connected. */
   async query(sql: string, args: unknown[]): Promise<Record<string, unknown>[] | undefined> {
-    const result = await this.#open?.queryRaw({ sql, args, argTypes: args.map(() => ofAnyType) })
+    if (this.pool === undefined) return undefined
+    const result = await this.#latest?.queryRaw({ sql, args, argTypes: args.map(() => ofAnyType) })
     return result?.rows.map((row) => Object.fromEntries(result.columnNames.map((name, index) => [name, row[index]])))
-  }
-
-  use(): PoolUse {
-    const { totalCount = 0, idleCount = 0, waitingCount = 0 } = this.#open?.underlyingDriver() ?? {}
-    return { busy: totalCount - idleCount, idle: idleCount, waiting: waitingCount }
   }
 }
