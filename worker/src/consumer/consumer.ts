@@ -109,10 +109,9 @@ export class Consumer {
 
   /** Starts to take jobs. */
   async run(): Promise<void> {
+    const { log } = this.#options
     await this.#worker.waitUntilReady()
-    this.#worker
-      .run()
-      .catch((error: unknown) => this.#options.log.error({ err: error }, 'consumer stopped reading the queue'))
+    this.#worker.run().catch((error: unknown) => log.error({ err: error }, 'consumer stopped reading the queue'))
   }
 
   isRunning(): boolean {

@@ -4,15 +4,14 @@ import { bcryptReadsWhole, type HashPolicy } from '@spillway/queue/wire/policy'
 import { type ExactHash, parseSetting } from '@spillway/queue/wire/setting'
 import { isDue, type RehashMode } from '@spillway/queue/wire/stored-hash'
 import { foretell, type Work, workOf, workOfRequest } from '@spillway/queue/wire/work'
-import { HOW_TO_HAVE } from './addon-file.js'
 import type { LongPasswords } from './bcrypt.js'
 import { Bounds, type Excess } from './bounds.js'
 import { createReader, type StoredReading } from './formats/list.js'
 import { type FirebaseProject, keyedOwners, type Pepper } from './formats/settings.js'
 import { MEMORY_LIMIT_KIB, policyKib } from './memory-limit.js'
 import { algorithmOf, Methods } from './methods/list.js'
-import type { AlgorithmName, Method } from './methods/recipe.js'
-import { NATIVE_NAME, NativeEngine, NoEngineError } from './native.js'
+import type { AlgorithmName } from './methods/recipe.js'
+import { NativeEngine } from './native.js'
 import { LEAST_ARGON2ID, type Policy } from './policy.js'
 import { type TestDouble, testDoubles } from './testdoubles.js'
 import { Threads, type ThreadTimes } from './threads.js'
@@ -76,7 +75,8 @@ export class Hasher {
     this.#keyless = keyless
     this.#read = createReader(keyless === undefined ? { firebase: undefined, peppers: [] } : { firebase, peppers })
     this.#ofLongPasswords = this.#isAffordable(policy.longPasswords) ? policy.longPasswords : LEAST_ARGON2ID
-    this.description = describe(native, [methods.argon2, methods.bcrypt], whyNot)
+    const packages = `${methods.argon2.engine} and ${methods.bcrypt.engine}, one at a time${whyNot}`
+    this.description = `hashing with ${native?.description ?? packages}`
   }
 
   /**
@@ -85,11 +85,12 @@ export class Hasher {
    */
   static async load(policy: Policy, options: HasherOptions): Promise<Hasher> {
     const { slots = 1, slotKib: memoryLimitKib = MEMORY_LIMIT_KIB, longPasswords } = options
-    const { native, whyNot } = options.native ? await tryNative(slots, policy, memoryLimitKib) : {}
+    const { hashes } = policy
+    const widths = { threadKib: memoryLimitKib, policyKib: policyKib(hashes) || undefined }
+    const { native, whyNot = '' } = options.native ? await NativeEngine.tryStart(slots, widths) : {}
     // Packages have one share of the memory beside the engine's threads, and all without them.
     const threads = new Threads(slots, (native === undefined ? slots : 1) * memoryLimitKib)
     const methods = await Methods.load(threads, { native, memoryLimitKib, longPasswords })
-    const { hashes } = policy
     if (hashes.algorithm === 'argon2id' && !methods.isAffordable(hashes))
       throw new UnaffordablePolicyError(
         `a hash of the policy takes more memory than a slot has here: ${memoryLimitKib} KiB`,
@@ -273,38 +274,9 @@ interface HasherParts {
   threads: Threads
   doubles: readonly TestDouble[]
   native: NativeEngine | undefined
-  whyNot: string | undefined
+  whyNot: string
   options: HasherOptions
 }
 
 /** A bcrypt hash, for its width. */
 const ANY_BCRYPT = `$2b$05$${'.'.repeat(53)}`
-
-/** The native engine, or the reason why packages hash in its place. */
-async function tryNative(
-  slots: number,
-  { hashes }: Policy,
-  threadKib: number,
-): Promise<{ native?: NativeEngine; whyNot?: string }> {
-  try {
-    return { native: await NativeEngine.start(slots, { threadKib, policyKib: policyKib(hashes) || undefined }) }
-  } catch (error) {
-    if (error instanceof NoEngineError) return { whyNot: `; ${HOW_TO_HAVE}` }
-    const reason = error instanceof Error ? error.message : String(error)
-    return { whyNot: `, because ${NATIVE_NAME} cannot be used: ${reason}` }
-  }
-}
-
-/** What to do for huge pages; nothing where there are some, or where that is not known. */
-const HUGE_PAGES_MISSING =
-  '; Linux gave argon2 no huge pages, which save a tenth of its time: /sys/kernel/mm/transparent_hugepage/enabled of the node must be madvise or always'
-
-function describe(native: NativeEngine | undefined, known: readonly Method<never>[], whyNot = ''): string {
-  if (native !== undefined) {
-    const wrong =
-      native.wrong.length > 0 ? `; not used because of wrong answers on this processor: ${native.wrong.join(', ')}` : ''
-    const pages = native.hugePages === false ? HUGE_PAGES_MISSING : ''
-    return `hashing with ${NATIVE_NAME}, ${native.description}${pages}${wrong}`
-  }
-  return `hashing with ${known.map(({ engine }) => engine).join(' and ')}, one at a time${whyNot}`
-}

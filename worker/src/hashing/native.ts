@@ -3,7 +3,7 @@
  * each of its threads. Calls run in order; waiting calls of one algorithm and cost share a thread.
  */
 import { createRequire } from 'node:module'
-import { ADDON_FILES, ownVersion } from './addon-file.js'
+import { ADDON_FILES, HOW_TO_HAVE, ownVersion } from './addon-file.js'
 import type { ThreadTimes } from './threads.js'
 
 /** The name of the engine in logs and metrics. */
@@ -82,16 +82,13 @@ export class NativeEngine {
   #lastId = 0
   #recentWidth = 1
   #isClosed = false
-  /** The instruction set and the widths in use, for people. */
+  /** Its widths and code variants, and what is missing, for operators. */
   readonly description: string
-  /** Whether Linux gave huge pages for argon2's memory; undefined if unknown. */
-  readonly hugePages: boolean | undefined
   /** Code variants that gave wrong answers on this processor and are not used. */
   readonly wrong: readonly string[]
 
   private constructor(addon: Addon, profile: Profile, threads: number, threadKib: number) {
     this.description = describe(profile)
-    this.hugePages = profile.hugePages
     this.wrong = profile.wrong
     this.#alive = setInterval(() => {}, NEVER_MS).unref()
     this.#engine = new addon.Engine(threads, threadKib, (batch) => {
@@ -111,6 +108,17 @@ export class NativeEngine {
     const { threadKib = DEFAULTS.threadKib, policyKib = DEFAULTS.policyKib } = options
     const addon = loadAddon(ADDON_FILES)
     return new NativeEngine(addon, await addon.measure(policyKib, threadKib), threads, threadKib)
+  }
+
+  /** Starts the engine, or gives the reason why packages hash in its place. */
+  static async tryStart(threads: number, options: NativeOptions): Promise<{ native?: NativeEngine; whyNot?: string }> {
+    try {
+      return { native: await NativeEngine.start(threads, options) }
+    } catch (error) {
+      if (error instanceof NoEngineError) return { whyNot: `; ${HOW_TO_HAVE}` }
+      const reason = error instanceof Error ? error.message : String(error)
+      return { whyNot: `, because ${NATIVE_NAME} cannot be used: ${reason}` }
+    }
   }
 
   /** Calls that wait. */
@@ -213,12 +221,21 @@ export function loadAddon(files: readonly string[]): Addon {
   throw reasons.length === 0 ? new NoEngineError('there is no engine for this platform') : new Error(reasons.join('; '))
 }
 
+const HUGE_PAGES_MISSING =
+  'Linux gave argon2 no huge pages, which save a tenth of its time: /sys/kernel/mm/transparent_hugepage/enabled of the node must be madvise or always'
+
 function describe(profile: Profile): string {
   const others = (['argon2', 'pbkdf2', 'scrypt'] as const)
     // There is no code of the last two for some processors.
     .filter((name) => profile[`${name}Width`] !== 0)
     .map((name) => `${name} ${profile[`${name}Width`]} at a time (${profile[`${name}Code`]})`)
-  return [`bcrypt ${profile.bcryptWidth} at a time`, ...others].join(', ')
+  const widths = [`${NATIVE_NAME}, bcrypt ${profile.bcryptWidth} at a time`, ...others].join(', ')
+  const wrong = profile.wrong.join(', ')
+  return [
+    widths,
+    ...(profile.hugePages === false ? [HUGE_PAGES_MISSING] : []),
+    ...(wrong === '' ? [] : [`not used because of wrong answers on this processor: ${wrong}`]),
+  ].join('; ')
 }
 
 /** Reads the result of a call from its outcome. */

@@ -40,7 +40,10 @@ test('the chart, the sizing guide, the dashboard, the alerts and the page of the
   const pages = [
     ['infra/helm/spillway/README.md', `${mib}Mi, and config.argon2.memoryKib for every slot and once more`],
     ['infra/sizing/README.md', `the worker's memory less ${mib} MiB, in a share for each slot and one more`],
-    ['infra/helm/spillway/files/dashboards/spillway.json', `${mib} MiB, and its policy's memory for every slot and once more`],
+    [
+      'infra/helm/spillway/files/dashboards/spillway.json',
+      `${mib} MiB, and its policy's memory for every slot and once more`,
+    ],
     ['infra/grafana/ALERTS.md', `${mib} MiB, and the policy's memory for every slot and once more`],
     ['worker/client/README.md', `after ${2 * mib} MiB (at workers ${mib})`],
   ] as const
