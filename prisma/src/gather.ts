@@ -27,7 +27,7 @@ interface Waiting<Row, Outcome> {
 
 /**
  * Returns a function that runs the statement for a row. Rows of one turn of the event loop go
- * together, and so do rows that came while the previous statement ran: a row never waits for company.
+ * together, and so do rows that came while the previous statement ran: a row never waits for others.
  * Where the statement for several fails, each row runs alone; while the database is away, all fail.
  */
 export function gather<Row, Outcome>({ one, keyOf, several }: Gathered<Row, Outcome>): (row: Row) => Promise<Outcome> {

@@ -20,7 +20,7 @@ export interface DatabaseOptions {
   /** The server's time limit for one statement [5000: every query here is by key]. */
   statementTimeoutMs?: number
   /**
-   * Whether the whole pool is open from the first `$connect()` on, and again after an outage [false:
+   * Whether the whole pool is open from the first `$connect()` on, and after an outage [false:
    * on demand]. A connection that a spike opens may take longer than a query waits for it.
    */
   keepsOpen?: boolean
@@ -55,7 +55,7 @@ const drivers = new WeakMap<Database, Driver>()
 
 /**
  * Runs a statement past Prisma's client, on the same connections and with the same errors: for the
- * queries of every login, a sixth of whose cost at a gateway the client would take. The rows are not
+ * queries of every login, a sixth of whose cost at a gateway the client would take. Rows are not
  * checked against `Row`.
  */
 export async function rawQuery<Row extends Record<string, unknown>>(
@@ -136,8 +136,8 @@ class Driver extends PrismaPg {
 
   override async connect(): Promise<Adapter> {
     const adapter = await super.connect()
-    // While a query hangs, Prisma's ROLLBACK stays unsent, and Prisma releases the connection all the
-    // same: the next user's statements would join that transaction, and never be committed.
+    // While a query hangs, Prisma's ROLLBACK stays unsent, and Prisma releases the connection
+    // all the same: the next user's statements would join that transaction, and never be committed.
     adapter.underlyingDriver().on('release', (_error, client) => {
       if (client.getTransactionStatus() !== 'I') void client.end()
     })

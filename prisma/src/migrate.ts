@@ -20,7 +20,7 @@ const RECORD_TABLE = `CREATE TABLE _prisma_migrations (id VARCHAR(36) PRIMARY KE
 
 /**
  * Applies pending migrations and returns their names; creates the database if it does not exist.
- * Concurrent callers wait for each other. A migration and its record are one transaction. Throws one
+ * Concurrent callers wait for each other. A migration and its record are one transaction. Throws a
  * sentence when the database cannot be used; the name of a migration that fails, and the reason.
  *
  * @param directory migrations in Prisma's layout [this package's own]

@@ -78,7 +78,7 @@ export type WorkerConfig = FromSchema<typeof WorkerConfig>
 /** The names of all variables that a worker reads. */
 export const WORKER_VARIABLES: readonly string[] = Object.keys(WorkerConfig.properties)
 
-/** Reads the environment once. Throws one error that names all invalid variables, without values. */
+/** Reads the environment once. Throws one error that names all invalid variables. */
 export function readWorkerConfig(env: NodeJS.ProcessEnv): WorkerConfig {
   const problems: string[] = []
   const attempt = <T>(read: () => T): T | undefined => {

@@ -1,5 +1,5 @@
 /**
- * Test doubles of hashes, for measuring the pipeline without hashing. A worker accepts them only with
+ * Test doubles of hashes, for measuring the pipeline without hashing. A worker accepts them with
  * SPILLWAY_TEST_HASHES=true, which it refuses in production. Any password except "wrong" matches.
  */
 import { existsSync } from 'node:fs'

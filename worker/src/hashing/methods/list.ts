@@ -24,7 +24,7 @@ export class Methods {
   /** Loads and tests the implementations; throws when none of an algorithm works here. */
   static async load(threads: Threads, options: Argon2Options & BcryptOptions = {}): Promise<Methods> {
     const digestThreads = new DigestThreads(threads)
-    // At once: Jest loads no package once a test has ended, and a test may leave a call without await.
+    // At once: Jest loads no package once a test has ended, and a test may not await its call.
     const [argon2, bcrypt] = await Promise.all([Argon2.load(threads, options), Bcrypt.load(threads, options)])
     return new Methods({
       ...{ argon2, bcrypt, wrapped: wrapped(digestThreads, argon2) },

@@ -46,7 +46,7 @@ function derive(password: Buffer, salt: Buffer, { cost, blockSize }: YescryptCos
   return pbkdf2Sync(key, toBytes(state), 1, 32, 'sha256')
 }
 
-/** SMix1: fills the memory with states, each mixed from the last and, `isMixing`, an earlier one. */
+/** SMix1: fills the memory with states, each mixed from the last and, `isMixing`, from another. */
 function fill(
   state: Int32Array,
   memory: Int32Array,
