@@ -1,4 +1,4 @@
-// Tickets in the routes of an application, by a queue and by this process, and the plugin of Fastify with the client for pages.
+// Tickets in the routes of an application, by a queue or this process; the plugin of Fastify.
 import assert from 'node:assert/strict'
 import { createPasswordsWith } from '@spillway/client/application/create-passwords'
 import type { Passwords, PasswordsOptions, Redeemed } from '@spillway/client/application/types'
@@ -11,7 +11,7 @@ import { Queue } from 'bullmq'
 import { type FastifyReply, fastify } from 'fastify'
 import { type TestContext, test } from 'vitest'
 import { argon2id, besideProgram, passwordsOf, rejectsWith, silent } from '../application.ts'
-import { sealKeys, startedWorker } from '../parts.ts'
+import { sealKeys, workerFor } from '../parts.ts'
 import { type Space, spaceFor } from '../space.ts'
 
 const SLOW = '$spillway-wait$2000$'
@@ -34,8 +34,7 @@ async function queued(
   t: TestContext,
   options: PasswordsOptions = {},
 ): Promise<{ space: Space; passwords: Passwords; other: Passwords }> {
-  const space = spaceFor(t)
-  await startedWorker(space, { slots: 1, env: { SHUTDOWN_GRACE_MS: '0', HASH_ENGINE: 'packages' } })
+  const { space } = await workerFor(t, { slots: 1, env: { SHUTDOWN_GRACE_MS: '0', HASH_ENGINE: 'packages' } })
   const marked = { markUsed: await marking(t), ...options }
   const [passwords, other] = [passwordsOf(space, marked), passwordsOf(space, marked)]
   await until(() => passwords.capacity().slots > 0, { what: 'a worker that the application knows of' })
@@ -90,9 +89,7 @@ async function isNoTicket(passwords: Passwords): Promise<void> {
         () => false,
         (error) => error.code === 'ticket_expired',
       ),
-    {
-      what: 'a ticket that has expired',
-    },
+    { what: 'a ticket that has expired' },
   )
 }
 
@@ -149,6 +146,15 @@ test('a mark that fails leaves the ticket good, and without one there are no tic
   await assert.rejects(without.redeem(ticket, { currentHash }), /need the option markUsed/)
 })
 
+test('a ticket whose answer was lost before its end is not called expired, however long its client would wait', async (t) => {
+  const { space, passwords } = await queued(t)
+  const ticket = await passwords.begin(right, SLOW, { lifeMs: 60_000 })
+  const keys = await space.redis.keys(`${space.prefix}*:${ticket.split('.')[0]}`)
+  assert.ok(keys.length > 0)
+  await space.redis.del(keys)
+  await rejectsWith('ticket_lost', passwords.redeem(ticket, { currentHash, holdMs: 120_000 }))
+})
+
 test('without a queue this process answers its own tickets, once', async (t) => {
   const passwords = inPlace(t)
   await isAnsweredOnce(passwords)
@@ -157,7 +163,7 @@ test('without a queue this process answers its own tickets, once', async (t) => 
   await rejectsWith('invalid_ticket', another.redeem(await passwords.begin(right, stored), { currentHash }))
 })
 
-/** A change of password, a login that stored a new hash, and a deleted account, while a ticket waits. */
+/** A change of password, a login that stored a new hash, a deleted account, while a ticket waits */
 async function isOfTheCurrentHash(passwords: Passwords): Promise<void> {
   for (const now of [stored.replace('$05$', '$04$'), '', null, undefined]) {
     const ticket = await passwords.begin(right, stored, { subject: 'ada' })
@@ -235,8 +241,7 @@ test('more than is hashed within the life of a ticket is refused, and without a 
 })
 
 test('a page waits in the line of an application of Fastify, whose plugin is closed with it', async (t) => {
-  const space = spaceFor(t)
-  await startedWorker(space, { slots: 1, env: { SHUTDOWN_GRACE_MS: '0', HASH_ENGINE: 'packages' } })
+  const { space } = await workerFor(t, { slots: 1, env: { SHUTDOWN_GRACE_MS: '0', HASH_ENGINE: 'packages' } })
   const app = fastify()
   t.onTestFinished(() => app.close())
   const { redisUrl: redis, prefix: queuePrefix } = space

@@ -1,0 +1,18 @@
+// What `pnpm start` prints of servers that are not its own: nothing of their URLs, which may hold passwords.
+import assert from 'node:assert/strict'
+import { test } from 'vitest'
+import { readEnvironment } from '../../src/start/places.ts'
+import { screen } from '../../src/start/screen.ts'
+
+test.each([
+  ['REDIS_URL', 'redis+sentinel://ann:hush@cache/main?sentinelPassword=hush'],
+  ['REDIS_URL', 'rediss://:hush@cache/4?family=6'],
+  ['DATABASE_URL', 'postgresql://ann:hush@there/login?password=hush'],
+])('%s of %s is named, not printed', (name, url) => {
+  const environment = readEnvironment({ [name]: url })
+  const { databaseUrl = 'postgresql://own', redisUrl = 'redis://own' } = environment
+  const members = { gateways: [], workers: [], logDir: '/logs' }
+  const printed = screen({ ...members, environment, databaseUrl, redisUrl }, { user: 'operator', password: 'secret' })
+  assert.match(printed, new RegExp(`the one of ${name}`))
+  assert.doesNotMatch(printed, /hush|ann|cache|there/)
+})
