@@ -18,12 +18,12 @@ export async function accountWithHash(
   return { email, password }
 }
 
-/** A new account whose verification takes this long, and no processor time. For workers with SPILLWAY_TEST_HASHES. */
+/** A new account whose verification takes so long, without processor time (SPILLWAY_TEST_HASHES) */
 export function slowAccount(database: Database, serviceMs: number): Promise<Credentials> {
   return accountWithHash(database, `$spillway-wait$${serviceMs}$`)
 }
 
-/** A new account whose verification lasts until its gate is opened, or the test ends. For workers with SPILLWAY_TEST_HASHES. */
+/** A new account, verified when its gate is opened or the test ends (SPILLWAY_TEST_HASHES) */
 export async function gatedAccount(t: Ending, database: Database): Promise<{ account: Credentials; open(): void }> {
   const { storedHash, open } = await closedGate(t)
   return { account: await accountWithHash(database, storedHash), open }

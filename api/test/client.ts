@@ -65,7 +65,7 @@ export interface Credentials {
   password: string
 }
 
-/** One request. Checks on the way what holds for every answer: problems are problems, and only they are. */
+/** One request. Checks what holds for every answer: problems are problems, and only they are. */
 export async function call(url: string, method: string, path: string, options: Call = {}): Promise<Answer> {
   const { body, headers = {}, token, signal } = options
   const response = await fetch(url + path, {
@@ -110,8 +110,8 @@ export function newCredentials(): Credentials {
 }
 
 /**
- * One request that may wait for a job. A ticket is redeemed, because a busy machine may cause one at any time: a worker that gets no
- * processor for a second and a half counts as gone.
+ * One request that may wait for a job. A ticket is redeemed, because a busy machine may cause one
+ * at any time: a worker that gets no processor for a second and a half counts as gone.
  */
 async function queued(url: string, method: string, path: string, options: Call): Promise<Answer> {
   let answer = await call(url, method, path, options)
@@ -151,8 +151,8 @@ export async function patiently(ask: () => Promise<Answer>): Promise<Answer> {
 }
 
 /**
- * Repeats a request until so many were let in. Some may be refused before that: a job that was added during a reading of the queue
- * counts twice until the next one.
+ * Repeats a request until so many were let in. Some may be refused before that: a job that was
+ * added during a reading of the queue counts twice until the next one.
  */
 export async function letIn(count: number, ask: () => Promise<{ status: number }>): Promise<void> {
   let admitted = 0

@@ -1,4 +1,4 @@
-// Forged access tokens of every kind that is known to have worked somewhere (RFC 8725), made from a good one and its signing key.
+// Forged access tokens of every kind known to have worked somewhere (RFC 8725), from a good one.
 import { createPrivateKey, createPublicKey, createSecretKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { exportJWK, type JWTHeaderParameters, type JWTPayload, SignJWT, UnsecuredJWT } from 'jose'
 
@@ -35,7 +35,7 @@ export function createForger({ key, kid, alg, payload, accessToken }: Genuine) {
   const signed = (change: object, { key: by = key, header: head = header }: Signer = {}) =>
     new SignJWT({ ...payload, ...change }).setProtectedHeader(head).sign(by)
 
-  /** By name. No verifier may take any of them. Those that are made by the right key would be taken without what is changed. */
+  /** By name. No verifier may take any. Those of the right key fail by what is changed. */
   async function forgeries(): Promise<Record<string, string>> {
     const publicKey = createPublicKey(key)
     const pem = publicKey.export({ format: 'pem', type: 'spki' }).toString()

@@ -1,4 +1,4 @@
-// What somebody who writes to Redis can put in the place of a key, or into it; and a system that has used every key.
+// What a writer to Redis can put in place of a key or into it; a system that has used every key.
 import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
@@ -49,7 +49,7 @@ interface Lie {
   tell(redis: RedisConnection, key: string): Promise<unknown>
 }
 
-/** Another type in the place of a key; each value as a text in its place; and each value in it, where it holds several. */
+/** Another type in place of a key; each value as its text; each value in it, if it holds several */
 export const lies: Lie[] = [
   {
     what: 'another type',
@@ -105,7 +105,7 @@ async function typeOf(redis: RedisConnection, key: string): Promise<string> {
   return type === 'none' ? (rareTypes[key.split(':').at(-1) ?? ''] ?? 'string') : type
 }
 
-/** Every key of the list in infra/sizing/REDIS.md: as it is in Redis, else with these names, else made up. */
+/** Every key listed in infra/sizing/REDIS.md: as it is in Redis, with these names, or made up */
 async function listedKeys(redis: RedisConnection, prefix: string, names: Names): Promise<string[]> {
   const page = await readFile(new URL('../../infra/sizing/REDIS.md', import.meta.url), 'utf8')
   const listed = Array.from(page.matchAll(/^\| (`.*`) \| .* \| (?:none|\d+ s) \|/gm)).flatMap(([, cell = '']) =>

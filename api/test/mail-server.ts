@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { freePort } from '@spillway/infra/processes/port'
 import { until } from '@spillway/infra/processes/until'
 import { SMTPServer } from 'smtp-server'
+import { afterAll } from 'vitest'
 
 export interface ReceivedMail {
   /** The recipient of the envelope. */
@@ -23,7 +24,7 @@ export interface MailServer {
   received: ReceivedMail[]
   /** Mails to one address, in the order in which they came. */
   to(address: string): ReceivedMail[]
-  /** The n-th mail to an address [the first] whose subject or text matches, once it is there. Mails overtake each other. */
+  /** The n-th mail to an address [the first] that matches, once it is there; mails overtake. */
   next(address: string, about: RegExp, n?: number): Promise<ReceivedMail>
   /** Answers nobody any more, then does so again. */
   stop(): Promise<void>
@@ -36,7 +37,10 @@ export interface MailServer {
   held(): number
 }
 
-/** @param host the interface on which it listens, and by which it is reached */
+/**
+ * It stops with the file: opened before a system, it outlives the gateways that send to it.
+ * @param host the interface on which it listens, and by which it is reached
+ */
 export async function startMailServer(host = '127.0.0.1'): Promise<MailServer> {
   const port = await freePort()
   const received: ReceivedMail[] = []
@@ -100,6 +104,7 @@ export async function startMailServer(host = '127.0.0.1'): Promise<MailServer> {
     },
   }
   await mailServer.start()
+  afterAll(() => mailServer.stop())
   return mailServer
 }
 

@@ -1,15 +1,17 @@
 // A Python with packages of its own, made once for this checkout.
+import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { programsDir } from '@spillway/infra/processes/repository'
 import { onPath } from '@spillway/infra/processes/run'
-import { run } from './clients.ts'
 
+const run = promisify(execFile)
 /** A machine that cannot have the packages by then goes without: less than a test file may take. */
 const INSTALL_MS = 130_000
 
-/** The interpreter; undefined where there is no python3 with venv, or the packages cannot be had. */
+/** The interpreter; undefined without python3 and venv, or without the packages. */
 export async function pythonWith(packages: readonly string[]): Promise<string | undefined> {
   const home = join(programsDir, packages.join('-').replaceAll('==', '-'))
   const interpreter = (dir: string) => join(dir, 'bin/python')

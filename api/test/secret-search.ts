@@ -1,4 +1,4 @@
-// Looks for secrets in what a process wrote or Redis holds, in the forms in which they might have got there.
+// Looks for secrets in the output of a process or in Redis, in every form they might have there.
 
 import { until } from '@spillway/infra/processes/until'
 import type { RedisConnection } from '@spillway/queue/queue-client'
@@ -18,7 +18,7 @@ export class Secrets {
   }
 }
 
-/** A secret as it is, escaped, in hexadecimal, and in the middle of anything that was put in base64. */
+/** A secret as it is, escaped, in hexadecimal, and in the middle of anything in base64 */
 function formsOf(secret: string): string[] {
   const hex = Buffer.from(secret).toString('hex')
   const shifted = [0, 1, 2].flatMap((offset) => {

@@ -1,4 +1,4 @@
-// A gateway of one processor on a clock of its own: reads what has come, refuses or serves it, turn by turn of its event loop.
+// A gateway of one processor on a clock of its own, which reads, refuses and serves by turns.
 import { setImmediate as flushed } from 'node:timers/promises'
 import { LoadShedder, type Priority, type Work } from '../src/plugins/load-shedding/load-shedder.ts'
 
@@ -18,7 +18,7 @@ export interface Simulation {
   arrivals: readonly Arrival[]
   /** The processor time of serving the nth request, beyond reading it, in milliseconds [1]. */
   serveMs?: (nth: number) => number
-  /** How long after its beginning a request fails, because no connection to the database became free [never]. */
+  /** How long after its beginning a request fails without a connection to the database [never] */
   failsAfterMs?: number
   /** When the process stands still, and for how long. */
   pauses?: readonly { atMs: number; forMs: number }[]

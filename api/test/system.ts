@@ -2,18 +2,19 @@
 import assert from 'node:assert/strict'
 import { createLogger } from '@spillway/common/log'
 import { until } from '@spillway/infra/processes/until'
-import { createNamespace, type Namespace } from '@spillway/infra/rig/namespace'
+import { createNamespace, type Ending, type Namespace } from '@spillway/infra/rig/namespace'
 import { openSpillway } from '@spillway/infra/rig/spillway'
 import { type GatewayProcess, type Member, type MemberOptions, readinessOf } from '@spillway/infra/start/member'
 import { connectDatabase, type Database } from '@spillway/prisma'
 import { connectRedis, type RedisConnection } from '@spillway/queue/queue-client'
+import { afterAll } from 'vitest'
 import { readGatewayConfig } from '../src/config.ts'
 import { type Gateway, startGateway } from '../src/start.ts'
 
 /** Low enough that a hash takes a millisecond. */
 export const CHEAP_ARGON2 = { ARGON2_MEMORY_KIB: '1024', ARGON2_TIME: '1', ARGON2_PARALLELISM: '1' }
 
-/** Without the engine, which measures the processor for half a second at each start: what it hashes is tried in worker/test, and by the warm worker. */
+/** Without the engine, which measures itself for 0.5 s at each start; the warm worker has it */
 const ONE_THREAD = { WORKER_CONCURRENCY: '1', HASH_ENGINE: 'packages' }
 
 export interface Listening {
@@ -32,18 +33,24 @@ export interface System {
   environment: NodeJS.ProcessEnv
   /** Starts a gateway in this process, and waits until it knows of all workers. */
   gateway(env?: NodeJS.ProcessEnv): Promise<Gateway>
-  /** Starts a gateway as a process of its own, as deployed, by another entry if one is given; the same otherwise. */
+  /** Starts a gateway as a process of its own, as deployed, by another entry if one is given. */
   gatewayProcess(env?: NodeJS.ProcessEnv, program?: Pick<MemberOptions, 'entry'>): Promise<GatewayProcess>
   /** Starts a worker, always a process of its own. */
   worker(env?: NodeJS.ProcessEnv, program?: Pick<MemberOptions, 'entry'>): Promise<Member>
-  /** Ends what runs; fails if a process does not exit with 0 or leaves a connection open. */
+  /**
+   * Ends what runs, once: with the file or test, unless it has been called before. Fails if a
+   * process does not exit with 0 or leaves a connection open.
+   */
   close(): Promise<void>
 }
 
-/** Opens a namespace for a file of tests; what runs in it is the caller's choice. */
-export async function openSystem(): Promise<System> {
+/** What a file of tests opens is closed with it, the last first. */
+export const ofFile: Ending = { onTestFinished: afterAll }
+
+/** Opens a namespace for a file of tests [or one test]; what runs in it is the caller's choice. */
+export async function openSystem(t = ofFile): Promise<System> {
   const base = await openBase()
-  return systemOn(base, base.close)
+  return systemOn(base, base.close, t)
 }
 
 /** Without further workers, which would outlive the file. */
@@ -55,8 +62,9 @@ export interface SharedSystem extends Omit<System, 'worker'> {
 let shared: Promise<{ base: Base; warmWorker: Member }> | undefined
 
 /**
- * What the files of one process share: a namespace with a worker, warm. For tests that neither kill, fill nor configure it, and
- * that count nothing but what belongs to their own accounts. Closing ends the gateways of the caller alone.
+ * What the files of one process share: a namespace with a worker, warm. For tests that neither
+ * kill, fill nor configure it, and that count nothing but what belongs to their own accounts.
+ * Closing ends the gateways of the caller alone.
  */
 export async function shareSystem(): Promise<SharedSystem> {
   shared ??= openBase().then(async (base) => {
@@ -64,7 +72,7 @@ export async function shareSystem(): Promise<SharedSystem> {
     return { base, warmWorker }
   })
   const { base, warmWorker } = await shared
-  return { ...systemOn(base, async () => []), warmWorker }
+  return { ...systemOn(base, async () => [], ofFile), warmWorker }
 }
 
 type Base = Awaited<ReturnType<typeof openBase>>
@@ -85,7 +93,8 @@ async function openBase() {
   return { namespace, database, redis, spillway, close }
 }
 
-function systemOn({ namespace, database, redis, spillway }: Base, closeBase: () => Promise<string[]>): System {
+function systemOn(base: Base, closeBase: () => Promise<string[]>, t: Ending): System {
+  const { namespace, database, redis, spillway } = base
   const closers: (() => Promise<void>)[] = []
   const { environment } = spillway
 
@@ -96,11 +105,18 @@ function systemOn({ namespace, database, redis, spillway }: Base, closeBase: () 
     })
   }
 
+  async function end(): Promise<void> {
+    const ends = await Promise.allSettled(closers.map((close) => close()))
+    const badEnds = await closeBase()
+    for (const each of ends) if (each.status === 'rejected') throw each.reason
+    assert.deepEqual(badEnds, [])
+  }
+  let ending: Promise<void> | undefined
+  const close = () => (ending ??= end())
+  t.onTestFinished(close)
+
   return {
-    namespace,
-    database,
-    redis,
-    environment,
+    ...{ namespace, database, redis, environment, close },
     async gateway(env = {}) {
       const gateway = await startQuietly({ ...environment, ...env })
       let closing: Promise<void> | undefined
@@ -119,16 +135,10 @@ function systemOn({ namespace, database, redis, spillway }: Base, closeBase: () 
       return gateway
     },
     worker: (env = {}, program = {}) => spillway.worker({ env, ...program }),
-    async close() {
-      const ends = await Promise.allSettled(closers.map((close) => close()))
-      const badEnds = await closeBase()
-      for (const end of ends) if (end.status === 'rejected') throw end.reason
-      assert.deepEqual(badEnds, [])
-    },
   }
 }
 
-/** Stops a worker as a frozen machine would, and lets it go on when the body is done or has failed. */
+/** Stops a worker as a frozen machine would, until the body is done or has failed */
 export async function whileFrozen<T>(worker: Member, body: () => Promise<T>): Promise<T> {
   worker.signal('SIGSTOP')
   try {

@@ -38,10 +38,10 @@ export async function rejectsWith(code: PasswordsErrorCode, call: Promise<unknow
   return error
 }
 
-/** Of a cost that one core does less than fifty times a second: what the policy of a test takes says nothing of it. */
+/** A core does less than fifty a second: the time of a test's policy says nothing of it. */
 const DEAR = '$2a$12$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW'
 
-/** Four hundred at once, for one core and a wait of four seconds, which is enough for half of them at most. */
+/** Four hundred at once, for one core and a wait of 4 s, which is enough for half at most. */
 export async function dearHashesAreRefused(passwords: Pick<ExactPasswords, 'verify'>): Promise<void> {
   const errors: unknown[] = []
   const calls = Array.from({ length: 400 }, () => passwords.verify('x', DEAR).catch((e: unknown) => errors.push(e)))

@@ -140,7 +140,7 @@ export function argon2Cases(original: Untyped, stored: string): Cases {
     ),
   )
 
-  /** What is the same of hashes whose salts may be random: the text up to the salt, and whether it verifies. */
+  /** What is the same with random salts: the text up to the salt, and whether it verifies */
   function hashedWith(options: { salt?: unknown }): Case[1] {
     return async (argon2: Untyped) => {
       const hash = await argon2.hash('correct horse', options)

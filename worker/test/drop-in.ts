@@ -1,4 +1,4 @@
-// How the drop-in replacements are compared with the packages that they replace: each case is run through both.
+// Each case is run through a drop-in replacement and through the package that it replaces.
 import assert from 'node:assert/strict'
 import { createPasswordsWith, type ExactPasswords } from '@spillway/client/application/create-passwords'
 import { withResolvers } from '@spillway/common/within'
@@ -21,7 +21,7 @@ export function passwordsBeside(): ExactPasswords {
 }
 
 /**
- * Each case is a test: result or error of the two are the same, its class, name, message and code included.
+ * Each case is a test: both give the same result, or error of the same class, name and code.
  * @param normal gives what is compared of a result
  */
 export function compareAll(
@@ -66,7 +66,7 @@ export const mistakes: [name: string, value: unknown][] = [
   new Date(10),
 ].map((value) => [`${typeof value} ${String(value) || JSON.stringify(value)}`, value])
 
-/** The functions of a package, as they are listed: their names and how many arguments they say they take. */
+/** The functions of a package as listed: their names and numbers of arguments */
 export function signatures(api: Untyped): unknown[] {
   return Object.entries<Untyped>(api)
     .map(([key, { name, length }]) => [key, name, length])

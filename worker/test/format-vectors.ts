@@ -1,5 +1,6 @@
-// Stored hashes that other implementations made of one password: Django 5, passlib 1.7, Werkzeug 3, libxcrypt, Better Auth 1.7 and
-// firebase-scrypt 2.2; some are put together from Node's and Python's primitives, by the documented layouts.
+// Stored hashes that other implementations made of one password: Django 5, passlib 1.7, Werkzeug 3,
+// libxcrypt, Better Auth 1.7 and firebase-scrypt 2.2; some are put together from Node's and
+// Python's primitives, by the documented layouts.
 
 export const vectorPassword = 'correct horse battery st\u00e4ple'
 
@@ -143,7 +144,7 @@ export const vectors: [origin: string, label: string, storedHash: string][] = [
 ]
 
 const OF_ASCII = '$2x$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW'
-/** What matches bcrypt 2x, whose bytes beyond ASCII were extended with their sign, and what does not. */
+/** What matches bcrypt 2x, which extended bytes beyond ASCII with their sign, and what does not */
 export const extendedBytes: [password: string, storedHash: string, matches: boolean][] = [
   ['\u00ff', '$2x$04$CCCCCCCCCCCCCCCCCCCCC.0BMvexj9TifIzCqMH/2rpYmIjwMTvt2', true],
   ['\u00ff', '$2y$04$CCCCCCCCCCCCCCCCCCCCC.0BMvexj9TifIzCqMH/2rpYmIjwMTvt2', false],

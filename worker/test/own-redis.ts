@@ -15,13 +15,13 @@ export async function startOwnRedisServer(): Promise<OwnRedis> {
   return redis
 }
 
-/** Why it refuses writes, and the setting that makes it do so: no memory is left, or no replica would have them. */
+/** Why it refuses writes, and the setting for it: no memory is left, or no replica is there */
 const refusals = {
   OOM: { setting: 'maxmemory', on: '1', off: '0' },
   NOREPLICAS: { setting: 'min-replicas-to-write', on: '1', off: '0' },
 } as const
 
-/** Has the space's Redis refuse writes, until the function that this resolves with is called, or the test ends. */
+/** Has the space's Redis refuse writes until the returned function is called, or the test ends */
 export async function refuseWrites(
   { redis, closing }: Space,
   why: keyof typeof refusals,

@@ -10,9 +10,10 @@ import {
   type Verdict,
 } from '@spillway/queue/queue-client'
 import { parseKeyring } from '@spillway/queue/wire/seal'
+import type { TestContext } from 'vitest'
 import { readWorkerConfig } from '../src/config.ts'
 import { RunningWorker } from '../src/consumer/start.ts'
-import type { Space } from './space.ts'
+import { redisProxy, type Space, spaceFor } from './space.ts'
 
 export const sealKeys = `test:${randomBytes(32).toString('base64')}`
 export const keyring = parseKeyring(sealKeys)
@@ -79,7 +80,7 @@ export async function startedWorker(space: Space, options: WorkerOptions = {}): 
   return { ...worker, close }
 }
 
-/** A client that is ready; it is closed with the space. Its jobs live longer than a busy machine takes for any test. */
+/** A client that is ready; closed with the space. Its jobs outlive any test on a busy machine. */
 export async function readyClient(space: Space, options: Partial<PasswordClientOptions> = {}): Promise<PasswordClient> {
   const client = createPasswordClient({
     redisUrl: space.redisUrl,
@@ -94,9 +95,28 @@ export async function readyClient(space: Space, options: Partial<PasswordClientO
   return client
 }
 
+/** A worker on a queue of its own; both are closed after the test. */
+export async function workerFor(t: TestContext, options: WorkerOptions = {}) {
+  const space = spaceFor(t)
+  return { space, worker: await startedWorker(space, options) }
+}
+
+/** A client of a queue of its own, ready. */
+export async function clientFor(t: TestContext, options: Partial<PasswordClientOptions> = {}) {
+  const space = spaceFor(t)
+  return { space, client: await readyClient(space, options) }
+}
+
+/** The same by way of a proxy. */
+export async function proxiedClient(t: TestContext, options: Partial<PasswordClientOptions> = {}) {
+  const space = spaceFor(t)
+  const proxy = await redisProxy(space)
+  return { space, proxy, client: await readyClient(space, { redisUrl: proxy.url, ...options }) }
+}
+
 /**
- * A verify of a test hash that Redis has taken. On a busy machine a command may take longer than a client waits: the client then cancels
- * that job, and another one is submitted.
+ * A verify of a test hash that Redis has taken. On a busy machine a command may take longer than a
+ * client waits: the client then cancels that job, and another one is submitted.
  */
 export async function submitted(client: PasswordClient, storedHash = '$spillway-token$'): Promise<PendingJob> {
   return await until(() => client.submit('verify', { password: 'right', storedHash }), { what: 'a job in the queue' })
@@ -114,7 +134,7 @@ export async function jobsCounted({ opsUrl }: { opsUrl: string }): Promise<strin
   return [...counted].map(([, job, outcome, count]) => `${job} ${outcome} ${count}`).sort()
 }
 
-/** Resolves when a worker has counted these jobs, and no others: it counts them after their answers. */
+/** Resolves when a worker has counted these jobs and no others, which follows the answers */
 export async function jobsAreCounted(worker: { opsUrl: string }, ...lines: string[]): Promise<void> {
   await until(async () => (await jobsCounted(worker)).join() === lines.join(), {
     what: `jobs counted: ${lines.join()}`,

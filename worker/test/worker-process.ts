@@ -5,7 +5,7 @@ import type { Space } from './space.ts'
 
 export const entry = 'worker/dist/main.cjs'
 
-/** Starts a worker of two slots and waits until it is ready; it is killed with the space if it still runs then. */
+/** Starts a worker of two slots and waits until it is ready; it is killed with the space. */
 export async function startedWorkerProcess(space: Space, env: Record<string, string> = {}): Promise<Member> {
   const worker = await startMember(workerProgram, {
     env: { ...workerEnvironment(space), WORKER_CONCURRENCY: '2', ...env },

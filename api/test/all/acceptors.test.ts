@@ -1,4 +1,4 @@
-// New connections: several are accepted in each turn of a busy event loop, and the helper that this needs leaves nothing behind.
+// New connections: a busy event loop accepts several in each turn, and the helper leaves nothing
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -54,7 +54,7 @@ test('a busy server accepts several new connections in a turn of its event loop'
     assert.equal(await end, 0)
     return turns
   }
-  // Turns pass until the client has started, too, and in the first moments the handles are not there yet.
+  // Turns pass until the client has started, too; in the first moments there are no handles.
   await until(async () => (await turnsFor(CONNECTIONS)) - (await turnsFor(1)) < CONNECTIONS / 2, { timeoutMs: 60_000 })
 })
 
@@ -131,8 +131,7 @@ for (const { what, text } of [
 }
 
 test('the helper gets nothing of the environment, and ends with a gateway that is killed', async (t) => {
-  const system = await openSystem()
-  t.onTestFinished(() => system.close())
+  const system = await openSystem(t)
   const helper = await script(t, `env > "$0.env"; echo $$ > "$0.pid"; kill -STOP $$; exec "${node}" "$@"`)
   const stand = `process.execPath = ${JSON.stringify(helper.path)}`
   const gateway = startProcess({
@@ -164,11 +163,7 @@ async function listening(t: TestContext, { host = '127.0.0.1' } = {}): Promise<L
       if (msg.includes('in a turn')) log.push({ level, msg })
     },
   }
-  const app = fastify({
-    logger: { level: 'debug', stream },
-    forceCloseConnections: 'idle',
-    pluginTimeout: SLOW_MS / 2,
-  })
+  const app = fastify({ logger: { level: 'debug', stream }, forceCloseConnections: 'idle', pluginTimeout: SLOW_MS / 2 })
   await app.register(clientGonePlugin)
   await app.register(drainPlugin, { graceMs: 5_000, isDraining: () => false })
   app.get('/', async () => 'here')
@@ -186,7 +181,7 @@ async function ask(port: number, path = '/', agent: Agent | false = false): Prom
   return response.statusCode
 }
 
-/** A shell script in the place of Node's program, for whatever is started by this process; without one, nothing is there. */
+/** A shell script in place of Node's program for what this process starts; without it, nothing */
 async function standIn(t: TestContext, text?: string): Promise<Script> {
   const made = await script(t, text)
   process.execPath = made.path

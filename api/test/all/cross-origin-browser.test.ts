@@ -1,4 +1,4 @@
-// A page of another origin in a real Chromium logs in, is refused by a limit, and knows when to come back.
+// A page of another origin in a real Chromium logs in, is limited, and knows when to come back.
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import { listening } from '@spillway/infra/processes/port'
@@ -10,7 +10,6 @@ import { openSystem } from '../system.ts'
 
 test.skipIf(skip)('in a real browser, a page of a named origin uses the API, and one of another cannot', async () => {
   const system = await openSystem()
-  afterAll(() => system.close())
   await system.worker()
   const [named, other] = [await servePage(), await servePage()]
   const { url } = await system.gateway({ CORS_ORIGINS: named, LIMIT_PER_ADDRESS: '3' })

@@ -1,14 +1,13 @@
-// A gateway that was told to stop answers for DRAIN_MS on all its ports, for the last time on each connection.
+// A gateway that was told to stop answers for DRAIN_MS on all ports, once on each connection.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { until } from '@spillway/infra/processes/until'
-import { afterAll, type TestContext, test } from 'vitest'
+import { type TestContext, test } from 'vitest'
 import { openSystem } from '../system.ts'
 
 const system = await openSystem()
-afterAll(() => system.close())
 const stopped = { code: 0, signal: null }
 const serviceKey = randomBytes(32).toString('base64')
 const LONGEST = { DRAIN_MS: '300000', SERVICE_KEYS: `shop:${serviceKey}`, SERVICE_PORT: '0' }

@@ -1,4 +1,4 @@
-// A Redis server that may evict keys is told of by gateways and workers: in the log, in a metric and in readiness, for each of several.
+// Gateways and workers tell of each Redis server that may evict keys: log, metric, readiness.
 import assert from 'node:assert/strict'
 import { connect, createServer } from 'node:net'
 import { type LogLine, type NodeProcess, startProcess } from '@spillway/infra/processes/node-process'
@@ -12,11 +12,8 @@ import { afterAll, type TestContext, test } from 'vitest'
 import { openSystem } from '../system.ts'
 
 const servers = [await startOwnRedis(), await startOwnRedis()] as const
+afterAll(() => Promise.all(servers.map((server) => server.close())))
 const system = await openSystem()
-afterAll(async () => {
-  await system.close()
-  await Promise.all(servers.map((server) => server.close()))
-})
 
 interface Member {
   url: string

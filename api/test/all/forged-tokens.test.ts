@@ -1,8 +1,8 @@
-// Ten thousand forged tokens at a gateway, of every kind and for keys of each type: not one is let in.
+// Ten thousand forged tokens of every kind, for keys of each type: no gateway takes one.
 import assert from 'node:assert/strict'
 import { newSigningKey } from '@spillway/infra/start/secrets'
 import { decodeJwt } from 'jose'
-import { afterAll, test } from 'vitest'
+import { test } from 'vitest'
 import { algorithms } from '../../src/sessions/signing-keys.ts'
 import { expect, login, me, newAccount } from '../client.ts'
 import { createForger, privateKeyOf } from '../forgeries.ts'
@@ -14,7 +14,6 @@ const FORGERS = 4
 
 test('of ten thousand forged tokens no gateway takes one', async () => {
   const system = await openSystem()
-  afterAll(() => system.close())
   await system.worker()
   let [tried, letIn] = [0, 0]
   const kinds = new Set<string>()

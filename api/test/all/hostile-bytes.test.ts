@@ -1,4 +1,4 @@
-// Connections that send anything but requests in good order, and hang up at any moment: nothing of them stays in hand.
+// Connections that send anything but good requests and hang up at any moment leave nothing in hand.
 import assert from 'node:assert/strict'
 import { randomBytes, randomInt } from 'node:crypto'
 import { once } from 'node:events'
@@ -6,7 +6,7 @@ import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { until } from '@spillway/infra/processes/until'
 import { readMetric } from '@spillway/infra/rig/api-client'
-import { afterAll, test } from 'vitest'
+import { test } from 'vitest'
 import { expect, login, newAccount } from '../client.ts'
 import { watchQueue } from '../queue.ts'
 import { openSystem } from '../system.ts'
@@ -22,7 +22,6 @@ const limits = {
 }
 
 const system = await openSystem()
-afterAll(() => system.close())
 await system.worker()
 const { url, opsUrl } = await system.gatewayProcess(limits)
 const account = await newAccount(url)
@@ -64,7 +63,7 @@ const kinds: (() => Buffer)[] = [
     ),
 ]
 
-/** Sends it whole or in two pieces, hangs up at the answer or after so long, and gives the status of the answer. */
+/** Sends it whole or in two pieces, hangs up at the answer or after a time; gives the status. */
 async function send(bytes: Buffer, hangUpAfterMs: number): Promise<number | undefined> {
   const socket = connect(Number(new URL(url).port), '127.0.0.1').on('error', () => undefined)
   await once(socket, 'connect')

@@ -4,11 +4,10 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startProcess } from '@spillway/infra/processes/node-process'
-import { afterAll, test } from 'vitest'
+import { test } from 'vitest'
 import { openSystem } from '../system.ts'
 
 const system = await openSystem()
-afterAll(() => system.close())
 const nodeArgs = ['--inspect-port=0']
 const opened = ({ msg = '' }: { msg?: string }) => msg.startsWith('Debugger listening')
 

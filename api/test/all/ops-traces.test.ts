@@ -1,34 +1,23 @@
-// A login is one trace, from the caller's own span through HTTP and the queue to the hashing; and nothing without a collector.
+// A login is one trace, from the caller's span through HTTP and the queue to the hashing.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { until } from '@spillway/infra/processes/until'
-import { afterAll, beforeAll, test } from 'vitest'
+import { afterAll, test } from 'vitest'
 import { login, newAccount } from '../client.ts'
-import { type CollectedSpan, type Collector, openCollector } from '../otlp-collector.ts'
-import { openSystem, type System, whileFrozen } from '../system.ts'
+import { type CollectedSpan, openCollector } from '../otlp-collector.ts'
+import { openSystem, whileFrozen } from '../system.ts'
 
-let collector: Collector
-let system: System
-let gateway: Awaited<ReturnType<System['gatewayProcess']>>
-let worker: Awaited<ReturnType<System['worker']>>
-
-beforeAll(async () => {
-  collector = await openCollector()
-  system = await openSystem()
-  // Spans are sent within a tenth of a second instead of five.
-  const env = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_BSP_SCHEDULE_DELAY: '100' }
-  // The specification of OTLP allows a slash at the end.
-  worker = await system.worker({ ...env, OTEL_EXPORTER_OTLP_ENDPOINT: `${collector.url}/` })
-  gateway = await system.gatewayProcess(env)
-})
-
-afterAll(async () => {
-  await system?.close()
-  await collector?.close()
-})
+const collector = await openCollector()
+afterAll(() => collector.close())
+const system = await openSystem()
+// Spans are sent within a tenth of a second instead of five.
+const env = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_BSP_SCHEDULE_DELAY: '100' }
+// The specification of OTLP allows a slash at the end.
+const worker = await system.worker({ ...env, OTEL_EXPORTER_OTLP_ENDPOINT: `${collector.url}/` })
+const gateway = await system.gatewayProcess(env)
 
 test('a login is one trace: the caller, HTTP, adding the job, processing it, hashing', async () => {
   const credentials = await newAccount(gateway.url)

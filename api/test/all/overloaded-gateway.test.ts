@@ -1,14 +1,13 @@
-// A gateway that is behind with its own work, here because its database stands still: which requests are refused, how, and until when.
+// An overloaded gateway, whose database stands still: which requests are refused, how, how long.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { until } from '@spillway/infra/processes/until'
-import { afterAll, test } from 'vitest'
+import { test } from 'vitest'
 import { call, expect, keepTicket, login, newAccount, refresh } from '../client.ts'
 import { openSystem } from '../system.ts'
 
 const system = await openSystem()
-afterAll(() => system.close())
 await system.worker()
 const gateway = await system.gateway({ CORS_ORIGINS: 'https://app.example.test' })
 const { url, opsUrl } = gateway
@@ -56,7 +55,7 @@ test('requests that a gateway cannot do in time are refused, and nothing is left
         assert.match(refused, /^HTTP\/1\.1 503 .*retry-after: [1-9]\d?\r\n/is)
         assert.match(refused, /cache-control: no-store\r\n/i)
         assert.match(refused, /application\/problem\+json.*"code":"busy"/s)
-        // A page of an allowed origin can read it, and when to come back; and may ask what it may send.
+        // A page of an allowed origin can read it, and when to come back.
         assert.match(refused, /access-control-allow-origin: https:\/\/app\.example\.test\r\n/i)
         assert.match(refused, /access-control-expose-headers: [^\r]*retry-after/i)
         const preflight = { origin: 'https://app.example.test', 'access-control-request-method': 'POST' }
@@ -101,8 +100,8 @@ function keepAsking(codes: string[]): () => Promise<void> {
 }
 
 /**
- * Sends the heads of logins whose bodies do not follow, several a second, until an answer fits. Where there is room for one,
- * its body is waited for.
+ * Sends the heads of logins whose bodies do not follow, several a second, until an answer fits.
+ * Where there is room for one, its body is waited for.
  */
 async function refusedUnread(length: number, fits: RegExp): Promise<{ socket: Socket; answer: string }> {
   const sockets: Socket[] = []

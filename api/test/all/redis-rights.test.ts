@@ -1,22 +1,18 @@
-// A user of Redis with the rights of the documented rule does everything; one that lacks a right is told which, and the rule.
+// A user of Redis with the documented rights does everything; without one, it is told which.
 import assert from 'node:assert/strict'
 import { startProcess } from '@spillway/infra/processes/node-process'
 import { until } from '@spillway/infra/processes/until'
 import { gatewayProgram } from '@spillway/infra/start/member'
 import { ACL_RULE } from '@spillway/queue/inside/ioredis'
-import { afterAll, test } from 'vitest'
+import { test } from 'vitest'
 import { call, expect, login, newAccount, respondAsync } from '../client.ts'
 import { startMailServer } from '../mail-server.ts'
 import { openSystem } from '../system.ts'
 
-const system = await openSystem()
 const mails = await startMailServer()
+const system = await openSystem()
 const { redis, namespace } = system
 const user = namespace.queuePrefix.replace(/[{}]/g, '')
-afterAll(async () => {
-  await system.close()
-  await mails.stop()
-})
 
 /** Gives the user this rule alone, and a URL to connect as this user. */
 async function allow(rule: string): Promise<string> {

@@ -1,24 +1,22 @@
 // The examples of the service API in other languages: each is started, and its users log in.
 import assert from 'node:assert/strict'
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { freePort } from '@spillway/infra/processes/port'
 import { onPath } from '@spillway/infra/processes/run'
 import { until } from '@spillway/infra/processes/until'
-import type { Member } from '@spillway/infra/start/member'
-import { afterAll, beforeAll, type TestContext, test } from 'vitest'
-import type { Gateway } from '../../src/start.ts'
+import { scratchDir } from '@spillway/infra/rig/namespace'
+import { type TestContext, test } from 'vitest'
 import { letIn } from '../client.ts'
-import { run } from '../clients.ts'
 import { pythonWith } from '../python.ts'
-import { openSystem, type System, whileFrozen } from '../system.ts'
+import { ofFile, openSystem, whileFrozen } from '../system.ts'
 
 const PACKAGES = ['django==5.2.19', 'flask==3.1.3']
+const run = promisify(execFile)
 const examplesDir = fileURLToPath(new URL('../../examples/', import.meta.url))
 const pythonDir = join(examplesDir, 'python')
 
@@ -26,32 +24,23 @@ const python = await pythonWith(PACKAGES)
 const withoutPython = python === undefined ? `there is no python3 with venv, or no ${PACKAGES.join(', ')}` : false
 const go = onPath(['go'])
 
-/** More than one test adds between two readings of the queue: what was answered meanwhile counts until the next. */
+/** A test adds several between two readings of the queue, which count until the next reading. */
 const MAX_OUTSTANDING = 20
 const key = randomBytes(32).toString('base64')
-let system: System
-let worker: Member
-let dir: string
-let gateway: Gateway
-let env: NodeJS.ProcessEnv
-beforeAll(async () => {
-  dir = await mkdtemp(join(tmpdir(), 'spillway-test-'))
-  system = await openSystem()
-  worker = await system.worker()
-  // A short wait, so that tickets are redeemed as well.
-  gateway = await system.gateway({
-    SERVICE_KEYS: `example:${key}`,
-    SERVICE_PORT: '0',
-    LOGIN_WAIT_MS: '300',
-    MAX_OUTSTANDING: String(MAX_OUTSTANDING),
-  })
-  const { PATH, HOME } = process.env
-  env = { PATH, HOME, SPILLWAY_URL: gateway.serviceUrl, SPILLWAY_KEY: key, DATABASE_FILE: join(dir, 'users.sqlite3') }
-})
-afterAll(async () => {
-  await system.close()
-  await rm(dir, { recursive: true, force: true })
-})
+const dir = await scratchDir(ofFile)
+const system = await openSystem()
+const worker = await system.worker()
+// A short wait, so that tickets are redeemed as well.
+const service = { SERVICE_KEYS: `example:${key}`, SERVICE_PORT: '0', LOGIN_WAIT_MS: '300' }
+const gateway = await system.gateway({ ...service, MAX_OUTSTANDING: String(MAX_OUTSTANDING) })
+const { PATH, HOME } = process.env
+const env = {
+  PATH,
+  HOME,
+  SPILLWAY_URL: gateway.serviceUrl,
+  SPILLWAY_KEY: key,
+  DATABASE_FILE: join(dir, 'users.sqlite3'),
+}
 
 /** Starts an application and gives its address, once it answers. */
 async function started(t: Pick<TestContext, 'onTestFinished'>, command: string, args: string[]): Promise<string> {
@@ -172,7 +161,7 @@ with sqlite3.connect(sys.argv[1]) as database:
   await assertRefusesFormerPassword(url)
 })
 
-/** A password that is changed while a login with the old one waits opens no session, and the new one does. */
+/** The old password of a login that waits opens no session once it is changed, the new one does */
 async function assertRefusesFormerPassword(url: string): Promise<void> {
   for (const name of ['eve', 'bob']) assert.equal((await post(`${url}/register`, name, `of ${name}`)).status, 201)
   const [former] = await whileFrozen(worker, async () => {

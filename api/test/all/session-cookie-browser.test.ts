@@ -1,4 +1,4 @@
-// Sessions in cookies, in a real Chromium: pages of another site, and of another host of the same site, attack somebody who is logged in.
+// Sessions in cookies, in a real Chromium: pages of other sites and hosts attack a user.
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import { listening } from '@spillway/infra/processes/port'
@@ -10,7 +10,7 @@ import { afterAll, test } from 'vitest'
 import { call, expect, login, newAccount, respondAsync } from '../client.ts'
 import { openSystem } from '../system.ts'
 
-/** Browsers take names below localhost for this machine, and for secure. `shop.localhost` is a site, as `example.com` is. */
+/** Browsers resolve names below localhost to this machine, as secure; `shop.localhost` is a site */
 const HOSTS = { app: 'app.shop.localhost', gateway: 'login.shop.localhost' }
 const ATTACKERS = { 'another host of the site': 'evil.shop.localhost', 'another site': 'attacker.localhost' }
 const TIMEOUT_MS = 120_000
@@ -19,7 +19,6 @@ test.skipIf(skip)(
   'pages of other origins open, renew and end no session in somebody’s browser',
   async () => {
     const system = await openSystem()
-    afterAll(() => system.close())
     await system.worker()
     /** Serves an empty page, forms that are sent at once, and redirections that keep the method. */
     const pages = createServer(({ url = '/' }, response) => {
@@ -86,7 +85,7 @@ test.skipIf(skip)(
         where,
       )
       await submitForms(page, target, attacker)
-      // Some come with the body of a form, which is refused as well, or without the cookie. Requests without a preflight get no answer.
+      // Some have the body of a form, or no cookie. Requests without a preflight get no answer.
       assert.ok(
         (await refused()) >= counted + 8,
         `${where}: ${(await refused()) - counted} requests arrived and were refused`,
@@ -134,7 +133,7 @@ function attack(page: Page, means: { target: string; credentials: object; ticket
   })(${JSON.stringify(means)})`)
 }
 
-/** Forms need no permission: of each encoding, to each call, in frames; and one that leaves the page. */
+/** Forms need no permission: each encoding, to each call, in frames; and one leaves the page. */
 async function submitForms(page: Page, target: string, credentials: object): Promise<void> {
   // As text/plain, name and value are the JSON of a login.
   const field = { name: `${JSON.stringify(credentials).slice(0, -1)},"x":"`, value: '"}' }

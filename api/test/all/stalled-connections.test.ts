@@ -1,8 +1,8 @@
-// Clients that send and do not read: their connections end, and those of clients that merely wait do not.
+// Clients that send and do not read lose their connections; clients that merely wait do not.
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, test } from 'vitest'
+import { test } from 'vitest'
 import { slowAccount } from '../account.ts'
 import { expect, login } from '../client.ts'
 import { openSystem } from '../system.ts'
@@ -14,7 +14,6 @@ const LONG_MS = 8_000
 const ANSWERS = 16
 
 const system = await openSystem()
-afterAll(() => system.close())
 await system.worker({ SPILLWAY_TEST_HASHES: 'true' })
 const { url } = await system.gatewayProcess({ REQUEST_TIMEOUT_MS: String(TIMEOUT_MS) })
 

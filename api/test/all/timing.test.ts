@@ -1,13 +1,13 @@
 // Whether the time of an answer tells an account from none, at the cost of today's real policy.
 import assert from 'node:assert/strict'
-import { afterAll, test } from 'vitest'
+import { test } from 'vitest'
 import { accountWithHash } from '../account.ts'
 import { assertProblem, expect, login, newAccount, newCredentials } from '../client.ts'
 import { openSystem } from '../system.ts'
 
 /** So many tries of each make a quartile. */
 const MIN_ROUNDS = 25
-/** A machine with other guests may need more until the quartiles settle; work that is not the same never agrees. */
+/** A machine with other guests may need more until the quartiles settle. */
 const MAX_ROUNDS = 150
 /** Beyond this share of the other one, they differ. */
 const TOLERANCE = 0.25
@@ -16,7 +16,6 @@ const TOLERANCE = 0.25
 type Tries = Record<'wrong' | 'unknown' | 'unsupported', number[]>
 
 const system = await openSystem()
-afterAll(() => system.close())
 const worker = await system.worker({ ARGON2_MEMORY_KIB: '19456', ARGON2_TIME: '2' })
 const { url } = await system.gateway()
 

@@ -1,30 +1,31 @@
-// The examples of services that verify access tokens: each knows the issuer alone, takes what was signed by a key of each type that it has, and
-// refuses every forgery.
+// The examples of services that verify access tokens: each knows the issuer alone, takes what was
+// signed by a key of each type that it has, and refuses every forgery.
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { cp, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { freePort } from '@spillway/infra/processes/port'
 import { programsDir } from '@spillway/infra/processes/repository'
 import { onPath } from '@spillway/infra/processes/run'
 import { until } from '@spillway/infra/processes/until'
 import { newSigningKey } from '@spillway/infra/start/secrets'
 import { decodeJwt } from 'jose'
-import { afterAll, beforeAll, type TestContext, test } from 'vitest'
+import { type TestContext, test } from 'vitest'
 import { type Algorithm, algorithms } from '../../src/sessions/signing-keys.ts'
-import { type Credentials, expect, login, newAccount } from '../client.ts'
-import { run } from '../clients.ts'
+import { expect, login, newAccount } from '../client.ts'
 import { createForger, privateKeyOf } from '../forgeries.ts'
 import { pythonWith } from '../python.ts'
-import { openSystem, type System } from '../system.ts'
+import { openSystem } from '../system.ts'
 
+const run = promisify(execFile)
 const examplesDir = fileURLToPath(new URL('../../examples/', import.meta.url))
 const AUDIENCE = 'shop'
-/** Maven, Go and npm fetch what the examples need. A machine that cannot have it by then goes without. */
+/** Maven, Go and npm fetch what the examples need, or the machine goes without. */
 const BUILD_MS = 120_000
 
 interface Built {
@@ -81,16 +82,11 @@ const verifiers: [string, Built | undefined, string[], readonly Algorithm[], str
   ['Authlib', await python, ['verify_authlib.py'], algorithms, 'python3 with venv, or its packages'],
 ]
 
-let system: System
-let account: Credentials
-beforeAll(async () => {
-  system = await openSystem()
-  await system.worker()
-  account = await newAccount((await system.gateway()).url)
-})
-afterAll(() => system.close())
+const system = await openSystem()
+await system.worker()
+const account = await newAccount((await system.gateway()).url)
 
-/** A gateway that is its own issuer. It publishes keys of the other types beside its signing key. */
+/** A gateway that is its own issuer. It also publishes keys of the other types. */
 async function issuerWith(alg: Algorithm) {
   const PORT = String(await freePort())
   const signing = newSigningKey('key', alg)

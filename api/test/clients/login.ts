@@ -1,5 +1,5 @@
 // A program as a user of the API writes it, against types that were generated from the description: registers, logs in, and asks
-// who that is. It is compiled and run by openapi-typescript.test.ts.
+// who that is. It is compiled and run by openapi-clients.test.ts.
 import createClient from 'openapi-fetch'
 import type { components, paths } from './api.js'
 

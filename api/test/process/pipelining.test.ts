@@ -1,38 +1,27 @@
-// Requests that share a connection (HTTP pipelining): each is answered in its turn, and all of them end with the connection.
+// Requests that share a connection: each is answered in its turn, and all end with it.
 import assert from 'node:assert/strict'
 import { connect, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { until } from '@spillway/infra/processes/until'
 import { fastify } from 'fastify'
-import { afterAll, beforeAll, test } from 'vitest'
+import { afterAll, test } from 'vitest'
 import { clientGonePlugin } from '../../src/plugins/client-gone.ts'
 import { gatedAccount, slowAccount } from '../account.ts'
 import { type Credentials, newAccount } from '../client.ts'
-import { type Collector, openCollector } from '../otlp-collector.ts'
-import { type QueueWatch, watchQueue } from '../queue.ts'
-import { openSystem, type System, whileFrozen } from '../system.ts'
+import { openCollector } from '../otlp-collector.ts'
+import { watchQueue } from '../queue.ts'
+import { openSystem, whileFrozen } from '../system.ts'
 
 const LOGINS = 15
 
-let collector: Collector
-let system: System
-let gateway: Awaited<ReturnType<System['gatewayProcess']>>
-let queue: QueueWatch
-let worker: Awaited<ReturnType<System['worker']>>
-
-beforeAll(async () => {
-  collector = await openCollector()
-  system = await openSystem()
-  worker = await system.worker({ SPILLWAY_TEST_HASHES: 'true', WORKER_CONCURRENCY: '2' })
-  gateway = await system.gatewayProcess({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_BSP_SCHEDULE_DELAY: '100' })
-  queue = watchQueue(system)
-})
-
-afterAll(async () => {
-  await system?.close()
-  await collector?.close()
-})
+const collector = await openCollector()
+afterAll(() => collector.close())
+const system = await openSystem()
+const worker = await system.worker({ SPILLWAY_TEST_HASHES: 'true', WORKER_CONCURRENCY: '2' })
+const tracing = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_BSP_SCHEDULE_DELAY: '100' }
+const gateway = await system.gatewayProcess(tracing)
+const queue = watchQueue(system)
 
 function loginRequest(credentials: Credentials, header = ''): string {
   const body = JSON.stringify(credentials)

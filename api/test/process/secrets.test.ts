@@ -1,4 +1,4 @@
-// Every flow through real processes that log all they can; afterwards no password, hash, token or ticket is anywhere else.
+// Every flow through real processes with full logs; afterwards no secret is anywhere else.
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
@@ -27,10 +27,7 @@ import { openSystem, whileFrozen } from '../system.ts'
 
 const system = await openSystem()
 const replies = connectRedis(system.namespace.redisUrl, 'consumer')
-afterAll(async () => {
-  replies.disconnect()
-  await system.close()
-})
+afterAll(() => replies.disconnect())
 const published: string[] = []
 replies.on('pmessage', (_pattern: string, _channel: string, message: string) => published.push(message))
 await replies.psubscribe(`${system.namespace.queuePrefix}:*`)
@@ -43,7 +40,7 @@ const secrets = new Secrets()
 await runEveryFlow()
 
 test('logs hold no secret', async () => {
-  // Lines are written a moment later, several at a time: so those of the last request and the last job answered are waited for.
+  // Lines are written later, several at a time: the last request's and job's are waited for.
   expect(404, await call(here, 'GET', '/nothing'))
   await gateway.waitForLog(({ msg, status }) => msg === 'request' && status === 404)
   const lastJob = gateway.logs.findLast(({ jobId, status }) => jobId !== undefined && status === 200)?.jobId
@@ -115,7 +112,7 @@ test('a secret that is planted is found, whatever its form and wherever it is', 
   if (file !== undefined) assert.deepEqual(planted.foundIn(file), ['planted'])
 })
 
-/** Registers, logs in, fails, waits, refreshes, changes and leaves, in every way there is, and notes each secret on the way. */
+/** Registers, logs in, fails, waits, refreshes, changes and leaves in every way; notes secrets */
 async function runEveryFlow(): Promise<void> {
   const credentials = noted(newCredentials())
   expect(201, await register(here, credentials))

@@ -1,4 +1,4 @@
-// Gateways on two Redis: tickets that know where their job is, limits, what operators see, and lists that change.
+// Gateways on two Redis servers: tickets, limits, what operators see, and lists that change.
 import assert from 'node:assert/strict'
 import { until } from '@spillway/infra/processes/until'
 import { closedGate } from '@spillway/infra/rig/namespace'
@@ -25,11 +25,8 @@ import { openSystem } from '../system.ts'
 const servers = [await startOwnRedis(), await startOwnRedis()] as const
 const [one, two] = [servers[0].url, servers[1].url]
 const both = `${one} ${two}`
+afterAll(() => Promise.all(servers.map((server) => server.close())))
 const system = await openSystem()
-afterAll(async () => {
-  await system.close()
-  for (const server of servers) await server.close()
-})
 await system.worker({ REDIS_URL: both, WORKER_CONCURRENCY: '4', SPILLWAY_TEST_HASHES: 'true' })
 
 interface Readiness {

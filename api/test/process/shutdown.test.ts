@@ -5,7 +5,7 @@ import { connect, type Socket } from 'node:net'
 import { type NodeProcess, startProcess } from '@spillway/infra/processes/node-process'
 import { until } from '@spillway/infra/processes/until'
 import { closedGate } from '@spillway/infra/rig/namespace'
-import { afterAll, type TestContext, test } from 'vitest'
+import { type TestContext, test } from 'vitest'
 import { accountWithHash, gatedAccount, slowAccount } from '../account.ts'
 import { call, expect, keepTicket, login, newCredentials, redeem, register } from '../client.ts'
 import { openCollector } from '../otlp-collector.ts'
@@ -13,7 +13,6 @@ import { watchQueue } from '../queue.ts'
 import { openSystem } from '../system.ts'
 
 const system = await openSystem()
-afterAll(() => system.close())
 await system.worker({ SPILLWAY_TEST_HASHES: 'true', WORKER_CONCURRENCY: '4' })
 const queue = watchQueue(system)
 const stopped = { code: 0, signal: null }
@@ -37,7 +36,7 @@ test('requests that are held at a SIGTERM are answered, whatever signals follow,
   gate.open()
   for (const pending of held) {
     const answer = await pending
-    // On a busy machine the wait may run out: then the ticket is an answer that another gateway completes.
+    // On a busy machine the wait may run out: then another gateway completes the ticket.
     expect(200, answer.status === 202 ? await redeem(other.url, answer.body.ticket) : answer)
   }
   assert.deepEqual(await exit, stopped)
@@ -117,11 +116,11 @@ test('a request whose body never comes keeps a gateway no longer than one that i
   await close()
 })
 
-test('a closed gateway leaves no connection open', async () => {
+test('a closed gateway leaves no connection open', async (t) => {
   const sockets = () => globalThis.process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length
   const before = await until(() => sockets())
   for (let round = 0; round < 2; round += 1) {
-    const extra = await openSystem()
+    const extra = await openSystem(t)
     const { url } = await extra.gateway()
     expect(
       202,

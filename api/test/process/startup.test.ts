@@ -6,13 +6,12 @@ import { listening } from '@spillway/infra/processes/port'
 import { until } from '@spillway/infra/processes/until'
 import { startProxy } from '@spillway/infra/rig/tcp-proxy'
 import { newSealKey, newSigningKey } from '@spillway/infra/start/secrets'
-import { afterAll, test } from 'vitest'
+import { test } from 'vitest'
 import { readGatewayConfig } from '../../src/config.ts'
 import { call, expect, login, newAccount, newCredentials, register } from '../client.ts'
 import { openSystem, readiness, startQuietly } from '../system.ts'
 
 const system = await openSystem()
-afterAll(() => system.close())
 await system.worker()
 const keys = { SPILLWAY_SEAL_KEYS: newSealKey(), SPILLWAY_JWT_KEYS: newSigningKey() }
 const away = { DATABASE_URL: 'postgresql://x:y@127.0.0.1:1/z', REDIS_URL: 'redis://127.0.0.1:1' }
@@ -90,7 +89,7 @@ test('a port that is taken is told in one sentence, with exit code 1', async (t)
   const port = String(await listening(other))
   t.onTestFinished(() => void other.close())
   await assert.rejects(startQuietly({ ...complete, OPS_PORT: port }), { code: 'EADDRINUSE' })
-  // It stops at once: there are no balancers to be warned. The drain is longer than a test file may take.
+  // It stops at once: no balancer is warned. The drain is longer than a test file may take.
   assert.match(await refusal({ ...complete, PORT: port, DRAIN_MS: '300000' }), new RegExp(`EADDRINUSE.*${port}$`))
 })
 

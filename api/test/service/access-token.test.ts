@@ -1,8 +1,8 @@
-// Access tokens, seen from outside: verified by another library with the published keys, and forged in the usual ways.
+// Access tokens from outside: verified by another library, and forged in the usual ways.
 import assert from 'node:assert/strict'
 import { newSigningKey } from '@spillway/infra/start/secrets'
 import { createRemoteJWKSet, jwtVerify } from 'jose'
-import { afterAll, test } from 'vitest'
+import { test } from 'vitest'
 import { algorithms } from '../../src/sessions/signing-keys.ts'
 import { assertProblem, type Body, call, expect, login, me, newAccount, refresh } from '../client.ts'
 import { createForger, privateKeyOf } from '../forgeries.ts'
@@ -10,7 +10,6 @@ import { shareSystem } from '../system.ts'
 
 const audience = { issuer: 'spillway', audience: 'spillway' }
 const system = await shareSystem()
-afterAll(() => system.close())
 const older = newSigningKey('older', 'EdDSA')
 const { url } = await system.gateway({ SPILLWAY_JWT_KEYS: older, ACCESS_TOKEN_TTL_S: '120' })
 const jwks = (at: string) => createRemoteJWKSet(new URL(`${at}/.well-known/jwks.json`))

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { until } from '@spillway/infra/processes/until'
 import { readMetric } from '@spillway/infra/rig/api-client'
-import { afterAll, beforeAll, describe, test, vi } from 'vitest'
+import { monitorRedis } from '@spillway/infra/rig/redis-monitor'
+import { describe, test, vi } from 'vitest'
 import { slowAccount } from '../account.ts'
 import {
   type Answer,
@@ -11,15 +12,15 @@ import {
   keepTicket,
   login,
   newCredentials,
+  patiently,
   redeem,
   register,
   respondAsync,
 } from '../client.ts'
 import { watchQueue } from '../queue.ts'
-import { type Listening, openSystem, readiness, type System } from '../system.ts'
+import { openSystem, readiness, type System } from '../system.ts'
 
 const system = await openSystem()
-afterAll(() => system.close())
 const queue = watchQueue(system)
 /** A request that is held is held beyond the life of a test. */
 const patient = { LOGIN_WAIT_MS: '250000', TICKET_TTL_MS: '300000' }
@@ -65,84 +66,71 @@ test('without any worker a request gets its ticket at once, and its answer when 
   expect(200, await login(url, credentials))
 })
 
-test('beyond a hundred at once, requests that would get their tickets at once are held: throwing tickets away gains nothing', async () => {
-  const idle = await openSystem()
+test('beyond a hundred at once, requests that would get their tickets at once are held: throwing tickets away gains nothing', async (t) => {
+  const idle = await openSystem(t)
+  const monitor = await monitorRedis(idle.namespace.redisUrl)
   try {
     const gateway = await idle.gateway({ LIMIT_PER_ADDRESS: '0' })
     // However slow the machine is, the gateway, which is in this process, takes no time for them.
     const clock = vi.spyOn(performance, 'now').mockReturnValue(performance.now())
-    const ask = async () => expect(202, await login(gateway.url, newCredentials(), respondAsync))
+    const ask = async () => expect(202, await patiently(() => login(gateway.url, newCredentials(), respondAsync)))
     const all = Array.from({ length: 110 }, ask)
-    // A client that is not held is present for as long as it is told to stay away, and a grace: ten seconds.
-    const isHeld = async (key: string) => (await idle.redis.pttl(key)) > 10_000
-    const present = () => idle.redis.keys(`${idle.namespace.queuePrefix}:present:*`)
-    await until(async () => (await Promise.all((await present()).map(isHeld))).includes(true))
+    // The client of a ticket at once is present for its Retry-After and a grace: ten seconds.
+    const present = `${idle.namespace.queuePrefix}:present:`
+    const isHeld = ({ command: [name, key, , , forMs] }: { command: string[] }) =>
+      name === 'set' && key?.startsWith(present) && Number(forMs) > 10_000
+    await until(() => monitor.commands.some(isHeld), { what: 'a client that is held' })
     clock.mockRestore()
     await Promise.all(all)
   } finally {
-    await idle.close()
+    monitor.close()
   }
 })
 
-test('when the last worker is killed, requests get their ticket at once within moments', async () => {
-  const lonely = await openSystem()
-  try {
-    const process = await lonely.worker()
-    const gateway = await lonely.gateway(patient)
-    expect(201, await register(gateway.url, newCredentials()))
-    await process.close()
-    await until(async () => (await readiness(gateway.url)).workers === 0)
-    expect(202, await register(gateway.url, newCredentials(), keepTicket))
-  } finally {
-    await lonely.close().catch(ofKilledWorker)
-  }
+test('when the last worker is killed, requests get their ticket at once within moments', async (t) => {
+  // The killed worker does not end well, and should not.
+  const isKilled = (error: unknown) => assert.match(String(error), /SIGKILL/)
+  const lonely = await openSystem({ onTestFinished: (close) => t.onTestFinished(() => close().catch(isKilled)) })
+  const process = await lonely.worker()
+  const gateway = await lonely.gateway(patient)
+  expect(201, await register(gateway.url, newCredentials()))
+  await process.close()
+  await until(async () => (await readiness(gateway.url)).workers === 0)
+  expect(202, await register(gateway.url, newCredentials(), keepTicket))
 })
 
-test('a job that will take longer than the wait gets its ticket at once, and one that will outlast a ticket is refused', async () => {
+test('a job that will take longer than the wait gets its ticket at once, and one that will outlast a ticket is refused', async (t) => {
   // A second or so for each hash, as the worker finds out when it starts.
-  const slow = await openSystem()
-  try {
-    await slow.worker({ ARGON2_TIME: '64', ARGON2_MEMORY_KIB: '16384' })
-    const gateway = await slow.gateway({ LOGIN_WAIT_MS: '100', TICKET_TTL_MS: '60000' })
-    expect(202, await register(gateway.url, newCredentials(), keepTicket))
+  const slow = await openSystem(t)
+  await slow.worker({ ARGON2_TIME: '64', ARGON2_MEMORY_KIB: '16384' })
+  const gateway = await slow.gateway({ LOGIN_WAIT_MS: '100', TICKET_TTL_MS: '60000' })
+  expect(202, await register(gateway.url, newCredentials(), keepTicket))
 
-    const strict = await slow.gateway({ LOGIN_WAIT_MS: '0', TICKET_TTL_MS: '3000' })
-    const refused = await until(async () => {
-      const [answer] = await Promise.all([
-        register(strict.url, newCredentials(), keepTicket),
-        register(gateway.url, newCredentials(), keepTicket),
-      ])
-      return answer.status === 503 ? answer : undefined
-    })
-    assertProblem(refused, 503, 'busy')
-    const retryAfterS = Number(refused.headers.get('retry-after'))
-    assert.ok(retryAfterS >= 1 && retryAfterS <= 60)
-  } finally {
-    await slow.close()
-  }
-})
-
-test('as many get a ticket as can be answered within its life, also where nobody is held', async () => {
-  const own = await openSystem()
-  try {
-    await own.worker({ SPILLWAY_TEST_HASHES: 'true', SHUTDOWN_GRACE_MS: '0' })
-    const gateway = await own.gateway({ LOGIN_WAIT_MS: '0' })
-    const account = await slowAccount(own.database, 60_000)
-    for (let n = 0; n < 4; n++) expect(202, await login(gateway.url, account, keepTicket))
-  } finally {
-    await own.close()
-  }
-})
-
-describe('while eight logins wait for one worker, with tickets', () => {
-  let spike: System
-  let gateway: Listening
-  beforeAll(async () => {
-    spike = await openSystem()
-    await spike.worker({ SPILLWAY_TEST_HASHES: 'true', SHUTDOWN_GRACE_MS: '0' })
-    gateway = await spike.gateway()
+  const strict = await slow.gateway({ LOGIN_WAIT_MS: '0', TICKET_TTL_MS: '3000' })
+  const refused = await until(async () => {
+    const [answer] = await Promise.all([
+      register(strict.url, newCredentials(), keepTicket),
+      register(gateway.url, newCredentials(), keepTicket),
+    ])
+    return answer.status === 503 ? answer : undefined
   })
-  afterAll(() => spike?.close())
+  assertProblem(refused, 503, 'busy')
+  const retryAfterS = Number(refused.headers.get('retry-after'))
+  assert.ok(retryAfterS >= 1 && retryAfterS <= 60)
+})
+
+test('as many get a ticket as can be answered within its life, also where nobody is held', async (t) => {
+  const own = await openSystem(t)
+  await own.worker({ SPILLWAY_TEST_HASHES: 'true', SHUTDOWN_GRACE_MS: '0' })
+  const gateway = await own.gateway({ LOGIN_WAIT_MS: '0' })
+  const account = await slowAccount(own.database, 60_000)
+  for (let n = 0; n < 4; n++) expect(202, await login(gateway.url, account, keepTicket))
+})
+
+describe('while eight logins wait for one worker, with tickets', async () => {
+  const spike = await openSystem()
+  await spike.worker({ SPILLWAY_TEST_HASHES: 'true', SHUTDOWN_GRACE_MS: '0' })
+  const gateway = await spike.gateway()
 
   async function eightTickets(hashMs: number): Promise<Answer[]> {
     const slow = await slowAccount(spike.database, hashMs)
@@ -186,9 +174,4 @@ async function deferredBeforeHeld({ redis, namespace }: System): Promise<number>
   })
   const held = jobs.find((job) => job.held)
   return jobs.filter((job) => held && !job.held && job.endedAt > held.addedAt && job.endedAt < held.endedAt).length
-}
-
-/** The killed worker did not end well, and should not have. */
-function ofKilledWorker(error: unknown): void {
-  assert.match(String(error), /SIGKILL/)
 }

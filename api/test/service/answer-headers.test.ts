@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { afterAll, test } from 'vitest'
+import { test } from 'vitest'
+import { readGatewayConfig } from '../../src/config.ts'
 import {
   type Answer,
   call,
@@ -21,7 +22,6 @@ import {
 import { shareSystem } from '../system.ts'
 
 const system = await shareSystem()
-afterAll(() => system.close())
 const { url } = await system.gateway()
 
 test('no answer may be kept in a cache or taken for another media type', async () => {
@@ -80,4 +80,146 @@ function assertHeaders(status: number, answer: Answer): void {
   expect(status, answer)
   assert.equal(answer.headers.get('cache-control'), 'no-store')
   assert.equal(answer.headers.get('x-content-type-options'), 'nosniff')
+}
+
+// Pages of other origins: what they may ask and read. The API is closed to unnamed ones.
+
+const APP = 'https://app.example.test'
+const OTHER = 'https://other.example.test'
+
+const open = await system.gateway({ CORS_ORIGINS: `${APP}, http://127.0.0.1:8080`, REQUEST_TIMEOUT_MS: '1000' })
+const closed = await system.gateway()
+
+const preflight = (origin: string) => ({
+  headers: { origin, 'access-control-request-method': 'PUT', 'access-control-request-headers': 'authorization' },
+})
+
+test('without the setting the API is closed: no answer may be read, and a preflight is refused', async () => {
+  const answer = await call(closed.url, 'GET', '/healthz', { headers: { origin: APP } })
+  assert.equal(answer.headers.get('access-control-allow-origin'), null)
+  assert.equal(answer.headers.get('vary'), null)
+  assert.equal((await call(closed.url, 'OPTIONS', '/v1/login', preflight(APP))).status, 405)
+})
+
+test('a page of a named origin may read every answer, whatever it is, and when to come back', async () => {
+  const headers = { origin: APP }
+  const json = { ...headers, 'content-type': 'application/json' }
+  const asked: [number, string, string, RequestInit?][] = [
+    [200, 'GET', '/healthz'],
+    [200, 'GET', '/openapi.json'],
+    [401, 'GET', '/v1/me'],
+    [404, 'GET', '/v1/nothing'],
+    [405, 'GET', '/v1/login'],
+    [405, 'OPTIONS', '/v1/login'],
+    [400, 'GET', '/v1/%zz'],
+    [400, 'POST', '/v1/login', { headers: json, body: '{' }],
+    [413, 'POST', '/v1/login', { headers: json, body: ' '.repeat(20_000) }],
+    [415, 'POST', '/v1/login', { headers: { ...headers, 'content-type': 'text/plain' }, body: 'x' }],
+    [422, 'POST', '/v1/login', { headers: json, body: '{}' }],
+    [401, 'POST', '/v1/login', { headers: json, body: JSON.stringify(newCredentials()) }],
+  ]
+  for (const [status, method, path, init = {}] of asked) {
+    const answer = await fetch(open.url + path, { headers, ...init, method })
+    await answer.arrayBuffer()
+    assert.equal(answer.status, status, path)
+    assertReadable(answer.headers, `${method} ${path}`)
+  }
+})
+
+test('a page can read that a limit refuses it; preflights do not count', async () => {
+  const { url } = await system.gateway({ CORS_ORIGINS: APP, LIMIT_PER_ADDRESS: '1' })
+  for (let n = 0; n < 5; n += 1) assert.equal((await call(url, 'OPTIONS', '/v1/login', preflight(APP))).status, 204)
+  assert.equal((await login(url, newCredentials(), { headers: { origin: APP } })).status, 401)
+  const refused = await login(url, newCredentials(), { headers: { origin: APP } })
+  assert.equal(refused.status, 429)
+  assert.ok(Number(refused.headers.get('retry-after')) >= 1)
+  assertReadable(refused.headers, '429')
+})
+
+test('what a gateway answers past its routes can be read too: a body that does not arrive, a request without Host', async () => {
+  const head = `POST /v1/login HTTP/1.1\r\nOrigin: ${APP}\r\nContent-Type: application/json\r\nContent-Length: 9\r\n`
+  for (const [status, text] of [
+    [408, `${head}Host: x\r\n\r\n{`],
+    [400, `${head}\r\n{"a":"b"}`],
+    [417, `${head}Host: x\r\nExpect: 200-maybe\r\n\r\n{"a":"bc"`],
+  ] as const) {
+    const answer = await raw(open.url, text)
+    assert.match(answer, status === 417 ? /^HTTP\/1\.1 4/ : new RegExp(`^HTTP/1\\.1 ${status} `), answer)
+    assert.match(answer, new RegExp(`access-control-allow-origin: ${APP}\r\n`, 'i'), answer)
+    assert.match(answer, /access-control-expose-headers: [^\r]*Retry-After/i)
+  }
+})
+
+test('a preflight names what may be sent, for any path, and needs no credentials', async () => {
+  for (const path of ['/v1/login', '/v1/me/sessions/6f1d2b1e-6d0c-4c44-9a6e-0a3f5f3c1b7a', '/anything']) {
+    const { status, headers } = await call(open.url, 'OPTIONS', path, preflight(APP))
+    assert.equal(status, 204)
+    assertReadable(headers, path)
+    for (const method of ['GET', 'POST', 'PUT', 'DELETE'])
+      assert.ok(list(headers, 'access-control-allow-methods').includes(method.toLowerCase()))
+    for (const name of ['authorization', 'content-type', 'prefer', 'spillway-challenge', 'spillway-device'])
+      assert.ok(list(headers, 'access-control-allow-headers').includes(name), name)
+    assert.equal(headers.get('access-control-allow-credentials'), null)
+  }
+})
+
+test('a page of any other origin is told nothing, and caches keep the answers apart', async () => {
+  for (const origin of [OTHER, 'null', `${APP}.evil.test`, `${APP}:8443`, APP.toUpperCase(), `${APP}/`]) {
+    for (const answer of [
+      await call(open.url, 'OPTIONS', '/v1/login', preflight(origin)),
+      await call(open.url, 'GET', '/.well-known/jwks.json', { headers: { origin } }),
+    ]) {
+      const allowing = [...answer.headers.keys()].filter((name) => name.startsWith('access-control-'))
+      assert.deepEqual(allowing, [], origin)
+      assert.equal(answer.headers.get('vary'), 'Origin')
+    }
+  }
+  assert.equal((await call(open.url, 'GET', '/healthz')).headers.get('vary'), 'Origin')
+})
+
+test('an OPTIONS request with a body is no preflight', async () => {
+  const lines = `Host: x\r\nOrigin: ${APP}\r\nAccess-Control-Request-Method: PUT\r\nConnection: close\r\n`
+  const answer = await raw(open.url, `OPTIONS /v1/login HTTP/1.1\r\n${lines}Content-Length: 2\r\n\r\n{}`)
+  assert.match(answer, /^HTTP\/1\.1 405 /)
+})
+
+test('preflights are counted, as one series', async () => {
+  await call(open.url, 'OPTIONS', `/${Math.random()}`, preflight(APP))
+  const page = await (await fetch(`${open.opsUrl}/metrics`)).text()
+  const lines = page.split('\n').filter((line) => /^spillway_http_requests_total\{method="OPTIONS".*"204"/.test(line))
+  assert.equal(lines.length, 1)
+  assert.match(lines[0] ?? '', /route="preflight"/)
+})
+
+test('only origins as browsers send them are taken', () => {
+  const config = (CORS_ORIGINS: string) => readGatewayConfig({ ...system.environment, CORS_ORIGINS }).CORS_ORIGINS
+  for (const right of ['', APP, `${APP},http://localhost:5173`, 'http://[::1]:8080']) assert.equal(config(right), right)
+  const wrong = ['*', 'null', `${APP}/`, `${APP}/page`, `${APP}:443`, 'https://APP.example.test', 'app.example.test']
+  for (const each of [...wrong, 'file://', 'https://*.example.test/x', `${APP} ${OTHER}`])
+    assert.throws(() => config(`${APP},${each}`), /^Error: CORS_ORIGINS must be/, each)
+})
+
+function assertReadable(headers: Headers, what: string): void {
+  assert.equal(headers.get('access-control-allow-origin'), APP, what)
+  assert.equal(headers.get('vary'), 'Origin', what)
+  const exposed = list(headers, 'access-control-expose-headers')
+  for (const name of ['retry-after', 'ratelimit-reset', 'preference-applied'])
+    assert.ok(exposed.includes(name), `${what}: ${name}`)
+}
+
+function list(headers: Headers, name: string): string[] {
+  return (headers.get(name) ?? '').split(',').map((each) => each.trim().toLowerCase())
+}
+
+/** Sends these bytes; gives what comes until the connection ends or an answer is complete. */
+async function raw(url: string, text: string): Promise<string> {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1').setEncoding('utf8')
+  socket.write(text)
+  let answer = ''
+  for await (const chunk of socket) {
+    answer += chunk
+    if (/\r\n\r\n.*\}$/s.test(answer)) break
+  }
+  socket.destroy()
+  return answer
 }

@@ -1,7 +1,7 @@
-// All or nothing, and nothing for nothing: what fails at its last step has changed nothing, what is refused has cost no hash.
+// What fails at its last step has changed nothing, and what is refused has cost no hash.
 import assert from 'node:assert/strict'
 import { until } from '@spillway/infra/processes/until'
-import { afterAll, test } from 'vitest'
+import { test } from 'vitest'
 import {
   assertProblem,
   call,
@@ -19,7 +19,6 @@ import { watchQueue } from '../queue.ts'
 import { shareSystem } from '../system.ts'
 
 const system = await shareSystem()
-afterAll(() => system.close())
 const { url, opsUrl } = await system.gateway()
 const queue = watchQueue(system)
 

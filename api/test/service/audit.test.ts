@@ -1,9 +1,9 @@
-// The audit: what is recorded, who reads it, that nobody changes it, and that no request waits for it.
+// The audit: what is recorded, who reads it, nobody changes it, and no request waits for it.
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { until } from '@spillway/infra/processes/until'
 import { newId } from '@spillway/queue/wire/id'
-import { afterAll, test } from 'vitest'
+import { test } from 'vitest'
 import { Audit } from '../../src/audit/recorder.ts'
 import { GatewayMetrics } from '../../src/plugins/metrics.ts'
 import {
@@ -38,7 +38,6 @@ interface Page {
 
 const system = await openSystem()
 await system.worker()
-afterAll(() => system.close())
 const { database } = system
 const { url, opsUrl } = await system.gateway({ LIMIT_PER_ADDRESS: '0', LIMIT_PER_ACCOUNT: '0', REFRESH_GRACE_S: '0' })
 

@@ -1,17 +1,16 @@
-// Bodies that are compressed are refused, on every port, and an empty body is none where a call needs none.
+// Compressed bodies are refused on every port; an empty body is none where none is needed.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { gzipSync } from 'node:zlib'
-import { afterAll, test } from 'vitest'
+import { test } from 'vitest'
 import { expect, login, newAccount, newCredentials } from '../client.ts'
 import { shareSystem } from '../system.ts'
 
 const serviceKey = randomBytes(32).toString('base64url')
 const system = await shareSystem()
-afterAll(() => system.close())
 const gateway = await system.gateway({
   SERVICE_KEYS: `shop:${serviceKey}`,
   SERVICE_PORT: '0',
@@ -19,7 +18,7 @@ const gateway = await system.gateway({
 })
 const account = await newAccount(gateway.url)
 
-/** A call of each port that takes a body, with one that is good and the status that it then gets. */
+/** A call of each port that takes a body, with a good body and the status that it gets */
 const ports = [
   { url: gateway.url, path: '/v1/login', body: JSON.stringify(account), good: 200, further: '' },
   {

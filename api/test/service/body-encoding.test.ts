@@ -1,8 +1,8 @@
 // Bodies are UTF-8: no byte is replaced on the way, so that no two passwords become the same.
 import assert from 'node:assert/strict'
-import { afterAll, beforeAll, test } from 'vitest'
+import { test } from 'vitest'
 import { type Answer, assertProblem, call, expect, login, newAccount, newCredentials, register } from '../client.ts'
-import { type SharedSystem, shareSystem } from '../system.ts'
+import { shareSystem } from '../system.ts'
 
 const OPERATOR = { OPS_USER: 'operator', OPS_PASSWORD: 'a password for operators', OPS_ALLOW_WRITES: 'true' }
 
@@ -28,54 +28,43 @@ const notUtf8 = {
   'a sequence that is cut short': [...Buffer.from('pass phrase'), 0xf0, 0x9f, 0x94],
 }
 
-let system: SharedSystem
-let url: string
-let opsUrl: string
+const system = await shareSystem()
+const { url, opsUrl } = await system.gateway({ ...OPERATOR, ...MAIL })
+const credentials = await newAccount(url)
+const { accessToken, refreshToken } = expect(200, await login(url, credentials))
+const bodies: Record<string, Record<string, string>> = {
+  'POST /v1/users': { ...newCredentials() },
+  'POST /v1/login': { ...credentials },
+  'POST /v1/tickets/redeem': { ticket: 'ticket' },
+  'POST /v1/token/refresh': { refreshToken },
+  'POST /v1/logout': { refreshToken },
+  'POST /v1/me/password/verify': { password: credentials.password },
+  'POST /v1/me/delete': { password: credentials.password },
+  'PUT /v1/me/email': { newEmail: newCredentials().email, password: credentials.password },
+  'POST /v1/email/confirm': { token: 'x'.repeat(43) },
+  'POST /v1/password/forgotten': { email: credentials.email },
+  'POST /v1/password/reset': { token: 'x'.repeat(43), newPassword: 'another pass phrase' },
+  'PUT /v1/me/password': { currentPassword: credentials.password, newPassword: 'another pass phrase' },
+}
+const document: { paths: Record<string, Record<string, { requestBody?: unknown }>> } = JSON.parse(
+  await (await fetch(`${url}/openapi.json`)).text(),
+)
+const described = Object.entries(document.paths).flatMap(([path, methods]) =>
+  Object.entries(methods).flatMap(([method, { requestBody }]) =>
+    requestBody === undefined ? [] : `${method.toUpperCase()} ${path}`,
+  ),
+)
+assert.deepEqual(described.sort(), Object.keys(bodies).sort())
+const board = `${opsUrl}/queues/api/queues/passwords/add`
+const operator = { authorization: `Basic ${btoa(`${OPERATOR.OPS_USER}:${OPERATOR.OPS_PASSWORD}`)}` }
 /** All that take a body, with one that is good but for what a test does to it. */
-let routes: { method: string; url: string; body: Record<string, string>; headers: Record<string, string> }[]
-
-beforeAll(async () => {
-  system = await shareSystem()
-  const gateway = await system.gateway({ ...OPERATOR, ...MAIL })
-  url = gateway.url
-  opsUrl = gateway.opsUrl
-  const credentials = await newAccount(url)
-  const { accessToken, refreshToken } = expect(200, await login(url, credentials))
-  const bodies: Record<string, Record<string, string>> = {
-    'POST /v1/users': { ...newCredentials() },
-    'POST /v1/login': { ...credentials },
-    'POST /v1/tickets/redeem': { ticket: 'ticket' },
-    'POST /v1/token/refresh': { refreshToken },
-    'POST /v1/logout': { refreshToken },
-    'POST /v1/me/password/verify': { password: credentials.password },
-    'POST /v1/me/delete': { password: credentials.password },
-    'PUT /v1/me/email': { newEmail: newCredentials().email, password: credentials.password },
-    'POST /v1/email/confirm': { token: 'x'.repeat(43) },
-    'POST /v1/password/forgotten': { email: credentials.email },
-    'POST /v1/password/reset': { token: 'x'.repeat(43), newPassword: 'another pass phrase' },
-    'PUT /v1/me/password': { currentPassword: credentials.password, newPassword: 'another pass phrase' },
-  }
-  const document: { paths: Record<string, Record<string, { requestBody?: unknown }>> } = JSON.parse(
-    await (await fetch(`${url}/openapi.json`)).text(),
-  )
-  const described = Object.entries(document.paths).flatMap(([path, methods]) =>
-    Object.entries(methods).flatMap(([method, { requestBody }]) =>
-      requestBody === undefined ? [] : `${method.toUpperCase()} ${path}`,
-    ),
-  )
-  assert.deepEqual(described.sort(), Object.keys(bodies).sort())
-  const board = `${opsUrl}/queues/api/queues/passwords/add`
-  const operator = { authorization: `Basic ${btoa(`${OPERATOR.OPS_USER}:${OPERATOR.OPS_PASSWORD}`)}` }
-  routes = [
-    ...Object.entries(bodies).map(([name, body]) => {
-      const [method = '', path = ''] = name.split(' ')
-      return { method, url: url + path, body, headers: { authorization: `Bearer ${accessToken}` } }
-    }),
-    { method: 'POST', url: board, body: { name: 'verify' }, headers: operator },
-  ]
-})
-
-afterAll(() => system?.close())
+const routes: { method: string; url: string; body: Record<string, string>; headers: Record<string, string> }[] = [
+  ...Object.entries(bodies).map(([name, body]) => {
+    const [method = '', path = ''] = name.split(' ')
+    return { method, url: url + path, body, headers: { authorization: `Bearer ${accessToken}` } }
+  }),
+  { method: 'POST', url: board, body: { name: 'verify' }, headers: operator },
+]
 
 /** Sends bytes as they are. */
 async function send(

@@ -1,4 +1,4 @@
-// Two cells, as infra/helm/CELLS.md has them: whole Spillways that share nothing. What one gives is worth nothing in the other.
+// Two cells (infra/helm/CELLS.md) share nothing: what one gives is worth nothing in the other.
 import { afterAll, test } from 'vitest'
 import { assertProblem, expect, login, me, newAccount, redeem, refresh, register, respondAsync } from '../client.ts'
 import { openSystem } from '../system.ts'

@@ -1,4 +1,4 @@
-// What each call makes of Redis commands and SQL statements: the list in infra/sizing/REDIS.md, counted on the real servers.
+// The Redis commands and SQL statements of each call: infra/sizing/REDIS.md, counted for real.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { connect as connectTo, createServer, type Socket } from 'node:net'
@@ -21,13 +21,9 @@ afterAll(async () => {
 })
 await system.worker({ SPILLWAY_TEST_HASHES: 'true' })
 // Beside calls it would write now and then.
-const { url } = await system.gateway({
-  ...limitsOf(1_000),
-  DATABASE_URL: statements.url,
-  AUDIT_RETENTION_DAYS: '0',
-})
+const { url } = await system.gateway({ ...limitsOf(1_000), DATABASE_URL: statements.url, AUDIT_RETENTION_DAYS: '0' })
 
-/** What the processes do of themselves, whether or not there are calls; a worker that was idle also fetches, a busy one with the end of a job. */
+/** What processes do without calls; an idle worker also fetches, a busy one with a job's end */
 const BESIDE_CALLS = [
   ...['bzpopmin', 'ping', 'fetch', 'capacity', 'gateways'],
   ...['passwords:stalled', 'passwords:completed', 'passwords:failed'],

@@ -1,13 +1,12 @@
 // Which addresses and passwords are taken, and which of them are the same.
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { afterAll, test } from 'vitest'
+import { test } from 'vitest'
 import { accountWithHash } from '../account.ts'
 import { assertProblem, changePassword, expect, login, newAccount, newCredentials, register } from '../client.ts'
 import { shareSystem } from '../system.ts'
 
 const system = await shareSystem()
-afterAll(() => system.close())
 const { url } = await system.gateway()
 const password = 'correct horse battery staple'
 

@@ -1,7 +1,7 @@
-// Many people behind one address: all of them get in, while the guesses that are made there stay within the limit.
+// Many people behind one address: all get in, while guesses made there stay within the limit.
 import assert from 'node:assert/strict'
 import { until } from '@spillway/infra/processes/until'
-import { afterAll, test } from 'vitest'
+import { test } from 'vitest'
 import { readGatewayConfig } from '../../src/config.ts'
 import { Attempts } from '../../src/plugins/guessing/attempts.ts'
 import { gatedAccount, slowAccount } from '../account.ts'
@@ -19,7 +19,6 @@ import { watchQueue } from '../queue.ts'
 import { shareSystem, whileFrozen } from '../system.ts'
 
 const system = await shareSystem()
-afterAll(() => system.close())
 const { warmWorker: worker } = system
 const MAX = 3
 const BEHIND = 4 * MAX
@@ -61,7 +60,7 @@ async function answerTo(given: Answer, options: Call = {}): Promise<Answer> {
   })
 }
 
-/** Logins that come while no worker takes a job, as a crowd does that comes faster than hashes are made. */
+/** Logins that come while no worker takes a job, as in a crowd that is faster than hashing */
 const atOnce = (users: readonly Credentials[], address: string) =>
   whileFrozen(worker, () => Promise.all(users.map((user) => login(url, user, from(address)))))
 
@@ -88,7 +87,7 @@ test('whoever comes beyond that is told to come again in a moment, and is not ke
 test('of any number of guesses at once as many are hashed as may fail, wherever and however often their tickets are redeemed', async () => {
   const address = newAddress()
   const tickets = await atOnce(await times(MAX + BEHIND, async () => newCredentials()), address)
-  /** Redeems each of them several times at once, and each time from another address, until as many are hashed as may fail. */
+  /** Redeems each several times at once, from new addresses, until as many hashes as may fail */
   async function hashedOf(waiting: readonly Answer[]): Promise<Answer[]> {
     const hashed = new Set<Answer>()
     for (let n = 0; n < 3 * waiting.length || hashed.size < MAX; n += waiting.length) {

@@ -4,22 +4,21 @@ import { connect } from 'node:net'
 import type { LogLine } from '@spillway/infra/processes/node-process'
 import { until } from '@spillway/infra/processes/until'
 import { readMetric } from '@spillway/infra/rig/api-client'
-import { afterAll, test } from 'vitest'
+import { test } from 'vitest'
 import { gatedAccount, slowAccount } from '../account.ts'
 import { expect, login, redeem, respondAsync } from '../client.ts'
 import { locksAwaited } from '../locks.ts'
 import { watchQueue } from '../queue.ts'
-import { openSystem } from '../system.ts'
+import { ofFile, openSystem } from '../system.ts'
 
 const system = await openSystem()
-afterAll(() => system.close())
 // Its own: jobs and slow hashes of other files would decide in which list a job waits.
 const worker = await system.worker({ SPILLWAY_TEST_HASHES: 'true' })
 const gateway = await system.gatewayProcess()
 const { url } = gateway
 const queue = watchQueue(system)
 /** Keeps the only slot for as long as jobs of the first tests have to wait. */
-const keeper = await gatedAccount({ onTestFinished: afterAll }, system.database)
+const keeper = await gatedAccount(ofFile, system.database)
 const ahead = login(url, keeper.account)
 await queue.settled(0, 1)
 const takenBack: string[] = []
@@ -98,7 +97,7 @@ test('a client that goes away in the middle of its body is no error either', asy
   assert.deepEqual(troubles(), [])
 })
 
-/** The gateway's warnings and errors, without time limits of connecting to Redis: a busy machine may be too slow. */
+/** The gateway's warnings and errors, without time limits of connecting: a machine may be slow */
 function troubles(): LogLine[] {
   const isTimeout = ({ msg, err }: LogLine) =>
     msg === 'redis connection failed' && JSON.stringify(err ?? '').includes('ETIMEDOUT')

@@ -3,12 +3,11 @@ import assert from 'node:assert/strict'
 import type { LogLine } from '@spillway/infra/processes/node-process'
 import { newSigningKey } from '@spillway/infra/start/secrets'
 import { decodeJwt } from 'jose'
-import { afterAll, test } from 'vitest'
+import { test } from 'vitest'
 import { assertProblem, call, expect, login, newAccount } from '../client.ts'
 import { shareSystem } from '../system.ts'
 
 const system = await shareSystem()
-afterAll(() => system.close())
 const keys = [newSigningKey('ec', 'ES256'), newSigningKey('ed', 'EdDSA'), newSigningKey('rsa', 'RS256')].join()
 const issuer = 'https://example.test/login/eu'
 const settings = { ISSUER: issuer, TOKEN_CLAIMS: 'email' }

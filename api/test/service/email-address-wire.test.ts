@@ -1,4 +1,4 @@
-// The address of an account is one text: what is answered, stored, counted, and on the wire of a mail server.
+// An address is one text: what is answered, stored, counted, and on the wire of a mail server.
 import assert from 'node:assert/strict'
 import { connect, createServer } from 'node:net'
 import { listening } from '@spillway/infra/processes/port'
@@ -11,14 +11,10 @@ import { openSystem } from '../system.ts'
 
 const MAILS_AN_HOUR = 5
 
-const system = await openSystem()
 const mails = await startMailServer()
 const wire = await tapped(mails.env.SMTP_URL ?? '')
-afterAll(async () => {
-  await system.close()
-  await wire.close()
-  await mails.stop()
-})
+afterAll(() => wire.close())
+const system = await openSystem()
 await system.worker()
 const { url } = await system.gateway({
   ...mails.env,

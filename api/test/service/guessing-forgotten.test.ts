@@ -1,9 +1,9 @@
-// Device tokens do not outlive what they were issued for: the account, its address, its password; whatever
-// Redis has lost, and however wrong the clocks of gateways are.
+// Device tokens do not outlive what they were issued for: the account, its address, its password;
+// whatever Redis has lost, and however wrong the clocks of gateways are.
 import assert from 'node:assert/strict'
 import { clockOff } from '@spillway/infra/rig/clocks'
 import { newSealKey } from '@spillway/infra/start/secrets'
-import { afterAll, test } from 'vitest'
+import { test } from 'vitest'
 import { nameInRedis } from '../account.ts'
 import {
   type Answer,
@@ -19,12 +19,8 @@ import {
 import { startMailServer } from '../mail-server.ts'
 import { openSystem } from '../system.ts'
 
-const system = await openSystem()
 const mails = await startMailServer()
-afterAll(async () => {
-  await system.close()
-  await mails.stop()
-})
+const system = await openSystem()
 const { SPILLWAY_SEAL_KEYS: firstKey = '' } = system.environment
 const nextKey = newSealKey('next')
 const SPILLWAY_SEAL_KEYS = `${firstKey},${nextKey}`

@@ -1,4 +1,4 @@
-// The challenge of another service: what it is asked, what its word does, and what happens when it says nothing.
+// The challenge of another service: what it is asked, what its word does, and its silence.
 import assert from 'node:assert/strict'
 import { createServer, type Server } from 'node:http'
 import { text } from 'node:stream/consumers'
@@ -9,7 +9,7 @@ import { afterAll, test } from 'vitest'
 import { type Answer, assertProblem, expect, login, newAccount } from '../client.ts'
 import { shareSystem } from '../system.ts'
 
-/** Answers as siteverify does: `good…` is good, `broken…` fails, `silent…` is never answered, `held…` once it is released. */
+/** Answers as siteverify does: `good…`, `broken…` fails, `silent…` never, `held…` once released */
 const asked: Record<string, string>[] = []
 const held: (() => void)[] = []
 const verifier: Server = createServer(async (request, response) => {
@@ -23,12 +23,11 @@ const verifier: Server = createServer(async (request, response) => {
 })
 const port = await listening(verifier)
 
-const system = await shareSystem()
-afterAll(async () => {
-  await system.close()
+afterAll(() => {
   verifier.closeAllConnections()
   verifier.close()
 })
+const system = await shareSystem()
 const challenged = {
   GUESSES_PER_ACCOUNT: '1',
   CHALLENGE_VERIFY_URL: `http://127.0.0.1:${port}/siteverify`,
@@ -106,7 +105,8 @@ test('fifty tokens are checked at a time, without a place in hand; the next logi
   const refused = await until(
     async () => {
       const answer = await attempt()
-      return answer.status === 401 ? undefined : answer
+      // On a machine that is busy the service may not be heard in time.
+      return answer.status === 401 || answer.body.code === 'unavailable' ? undefined : answer
     },
     { what: 'fifty tokens that are checked' },
   )

@@ -1,6 +1,8 @@
-// Logins that taught nobody anything count for nothing: their tickets ended without an answer, nobody asked for it, or the gateway failed.
+// Logins that taught nobody anything count for nothing: their clients went away before a worker
+// took them, their tickets ended without an answer, nobody asked for it, or the gateway failed.
 import assert from 'node:assert/strict'
 import { until } from '@spillway/infra/processes/until'
+import { readMetric } from '@spillway/infra/rig/api-client'
 import { startProxy } from '@spillway/infra/rig/tcp-proxy'
 import { afterAll, test } from 'vitest'
 import { gatedAccount, nameInRedis } from '../account.ts'
@@ -16,6 +18,7 @@ import {
   redeem,
   respondAsync,
 } from '../client.ts'
+import { locksAwaited } from '../locks.ts'
 import { watchQueue } from '../queue.ts'
 import { openSystem, whileFrozen } from '../system.ts'
 
@@ -31,6 +34,8 @@ const worker = await system.worker({ SPILLWAY_TEST_HASHES: 'true' })
 const strict = { GUESSES_PER_ACCOUNT: '1', GUESSES_PER_DEVICE: '1' }
 const { url } = await system.gateway(strict)
 const { url: hasty } = await system.gateway({ ...strict, TICKET_TTL_MS: '3000', LOGIN_WAIT_MS: '0' })
+/** Logins are held for longer than the slow ones of these tests let a gateway predict. */
+const { url: patient, opsUrl } = await system.gateway({ ...strict, DATABASE_URL: proxy.url, LOGIN_WAIT_MS: '50000' })
 const { database, redis, namespace } = system
 const queue = watchQueue(system)
 const keyOf = (kind: string, { email }: Credentials) => `${namespace.queuePrefix}:${kind}:${nameInRedis(system, email)}`
@@ -83,14 +88,85 @@ test('a wrong password of a ticket counts, though its attempt has lapsed, and on
 })
 
 test('a login whose answer the gateway could not give gets a ticket, and counts for nothing once it is redeemed', async (t) => {
-  const { url: failing } = await system.gateway({ ...strict, DATABASE_URL: proxy.url, LOGIN_WAIT_MS: '50000' })
   const { account: owner, open } = await gatedAccount(t, database)
-  const answer = login(failing, owner, keepTicket)
+  const answer = login(patient, owner, keepTicket)
   await queue.settled(0, 1)
   assert.equal(await redis.zcard(keyOf('guesses:pending', owner)), 1)
   proxy.refuse()
   open()
   const { ticket } = expect(202, await answer.finally(() => proxy.restore()))
-  await until(async () => (await redeem(failing, ticket)).status === 200)
+  await until(async () => (await redeem(patient, ticket)).status === 200)
   await until(async () => (await redis.exists(keyOf('guesses:pending', owner), keyOf('guesses', owner))) === 0)
+})
+
+/** A login whose client can go away. `leave` resolves once the gateway has noticed. */
+function loginToLeave(credentials: Credentials) {
+  const client = new AbortController()
+  const answer = login(patient, credentials, { signal: client.signal })
+  const gone = () => readMetric(opsUrl, 'spillway_http_requests_total', 'outcome="client_gone"')
+  return {
+    async leave(): Promise<void> {
+      const before = await gone()
+      client.abort()
+      await assert.rejects(answer, { name: 'AbortError' })
+      await until(async () => (await gone()) > before, { what: 'the gateway noticing' })
+    },
+  }
+}
+
+/** Failures, and what counts as one until it is settled or lapses. */
+async function failuresOf(account: Credentials): Promise<number> {
+  const pending = await redis.zcard(keyOf('guesses:pending', account))
+  return Number(await redis.hget(keyOf('guesses', account), 'failures')) + pending
+}
+
+const takenBack = (credentials: Credentials) =>
+  until(async () => (await failuresOf(credentials)) === 0, { what: 'the attempt taken back' })
+
+test('a login whose job was cancelled before a worker took it counts for nothing', async (t) => {
+  const { account, open } = await gatedAccount(t, database)
+  const ahead = login(patient, account)
+  await queue.settled(0, 1)
+  const guess = newCredentials()
+  const left = loginToLeave(guess)
+  await queue.settled(1, 1)
+  assert.equal(await failuresOf(guess), 1)
+  await left.leave()
+  await takenBack(guess)
+  open()
+  await ahead
+  assertProblem(await login(patient, guess), 401, 'invalid_credentials')
+})
+
+test('a login that ended without a job counts for nothing, though its client had gone before', async () => {
+  const guess = newCredentials()
+  const whileLocked = async () => {
+    const left = loginToLeave(guess)
+    await until(() => locksAwaited(database), { what: 'the login waiting for its account' })
+    assert.equal(await failuresOf(guess), 1)
+    await left.leave()
+    proxy.refuse()
+    await takenBack(guess)
+  }
+  try {
+    await database.$transaction(
+      async (locked) => {
+        await locked.$executeRaw`LOCK TABLE users IN ACCESS EXCLUSIVE MODE`
+        await whileLocked()
+      },
+      { timeout: 60_000 },
+    )
+  } finally {
+    proxy.restore()
+  }
+})
+
+test('a login that a worker took counts, though its client went away', async (t) => {
+  const { account, open } = await gatedAccount(t, database)
+  const left = loginToLeave(account)
+  await queue.settled(0, 1)
+  await left.leave()
+  open()
+  await queue.settled(0, 0)
+  assert.equal(await failuresOf(account), 1)
 })

@@ -1,8 +1,8 @@
-// Guessing is held back, and nobody is locked out by it: known devices, failures of unknown ones, challenges.
+// Guessing is held back and locks nobody out: known devices, failures of others, challenges.
 import assert from 'node:assert/strict'
 import { until } from '@spillway/infra/processes/until'
 import { readMetric } from '@spillway/infra/rig/api-client'
-import { afterAll, test } from 'vitest'
+import { test } from 'vitest'
 import { accountWithHash, nameInRedis } from '../account.ts'
 import {
   type Answer,
@@ -22,8 +22,7 @@ import { solve, solveNot } from '../solve.ts'
 import { shareSystem } from '../system.ts'
 
 const system = await shareSystem()
-afterAll(() => system.close())
-/** A bound and challenges that take a test no time. The first two failures of unknown devices are not delayed. */
+/** A bound and challenges that take no time. Two failures of unknown devices are not delayed. */
 const BOUND = 20
 const held = { GUESSES_PER_ACCOUNT: String(BOUND), CHALLENGE_BITS: '4', TRUST_PROXY: '127.0.0.1' }
 const [{ url: here, opsUrl }, { url: there }] = await Promise.all([system.gateway(held), system.gateway(held)])
@@ -33,7 +32,7 @@ const answering = (answer: string) => ({ headers: { 'spillway-challenge': answer
 const guess = (n: number, { email }: Credentials, options?: object) =>
   login(n % 2 ? here : there, { email, password: `guess ${n}` }, options)
 
-/** Fails so often on an account, at both gateways in turn, solving whatever is asked for. Returns the problems that asked. */
+/** Fails so often, at both gateways in turn, solving challenges; returns what asked for them */
 async function fail(times: number, credentials: Credentials): Promise<Answer[]> {
   const asked: Answer[] = []
   let answer: string | undefined
@@ -191,7 +190,7 @@ test('of a hundred guesses at once no more get in than of a hundred in turn, at 
     const beganMs = performance.now()
     const answers = await Promise.all(Array.from({ length: 100 }, (_, n) => guess(n, credentials)))
     const letIn = answers.filter(({ status }) => status === 401).length
-    // Two without delay; on a slow machine a delay of 1, 2, 4… seconds may be over before the last has come.
+    // Two without delay; on a slow machine a delay of 1, 2, 4… seconds may be over by then.
     const inTurn = 2 + Math.floor(Math.log2(1 + (performance.now() - beganMs) / 1_000))
     assert.ok(letIn >= 2 && letIn <= inTurn, `${letIn} got in, in turn it were ${inTurn}`)
     for (const refused of answers.filter(({ status }) => status !== 401))
@@ -299,7 +298,7 @@ test('a login that is answered by a ticket is counted, and gives the device its 
   for (const guessed of [first, second]) assertProblem(await redeem(there, guessed.ticket), 401, 'invalid_credentials')
   const right = await login(here, owner, answering(solve((await guess(0, owner)).body.challenge)))
   expect(200, right)
-  // At the gateway that let it in: its answer does not wait until Redis has forgotten the failures, but its next command does.
+  // At the gateway that let it in, whose next command waits until Redis has forgotten the failures.
   assertProblem(await guess(1, owner), 401, 'invalid_credentials')
 })
 
@@ -321,8 +320,8 @@ test('where sessions are cookies, the token is one as well', async () => {
 const noticed = (kind: string) => readMetric(opsUrl, 'spillway_attacks_noticed_total', `kind="${kind}"`)
 
 /**
- * Fails on so many accounts. Few at a time: what is answered by a ticket shows its password to no count, and is tried again with another
- * account.
+ * Fails on so many accounts. Few at a time: what is answered by a ticket shows its password to no
+ * count, and is tried again with another account.
  */
 async function spray(
   times: number,

@@ -26,7 +26,7 @@ const DEAR = { HASH_ALGORITHM: 'argon2id', ARGON2_MEMORY_KIB: '65536', ARGON2_TI
 const dear = await openSystem()
 afterAll(() => dear.close())
 await dear.worker(DEAR)
-/** Logins are held as long as a busy machine takes for such a hash: the worker publishes its time as the time of a job. */
+/** Logins are held as long as such a hash takes: the worker publishes its time as a job's. */
 const PATIENT = { LOGIN_WAIT_MS: '50000' }
 const { url } = await dear.gateway(PATIENT)
 const isDear = /^\$argon2id\$v=19\$m=65536,t=8,p=1\$/
@@ -61,7 +61,7 @@ test('a new hash replaces the verified one, and no other', async () => {
   const replaced = await accountWithHash(dear.database, bcrypt, password)
   expect(200, await login(url, replaced))
   await dear.database.user.update({ where: { email: replaced.email }, data: { passwordHash: argon2 } })
-  // The worker makes one hash at a time, so that the one of the first login has come when this one has.
+  // The worker makes one hash at a time: the first login's has come when this one has.
   const next = await accountWithHash(dear.database, bcrypt, password)
   expect(200, await login(url, next))
   await becomes(dear, next, isDear)

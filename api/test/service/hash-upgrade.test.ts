@@ -1,13 +1,13 @@
-// Stored hashes of other algorithms and other costs: which are replaced on login, and which are kept.
+// Stored hashes of other algorithms and costs: which a login replaces, and which are kept.
 import assert from 'node:assert/strict'
+import { pbkdf2Sync } from 'node:crypto'
 import { until } from '@spillway/infra/processes/until'
-import { afterAll, test } from 'vitest'
+import { test } from 'vitest'
 import { accountWithHash } from '../account.ts'
 import { type Answer, assertProblem, changePassword, expect, login, me, redeem, respondAsync } from '../client.ts'
 import { shareSystem } from '../system.ts'
 
 const system = await shareSystem()
-afterAll(() => system.close())
 const { warmWorker: worker } = system
 const { url } = await system.gateway()
 
@@ -133,3 +133,34 @@ function assertSame(answer: Answer, expected: Answer): void {
   const headersOf = ({ headers }: Answer) => [...headers].filter(([name]) => name !== 'date')
   assert.deepEqual(headersOf(answer), headersOf(expected))
 }
+
+// Old systems that hashed passwords as typed: all get in, later by either form.
+
+/** As Django hashes: the bytes as they were typed. */
+const djangoOf = (typed: string) =>
+  `pbkdf2_sha256$1000$seasalt$${pbkdf2Sync(typed, 'seasalt', 1_000, 32, 'sha256').toString('base64')}`
+
+for (const typed of ['Passwort² ist lang', '10\u00a0% von ½', 'ｐａｓｓＷＯＲＤ１２', 'cafe\u0301 zu zweit']) {
+  test(`${JSON.stringify(typed)} logs in, again, and in its normal form`, async () => {
+    const credentials = await accountWithHash(system.database, djangoOf(typed), typed)
+    assertProblem(await login(url, { ...credentials, password: `${typed}.` }), 401, 'invalid_credentials')
+    expect(200, await login(url, credentials))
+    await upgraded(credentials)
+    expect(200, await login(url, credentials))
+    expect(200, await login(url, { ...credentials, password: typed.normalize('NFKC') }))
+  })
+}
+
+test('the password is changed by its old form as well', async () => {
+  const typed = 'Passwort² ist alt'
+  const credentials = await accountWithHash(system.database, djangoOf(typed), typed)
+  const { accessToken } = expect(200, await login(url, credentials))
+  const passwords = { currentPassword: typed, newPassword: 'a new pass phrase²' }
+  expect(204, await changePassword(url, accessToken, passwords))
+  expect(200, await login(url, { ...credentials, password: passwords.newPassword }))
+})
+
+test('an address that nobody has is refused in either form', async () => {
+  const credentials = { email: 'nobody@example.test', password: 'Passwort² ist lang' }
+  assertProblem(await login(url, credentials), 401, 'invalid_credentials')
+})

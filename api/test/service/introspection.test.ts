@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { newSigningKey } from '@spillway/infra/start/secrets'
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose'
-import { afterAll, test } from 'vitest'
+import { test } from 'vitest'
 import { assertProblem, expect, login, logout, me, newAccount, refresh } from '../client.ts'
 import { createForger, privateKeyOf } from '../forgeries.ts'
 import { shareSystem } from '../system.ts'
@@ -12,7 +12,6 @@ const newKey = () => randomBytes(32).toString('base64')
 /** With a plus and a slash, which clients may encode. */
 const [shop, crm] = [`++//${newKey().slice(4)}`, newKey()]
 const system = await shareSystem()
-afterAll(() => system.close())
 const signing = newSigningKey('key', 'ES256')
 const { url, serviceUrl = '' } = await system.gateway({
   ...{ SPILLWAY_JWT_KEYS: signing, SERVICE_KEYS: `shop:${shop},crm:${crm}`, SERVICE_PORT: '0' },

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { createHmac, randomBytes } from 'node:crypto'
 import { createPasswordsWith } from '@spillway/client/application/create-passwords'
 import { until } from '@spillway/infra/processes/until'
-import { afterAll, test } from 'vitest'
+import { test } from 'vitest'
 import { accountWithHash } from '../account.ts'
 import { assertProblem, call, expect, login } from '../client.ts'
 import { openSystem } from '../system.ts'
@@ -11,7 +11,6 @@ import { openSystem } from '../system.ts'
 const newKey = () => randomBytes(32).toString('base64')
 const [shop, crm, secret] = [newKey(), newKey(), 'a pepper of sixteen']
 const system = await openSystem()
-afterAll(() => system.close())
 const peppers = { PASSWORD_PEPPERS: `pep:${Buffer.from(secret).toString('base64')}` }
 await system.worker({ ...peppers, KEYED_HASHES_FOR: 'crm' })
 const { url, serviceUrl = '' } = await system.gateway({ SERVICE_KEYS: `shop:${shop},crm:${crm}`, SERVICE_PORT: '0' })

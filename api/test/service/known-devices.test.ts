@@ -2,13 +2,12 @@
 import assert from 'node:assert/strict'
 import { until } from '@spillway/infra/processes/until'
 import { readMetric } from '@spillway/infra/rig/api-client'
-import { afterAll, test } from 'vitest'
+import { test } from 'vitest'
 import { gatedAccount, slowAccount } from '../account.ts'
 import { assertProblem, expect, keepTicket, letIn, login, respondAsync } from '../client.ts'
 import { openSystem } from '../system.ts'
 
 const system = await openSystem()
-afterAll(() => system.close())
 await system.worker({ SPILLWAY_TEST_HASHES: 'true', SHUTDOWN_GRACE_MS: '0' })
 const MAX_OUTSTANDING = 3
 const full = { MAX_OUTSTANDING: String(MAX_OUTSTANDING), GUESSES_PER_ACCOUNT: '100', LOGIN_WAIT_MS: '30000' }
@@ -18,7 +17,7 @@ const known = (token: string) => ({ ...keepTicket, headers: { 'spillway-device':
 const jobsOf = (lane: string, ops = opsUrl) => readMetric(ops, 'spillway_jobs_added_total', `lane="${lane}"`)
 
 test('a device that became unknown since its last login has the place of a stranger', async () => {
-  // Its own gateway: quick logins count as outstanding until the queue is read again, and fill the other one.
+  // Its own gateway: quick logins count until the queue is read again, and fill the other one.
   const { url, opsUrl: ops } = await system.gateway()
   const owner = await slowAccount(system.database, 1)
   const { deviceToken } = expect(200, await login(url, owner))

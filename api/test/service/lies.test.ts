@@ -1,4 +1,4 @@
-// Lies in Redis: whatever somebody put in the place of any key, or into it, everything works again soon after, and nobody has to clean up.
+// Lies in Redis, in place of any key or in it: everything works again soon, by itself.
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { until } from '@spillway/infra/processes/until'

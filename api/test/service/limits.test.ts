@@ -1,6 +1,6 @@
 // Limits on credential requests: what is counted, for whom, and what the client is told.
 import assert from 'node:assert/strict'
-import { afterAll, test } from 'vitest'
+import { test } from 'vitest'
 import { nameInRedis } from '../account.ts'
 import {
   type Answer,
@@ -19,7 +19,6 @@ import {
 import { openSystem, shareSystem } from '../system.ts'
 
 const system = await shareSystem()
-afterAll(() => system.close())
 const limits = (perAddress: string, perAccount: string) => ({
   LIMIT_PER_ADDRESS: perAddress,
   LIMIT_PER_ACCOUNT: perAccount,
@@ -176,22 +175,18 @@ test('an address counts as one in each of its spellings, with a port or without'
   }
 })
 
-test("the client's address is believed of trusted proxies alone", async () => {
-  const fresh = await openSystem()
-  try {
-    await fresh.worker()
-    const believesNobody = await fresh.gateway({ ...limits('2', '0'), TRUST_PROXY: '' })
-    const believesOthers = await fresh.gateway({ ...limits('2', '0'), TRUST_PROXY: '192.0.2.1, 2001:db8::/32' })
-    expect(401, await login(believesNobody.url, newCredentials(), from('203.0.113.1')))
-    expect(401, await login(believesOthers.url, newCredentials(), from('203.0.113.2')))
-    for (const { url } of [believesNobody, believesOthers]) {
-      assertProblem(await login(url, newCredentials(), from('203.0.113.3')), 429, 'too_many_requests')
-    }
-    const { url } = await fresh.gateway({ ...limits('2', '0'), TRUST_PROXY: '192.0.2.1, 127.0.0.1/8' })
-    assertProblem(await login(url, newCredentials(), from('203.0.113.1')), 401, 'invalid_credentials')
-  } finally {
-    await fresh.close()
+test("the client's address is believed of trusted proxies alone", async (t) => {
+  const fresh = await openSystem(t)
+  await fresh.worker()
+  const believesNobody = await fresh.gateway({ ...limits('2', '0'), TRUST_PROXY: '' })
+  const believesOthers = await fresh.gateway({ ...limits('2', '0'), TRUST_PROXY: '192.0.2.1, 2001:db8::/32' })
+  expect(401, await login(believesNobody.url, newCredentials(), from('203.0.113.1')))
+  expect(401, await login(believesOthers.url, newCredentials(), from('203.0.113.2')))
+  for (const { url } of [believesNobody, believesOthers]) {
+    assertProblem(await login(url, newCredentials(), from('203.0.113.3')), 429, 'too_many_requests')
   }
+  const { url } = await fresh.gateway({ ...limits('2', '0'), TRUST_PROXY: '192.0.2.1, 127.0.0.1/8' })
+  assertProblem(await login(url, newCredentials(), from('203.0.113.1')), 401, 'invalid_credentials')
 })
 
 test('a request that is not valid counts for no account', async () => {

@@ -5,13 +5,12 @@ import type { Member } from '@spillway/infra/start/member'
 import { absentKey, queueKey } from '@spillway/queue/jobs/keys'
 import { presentKey } from '@spillway/queue/wire/reply'
 import { Queue } from 'bullmq'
-import { afterAll, test } from 'vitest'
+import { test } from 'vitest'
 import { assertProblem, call, expect, login, newAccount, newCredentials, redeem, respondAsync } from '../client.ts'
 import { watchQueue } from '../queue.ts'
 import { openSystem, whileFrozen } from '../system.ts'
 
 const system = await openSystem()
-afterAll(() => system.close())
 const { redis, namespace } = system
 const prefix = namespace.queuePrefix
 const queue = watchQueue(system)

@@ -1,14 +1,13 @@
-// The live page: what it is told when it is opened late, by several gateways, and by whoever writes to Redis.
+// The live page: opened late, at several gateways, and with lies in Redis.
 import assert from 'node:assert/strict'
 import { until } from '@spillway/infra/processes/until'
 import { Queue } from 'bullmq'
-import { afterAll, describe, test } from 'vitest'
+import { describe, test } from 'vitest'
 import type { LiveState } from '../../src/operators/live.ts'
 import { login, respondAsync } from '../client.ts'
 import { openSystem } from '../system.ts'
 
 const system = await openSystem()
-afterAll(() => system.close())
 const key = `${system.namespace.queuePrefix}:gateways`
 
 async function liveOf({ opsUrl }: { opsUrl: string }): Promise<LiveState> {

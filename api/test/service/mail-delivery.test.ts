@@ -1,4 +1,4 @@
-// The way of a mail: a server that is dead, slow or strict, gateways that are killed, and what Redis shows and may do.
+// The way of a mail: servers dead, slow or strict, killed gateways, and what Redis shows.
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -24,12 +24,10 @@ import { startMailServer } from '../mail-server.ts'
 import { readKeyspace, Secrets } from '../secret-search.ts'
 import { openSystem, shareSystem } from '../system.ts'
 
-const system = await shareSystem()
 const mails = await startMailServer()
-afterAll(async () => {
+const system = await shareSystem()
+afterAll(() => {
   mails.hold = undefined
-  await system.close()
-  await mails.stop()
 })
 const { redis, namespace } = system
 const key = (name: string) => `${namespace.queuePrefix}:mail:${name}`
@@ -182,8 +180,7 @@ test('a slow mail server holds up no request', async () => {
 })
 
 test('a gateway that is killed while it sends: the mail is sent by another, with the same link', async (t) => {
-  const other = await openSystem()
-  t.onTestFinished(() => other.close())
+  const other = await openSystem(t)
   const { email } = newCredentials()
   await other.database.user.create({ data: { id: randomUUID(), email, passwordHash: 'none' } })
   const killed = await other.gatewayProcess(mails.env)
@@ -309,7 +306,7 @@ test('settings of mail are checked together at the start, and none is shown', ()
   assert.throws(() => config({ LOGIN_NEEDS_CONFIRMATION: 'true' }), /LOGIN_NEEDS_CONFIRMATION needs SMTP_URL/)
 })
 
-/** The server receives mails and does not acknowledge them until the function that this gives is called. */
+/** The server acknowledges no mail until the returned function is called. */
 function holdMails(): () => void {
   let release = () => {}
   mails.hold = new Promise((resolve) => {

@@ -4,17 +4,13 @@ import { randomBytes } from 'node:crypto'
 import { until } from '@spillway/infra/processes/until'
 import { parseKeyring } from '@spillway/queue/queue-client'
 import { canaryOf } from '@spillway/queue/wire/capacity'
-import { afterAll, test } from 'vitest'
+import { test } from 'vitest'
 import { call, expect, newAccount } from '../client.ts'
 import { startMailServer } from '../mail-server.ts'
 import { openSystem } from '../system.ts'
 
-const system = await openSystem()
 const mails = await startMailServer()
-afterAll(async () => {
-  await system.close()
-  await mails.stop()
-})
+const system = await openSystem()
 await system.worker()
 const { redis, namespace } = system
 const key = (name: string) => `${namespace.queuePrefix}:${name}`

@@ -1,8 +1,8 @@
-// What is done by mail: confirming an address, a new password, another address; and that none of it tells who has an account.
+// What is done by mail: confirming an address, a new password or address; it tells no account.
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { until } from '@spillway/infra/processes/until'
-import { afterAll, test } from 'vitest'
+import { test } from 'vitest'
 import { NOTICES_PER_READER } from '../../src/mail/post.ts'
 import { nameInRedis } from '../account.ts'
 import {
@@ -26,12 +26,8 @@ import { locksAwaited } from '../locks.ts'
 import { startMailServer } from '../mail-server.ts'
 import { shareSystem } from '../system.ts'
 
-const system = await shareSystem()
 const mails = await startMailServer()
-afterAll(async () => {
-  await system.close()
-  await mails.stop()
-})
+const system = await shareSystem()
 const [{ url: here }, { url: there }] = await Promise.all([system.gateway(mails.env), system.gateway(mails.env)])
 const { database } = system
 /** What mails are about. */

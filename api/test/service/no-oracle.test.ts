@@ -1,13 +1,12 @@
-// What a stranger learns from an answer about an account: nothing, whatever is sent and whatever is stored.
+// What a stranger learns of an account from an answer: nothing, whatever is sent or stored.
 import assert from 'node:assert/strict'
-import { afterAll, test } from 'vitest'
+import { test } from 'vitest'
 import { accountWithHash } from '../account.ts'
 import { type Answer, type Credentials, login, newAccount, newCredentials, redeem, respondAsync } from '../client.ts'
 import { solve } from '../solve.ts'
 import { shareSystem } from '../system.ts'
 
 const system = await shareSystem()
-afterAll(() => system.close())
 const BOUND = 4
 const { url } = await system.gateway({ GUESSES_PER_ACCOUNT: String(BOUND), CHALLENGE_BITS: '1' })
 /** Where nobody has to wait after a first failure: how long that is would depend on the machine. */

@@ -1,4 +1,4 @@
-// Accounts without a hash here: the old system is asked at their first login, and nobody else is let in by it.
+// Accounts without a hash: the old system is asked at the first login, and lets nobody else in.
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
@@ -28,12 +28,11 @@ const server = createServer(async (request, response) => {
 await new Promise((resolve) => server.once('listening', resolve))
 const { port } = server.address() as AddressInfo
 
-const system = await openSystem()
-afterAll(async () => {
-  await system.close()
+afterAll(() => {
   server.closeAllConnections()
   server.close()
 })
+const system = await openSystem()
 await system.worker({
   LEGACY_VERIFY_URL: `http://127.0.0.1:${port}/`,
   LEGACY_VERIFY_KEY: Buffer.alloc(32, 7).toString('base64'),
@@ -149,7 +148,7 @@ test('where addresses must be confirmed, the old system has confirmed those that
   }
 })
 
-/** Two first logins of one account, both of which the old system is asked about before it answers. */
+/** Two first logins of one account, both asked about before the old system answers */
 async function bothAsked(count: number, ask: () => Promise<Answer>): Promise<Answer[]> {
   answer = 'late'
   const logins = Array.from({ length: count }, ask)

@@ -1,6 +1,6 @@
-// What counts once, shown a hundred times at once at two gateways: tickets of every operation that changes something, and a password.
+// What counts once, shown a hundred times at once at two gateways: tickets, and a password.
 import assert from 'node:assert/strict'
-import { afterAll, test } from 'vitest'
+import { test } from 'vitest'
 import {
   type Answer,
   type Body,
@@ -21,16 +21,12 @@ import {
 import { startMailServer } from '../mail-server.ts'
 import { shareSystem } from '../system.ts'
 
-const system = await shareSystem()
 const mails = await startMailServer()
-afterAll(async () => {
-  await system.close()
-  await mails.stop()
-})
+const system = await shareSystem()
 const [{ url: here }, { url: there }] = await Promise.all([system.gateway(mails.env), system.gateway(mails.env)])
 const NEXT = 'another pass phrase entirely'
 
-/** The answers, and one word for each: `won`, or the code of its problem. A busy machine may have no connection for some at first. */
+/** The answers, with one word for each: `won`, or the code of its problem */
 async function hundredAtOnce(ask: (url: string, n: number) => Promise<Answer>) {
   const answers = await Promise.all(Array.from({ length: 100 }, (_, n) => ended(() => ask(n % 2 ? here : there, n))))
   return { answers, words: answers.map(({ status, body }) => (status < 300 ? 'won' : body.code)) }
@@ -57,14 +53,10 @@ interface Once {
 
 const count = (where: object) => system.database.user.count({ where })
 
-/** Asks for the ticket of an operation; the codes that a redemption may get beside ticket_used; what holds when one has won. */
+/** Asks for the ticket; codes that a redemption may get beside ticket_used; what holds once won */
 const operations: Record<
   string,
-  {
-    ask(once: Once): Promise<Answer>
-    others: string[]
-    won(once: Once): Promise<void>
-  }
+  { ask(once: Once): Promise<Answer>; others: string[]; won(once: Once): Promise<void> }
 > = {
   login: {
     ask: ({ credentials }) => login(here, credentials, respondAsync),
@@ -105,7 +97,7 @@ const change = ({ password: currentPassword }: Credentials, newPassword: string)
 const post = (path: string, body: object, { accessToken: token }: Body, options: Call = respondAsync) =>
   call(here, 'POST', path, { ...options, token, body })
 
-/** Of the connections that redeem one ticket some are held at a gateway; the others are told to come later. */
+/** Some connections that redeem one ticket are held at a gateway; others are told to come later. */
 const TOLD_TO_WAIT = 'too_many_requests'
 
 for (const [name, { ask, others, won }] of Object.entries(operations)) {

@@ -1,7 +1,7 @@
 // The description of the API: valid, complete, true, and readable without any other host.
 import assert from 'node:assert/strict'
 import { Validator } from '@seriousme/openapi-schema-validator'
-import { afterAll, test } from 'vitest'
+import { test } from 'vitest'
 import {
   type Answer,
   call,
@@ -48,9 +48,8 @@ const mail = {
   MAIL_RESET_URL: 'https://app.example.test/reset#{token}',
 }
 const system = await shareSystem()
-afterAll(() => system.close())
 const { url } = await system.gateway({ ...mail, ISSUER: 'https://login.example.test' })
-/** Of a user who logged in before the document is validated: that keeps this process, the gateway's as well, from its connections for seconds. */
+/** Logged in before the document is validated, which keeps this process busy for seconds */
 const { accessToken: token } = expect(200, await login(url, await newAccount(url)))
 const document: Description = JSON.parse(await (await fetch(`${url}/openapi.json`)).text())
 

@@ -1,5 +1,5 @@
-// Logins and refreshes that end at the same moment: lookups, sessions and rotations go as one statement each, and every one gets its own
-// outcome.
+// Logins and refreshes that end at the same moment: lookups, sessions and rotations go as one
+// statement each, and every one gets its own outcome.
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { connectDatabase } from '@spillway/prisma'
@@ -11,10 +11,7 @@ import { Sessions } from '../../src/sessions/sessions.ts'
 import { openSystem } from '../system.ts'
 
 const system = await openSystem()
-afterAll(async () => {
-  await database.$disconnect()
-  await system.close()
-})
+afterAll(() => database.$disconnect())
 const database = connectDatabase({ url: system.namespace.databaseUrl, poolSize: 4 })
 const tags = new RefreshTokenTags(parseKeyring(system.environment.SPILLWAY_SEAL_KEYS ?? ''))
 const sessions = new Sessions(database, tags, {

@@ -1,8 +1,8 @@
-// The ops pages behind a reverse proxy, at a path of it: every link, script, style and request of a page leads back through the proxy.
+// The ops pages at a path of a reverse proxy: every link and request leads back through it.
 import assert from 'node:assert/strict'
 import { createServer, request as forward } from 'node:http'
 import { listening } from '@spillway/infra/processes/port'
-import { afterAll, test } from 'vitest'
+import { test } from 'vitest'
 import { readGatewayConfig } from '../../src/config.ts'
 import { openSystem } from '../system.ts'
 
@@ -10,10 +10,9 @@ const OPERATOR = { OPS_USER: 'operator', OPS_PASSWORD: 'a password for operators
 const headers = { authorization: `Basic ${btoa(`${OPERATOR.OPS_USER}:${OPERATOR.OPS_PASSWORD}`)}` }
 
 const system = await openSystem()
-afterAll(() => system.close())
 const { opsUrl } = await system.gateway({ ...OPERATOR, OPS_BASE_PATH: '/internal/ops', OPS_ALLOW_WRITES: 'true' })
 
-/** A proxy that has the ops port at a path, and nothing else. As nginx with `proxy_pass` it strips that path, or passes it on. */
+/** A proxy that has the ops port at a path. As nginx with `proxy_pass` it strips it, or not. */
 async function startReverseProxy(path: string, strips: boolean) {
   const asked: string[] = []
   const server = createServer((request, response) => {
@@ -42,7 +41,7 @@ function addressOf(url: string): { host: string; port: string } {
   return { host: hostname, port }
 }
 
-/** Where a page leads, resolved as browsers do, without the fonts of Bull Board, which the policy of the page blocks. */
+/** Where a page leads, as browsers resolve it, without Bull Board's fonts, which are blocked */
 function linksOf(page: string, address: string): string[] {
   const base = new URL(/<base href="([^"]*)"/.exec(page)?.[1] ?? '', address)
   const links = [...page.matchAll(/<(?!base)[^>]*?(?:href|src)="([^"]*)"/g)].map(([, link = '']) => link)

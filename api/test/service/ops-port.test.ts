@@ -4,19 +4,13 @@ import { request } from 'node:http'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { until } from '@spillway/infra/processes/until'
-import { afterAll, beforeAll, test } from 'vitest'
+import { test } from 'vitest'
 import { expect, login, newCredentials, register, respondAsync } from '../client.ts'
-import { openSystem, type System } from '../system.ts'
+import { openSystem } from '../system.ts'
 
 const OPERATOR = { OPS_USER: 'operator', OPS_PASSWORD: 'a password for operators' }
 
-let system: System
-
-beforeAll(async () => {
-  system = await openSystem()
-})
-
-afterAll(() => system?.close())
+const system = await openSystem()
 
 /** Asks as an operator with this password, or as nobody. */
 async function ask(
@@ -161,7 +155,7 @@ test('with writes allowed, operators change things, and pages of other sites do 
     { origin: 'https://elsewhere.example' },
     { origin: 'null' },
     { 'sec-fetch-site': 'cross-site' },
-    // Another port or name of the same site: not ours, though the browser sends it what it sends us.
+    // Another port or name of the site: not ours, though the browser sends it our cookies.
     { 'sec-fetch-site': 'same-site' },
     { 'sec-fetch-site': 'same-site', origin: opsUrl },
   ]
@@ -186,8 +180,7 @@ test('without a password only requests that call the port by a loopback name are
 
 test('the live page is told of the queue, its workers and what became of requests', async (t) => {
   // Requests of all gateways are counted, and there have been some.
-  const own = await openSystem()
-  t.onTestFinished(() => own.close())
+  const own = await openSystem(t)
   const { url, opsUrl } = await own.gateway({ LOGIN_WAIT_MS: '0' })
   const live = async () => JSON.parse((await ask(`${opsUrl}/live.json`)).text)
   assert.equal((await login(url, { email: 'nobody@example.test', password: 'a passphrase' }, respondAsync)).status, 202)

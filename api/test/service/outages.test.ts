@@ -1,8 +1,8 @@
-// PostgreSQL or Redis goes away, falls silent, or is not what it should be: prompt problems, nothing internal, and back again.
+// PostgreSQL or Redis is away, silent, or another one: prompt problems, nothing internal, recovery.
 import assert from 'node:assert/strict'
 import { until } from '@spillway/infra/processes/until'
 import { startProxy } from '@spillway/infra/rig/tcp-proxy'
-import { afterAll, test } from 'vitest'
+import { test } from 'vitest'
 import { gatedAccount, slowAccount } from '../account.ts'
 import {
   type Answer,
@@ -24,7 +24,6 @@ import { watchQueue } from '../queue.ts'
 import { openSystem, readiness } from '../system.ts'
 
 const system = await openSystem()
-afterAll(() => system.close())
 await system.worker({ SPILLWAY_TEST_HASHES: 'true' })
 
 test('without PostgreSQL: 503 at once, named by readiness, and well again when it is back', async (t) => {
@@ -172,8 +171,7 @@ test('when Redis falls silent, requests end as problems, not as hangs', async (t
 })
 
 test('a failure of our own is a 500 that says nothing about it', async (t) => {
-  const broken = await openSystem()
-  t.onTestFinished(() => broken.close())
+  const broken = await openSystem(t)
   await broken.worker()
   const { url } = await broken.gateway()
   const { refreshToken } = expect(200, await login(url, await newAccount(url)))
@@ -190,8 +188,7 @@ test('a failure of our own is a 500 that says nothing about it', async (t) => {
 })
 
 test('a gateway of which everything is away answers every call all the same', async (t) => {
-  const alone = await openSystem()
-  t.onTestFinished(() => alone.close())
+  const alone = await openSystem(t)
   const { url } = await alone.gateway({
     DATABASE_URL: 'postgresql://x:y@127.0.0.1:1/z',
     REDIS_URL: 'redis://127.0.0.1:1',

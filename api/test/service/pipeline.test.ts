@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import type { NodeProcess } from '@spillway/infra/processes/node-process'
 import { until } from '@spillway/infra/processes/until'
-import { afterAll, test } from 'vitest'
+import { test } from 'vitest'
 import {
   assertProblem,
   changePassword,
@@ -22,7 +22,6 @@ import { locksAwaited } from '../locks.ts'
 import { openSystem } from '../system.ts'
 
 const system = await openSystem()
-afterAll(() => system.close())
 const workers = await Promise.all([system.worker(), system.worker()])
 const gateways = await Promise.all([system.gatewayProcess(), system.gatewayProcess()])
 const [here, there] = [gateways[0].url, gateways[1].url]

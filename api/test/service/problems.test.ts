@@ -1,14 +1,13 @@
-// Requests that are wrong before anything is asked: each gets a problem that says what is wrong, and nothing else.
+// Requests that are wrong before anything is asked: each gets a problem that says what.
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { readMetric } from '@spillway/infra/rig/api-client'
-import { afterAll, test } from 'vitest'
+import { test } from 'vitest'
 import { type Answer, assertProblem, call, login, redeem } from '../client.ts'
 import { openSystem } from '../system.ts'
 
 const system = await openSystem()
-afterAll(() => system.close())
 const { url, opsUrl } = await system.gateway()
 const json = { 'content-type': 'application/json' }
 

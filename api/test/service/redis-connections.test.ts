@@ -1,4 +1,4 @@
-// The connections that a gateway keeps to a Redis: one for each purpose, as .github/CONTRIBUTING.md lists them.
+// The connections of a gateway to a Redis server, one for each purpose (CONTRIBUTING).
 import assert from 'node:assert/strict'
 import { until } from '@spillway/infra/processes/until'
 import { startOwnRedis } from '@spillway/infra/test/own-redis'
@@ -7,13 +7,9 @@ import { startMailServer } from '../mail-server.ts'
 import { openSystem } from '../system.ts'
 
 const redis = await startOwnRedis()
+afterAll(() => redis.close())
 const mails = await startMailServer()
 const system = await openSystem()
-afterAll(async () => {
-  await system.close()
-  await mails.stop()
-  await redis.close()
-})
 
 /** All connections except the connection that asks. */
 async function connections(): Promise<number> {

@@ -1,13 +1,12 @@
-// Refresh tokens at two gateways: what each is good for, what two that come at once get, and what ends the session.
+// Refresh tokens at two gateways: what each is good for, two at once, the end of the session.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { withResolvers } from '@spillway/common/within'
-import { afterAll, test } from 'vitest'
+import { test } from 'vitest'
 import { assertProblem, type Body, call, expect, login, logout, me, newAccount, patiently, refresh } from '../client.ts'
 import { shareSystem } from '../system.ts'
 
 const system = await shareSystem()
-afterAll(() => system.close())
 const env = { TRUST_PROXY: '127.0.0.1' }
 const [{ url: here }, { url: there }] = await Promise.all([system.gateway(env), system.gateway(env)])
 const account = await newAccount(here)
@@ -35,10 +34,13 @@ test('a refresh token is good for one refresh, and its successor for the next', 
 })
 
 test('a hundred refreshes of one token at once all get the same successor, and the session goes on, round after round', async () => {
+  // A busy machine may take longer for a round than the usual grace.
+  const patient = await Promise.all([1, 2].map(() => system.gateway({ ...env, REFRESH_GRACE_S: '300' })))
+  const urls = patient.map(({ url }) => url)
   const first = await newSession()
   let { refreshToken } = first
   for (let round = 0; round < 5; round += 1) {
-    const given = new Set((await hundredAtOnce(refreshToken)).map((answer) => expect(200, answer).refreshToken))
+    const given = new Set((await hundredAtOnce(refreshToken, urls)).map((answer) => expect(200, answer).refreshToken))
     assert.equal(given.size, 1)
     assert.ok(!given.has(refreshToken))
     refreshToken = [...given].join()

@@ -3,12 +3,11 @@ import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { until } from '@spillway/infra/processes/until'
-import { afterAll, test } from 'vitest'
+import { test } from 'vitest'
 import { type Answer, expect, login, newAccount, newCredentials, redeem, register, respondAsync } from '../client.ts'
 import { shareSystem } from '../system.ts'
 
 const system = await shareSystem()
-afterAll(() => system.close())
 const [{ url: here }, { url: there }] = await Promise.all([system.gateway(), system.gateway()])
 
 test('twenty registrations of one address at once leave no word of it in the log of PostgreSQL', async (t) => {
@@ -49,14 +48,14 @@ test('where registration is closed everyone is refused alike, before any work, a
   )
   assert.equal(new Set(answers).size, 1, answers.join('\n'))
   assert.match(answers[0] ?? '', /^\[403,.*registration_closed/)
-  // It is counted for nobody, so that it costs nothing: the owner of an address that others try logs in.
+  // It is counted for nobody, so it costs nothing: the owner of a tried address logs in.
   expect(200, await login(url, mine))
   const page = await (await fetch(`${opsUrl}/metrics`)).text()
   assert.match(page, /spillway_wait_seconds_count\{operation="login",outcome="answered"\} 1/)
   assert.doesNotMatch(page, /spillway_wait_seconds_count\{operation="register"[^}]*\} [1-9]/)
 })
 
-/** The answer for a ticket: a machine that is busy may have none in time, and the ticket stays good. */
+/** The answer for a ticket: a busy machine may have none in time, and the ticket stays good */
 async function redeemed(url: string, ticket: string): Promise<Answer> {
   const answer = await redeem(url, ticket)
   return answer.status === 503 ? redeemed(url, ticket) : answer

@@ -1,10 +1,16 @@
 // Counts of requests in Redis: a window has an end, and nothing moves it.
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { until } from '@spillway/infra/processes/until'
 import { createNamespace } from '@spillway/infra/rig/namespace'
-import { connectRedis } from '@spillway/queue/queue-client'
+import { startOwnRedis } from '@spillway/infra/test/own-redis'
+import { connectRedis, parseKeyring } from '@spillway/queue/queue-client'
+import { parseRedisServers } from '@spillway/queue/redis/servers'
 import { afterAll, test } from 'vitest'
 import { countIn } from '../../src/plugins/counts.ts'
+import { newRefreshToken, RefreshTokenTags } from '../../src/sessions/refresh-tokens.ts'
+import { assertProblem, refresh } from '../client.ts'
+import { openSystem, readiness } from '../system.ts'
 
 const namespace = await createNamespace()
 const redis = connectRedis(namespace.redisUrl, 'consumer')
@@ -56,4 +62,29 @@ test('what is no count, in the place of one, is deleted: requests are counted, a
     assert.equal((await countRequest(forged)).count, 2, `forgery ${n}`)
     assert.ok((await redis.pttl(forged)) > 0, `forgery ${n}`)
   }
+})
+
+// A count that fails although Redis answers: its request is let in, and the log says so.
+
+const server = await startOwnRedis()
+afterAll(() => server.close())
+const system = await openSystem()
+
+test('requests that Redis refuses to count are let in and logged, and counted when it does again', async () => {
+  const { url, waitForLog } = await system.gatewayProcess({ REDIS_URL: server.url, LIMIT_REFRESH_PER_ADDRESS: '1' })
+  await until(async () => (await readiness(url)).checks.queue === 'ok')
+  // Of no session, and tagged as ours: others are not counted.
+  const tags = new RefreshTokenTags(parseKeyring(system.environment.SPILLWAY_SEAL_KEYS ?? ''))
+  const token = tags.tag(newRefreshToken(randomUUID()))
+  const ask = () => refresh(url, token)
+  assertProblem(await ask(), 401, 'invalid_refresh_token')
+  await server.command('ACL', 'SETUSER', 'default', '-incr')
+  assertProblem(await ask(), 401, 'invalid_refresh_token')
+  const { level, redis, times } = await waitForLog(({ msg }) => msg === 'requests could not be counted')
+  assert.deepEqual(
+    { level, redis, times },
+    { level: 'warn', redis: parseRedisServers(server.url)[0].address, times: 1 },
+  )
+  await server.command('ACL', 'SETUSER', 'default', '+incr')
+  assertProblem(await ask(), 429, 'too_many_requests')
 })

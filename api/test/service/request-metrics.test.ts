@@ -5,7 +5,7 @@ import { until } from '@spillway/infra/processes/until'
 import { startProxy } from '@spillway/infra/rig/tcp-proxy'
 import { parseKeyring } from '@spillway/queue/queue-client'
 import { verdictKey } from '@spillway/queue/wire/reply'
-import { afterAll, test } from 'vitest'
+import { test } from 'vitest'
 import { newRefreshToken, RefreshTokenTags } from '../../src/sessions/refresh-tokens.ts'
 import {
   assertProblem,
@@ -22,7 +22,6 @@ import {
 import { openSystem } from '../system.ts'
 
 const system = await openSystem()
-afterAll(() => system.close())
 
 test('a ticket counts as redeemed by its answer, and not by a request that cannot be read', async () => {
   const { url, opsUrl } = await system.gateway()

@@ -1,31 +1,21 @@
-// The time limit for a request to arrive. A client that sends a byte now and then cannot hold a connection for longer.
+// The time limit for a request to arrive: a byte now and then holds no connection for longer.
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { createLogger } from '@spillway/common/log'
 import { startStopwatch } from '@spillway/infra/rig/clocks'
-import { afterAll, beforeAll, test } from 'vitest'
+import { test } from 'vitest'
 import { readGatewayConfig } from '../../src/config.ts'
 import { serverOptions, TIMEOUT_CHECK_MS } from '../../src/plugins/server-options.ts'
-import { openSystem, type System } from '../system.ts'
+import { openSystem } from '../system.ts'
 
 const TIMEOUT_MS = 1_000
 /** Far more than it takes, also on a busy machine, and far less than Node's own 30 and 60 s. */
 const LONG_MS = 15_000
 
-let system: System
-let url: string
-let opsUrl: string
+const system = await openSystem()
+const { url, opsUrl } = await system.gateway({ REQUEST_TIMEOUT_MS: String(TIMEOUT_MS) })
 
-beforeAll(async () => {
-  system = await openSystem()
-  const gateway = await system.gateway({ REQUEST_TIMEOUT_MS: String(TIMEOUT_MS) })
-  url = gateway.url
-  opsUrl = gateway.opsUrl
-})
-
-afterAll(() => system?.close())
-
-/** Sends this at once, then one byte after the other; gives what was answered, and how long the connection stood, at least and at most. */
+/** Sends this at once, then byte after byte; gives the answer and how long the connection stood */
 async function trickle(target: string, first: string): Promise<{ answer: string; leastMs: number; mostMs: number }> {
   const { hostname, port } = new URL(target)
   const socket = connect(Number(port), hostname)

@@ -2,13 +2,12 @@
 import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
 import { until } from '@spillway/infra/processes/until'
-import type { Member } from '@spillway/infra/start/member'
-import { afterAll, beforeAll, test } from 'vitest'
+import { test } from 'vitest'
 import type { Gateway } from '../../src/start.ts'
 import { type Answer, assertProblem, call, expect, letIn, login, newAccount, redeem, respondAsync } from '../client.ts'
 import { watchQueue } from '../queue.ts'
 import { readKeyspace } from '../secret-search.ts'
-import { type SharedSystem, shareSystem, startQuietly, whileFrozen } from '../system.ts'
+import { shareSystem, startQuietly, whileFrozen } from '../system.ts'
 
 const newKey = () => randomBytes(32).toString('base64')
 const [shop, shopNext, crm] = [newKey(), newKey(), newKey()]
@@ -22,17 +21,10 @@ interface Verification {
   newHash?: string
 }
 
-let system: SharedSystem
-let worker: Member
-let gateway: Gateway
-let url: string
-beforeAll(async () => {
-  system = await shareSystem()
-  worker = system.warmWorker
-  gateway = await system.gateway(keys)
-  url = gateway.serviceUrl ?? ''
-})
-afterAll(() => system.close())
+const system = await shareSystem()
+const { warmWorker: worker } = system
+const gateway = await system.gateway(keys)
+const { serviceUrl: url = '' } = gateway
 
 type Options = { token?: string; headers?: Record<string, string> }
 

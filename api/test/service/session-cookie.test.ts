@@ -1,13 +1,12 @@
-// SESSION_COOKIE: the refresh token as a cookie, and who may use it. The answers to a browser's attackers are in ../all.
+// SESSION_COOKIE: the refresh token as a cookie, and who may use it. Attackers are in ../all.
 import assert from 'node:assert/strict'
-import { afterAll, test } from 'vitest'
+import { test } from 'vitest'
 import { type Answer, assertProblem, call, expect, login, me, newAccount, redeem } from '../client.ts'
 import { shareSystem } from '../system.ts'
 
 const APP = 'https://app.example.test'
 const ISSUER = 'https://login.example.test'
 const system = await shareSystem()
-afterAll(() => system.close())
 const { url } = await system.gateway({ SESSION_COOKIE: 'true', CORS_ORIGINS: APP, ISSUER })
 const credentials = await newAccount(url)
 const own = { 'sec-fetch-site': 'same-origin' }

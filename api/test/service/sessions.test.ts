@@ -1,17 +1,21 @@
-// The sessions of an account: its owner sees them, ends one or all others, and they end when nobody uses them.
+// Sessions: their owner sees and ends them, they end unused, and a user has a bounded number.
 import assert from 'node:assert/strict'
 import { until } from '@spillway/infra/processes/until'
-import { afterAll, test } from 'vitest'
+import { test } from 'vitest'
+import { LIVE_MAX } from '../../src/sessions/session-opening.ts'
 import {
   assertProblem,
   type Body,
   type Call,
   type Credentials,
   call,
+  changePassword,
   expect,
   login,
+  logout,
   me,
   newAccount,
+  patiently,
   redeem,
   refresh,
   respondAsync,
@@ -19,7 +23,6 @@ import {
 import { shareSystem } from '../system.ts'
 
 const system = await shareSystem()
-afterAll(() => system.close())
 const { url } = await system.gateway()
 
 interface Listed {
@@ -105,7 +108,7 @@ test('of a hundred that end a session at once one does', async () => {
   const id = await idOf(other)
   const answers = await Promise.all(Array.from({ length: 100 }, () => end(mine, id)))
   assert.equal(answers.filter(({ status }) => status === 204).length, 1)
-  // On a machine that is slow at the moment a hundred may be too many at a time for its gateway, or for its connections to the database.
+  // On a slow machine a hundred may be too many for a gateway, or for its connections.
   for (const { status, body } of answers)
     assert.ok(status === 204 || ['session_not_found', 'busy', 'unavailable'].includes(body.code), `${status}`)
 })
@@ -160,3 +163,68 @@ test('an address in the body of a signed-in request neither fails it nor escapes
   const statuses = (await Promise.all(answers)).map(({ status }) => status).sort()
   assert.deepEqual(statuses, [...Array<number>(5).fill(204), ...Array<number>(5).fill(429)])
 })
+
+/** A token that was replaced is not excused. */
+const { url: strict } = await system.gateway({ REFRESH_GRACE_S: '0' })
+/** Logins that come at once. */
+const AT_ONCE = 10
+
+const logInPatiently = async (account: Credentials) => expect(200, await patiently(() => login(strict, account)))
+const liveOf = (userId: string) => system.database.session.count({ where: { userId, revokedAt: null } })
+
+test('a user has a thousand sessions: the oldest end as others are opened, and a new password ends all but one', async () => {
+  const account = await newAccount(strict)
+  const [first, stranger] = [await logInPatiently(account), await logInPatiently(await newAccount(strict))]
+  const { id: userId } = expect(200, await me(strict, first.accessToken))
+  await addOlderSessions(userId, LIVE_MAX + 500)
+  // One login of several looks, by chance; of those that come at once, more than one may.
+  await until(
+    async () => {
+      await Promise.all(Array.from({ length: AT_ONCE }, () => logInPatiently(account)))
+      return (await liveOf(userId)) < LIVE_MAX + AT_ONCE
+    },
+    { what: 'a bounded number of sessions' },
+  )
+  assert.ok((await liveOf(userId)) >= LIVE_MAX)
+  const isTheMost = async () => {
+    await logInPatiently(account)
+    return (await liveOf(userId)) === LIVE_MAX
+  }
+  await until(isTheMost, { what: 'a login that looks, and leaves the most that is allowed' })
+  const ofUser = { userId, revokedAt: null }
+  const oldest = await system.database.session.findFirstOrThrow({ where: ofUser, orderBy: { createdAt: 'asc' } })
+  const outlived = { userId, revokedAt: { not: null }, createdAt: { gt: oldest.createdAt } }
+  assert.equal(await system.database.session.count({ where: outlived }), 0)
+  for (const { accessToken } of [first, stranger]) expect(200, await me(strict, accessToken))
+
+  const change = { currentPassword: account.password, newPassword: 'another pass phrase entirely' }
+  expect(204, await changePassword(strict, first.accessToken, change))
+  assert.equal(await liveOf(userId), 1)
+  expect(200, await me(strict, first.accessToken))
+})
+
+test('a session that has ended is deleted a day later, not a month, however it ended', async () => {
+  const account = await newAccount(strict)
+  const mine = await logInPatiently(account)
+  const { id: userId } = expect(200, await me(strict, mine.accessToken))
+  const [reused, left, other] = [
+    await logInPatiently(account),
+    await logInPatiently(account),
+    await logInPatiently(account),
+  ]
+  expect(200, await refresh(strict, reused.refreshToken))
+  assertProblem(await refresh(strict, reused.refreshToken), 401, 'invalid_refresh_token')
+  expect(204, await logout(strict, left.refreshToken))
+  expect(204, await call(strict, 'DELETE', '/v1/me/sessions', { token: mine.accessToken }))
+  assertProblem(await me(strict, other.accessToken), 401, 'invalid_token')
+  const ended = await system.database.session.findMany({ where: { userId, revokedAt: { not: null } } })
+  assert.equal(ended.length, 3)
+  for (const { expiresAt } of ended) assert.ok(expiresAt.getTime() <= Date.now() + 1_000)
+})
+
+/** So many live sessions, a second apart, the last of them an hour old. */
+const addOlderSessions = (userId: string, count: number) => system.database.$executeRaw`
+  INSERT INTO sessions (id, user_id, created_at, expires_at, idle_ends_at, family_hash, token_hash)
+  SELECT gen_random_uuid(), ${userId}::uuid, now() - interval '1 hour' - n * interval '1 second', now() + interval '1 day',
+    now() + interval '1 day', '', ''
+  FROM generate_series(1, ${count}::int) AS n`

@@ -10,7 +10,7 @@ import { jobKey, queueKey } from '@spillway/queue/jobs/keys'
 import { parseKeyring } from '@spillway/queue/queue-client'
 import { Tickets } from '@spillway/queue/wait/tickets'
 import { verdictKey, verdictSeal } from '@spillway/queue/wire/reply'
-import { afterAll, test } from 'vitest'
+import { test } from 'vitest'
 import { TICKET_MAX_LENGTH } from '../../src/routes/tickets.ts'
 import { slowAccount } from '../account.ts'
 import {
@@ -28,7 +28,6 @@ import {
 import { openSystem, whileFrozen } from '../system.ts'
 
 const system = await openSystem()
-afterAll(() => system.close())
 const worker = await system.worker({ SPILLWAY_TEST_HASHES: 'true' })
 const { url } = await system.gateway()
 
@@ -64,10 +63,10 @@ test('a job whose ticket expired before its turn is dropped, and redeeming it is
     const { ticket } = expect(202, await register(hasty, newCredentials(), respondAsync))
     const { deadline } = await jobOf(ticket)
     assertProblem(await redeem(url, ticket), 410, 'ticket_expired')
-    // Gateway and worker estimate Redis's clock, each by itself: for some milliseconds only one of them knows that the time is over.
+    // Gateway and worker estimate Redis's clock: for milliseconds only one knows that time is over.
     await until(async () => (await redisTime(system.redis)) > deadline + 1_000)
   })
-  // Of a deferred job the worker sees that its client is absent, before it sees that its time is over.
+  // Of a deferred job the worker sees that its client is absent before it sees its deadline.
   const dropped = await worker.waitForLog(({ msg }) => msg === 'job dropped' || msg === 'tickets dropped')
   assert.match(String(dropped.outcome), /^(expired|abandoned)$/)
 })
@@ -172,7 +171,7 @@ test('a string that is no ticket of this service is refused', async () => {
 })
 
 test('the longest ticket that is given can be redeemed', async () => {
-  // The longest name that a seal key may have, and an address with quotes, which JSON writes in two bytes each.
+  // The longest name of a seal key, and an address with quotes, two bytes each in JSON.
   const kid = 'k'.repeat(32)
   const email = `"${'.'.repeat(62)}"@${'x.'.repeat(94)}x`
   const isObject = (contents: unknown): contents is object => typeof contents === 'object'
@@ -217,8 +216,7 @@ test('a verdict written into Redis by someone else answers nothing', async () =>
 })
 
 test('a seal key is rotated without losing a ticket', async (t) => {
-  const rotated = await openSystem()
-  t.onTestFinished(() => rotated.close())
+  const rotated = await openSystem(t)
   const [older, newer] = [newSealKey('older'), newSealKey('newer')]
   await rotated.worker({ SPILLWAY_SEAL_KEYS: `${newer},${older}` })
   const before = await rotated.gateway({ SPILLWAY_SEAL_KEYS: `${older},${newer}` })

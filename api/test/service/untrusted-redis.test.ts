@@ -2,14 +2,13 @@
 import assert from 'node:assert/strict'
 import { until } from '@spillway/infra/processes/until'
 import { redisTime } from '@spillway/infra/rig/clocks'
-import { afterAll, test } from 'vitest'
+import { test } from 'vitest'
 import { slowAccount } from '../account.ts'
 import { assertProblem, type Call, type Credentials, call, expect, keepTicket, login, respondAsync } from '../client.ts'
 import { watchQueue } from '../queue.ts'
 import { openSystem, whileFrozen } from '../system.ts'
 
 const system = await openSystem()
-afterAll(() => system.close())
 const worker = await system.worker({ SPILLWAY_TEST_HASHES: 'true' })
 const gateway = await system.gateway({ LOGIN_WAIT_MS: '2000' })
 const { url } = gateway

@@ -1,9 +1,9 @@
-// A ticket answers once, whatever its operation does: of many redemptions at once, after its verdict was put back into Redis, and after a
-// worker that was stopped has answered its job again.
+// A ticket answers once, whatever its operation does: of many redemptions at once, after its
+// verdict was put back into Redis, and after a worker that was stopped has answered its job again.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { until } from '@spillway/infra/processes/until'
-import { afterAll, test } from 'vitest'
+import { test } from 'vitest'
 import { serviceOperations } from '../../src/operations/service-passwords.ts'
 import { operations } from '../../src/servers.ts'
 import {
@@ -24,12 +24,8 @@ import {
 import { startMailServer } from '../mail-server.ts'
 import { openSystem } from '../system.ts'
 
-const system = await openSystem()
 const mails = await startMailServer()
-afterAll(async () => {
-  await system.close()
-  await mails.stop()
-})
+const system = await openSystem()
 const worker = await system.worker()
 const serviceKey = randomBytes(32).toString('base64')
 const env = { ...mails.env, SERVICE_KEYS: `shop:${serviceKey}`, SERVICE_PORT: '0' }

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { until } from '@spillway/infra/processes/until'
-import { afterAll, test } from 'vitest'
+import { test } from 'vitest'
 import { accountWithHash, gatedAccount } from '../account.ts'
 import {
   type Answer,
@@ -20,7 +20,6 @@ import { watchQueue } from '../queue.ts'
 import { shareSystem, whileFrozen } from '../system.ts'
 
 const system = await shareSystem()
-afterAll(() => system.close())
 const { warmWorker: worker } = system
 const gateways = [await system.gateway({ LOGIN_WAIT_MS: '300' }), await system.gateway()] as const
 const [brief, patient] = [gateways[0].url, gateways[1].url]
@@ -138,7 +137,7 @@ test('redeeming waits by the same rules', async (t) => {
   assertProblem(await redeem(patient, assertTicket(asked).ticket), 409, 'ticket_used')
 })
 
-/** Makes gateways expect quick answers again: slow ones are foreseen, and get their ticket without any wait. */
+/** Makes gateways expect quick answers again: slow ones are foreseen, and get tickets at once */
 async function expectQuickAnswers(): Promise<void> {
   const quick = await accountWithHash(system.database, '$spillway-token$')
   await until(async () => {

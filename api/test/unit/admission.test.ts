@@ -1,4 +1,4 @@
-// The bounds and the arithmetic of admission: who is held, who gets a ticket at once, who is told to come back, and when.
+// The arithmetic of admission: who is held, gets a ticket at once, is refused, and for how long.
 import assert from 'node:assert/strict'
 import type { Lane, Load } from '@spillway/queue/queue-client'
 import { Admission } from '@spillway/queue/wait/admission'
@@ -6,7 +6,7 @@ import { lanes } from '@spillway/queue/wire/job'
 import { test } from 'vitest'
 import { ApiError } from '../../src/plugins/errors.ts'
 
-/** Two slots of 200 ms each: in a ticket's life of 60 s they do 600 jobs, and newcomers may take 360 of these. */
+/** Two slots of 200 ms: 600 jobs in a ticket's life of 60 s, of which newcomers may take 360 */
 const WORKERS: Load = {
   known: true,
   workers: 1,
@@ -30,7 +30,7 @@ const CAP = 10_000
 /** Nobody overtakes. */
 const LONG = { predicted: { held: 5_000, deferred: 5_000 } }
 
-/** Admission before a queue like this, where a job of each lane would be answered after so many milliseconds. */
+/** Admission before such a queue, where a job of each lane is answered after so many ms */
 function scene({
   predicted = {},
   maxOutstanding = CAP,
@@ -250,7 +250,7 @@ test('with one slot and slow hashes a known device keeps its lane, whatever is i
 
 test('a refused client retries when there is capacity, after those that were refused before, and a second after the spike', () => {
   const { refused } = scene(LONG)
-  // One too many, and one to come: 2 of 10 a second, at a little less than full speed, and a second.
+  // One too many and one to come: 2 of 10 a second, at a little less than full speed, plus 1 s.
   assert.equal(refused({ waiting: ROOM })[1], 2)
   // Fifty too many, and two to come: 6.24 s, and a second.
   assert.equal(refused({ waiting: ROOM + 49 })[1], 8)

@@ -12,7 +12,7 @@ test('a text is one address or none', () => {
   assert.deepEqual(wrong, [])
 })
 
-/** Refused, or ideographs and syllables that no form changes: most characters, and most of the time of the test. */
+/** Refused, or ideographs and syllables that no form changes: most characters, most of the time */
 const unchanged = /[\p{C}\u3400-\ua4cf\uac00-\ud7a3\u{12000}-\u{1bfff}]/u
 
 test('the form of an address stays as it is when it is taken again', () => {

@@ -1,4 +1,4 @@
-// Device tokens and proofs of work: their life, their keys; passwords that are sprayed; networks around networks.
+// Device tokens and proofs of work: life and keys; sprayed passwords; networks of networks.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { parseKeyring } from '@spillway/queue/queue-client'
@@ -6,8 +6,8 @@ import { test } from 'vitest'
 import { wideNetworkOf } from '../../src/plugins/client-network.ts'
 import { SprayedPasswords } from '../../src/plugins/guessing/attacks.ts'
 import { ProofOfWork } from '../../src/plugins/guessing/challenges.ts'
-import { DeviceTokens, generationOf } from '../../src/plugins/guessing/device-token.ts'
-import { solve } from '../solve.ts'
+import { DeviceTokens, deviceTokenOf, generationOf, isSigned } from '../../src/plugins/guessing/device-token.ts'
+import { solve, solveNot } from '../solve.ts'
 
 const [older, newer, strange] = ['a', 'b', 'a'].map((kid) => `${kid}:${randomBytes(32).toString('base64')}`)
 const [before, during, rotated, stranger] = [`${older}`, `${older},${newer}`, `${newer},${older}`, `${strange}`].map(
@@ -126,4 +126,119 @@ test('the network around a network', () => {
     unknown: 'unknown',
   }
   for (const [network, wide] of Object.entries(around)) assert.equal(wideNetworkOf(network), wide)
+})
+
+// What a device token must look like, and which key signed it.
+
+const keyring = parseKeyring(`k1:${Buffer.alloc(32, 1).toString('base64')}`)
+const devices = new DeviceTokens(keyring, { ttlS: 100, nowMs: () => 1_790_000_000_000 })
+
+test('a token is read whole: with anything before or after it, it is none', () => {
+  const token = devices.issue('ada', 'AAAAAAAA')
+  assert.ok(devices.read('ada', token))
+  for (const text of [`x${token}`, `${token}x`, `${token}\n`, token.slice(1), token.slice(0, -1), '', 'x']) {
+    assert.equal(devices.read('ada', text), null, text)
+    assert.equal(devices.recognize(text), undefined, text)
+  }
+})
+
+test('no two devices are the same, and the id of a device is the id in its token', () => {
+  const tokens = Array.from({ length: 100 }, () => devices.issue('ada', 'AAAAAAAA'))
+  const ids = tokens.map((token) => devices.read('ada', token)?.id)
+  assert.deepEqual(
+    ids,
+    tokens.map((token) => token.split('.')[0]),
+  )
+  assert.equal(new Set(ids).size, 100)
+})
+
+test('a signature is looked for among the codes of all keys; one of another length is of none', () => {
+  const codes = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)]
+  const of = (bytes: Buffer) => isSigned(codes, bytes.toString('base64url'))
+  assert.deepEqual([of(Buffer.alloc(32, 1)), of(Buffer.alloc(32, 2)), of(Buffer.alloc(32, 3))], [true, true, false])
+  assert.deepEqual([of(Buffer.alloc(31, 1)), of(Buffer.alloc(33, 1)), isSigned(codes, '')], [false, false, false])
+})
+
+test('the id of a device ends with a code of its own, by which gateways of any version know it', () => {
+  const [id = '', issuedAt] = devices.issue('ada', 'AAAAAAAA').split('.')
+  const bytes = Buffer.from(id, 'base64url')
+  const random = bytes.subarray(0, 10).toString('base64url')
+  const [code] = keyring.macs({ purpose: 'device-id', id: `${random}.${issuedAt}` })
+  assert.deepEqual(bytes.subarray(10), code.subarray(0, 6))
+})
+
+test('the signature of a token covers its account, device, time and generation', () => {
+  const [device, issuedAt, generation, signature] = devices.issue('ada', 'AAAAAAAA').split('.')
+  const [code] = keyring.macs({ purpose: 'device', id: JSON.stringify(['ada', device, issuedAt, generation]) })
+  assert.equal(signature, code.toString('base64url'))
+})
+
+test('a request shows its token in a header, or else in its cookie', () => {
+  const cookie = '__Host-spillway-device=a.B-_9'
+  const shown = [
+    [{}, ''],
+    [{ 'spillway-device': 'x' }, 'x'],
+    [{ 'spillway-device': 'x', cookie }, 'x'],
+    [{ 'spillway-device': '', cookie }, ''],
+    [{ cookie }, 'a.B-_9'],
+    [{ cookie: `first=1; ${cookie}; last=2` }, 'a.B-_9'],
+    [{ cookie: `x${cookie}` }, ''],
+    [{ cookie: 'a.B-_9' }, ''],
+  ] as const
+  for (const [headers, token] of shown) assert.equal(deviceTokenOf(headers), token, JSON.stringify(headers))
+})
+
+// Nothing of a challenge can be changed, and none is solved by less than its work.
+
+const issuedAtMs = 1_790_000_000_000
+const workOf = (bits: number) => new ProofOfWork(keyring, { bits, nowMs: () => issuedAtMs })
+/** Of no work: any text solves it. */
+const free = workOf(0)
+const { token } = free.issue('ada', 0)
+
+test('a challenge tells its work and its life, and a solved one its id and what is left of that', () => {
+  const issued = workOf(3).issue('ada', 0)
+  assert.deepEqual([issued.bits, issued.expiresIn], [3, 300])
+  const [id, expiresAtS, bits, signature] = issued.token.split('.')
+  assert.deepEqual([expiresAtS, bits], [String(issuedAtMs / 1_000 + 300), '3'])
+  // Gateways of two versions read each other's.
+  const [code] = keyring.macs({ purpose: 'challenge', id: JSON.stringify(['ada', id, expiresAtS, '3']) })
+  assert.equal(signature, code.toString('base64url'))
+  assert.deepEqual(workOf(3).check('ada', solve(issued)), { id, leftMs: 300_000 })
+})
+
+test('less than its work solves no challenge, also where that has two digits', () => {
+  for (const bits of [3, 10]) {
+    const issued = workOf(bits).issue('ada', 0)
+    assert.ok(workOf(bits).check('ada', solve(issued)))
+    assert.equal(workOf(bits).check('ada', solveNot(issued)), undefined)
+  }
+})
+
+test('an answer is a challenge and up to 64 characters, and nothing before, after or between', () => {
+  for (const text of ['0', 'a-_Z', 'x'.repeat(64)]) assert.ok(free.check('ada', `${token}.${text}`), text)
+  for (const answer of [
+    '',
+    token,
+    `${token}.`,
+    `${token}.${'x'.repeat(65)}`,
+    `x${token}.0`,
+    `${token}.0!`,
+    `${token}.0\n`,
+  ])
+    assert.equal(free.check('ada', answer), undefined, answer)
+})
+
+test('a challenge with less work, a longer life or another id than was signed is none', () => {
+  const [id = '', expiresAtS = '', bits = '', signature = ''] = workOf(10).issue('ada', 0).token.split('.')
+  const forged = [
+    [id, expiresAtS, '0', signature],
+    [id, String(Number(expiresAtS) + 1), '0', signature],
+    [`A${id.slice(1)}` === id ? `B${id.slice(1)}` : `A${id.slice(1)}`, expiresAtS, bits, signature],
+    [id, expiresAtS, bits, 'A'.repeat(43)],
+  ]
+  for (const parts of forged) {
+    const [, , claimed = ''] = parts
+    assert.equal(workOf(10).check('ada', solve({ token: parts.join('.'), bits: Number(claimed) })), undefined)
+  }
 })

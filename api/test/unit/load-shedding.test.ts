@@ -1,4 +1,4 @@
-// When the gateway refuses what it cannot do in time itself, and when it must not: on a clock that the tests turn.
+// When the gateway refuses what it cannot do in time, and when it must not, by a test's clock.
 import assert from 'node:assert/strict'
 import { setImmediate as flushed } from 'node:timers/promises'
 import { test } from 'vitest'
@@ -343,7 +343,7 @@ test('in an overload a flood of promised requests begins little by little, for a
   for (let n = 0; n < 15; n++) assert.equal(await turn(10, 110), 10)
   const first = await turn(400, 10)
   assert.ok(first <= 40, `${first}`)
-  // Nothing takes more than a turn, so that no more than 0.2 a millisecond begin; and it is not over while some are held back.
+  // Nothing takes more than a turn: at most 0.2 a millisecond begin, while some are held back.
   let later = 0
   for (let n = 0; n < 100; n++) later += await turn(2, 10)
   assert.ok(later >= 190 && later <= 240, `${later}`)

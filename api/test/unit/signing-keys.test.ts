@@ -1,4 +1,4 @@
-// The keys that sign access tokens, as an operator gives them: what is taken, what is published, what is refused.
+// The keys that sign access tokens: which are taken, published and refused.
 import assert from 'node:assert/strict'
 import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { newSigningKey } from '@spillway/infra/start/secrets'

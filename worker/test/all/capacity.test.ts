@@ -3,13 +3,11 @@ import assert from 'node:assert/strict'
 import { until } from '@spillway/infra/processes/until'
 import { closedGate } from '@spillway/infra/rig/namespace'
 import { test } from 'vitest'
-import { answerOf, readyClient } from '../parts.ts'
-import { spaceFor } from '../space.ts'
+import { answerOf, clientFor } from '../parts.ts'
 import { startedWorkerProcess } from '../worker-process.ts'
 
 test.concurrent('a worker process that is told to stop is not counted on any more, before its last job is done', async (t) => {
-  const space = spaceFor(t)
-  const client = await readyClient(space)
+  const { space, client } = await clientFor(t)
   const worker = await startedWorkerProcess(space)
   await until(() => client.load().workers === 1)
   const gate = await closedGate(t)
@@ -23,8 +21,7 @@ test.concurrent('a worker process that is told to stop is not counted on any mor
 })
 
 test.concurrent('a worker process that is killed is forgotten', async (t) => {
-  const space = spaceFor(t)
-  const client = await readyClient(space)
+  const { space, client } = await clientFor(t)
   const worker = await startedWorkerProcess(space)
   await until(() => client.load().workers === 1)
   await worker.stop('SIGKILL')

@@ -1,4 +1,4 @@
-// Every case is run through the newest version of the package `argon2`, the one before, and @spillway/client/argon2, and the outcomes are compared.
+// Every case is run through two versions of `argon2` and through @spillway/client/argon2.
 import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
 import { dirname } from 'node:path'

@@ -1,4 +1,4 @@
-// Every case is run through the package `bcrypt` and through @spillway/client/bcrypt, and the outcomes are compared.
+// Every case is run through the package `bcrypt` and through @spillway/client/bcrypt.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
@@ -276,9 +276,7 @@ test('functions that return a hash warn once', async () => {
     const bcrypt = await import('@spillway/client/bcrypt')
     bcrypt.compareSync('x', bcrypt.hashSync('x', bcrypt.genSaltSync(4)))
     bcrypt.getRounds(bcrypt.hashSync('x', 4))`
-  const { stderr } = await run(process.execPath, ['--input-type=module', '-e', script], {
-    cwd: import.meta.dirname,
-  })
+  const { stderr } = await run(process.execPath, ['--input-type=module', '-e', script], { cwd: import.meta.dirname })
   assert.equal(stderr.match(/SPILLWAY_SYNC/g)?.length, 1, stderr)
 })
 
@@ -290,8 +288,6 @@ test('without one of those functions no hashing code is loaded', async () => {
     argon2.needsRehash('$argon2id$v=19$m=64,t=2,p=1$c29tZXNhbHQ$c29tZXNhbHQ')
     const { readFileSync } = await import('node:fs')
     console.log(readFileSync('/proc/self/maps', 'utf8').match(/(bcrypt|argon2)[^/]*\\.node$/gm))`
-  const { stdout } = await run(process.execPath, ['--input-type=module', '-e', script], {
-    cwd: import.meta.dirname,
-  })
+  const { stdout } = await run(process.execPath, ['--input-type=module', '-e', script], { cwd: import.meta.dirname })
   assert.equal(stdout.trim(), 'null')
 })

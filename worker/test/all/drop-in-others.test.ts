@@ -1,4 +1,4 @@
-// Every case is run through the packages `bcryptjs`, `@node-rs/bcrypt` and `@node-rs/argon2`, and through their replacements.
+// Every case is run through `bcryptjs`, `@node-rs/bcrypt` and `@node-rs/argon2`, and replacements.
 import { createRequire } from 'node:module'
 import ourBcryptjs from '@spillway/client/bcryptjs'
 import ourArgon2 from '@spillway/client/node-rs-argon2'

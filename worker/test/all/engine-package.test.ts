@@ -1,4 +1,4 @@
-// The packages that hold nothing but the native engine (infra/release): how the worker finds the one for its platform.
+// The packages of the native engine (infra/release): how the worker finds its platform's.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { copyFile, mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
@@ -11,7 +11,7 @@ import { ENGINE_PACKAGES, PACKED_ADDON } from '../../src/hashing/addon-file.ts'
 
 const compiled = fileURLToPath(new URL('../../dist/hashing/addon-file.js', import.meta.url))
 
-/** Where a program finds the engine that was installed with these files beside it, or how it can have one. */
+/** Where a program finds the engine that is installed with these files, or how it can have one */
 async function foundWith(
   t: TestContext,
   files: string[],

@@ -1,4 +1,4 @@
-// After a failover the server that was the master answers writes with READONLY: its connection is dropped, and the new one found.
+// After a failover the former master answers READONLY: its connection is dropped, the new found.
 import assert from 'node:assert/strict'
 import { until } from '@spillway/infra/processes/until'
 import { connectRedis } from '@spillway/queue/redis/connect'
@@ -15,7 +15,7 @@ for (const role of ['producer', 'consumer'] as const) {
     space.closing(async () => redis.disconnect())
     await until(() => redis.status === 'ready')
     space.closing(() => space.redis.replicaof('NO', 'ONE'))
-    // Of a master that is not there: it knows itself to be a replica, and goes on answering what reads.
+    // The master is away: a replica that goes on answering what reads.
     await space.redis.replicaof('127.0.0.1', '1')
     let closes = 0
     redis.on('close', () => {

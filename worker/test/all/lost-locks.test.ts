@@ -1,4 +1,4 @@
-// A job whose lock is lost while it is in hand: it costs neither a second hash nor a look through the queue.
+// A job whose lock is lost in hand costs neither a second hash nor a look through the queue.
 import assert from 'node:assert/strict'
 import { until } from '@spillway/infra/processes/until'
 import { readMetric } from '@spillway/infra/rig/api-client'

@@ -1,13 +1,43 @@
-// A worker in a container whose memory is limited: the kernel would kill it at the first page beyond. Skipped where nobody may make control groups.
+// A worker in a container with limited memory, beyond which the kernel would kill it.
+
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
+import { existsSync, mkdirSync, rmdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { startProcess } from '@spillway/infra/processes/node-process'
 import { test } from 'vitest'
 import { hashingMemory } from '../../src/hashing/memory-limit.ts'
-import { createMemoryGroup } from '../memory-group.ts'
 import { answerOf, readyClient, workerEnvironment } from '../parts.ts'
 import { spaceFor } from '../space.ts'
 import { entry } from '../worker-process.ts'
+
+// A control group for a process, as a container's. Only root may make one, not everywhere.
+
+const root = '/sys/fs/cgroup'
+const isFirstVersion = existsSync(join(root, 'memory'))
+
+interface MemoryGroup {
+  add(pid: number): void
+  /** After the end of all processes in it. */
+  close(): void
+}
+
+/** Undefined where none can be made. */
+function createMemoryGroup(name: string, limitBytes: number): MemoryGroup | undefined {
+  const dir = join(root, isFirstVersion ? 'memory' : '', name)
+  try {
+    mkdirSync(dir)
+  } catch {
+    return undefined
+  }
+  try {
+    writeFileSync(join(dir, isFirstVersion ? 'memory.limit_in_bytes' : 'memory.max'), String(limitBytes))
+  } catch {
+    rmdirSync(dir)
+    return undefined
+  }
+  return { add: (pid) => writeFileSync(join(dir, 'cgroup.procs'), String(pid)), close: () => rmdirSync(dir) }
+}
 
 /** OWASP's argon2id. */
 const POLICY_KIB = 19_456
@@ -42,7 +72,7 @@ test.for([
 
     const client = await readyClient(space)
     const [salt, key] = ['c29tZXNhbHQ', 'A'.repeat(43)]
-    // Of as much memory as one hash may take, and one that packages make beside the engine: its salt is too long for it.
+    // As much memory as one hash may take, and one that packages make: its salt is too long.
     const scrypt = `$scrypt$ln=${Math.floor(Math.log2(fitting.slotKib)) - 1},r=8,p=1`
     const brought = [
       `$argon2id$v=19$m=${fitting.slotKib},t=1,p=1$${salt}$${key}`,

@@ -1,4 +1,4 @@
-// What hashing threads take of the memory that they were given, under load and after it. Skipped where the engine has not been built.
+// What hashing threads take of their memory, under load and after it. Skipped without the engine.
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
@@ -13,7 +13,7 @@ const skip = process.platform === 'linux' ? isBuilt : 'the memory of a process i
 
 const hashing = (file: string) => JSON.stringify(new URL(`../../dist/hashing/${file}.js`, import.meta.url).href)
 
-/** Hashes in as many threads as fit into a limit: by the policy, and what accounts brought along, of as much memory as a hash may take. */
+/** Hashes in as many threads as fit: by the policy, and stored ones of as much memory */
 const program = (limitMib: number, processors: number) => `
   import { Hasher } from ${hashing('index')}
   import { hashingMemory } from ${hashing('memory-limit')}

@@ -1,5 +1,6 @@
-// Stored hashes that other programs made, of passwords as people type them: public test vectors, and what Django, passlib, Werkzeug,
-// argon2-cffi, PHP, Spring Security, node:crypto and crypt(3) made of the same awkward ones (data/).
+// Stored hashes that other programs made, of passwords as people type them: public test vectors,
+// and what Django, passlib, Werkzeug, argon2-cffi, PHP, Spring Security, node:crypto and crypt(3)
+// made of the same awkward ones (data/).
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeEach, test, vi } from 'vitest'
@@ -55,7 +56,7 @@ async function assertVerified(hasher: Hasher, { maker, password, storedHash }: M
   if (refused.has(id)) return assert.equal(kind, 'unknown', maker)
   assert.equal(kind, 'supported', maker)
   const forms = [...new Set([password.normalize('NFKC'), password])]
-  // WordPress before 6.8 trims when it hashes, and not when it verifies: who types blanks at the ends never logs in there.
+  // WordPress before 6.8 trims when it hashes, not when it verifies: outer blanks never match.
   const isForbidden = id.startsWith('wp-phpass') && password !== password.trim()
   assert.equal(await hasher.verify(forms, text), !isForbidden, `${maker}: the right password`)
   if (dear.includes(id)) return
@@ -65,7 +66,7 @@ async function assertVerified(hasher: Hasher, { maker, password, storedHash }: M
 
 const rows = [...made('vectors'), ...made('made-by-originals')]
 const idOf = ({ maker }: Made) => maker.split(' ')[0] ?? ''
-/** On such a machine no stored hash takes too long, so that the bounds of time do not depend on the real one. */
+/** No stored hash takes too long here: the bounds of time do not depend on the real machine. */
 function infinitelyFast(): void {
   vi.spyOn(process, 'cpuUsage').mockReturnValue({ user: 0, system: 0 })
 }
@@ -88,7 +89,7 @@ for (const [n, one] of rows.entries()) {
   )
 }
 
-/** One character more or less, at every place of the last field, in another case, and with bits that mean nothing. */
+/** A character more or less at every place of the last field, other cases, and spare bits */
 function damagedOf(text: string): string[] {
   const at = Math.max(text.lastIndexOf('$'), text.lastIndexOf(':'), text.lastIndexOf('}')) + 1
   const last = text.slice(at)

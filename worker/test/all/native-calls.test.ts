@@ -1,4 +1,4 @@
-// The native engine's calls: those that come too late, those that are taken back, and addons that are not this engine.
+// The native engine's calls: too late, taken back, and addons that are not this engine.
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'

@@ -1,4 +1,4 @@
-// The native engine compared with the packages `bcrypt` and `argon2` and with node:crypto: random passwords, salts, costs and parameters.
+// The native engine compared with `bcrypt`, `argon2` and node:crypto, at random.
 import assert from 'node:assert/strict'
 import { createHash, pbkdf2Sync, randomBytes, scryptSync } from 'node:crypto'
 import { existsSync } from 'node:fs'
@@ -13,7 +13,7 @@ const skip = existsSync(ADDON_FILE) ? false : 'worker/engine has not been built 
 
 const notX64 = process.arch === 'x64' ? false : 'there is code for x86-64 alone'
 
-/** Ten thousand of bcrypt and argon2, and of the others; the package takes ten times as long for a bcrypt hash as for one of little memory. */
+/** Ten thousand of bcrypt and argon2, and others; the package takes ten times as long for bcrypt */
 const PASSWORDS = { bcrypt: 2_000, argon2: 8_000, pbkdf2: 5_000, scrypt: 5_000 }
 const TOGETHER = 50
 /** Blowfish's keys end here: what stands behind is not read. */
@@ -67,8 +67,9 @@ test.skipIf(skip)('bcrypt: hashes and verdicts are those of the package', async 
     const other = another(random, plain)
     const version = random.pick(['a', 'b', 'y'])
     const salt = `$2b$0${4 + Number(random.below(32) === 0)}$${bcryptText(random.bytes(16))}`
-    // The package calls 2y 2b. Under 2a it counts the length of a password in a byte, so of 255 bytes and more it reads
-    // too little, or one byte for ever: a mistake that 2b was made to end, and that the engine does not repeat.
+    // The package calls 2y 2b. Under 2a it counts the length of a password in a byte, so of 255
+    // bytes and more it reads too little, or one byte for ever: a mistake that 2b was made to end,
+    // and that the engine does not repeat.
     const theirs = await bcrypt.hash(plain, salt)
     const where = `seed ${seed}, password ${n}: ${plain.toString('hex')} ${salt}`
     const setting = salt.replace('$2b', `$2${version}`)
@@ -126,7 +127,7 @@ async function compareKey(engine: NativeEngine, random: Random, n: number, setti
     engine.hash(plain, setting),
   ])
   assert.equal(same, true, where)
-  // HMAC fills a key up with zeros, and takes the digest of one that is longer than a block: such passwords are the same.
+  // HMAC pads a key with zeros and digests one longer than a block: such passwords are the same.
   assert.equal(verdict, derive(other, key.length).equals(key), where)
   assert.equal(ours, `${setting}$${unpadded(derive(plain, 32))}`, where)
 }
@@ -183,7 +184,7 @@ test.skipIf(skip)('malformed hashes are refused, whatever they were made from', 
           ? Buffer.concat([bytes.subarray(0, at), random.bytes(1), bytes.subarray(at)])
           : Buffer.concat([bytes.subarray(0, at), random.bytes(1), bytes.subarray(at + 1)])
     const malformed = text.toString('latin1')
-    // Some are well-formed and of another password, or cost much: none of them may match, hang or crash.
+    // Some are well-formed, of another password or dear: none may match, hang or crash.
     if (/^\$2.\$(0[6-9]|1\d)|[mt]=\d{4,}|t=\d\d|ln=1/.test(malformed) || hashes.includes(malformed as never)) continue
     assert.notEqual(await engine.verify('x', malformed).catch(() => 'refused'), true, `seed ${seed}: ${malformed}`)
   }

@@ -1,5 +1,5 @@
-// Redis and Sentinels that speak TLS alone and ask for passwords, the servers' and their own: real ones, with certificates of
-// an authority made for the test.
+// Redis and Sentinels that speak TLS alone and ask for passwords, the servers' and their own: real
+// ones, with certificates of an authority made for the test.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'

@@ -1,4 +1,4 @@
-// Standard output that takes nothing: its reader has gone, or its disk is full. The process goes on, and ends when it is told to.
+// Standard output that takes nothing, its reader gone or its disk full: the process goes on.
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -7,14 +7,14 @@ import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { type TestContext, test } from 'vitest'
-import { answerOf, readyClient } from '../parts.ts'
+import { answerOf, clientFor } from '../parts.ts'
 import { spaceFor } from '../space.ts'
 import { startedWorkerProcess } from '../worker-process.ts'
 
 const log = fileURLToPath(new URL('../../common/dist/log.js', import.meta.url))
 const endMs = 30_000
 
-/** Runs a program that has a `log`, with this for its standard output. Lines of its standard error come from `stderr`. */
+/** Runs a program with a `log` and this standard output; gives lines of its standard error */
 function runLogger(t: TestContext, program: string, stdout: 'pipe' | number): ChildProcess {
   const imports = `import { createLogger } from ${JSON.stringify(log)}; import { writeSync } from 'node:fs';`
   const begin = "const log = createLogger({ service: 'test', level: 'info' });"
@@ -89,8 +89,7 @@ test.concurrent('an idle worker whose log nobody reads any more ends at a SIGTER
 })
 
 test.concurrent('a worker whose log nobody reads any more works on, and tries to write no more often than before', async (t) => {
-  const space = spaceFor(t)
-  const client = await readyClient(space)
+  const { space, client } = await clientFor(t)
   const worker = await startedWorkerProcess(space)
   worker.closeStdout()
   assert.ok(await answerOf(await client.submit('hash', { password: 'x' })))
@@ -98,7 +97,7 @@ test.concurrent('a worker whose log nobody reads any more works on, and tries to
     const before = writesOf(worker.pid)
     await sleep(1_000)
     const writes = writesOf(worker.pid) - before
-    // An idle worker asks Redis some ten times a second; a write that is repeated at once comes to a hundred thousand.
+    // An idle worker asks Redis ten times a second; a repeated write makes a hundred thousand.
     assert.ok(writes < 1_000, `${writes} writes in a second`)
   }
   assert.deepEqual(await worker.stop(), { code: 0, signal: null })

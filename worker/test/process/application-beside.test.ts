@@ -1,4 +1,4 @@
-// An application's passwords without Redis: hashed in one process beside it, which may be killed at any time.
+// An application's passwords without Redis: hashed in a process beside it, which may be killed.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { once, setMaxListeners } from 'node:events'
@@ -306,7 +306,7 @@ test('a call whose process is killed twice is rejected, and the next one is answ
   const verifying = rejectsWith('no_worker', passwords.verify('x', SECONDS))
   let killed = 0
   for (let kill = 0; kill < 2; kill += 1) {
-    // Another process, and then that it has the call: what was known of the one before is forgotten when it is started.
+    // Another process, and that it has the call: a start forgets what was known of the last one.
     const pid = await until(async () => (await besides()).find((one) => one !== killed))
     await until(() => passwords.capacity().known && passwords.capacity().active === 1, { timeoutMs: WAIT_MS })
     process.kill(pid, 'SIGKILL')

@@ -1,10 +1,10 @@
-// An application with a queue, while nothing answers there: a process beside it takes over, and gives back.
+// An application whose queue is silent: a process beside it takes over, and gives back.
 import assert from 'node:assert/strict'
 import type { PasswordsOptions } from '@spillway/client/application/types'
 import { until } from '@spillway/infra/processes/until'
 import { test } from 'vitest'
 import { argon2id, besideProgram, passwordsOf, rejectsWith } from '../application.ts'
-import { startedWorker } from '../parts.ts'
+import { startedWorker, workerFor } from '../parts.ts'
 import { redisProxy, type Space, spaceFor, waitingJobs } from '../space.ts'
 import { startedWorkerProcess } from '../worker-process.ts'
 
@@ -51,8 +51,7 @@ test.concurrent('the only worker is killed in the middle of its calls: all are a
 })
 
 test.concurrent('Redis goes away and comes back: no call fails', async (t) => {
-  const space = spaceFor(t)
-  await startedWorker(space)
+  const { space } = await workerFor(t)
   const proxy = await redisProxy(space)
   const passwords = withFallback(space, { redis: proxy.url })
   await until(() => passwords.capacity().slots > 0, { what: 'the worker' })

@@ -1,4 +1,4 @@
-// The worker that a gateway starts where there is none: one that cannot be started yet, and one that has to stop.
+// The worker that a gateway starts where there is none: it cannot be started yet, or must stop.
 import assert from 'node:assert/strict'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -7,7 +7,7 @@ import { createLogger } from '@spillway/common/log'
 import { until } from '@spillway/infra/processes/until'
 import { Fallback } from '@spillway/worker/fallback'
 import { test } from 'vitest'
-import { answerOf, readyClient, workerEnvironment } from '../parts.ts'
+import { answerOf, clientFor, workerEnvironment } from '../parts.ts'
 import { type Space, spaceFor } from '../space.ts'
 
 /** A process may take long to start on a busy machine; less than a job lives here. */
@@ -41,8 +41,7 @@ const obstacles: Record<string, Obstacle> = {
 
 for (const [how, { put, remove }] of Object.entries(obstacles)) {
   test(`a fallback that cannot be started, ${how}, is started when it can be`, async (t) => {
-    const space = spaceFor(t)
-    const client = await readyClient(space)
+    const { space, client } = await clientFor(t)
     const env = environment(space)
     let failures = 0
     const log = createLogger({ service: 'test', level: 'silent' })
@@ -63,7 +62,7 @@ for (const [how, { put, remove }] of Object.entries(obstacles)) {
 }
 
 test('a lack of workers that is over does not count for the next one', async () => {
-  // Whether workers lack, check by check, a quarter of a second apart: at the fourth the second lack has just begun.
+  // Whether workers lack, check by check, 250 ms apart: at the fourth the second lack has begun.
   const lacks = [true, false, false, true]
   let started = 0
   const log = createLogger({ service: 'test', level: 'silent' })
@@ -102,8 +101,7 @@ test('a fallback that ends by itself is started again after longer pauses', asyn
 })
 
 test('a fallback that stops because workers are back finishes its job, also when its gateway closes meanwhile', async (t) => {
-  const space = spaceFor(t)
-  const client = await readyClient(space)
+  const { space, client } = await clientFor(t)
   const log = createLogger({ service: 'test', level: 'silent' })
   let lacksWorkers = true
   const fallback = new Fallback({ concurrency: 1, env: environment(space), lacksWorkers: () => lacksWorkers, log })

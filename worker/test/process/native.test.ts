@@ -27,7 +27,7 @@ function newSetting(cost: Argon2Cost): string {
   return argon2Setting(newArgon2Setting(cost))
 }
 
-/** An engine of one thread that has just begun with something long; it is left to the end of the process. */
+/** An engine of one thread that has begun with something long, until the process ends */
 async function busyEngine(): Promise<NativeEngine> {
   const engine = await NativeEngine.start(1)
   engine.verify('U*U', long).catch(() => {})

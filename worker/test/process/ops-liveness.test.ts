@@ -1,5 +1,6 @@
-// Liveness is progress: a worker whose connection brings no reply is found by its probe, as a kubelet would ask it, and
-// the one that is started in its place does the work. A Redis that answers nobody is no reason to restart anything.
+// Liveness is progress: a worker whose connection brings no reply is found by its probe, as a
+// kubelet would ask it, and the one that is started in its place does the work. A Redis that
+// answers nobody is no reason to restart anything.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { createLogger } from '@spillway/common/log'

@@ -22,15 +22,19 @@ async function clientOfBoth(space: Space, options: Parameters<typeof readyClient
 const submit = (client: PasswordClient, jobs: number, ms: number): Promise<PendingJob[]> =>
   Promise.all(Array.from({ length: jobs }, () => client.submit('verify', waitFor(ms))))
 
+/** The job of one that is answered. */
+async function isAnswered(client: PasswordClient, ms = 1): Promise<PendingJob['job']> {
+  const pending = await client.submit('verify', waitFor(ms))
+  assert.deepEqual(await answerOf(pending), { kind: 'match' })
+  return pending.job
+}
+
 /** Resolves when the second one gets jobs, with how many that took. */
 async function untilSecondIsUsed(client: PasswordClient): Promise<number> {
   let jobs = 0
   await until(async () => {
     jobs += 1
-    const [one] = await submit(client, 1, 1)
-    assert.ok(one)
-    assert.deepEqual(await answerOf(one), { kind: 'match' })
-    return one.job.server === ids[1]
+    return (await isAnswered(client)).server === ids[1]
   })
   return jobs
 }
@@ -38,10 +42,7 @@ async function untilSecondIsUsed(client: PasswordClient): Promise<number> {
 /** Each way in which the second Redis fails, and is well again. */
 const faults: Record<string, { inject(): Promise<unknown>; mend(): Promise<unknown> }> = {
   killed: { inject: () => servers[1].kill(), mend: () => servers[1].start() },
-  frozen: {
-    inject: async () => servers[1].signal('SIGSTOP'),
-    mend: async () => servers[1].signal('SIGCONT'),
-  },
+  frozen: { inject: async () => servers[1].signal('SIGSTOP'), mend: async () => servers[1].signal('SIGCONT') },
   'read-only': {
     inject: () => redisCommand(servers[1].url, 'REPLICAOF', '127.0.0.1', 1),
     mend: () => redisCommand(servers[1].url, 'REPLICAOF', 'NO', 'ONE'),
@@ -83,7 +84,7 @@ for (const [name, { inject, mend }] of Object.entries(faults)) {
     }
     const client = await clientOfBoth(first, { observer })
     await untilSecondIsUsed(client)
-    // Enough that some are in hand and some wait in either of them, for two and a half seconds in eight slots.
+    // Enough that some are in hand and some wait in either, for 2.5 s in eight slots.
     const held: PendingJob[] = []
     await until(async () => {
       held.push(...(await submit(client, 40, 500)))
@@ -96,11 +97,7 @@ for (const [name, { inject, mend }] of Object.entries(faults)) {
       if (!isMended) await mend()
     })
     await inject()
-    for (let n = 0; n < 20; n += 1) {
-      const [one] = await submit(client, 1, 10)
-      assert.ok(one)
-      assert.deepEqual(await answerOf(one), { kind: 'match' })
-    }
+    for (let n = 0; n < 20; n += 1) await isAnswered(client, 10)
     // Those in hand are done anew.
     assert.deepEqual(
       await answers,
@@ -147,9 +144,7 @@ test('both lost: an error, as with one; one back: it goes on', async (t) => {
   await until(() => !client.load().known, { what: 'a load that is not known' })
   await restart(servers[0])
   await until(() => client.isReady() && client.load().slots > 0, { what: 'one of them' })
-  const [one] = await submit(client, 1, 1)
-  assert.ok(one)
-  assert.deepEqual(await answerOf(one), { kind: 'match' })
+  await isAnswered(client)
 })
 
 test('a drained Redis gets no jobs; those that it has are done, and found by their refs', async (t) => {

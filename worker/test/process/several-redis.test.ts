@@ -13,14 +13,17 @@ async function submitted(client: PasswordClient, jobs: number, ms: number) {
   return await Promise.all(Array.from({ length: jobs }, () => client.submit('verify', waitFor(ms))))
 }
 
+async function isAnswered(client: PasswordClient, ms = 1, fault?: string): Promise<void> {
+  const pending = await client.submit('verify', waitFor(ms))
+  assert.deepEqual(await answerOf(pending), { kind: 'match' }, fault)
+}
+
 test('a worker answers jobs of both, and publishes itself to each under one id', async (t) => {
   const [first, second] = spaces(t)
   const worker = await startedWorker(first, { env: { REDIS_URL: both } })
   for (const space of [first, second]) {
     const client = await readyClient(space)
-    const [pending] = await submitted(client, 1, 1)
-    assert.ok(pending)
-    assert.deepEqual(await answerOf(pending), { kind: 'match' })
+    await isAnswered(client)
   }
   await jobsAreCounted(worker, 'verify hashed 2')
   const ids = await Promise.all([first, second].map(({ redis, prefix }) => redis.hkeys(`${prefix}:capacity`)))
@@ -36,9 +39,7 @@ test('all slots are used while only one queue has work, and a job of the other i
   await submitted(flooding, 200, 300)
   await startedWorker(first, { slots, env: { REDIS_URL: both, SHUTDOWN_GRACE_MS: '0' } })
   await until(async () => (await activeJobs(first)).length >= slots, { what: 'a worker that is busy' })
-  const [late] = await submitted(trickling, 1, 1)
-  assert.ok(late)
-  assert.deepEqual(await answerOf(late), { kind: 'match' })
+  await isAnswered(trickling)
   assert.ok((await waitingJobs(first)).length > slots, 'the flood went first')
   await until(async () => (await activeJobs(first)).length >= slots, { what: 'all slots used again' })
   assert.ok((await waitingJobs(first)).length > 0)
@@ -67,9 +68,7 @@ test('a worker starts with the Redis server that it can reach, and takes from th
   await servers[1].kill()
   const worker = await startedWorker(first, { env: { REDIS_URL: both } })
   const client = await readyClient(first)
-  const [pending] = await submitted(client, 1, 1)
-  assert.ok(pending)
-  assert.deepEqual(await answerOf(pending), { kind: 'match' })
+  await isAnswered(client)
   assert.equal((await fetch(`${worker.opsUrl}/readyz`)).status, 200)
   const gauges = await (await fetch(`${worker.opsUrl}/metrics`)).text()
   assert.deepEqual(
@@ -77,9 +76,7 @@ test('a worker starts with the Redis server that it can reach, and takes from th
     servers.map(({ url }, n) => `{redis="${new URL(url).host}"} ${1 - n}`),
   )
   await servers[1].start()
-  const [other] = await submitted(await readyClient(second), 1, 1)
-  assert.ok(other)
-  assert.deepEqual(await answerOf(other), { kind: 'match' })
+  await isAnswered(await readyClient(second))
 })
 
 test('a worker goes on with one while the other is frozen or killed, stays alive, and is back with it', async (t) => {
@@ -90,15 +87,11 @@ test('a worker goes on with one while the other is frozen or killed, stays alive
     servers[1].signal(fault)
     const end = performance.now() + 5_000
     while (performance.now() < end) {
-      const [pending] = await submitted(client, 1, 100)
-      assert.ok(pending)
-      assert.deepEqual(await answerOf(pending), { kind: 'match' }, fault)
+      await isAnswered(client, 100, fault)
     }
     assert.equal((await fetch(`${worker.opsUrl}/healthz`)).status, 200, fault)
     if (fault === 'SIGSTOP') servers[1].signal('SIGCONT')
     else await servers[1].start()
-    const [other] = await submitted(await readyClient(second), 1, 1)
-    assert.ok(other)
-    assert.deepEqual(await answerOf(other), { kind: 'match' }, fault)
+    await isAnswered(await readyClient(second), 1, fault)
   }
 })

@@ -7,7 +7,7 @@ import { until } from '@spillway/infra/processes/until'
 import { closedGate } from '@spillway/infra/rig/namespace'
 import type { PasswordClient, PendingJob } from '@spillway/queue/queue-client'
 import { test } from 'vitest'
-import { answerOf, readyClient, startedWorker, workerEnvironment } from '../parts.ts'
+import { answerOf, clientFor, readyClient, startedWorker, workerEnvironment } from '../parts.ts'
 import { activeJobs, jobKey, redisProxy, resultOf, type Space, spaceFor, waitingJobs } from '../space.ts'
 import { entry, startedWorkerProcess } from '../worker-process.ts'
 
@@ -18,7 +18,7 @@ const ENDLESS_MS = '600000'
 /** Longer than any test. */
 const ENDLESS_HASH = '$spillway-wait$99000$'
 
-/** Adds jobs with these hashes, and waits until so many of them are in hand; when others wait, it may be twice as many. */
+/** Adds jobs with these hashes until so many are in hand; twice as many when others wait */
 async function busy(space: Space, client: PasswordClient, hashes: string[], inHand = 2): Promise<PendingJob[]> {
   const pending: PendingJob[] = []
   for (const storedHash of hashes) pending.push(await client.submit('verify', { password: 'right', storedHash }))
@@ -27,8 +27,7 @@ async function busy(space: Space, client: PasswordClient, hashes: string[], inHa
 }
 
 test.concurrent('SIGTERM: no new job is taken, those in hand are finished, and the exit code is 0', async (t) => {
-  const space = spaceFor(t)
-  const client = await readyClient(space)
+  const { space, client } = await clientFor(t)
   const worker = await startedWorkerProcess(space)
   const gate = await closedGate(t)
   const pending = await busy(space, client, Array<string>(16).fill(gate.storedHash))
@@ -58,8 +57,7 @@ test.concurrent('SIGINT does the same: an idle worker ends at once, and its ops 
 })
 
 test.concurrent('jobs that outlast the grace period are requeued, and another worker does them', async (t) => {
-  const space = spaceFor(t)
-  const client = await readyClient(space)
+  const { space, client } = await clientFor(t)
   const worker = await startedWorkerProcess(space, { SHUTDOWN_GRACE_MS: '200' })
   const gate = await closedGate(t)
   const pending = await busy(space, client, [gate.storedHash, gate.storedHash, '$spillway-token$'])
@@ -79,8 +77,7 @@ test.concurrent('jobs that outlast the grace period are requeued, and another wo
 })
 
 test.concurrent('a job that was taken over by another worker is not requeued, and the others are', async (t) => {
-  const space = spaceFor(t)
-  const client = await readyClient(space)
+  const { space, client } = await clientFor(t)
   const worker = await startedWorkerProcess(space, { SHUTDOWN_GRACE_MS: '100' })
   const [first, second] = await busy(space, client, [ENDLESS_HASH, ENDLESS_HASH])
   assert.ok(first && second)
@@ -92,8 +89,7 @@ test.concurrent('a job that was taken over by another worker is not requeued, an
 
 for (const second of ['SIGTERM', 'SIGINT'] as const) {
   test.concurrent(`${second} after SIGTERM hurries nothing: the job in hand is finished, and the exit code is 0`, async (t) => {
-    const space = spaceFor(t)
-    const client = await readyClient(space)
+    const { space, client } = await clientFor(t)
     const worker = await startedWorkerProcess(space)
     const gate = await closedGate(t)
     const [pending] = await busy(space, client, [gate.storedHash], 1)
@@ -110,8 +106,7 @@ for (const second of ['SIGTERM', 'SIGINT'] as const) {
 
 for (const collector of ['is away', 'says nothing'] as const) {
   test.concurrent(`SIGTERM while the collector of traces ${collector}: the exporter's patience is not waited for, and the exit code is 0`, async (t) => {
-    const space = spaceFor(t)
-    const client = await readyClient(space)
+    const { space, client } = await clientFor(t)
     const server = createServer()
     const port = await listening(server)
     if (collector === 'is away') server.close()
@@ -160,8 +155,7 @@ test.concurrent('SIGTERM before Redis has been found ends the worker with exit c
 })
 
 test.concurrent('SIGKILL: the jobs of the dead worker are answered by another one', async (t) => {
-  const space = spaceFor(t)
-  const client = await readyClient(space)
+  const { space, client } = await clientFor(t)
   const gate = await closedGate(t)
   const doomed = await startedWorkerProcess(space, { WORKER_CONCURRENCY: '3' })
   const pending = await busy(space, client, Array<string>(3).fill(gate.storedHash), 3)
@@ -175,8 +169,7 @@ test.concurrent('SIGKILL: the jobs of the dead worker are answered by another on
 })
 
 test.concurrent('a job whose workers are killed time and again is answered by the surviving worker', async (t) => {
-  const space = spaceFor(t)
-  const client = await readyClient(space)
+  const { space, client } = await clientFor(t)
   const gate = await closedGate(t)
   const [pending] = await busy(space, client, [gate.storedHash], 0)
   assert.ok(pending)

@@ -1,9 +1,9 @@
-// A worker that cannot start says why in one sentence, ends with exit code 1, and has touched no job.
+// A worker that cannot start says why in one sentence, exits with 1, and has touched no job.
 import assert from 'node:assert/strict'
 import { startProcess } from '@spillway/infra/processes/node-process'
 import { until } from '@spillway/infra/processes/until'
 import { test } from 'vitest'
-import { readyClient, workerEnvironment } from '../parts.ts'
+import { clientFor, workerEnvironment } from '../parts.ts'
 import { activeJobs, redisProxy, type Space, spaceFor, waitingJobs } from '../space.ts'
 import { entry, startedWorkerProcess } from '../worker-process.ts'
 
@@ -42,8 +42,7 @@ test.concurrent('test hashes in production', async (t) => {
 })
 
 test.concurrent('a taken ops port: no job was taken', async (t) => {
-  const space = spaceFor(t)
-  const client = await readyClient(space)
+  const { space, client } = await clientFor(t)
   const other = await startedWorkerProcess(spaceFor(t))
   const { job } = await client.submit('hash', { password: 'x' })
   const sentence = await refusal(space, { ...workerEnvironment(space), OPS_PORT: new URL(other.opsUrl).port })

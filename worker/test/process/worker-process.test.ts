@@ -7,7 +7,7 @@ import { startProcess } from '@spillway/infra/processes/node-process'
 import { until } from '@spillway/infra/processes/until'
 import { test } from 'vitest'
 import { NATIVE_NAME } from '../../src/hashing/native.ts'
-import { answerOf, readyClient, workerEnvironment } from '../parts.ts'
+import { answerOf, clientFor, workerEnvironment } from '../parts.ts'
 import { jobKey, spaceFor } from '../space.ts'
 import { entry, startedWorkerProcess } from '../worker-process.ts'
 
@@ -21,8 +21,7 @@ async function get(
 }
 
 test('when it is ready it says where its probes are and how many jobs it does at a time; it serves them and metrics, and nothing else', async (t) => {
-  const space = spaceFor(t)
-  const client = await readyClient(space)
+  const { space, client } = await clientFor(t)
   const worker = await startedWorkerProcess(space, { WORKER_CONCURRENCY: '3' })
   const ready = await worker.waitForLog(({ msg }) => msg === 'worker ready')
   assert.equal(ready.concurrency, 3)
@@ -63,8 +62,7 @@ test.skipIf(existsSync('/proc/self/status') ? false : 'this system does not coun
 )
 
 test('its log follows a job by id, and never what it carries', async (t) => {
-  const space = spaceFor(t)
-  const client = await readyClient(space)
+  const { space, client } = await clientFor(t)
   const worker = await startedWorkerProcess(space, { LOG_LEVEL: 'trace' })
   const hash = await client.submit('hash', { password: 'correct-horse-1' })
   const hashed = await answerOf(hash)

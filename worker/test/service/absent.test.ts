@@ -1,4 +1,4 @@
-// Tickets whose clients are not there at their turn: nothing is hashed for nobody, and nobody loses a place.
+// Tickets whose clients are absent at their turn: nothing is hashed, and nobody loses a place.
 import assert from 'node:assert/strict'
 import { until } from '@spillway/infra/processes/until'
 import { absentKey, lineKey, lockKey, queueKey, returnedKey } from '@spillway/queue/jobs/keys'
@@ -8,7 +8,7 @@ import type { PasswordClient, PendingJob } from '@spillway/queue/queue-client'
 import { presentKey } from '@spillway/queue/wire/reply'
 import { test } from 'vitest'
 import { passwordsOf } from '../application.ts'
-import { answerOf, jobsAreCounted, jobsCounted, readyClient, startedWorker } from '../parts.ts'
+import { answerOf, clientFor, jobsAreCounted, jobsCounted, readyClient, startedWorker } from '../parts.ts'
 import { jobKey, type Space, spaceFor } from '../space.ts'
 
 const request = { password: 'right', storedHash: '$spillway-token$' }
@@ -26,8 +26,7 @@ const absent = ({ redis, prefix }: Space) => redis.zrange(absentKey(prefix), 0, 
 const deferred = ({ redis, prefix }: Space) => redis.zrange(queueKey(prefix, 'prioritized'), 0, '-1')
 
 test.concurrent('an absent ticket is passed over unhashed and waits for no worker; when its client comes it is next', async (t) => {
-  const space = spaceFor(t)
-  const client = await readyClient(space)
+  const { space, client } = await clientFor(t)
   const gone = await leftBehind(space, client)
   const there = await client.submit('verify', request, 'deferred')
   const worker = await startedWorker(space)
@@ -59,8 +58,7 @@ test.concurrent('an absent ticket is passed over unhashed and waits for no worke
 })
 
 test.concurrent('clients who come back together take turns with the line, and count until a worker has taken them', async (t) => {
-  const space = spaceFor(t)
-  const client = await readyClient(space)
+  const { space, client } = await clientFor(t)
   const gone = []
   while (gone.length < 5) gone.push(await leftBehind(space, client))
   const worker = await startedWorker(space)
@@ -89,8 +87,7 @@ test.concurrent('clients who come back together take turns with the line, and co
 })
 
 test.concurrent('beyond their cap absent tickets are dropped: those that are behind first, then the oldest', async (t) => {
-  const space = spaceFor(t)
-  const client = await readyClient(space)
+  const { space, client } = await clientFor(t)
   const oldest = await leftBehind(space, client)
   const behind = await client.submit('verify', request, 'behind', undefined, 0)
   await answerOf(behind, 0)
@@ -117,8 +114,7 @@ test.concurrent('beyond their cap absent tickets are dropped: those that are beh
 })
 
 test.concurrent('a client that comes back wakes a worker that has nothing else to do', async (t) => {
-  const space = spaceFor(t)
-  const client = await readyClient(space)
+  const { space, client } = await clientFor(t)
   const gone = await leftBehind(space, client)
   await startedWorker(space)
   await until(async () => (await absent(space)).length === 1)
@@ -126,8 +122,7 @@ test.concurrent('a client that comes back wakes a worker that has nothing else t
 })
 
 test.concurrent('a ticket that stays absent is dropped at its deadline, and counted', async (t) => {
-  const space = spaceFor(t)
-  const client = await readyClient(space)
+  const { space, client } = await clientFor(t)
   const [first, second] = [await leftBehind(space, client, 2_000), await leftBehind(space, client, 2_000)]
   await startedWorker(space)
   await until(async () => (await space.redis.hget(lineKey(space.prefix), 'abandoned')) === '2')
@@ -170,7 +165,7 @@ test.concurrent('a job that is behind is not hashed unseen where Redis does not 
   const { id } = behind.job
   const attempts = async () => Number(await redis.hget(jobKey(space, id), 'ats'))
   await until(async () => (await attempts()) >= 1 && (await redis.exists(lockKey(prefix, id))) === 0)
-  // The key is removed by the next publication of a worker, and the job is taken again as the job of a dead worker.
+  // The next publication removes the key; the job is taken again, as a dead worker's.
   await until(async () => (await absent(space)).includes(id))
   assert.deepEqual(await jobsCounted(worker), [])
   assert.deepEqual(await answerOf(await client.resume(behind.job)), match)
@@ -203,8 +198,7 @@ test.concurrent('a ticket whose client is away lets held ones go before, and is 
 })
 
 test.concurrent('a ticket that was redeemed keeps its turn while its client is away: who only asks lets nobody go before', async (t) => {
-  const space = spaceFor(t)
-  const client = await readyClient(space)
+  const { space, client } = await clientFor(t)
   const asking = await client.submit('verify', request, 'deferred', undefined, 0)
   await answerOf(await client.resume(asking.job, 0), 0)
   await promoteOldestDeferred(space.redis, space.prefix)
@@ -246,7 +240,7 @@ test.concurrent('a client that leaves gives its place up after a grace, unless i
   const key = presentKey(prefix, job.id)
   await client.left(job)
   assert.ok((await redis.pttl(key)) <= 5_000)
-  // A page that reloads: held again before its old connection is known to be gone, here and at another gateway.
+  // A page reloads: held again before its old connection is known to be gone, at two gateways.
   const again = await client.resume(job, 60_000)
   await client.left(job)
   assert.ok((await redis.pttl(key)) > 60_000)

@@ -1,4 +1,4 @@
-// An application's passwords, hashed by the workers of a queue: answers, policies, refusals, deadlines and cancellation.
+// An application's passwords, hashed by workers: answers, policies, refusals, deadlines.
 import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
 import { createPasswordsWith } from '@spillway/client/application/create-passwords'
@@ -15,13 +15,22 @@ import { Delivery } from '../../src/consumer/deliver.ts'
 import { Hasher } from '../../src/hashing/index.ts'
 import { argon2idPolicy } from '../../src/hashing/policy.ts'
 import { argon2id, dearHashesAreRefused, noProgram, passwordsOf, rejectsWith } from '../application.ts'
-import { jobsAreCounted, keepingLog, keyring, policy, readyClient, sealKeys, startedWorker } from '../parts.ts'
+import {
+  jobsAreCounted,
+  keepingLog,
+  keyring,
+  policy,
+  readyClient,
+  sealKeys,
+  startedWorker,
+  workerFor,
+} from '../parts.ts'
 import { redisProxy, type Space, spaceFor, waitingJobs } from '../space.ts'
 
 const bcrypt = { algorithm: 'bcrypt', cost: 4 } as const
 /** Openwall's vector of "U*U", at cost 5. */
 const bcryptHash = '$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW'
-/** Answered long after everything here has ended. It keeps the one slot of a worker that waits for nothing when it stops. */
+/** Answered after everything here. It keeps the one slot of a worker that stops without waiting. */
 const SLOW = '$spillway-wait$60000$'
 const slowWorker = { SHUTDOWN_GRACE_MS: '0', HASH_ENGINE: 'packages' }
 
@@ -31,7 +40,7 @@ function saltedSha(password: string): string {
   return `{SSHA}${Buffer.concat([digest, Buffer.from('salt')]).toString('base64')}`
 }
 
-/** As workers were before requests had policies: unknown fields are dropped, and new hashes are argon2id. */
+/** As workers were before policies: unknown fields are dropped, new hashes are argon2id */
 async function workerWithoutPolicies({ redisUrl, prefix, closing }: Space): Promise<void> {
   const hasher = await Hasher.load(argon2idPolicy(policy), { testHashes: false })
   const redis = connectRedis(redisUrl, 'consumer')
@@ -78,8 +87,7 @@ async function knowsWorkers(passwords: Passwords): Promise<void> {
 }
 
 test.concurrent('what is hashed by the policy of the application is verified, and a wrong password and an unknown user are not', async (t) => {
-  const space = spaceFor(t)
-  await startedWorker(space, { env: { ARGON2_TIME: '3' } })
+  const { space } = await workerFor(t, { env: { ARGON2_TIME: '3' } })
   const passwords = passwordsOf(space)
   const stored = await passwords.hash('correct horse')
   assert.match(stored, /^\$argon2id\$v=19\$m=64,t=1,p=1\$/)
@@ -89,8 +97,7 @@ test.concurrent('what is hashed by the policy of the application is verified, an
 })
 
 test.concurrent('a worker makes bcrypt hashes of 60 characters at the cost that a call asks for', async (t) => {
-  const space = spaceFor(t)
-  await startedWorker(space)
+  const { space } = await workerFor(t)
   const passwords = passwordsOf(space)
   for (const cost of [4, 5]) {
     const stored = await passwords.hash('correct horse', { algorithm: 'bcrypt', cost })
@@ -101,8 +108,7 @@ test.concurrent('a worker makes bcrypt hashes of 60 characters at the cost that 
 })
 
 test.concurrent('a match is hashed anew for calls that take the new hash, by the policy, when it was weaker', async (t) => {
-  const space = spaceFor(t)
-  const worker = await startedWorker(space)
+  const { space, worker } = await workerFor(t)
   const rehashes = async (options: PasswordsOptions, storedHash: string, password = 'U*U'): Promise<string[]> => {
     const stored: string[] = []
     const passwords = passwordsOf(space, options)
@@ -136,15 +142,13 @@ test.concurrent('a hash of another kind than was asked for is not one that an ap
 })
 
 test.concurrent('a new hash that cannot be stored fails the call', async (t) => {
-  const space = spaceFor(t)
-  await startedWorker(space)
+  const { space } = await workerFor(t)
   const onRehash = () => Promise.reject(new Error('no space left'))
   await assert.rejects(passwordsOf(space).verify('U*U', bcryptHash, { onRehash }), /no space left/)
 })
 
 test.concurrent('a stored hash of no supported kind matches nothing, and the caller can ask why', async (t) => {
-  const space = spaceFor(t)
-  await startedWorker(space)
+  const { space } = await workerFor(t)
   const asked: string[] = []
   const onUnsupported = () => void asked.push('')
   const verified = await passwordsOf(space).verify('x', '$3$$28a2c136292ce315d52ff11996252808', { onUnsupported })
@@ -178,11 +182,10 @@ test.concurrent('what is not answered by its deadline expires, and leaves the qu
 
 // Not beside the others here: their hashes would occupy the threads of this process.
 test('what can only be answered too late is not begun by a worker that has other work, and expires', async (t) => {
-  const space = spaceFor(t)
-  const worker = await startedWorker(space, { slots: 2, env: { ...slowWorker, ARGON2_MEMORY_KIB: '8192' } })
+  const { space, worker } = await workerFor(t, { slots: 2, env: { ...slowWorker, ARGON2_MEMORY_KIB: '8192' } })
   const client = await readyClient(space)
   await client.submit('verify', { password: 'x', storedHash: SLOW })
-  // That is an answer: a process beside would hash it all the same, and there is no program of one here.
+  // That is an answer: a process beside would hash it all the same, and has no program here.
   const passwords = passwordsOf(space, { fallbackConcurrency: 1 })
   await until(() => passwords.capacity().active === 1)
   // Takes a core more than a second.
@@ -233,8 +236,7 @@ test.concurrent('a call that waits for a worker is answered by the next worker t
 })
 
 test.concurrent('without Redis calls are refused by their code, and work again when it is back', async (t) => {
-  const space = spaceFor(t)
-  await startedWorker(space)
+  const { space } = await workerFor(t)
   const proxy = await redisProxy(space)
   const log = { error() {}, warn() {}, info() {}, debug() {} }
   const passwords = passwordsOf(space, { redis: proxy.url, log })
@@ -292,16 +294,14 @@ test.concurrent('half of what a queue needs, wrong keys and a wrong policy are t
 })
 
 test.concurrent('jobs of an application are counted by the worker as any are', async (t) => {
-  const space = spaceFor(t)
-  const worker = await startedWorker(space)
+  const { space, worker } = await workerFor(t)
   const passwords = passwordsOf(space, { policy: bcrypt })
   await passwords.verify('x', await passwords.hash('x'))
   await jobsAreCounted(worker, 'hash hashed 1', 'verify hashed 1')
 })
 
 test('of dear hashes that come at once, before one was measured, those that would take too long are busy', async (t) => {
-  const space = spaceFor(t)
-  await startedWorker(space, { slots: 1 })
+  const { space } = await workerFor(t, { slots: 1 })
   const passwords = passwordsOf(space, { waitMs: 4_000 })
   await knowsWorkers(passwords)
   await dearHashesAreRefused(passwords)

@@ -1,12 +1,11 @@
-// A worker with the native engine, which hashes several jobs at a time. Skipped where it has not been built.
+// A worker with the native engine, which hashes several jobs at a time. Skipped without it.
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { until } from '@spillway/infra/processes/until'
 import type { PasswordClient } from '@spillway/queue/queue-client'
 import { test } from 'vitest'
 import { ADDON_FILE } from '../../src/hashing/addon-file.ts'
-import { answerOf, readyClient, startedWorker } from '../parts.ts'
-import { spaceFor } from '../space.ts'
+import { answerOf, clientFor, startedWorker } from '../parts.ts'
 
 const skip = existsSync(ADDON_FILE) ? false : 'worker/engine has not been built here: that takes cargo'
 
@@ -22,8 +21,7 @@ async function verify(client: PasswordClient): Promise<void> {
 test.skipIf(skip)(
   'under load a worker has full batches in hand, and publishes what a slot takes for each of them',
   async (t) => {
-    const space = spaceFor(t)
-    const client = await readyClient(space)
+    const { space, client } = await clientFor(t)
     await startedWorker(space, { slots: 1 })
     await until(() => client.load().workers === 1)
     await verify(client)
@@ -31,7 +29,7 @@ test.skipIf(skip)(
     const storm = Promise.all(Array.from({ length: 400 }, () => verify(client))).finally(() => {
       done = true
     })
-    // One batch in work and one behind it, of two at least: the time of the slot is shared by as many.
+    // One batch in work and one behind it, of two at least, share the time of the slot.
     await until(() => done || client.load().active >= 4, { what: 'two batches in hand' })
     assert.equal(done, false)
     await until(() => done || client.load().latencyMs > 3 * client.load().serviceMs, {
@@ -43,8 +41,7 @@ test.skipIf(skip)(
 )
 
 test.skipIf(skip)('jobs that come one by one tell the capacity of full batches as well', async (t) => {
-  const space = spaceFor(t)
-  const client = await readyClient(space)
+  const { space, client } = await clientFor(t)
   await startedWorker(space, { slots: 1 })
   for (let n = 0; n < 20; n += 1) await verify(client)
   await until(() => client.load().workers === 1)

@@ -9,7 +9,7 @@ import { capacityKey } from '@spillway/queue/wire/capacity'
 import { test } from 'vitest'
 import { CapacityPublisher } from '../../src/consumer/capacity-publisher.ts'
 import { entry } from '../capacity-entry.ts'
-import { answerOf, keyring, readyClient, startedWorker, submitted } from '../parts.ts'
+import { answerOf, clientFor, keyring, readyClient, startedWorker, submitted } from '../parts.ts'
 import { type Space, spaceFor } from '../space.ts'
 
 /** Writes the entry of a worker that there is not, fresh for the next second and a half. */
@@ -22,9 +22,20 @@ async function pretend({ redis, prefix }: Space, slots: number, serviceMs: numbe
   )
 }
 
+/** Publishes the capacity of a worker of one slot that takes so long for each job. */
+function publisher({ redis, prefix, closing }: Space, jobMs: number, published: (answer: { waiting: number }) => void) {
+  const estimate = { serviceMs: () => jobMs, lineMs: () => jobMs, latencyMs: () => jobMs, foretoldMs: () => jobMs }
+  const capacity = new CapacityPublisher({
+    ...{ redis, prefix, keyring, clock: new RedisClock(), published, estimate },
+    log: createLogger({ service: 'test', level: 'silent' }),
+    ...{ name: 'test', slots: 1, busySlots: () => 0, asking: () => 0, fallback: false },
+    hasher: { unitCosts: { argon2Ms: 0.001, bcryptMs: 0.05 } },
+  })
+  closing(() => capacity.close())
+}
+
 test.concurrent('a client sees the workers of its queue, their slots and what they take for a job', async (t) => {
-  const space = spaceFor(t)
-  const client = await readyClient(space)
+  const { space, client } = await clientFor(t)
   await startedWorker(space, { slots: 2 })
   await until(() => client.load().workers === 1)
   assert.equal(client.load().slots, 2)
@@ -37,8 +48,7 @@ test.concurrent('a client sees the workers of its queue, their slots and what th
 })
 
 test.concurrent('a key of another type in the place of the capacity is deleted', async (t) => {
-  const space = spaceFor(t)
-  const client = await readyClient(space)
+  const { space, client } = await clientFor(t)
   await startedWorker(space)
   await until(() => client.load().workers === 1)
   await space.redis.set(capacityKey(space.prefix), 'anything')
@@ -60,8 +70,7 @@ test.concurrent('keys of another type say nothing, and hide from no gateway that
 })
 
 test.concurrent('the published service time follows what jobs really take', async (t) => {
-  const space = spaceFor(t)
-  const client = await readyClient(space)
+  const { space, client } = await clientFor(t)
   await startedWorker(space, { slots: 8 })
   await until(() => client.load().workers === 1)
   const jobs = Array.from({ length: 24 }, () =>
@@ -72,8 +81,7 @@ test.concurrent('the published service time follows what jobs really take', asyn
 })
 
 test.concurrent('jobs that are dropped say nothing of what a job takes', async (t) => {
-  const space = spaceFor(t)
-  const client = await readyClient(space)
+  const { space, client } = await clientFor(t)
   await startedWorker(space, { slots: 1 })
   const capacity = async (): Promise<typeof entry> => {
     const [published = '{}'] = Object.values(await space.redis.hgetall(capacityKey(space.prefix)))
@@ -95,8 +103,7 @@ test.concurrent('jobs that are dropped say nothing of what a job takes', async (
 })
 
 test.concurrent('the predicted wait: what is ahead through what all workers do, one service time at least', async (t) => {
-  const space = spaceFor(t)
-  const client = await readyClient(space)
+  const { space, client } = await clientFor(t)
   assert.equal(client.predictedWaitMs('held'), Number.POSITIVE_INFINITY)
   const sees = (workers: number, waiting: number) =>
     until(async () => {
@@ -116,8 +123,7 @@ test.concurrent('the predicted wait: what is ahead through what all workers do, 
 })
 
 test.concurrent('a job counts from the moment it is added, before the queue has been read again', async (t) => {
-  const space = spaceFor(t)
-  const client = await readyClient(space)
+  const { client } = await clientFor(t)
   const before = client.load().waiting
   await Promise.all(Array.from({ length: 5 }, () => client.submit('hash', { password: 'x' })))
   assert.ok(client.load().waiting >= before + 5)
@@ -125,8 +131,7 @@ test.concurrent('a job counts from the moment it is added, before the queue has 
 })
 
 test.concurrent('a worker that stops is not counted on any more, at once', async (t) => {
-  const space = spaceFor(t)
-  const client = await readyClient(space)
+  const { space, client } = await clientFor(t)
   const worker = await startedWorker(space)
   await until(() => client.load().workers === 1)
   await worker.close()
@@ -141,24 +146,9 @@ test.concurrent('jobs that operators hold back are none that could be taken: by 
   const client = await readyClient(space)
   for (const lane of ['held', 'deferred'] as const) await client.submit('hash', { password: 'x' }, lane)
   let waiting: number | undefined
-  const capacity = new CapacityPublisher({
-    redis,
-    prefix,
-    keyring,
-    clock: new RedisClock(),
-    log: createLogger({ service: 'test', level: 'silent' }),
-    name: 'test',
-    slots: 1,
-    busySlots: () => 0,
-    asking: () => 0,
-    fallback: false,
-    estimate: { serviceMs: () => 1, lineMs: () => 1, latencyMs: () => 1, foretoldMs: () => 1 },
-    hasher: { unitCosts: { argon2Ms: 0.001, bcryptMs: 0.05 } },
-    published(answer) {
-      waiting = answer.waiting
-    },
+  publisher(space, 1, (answer) => {
+    waiting = answer.waiting
   })
-  space.closing(() => capacity.close())
   await redis.lpush(queueKey(prefix, 'active'), 'a-job')
   for (const setting of ['paused', 'max', 'concurrency']) {
     await until(() => waiting === 2)
@@ -171,23 +161,7 @@ test.concurrent('jobs that operators hold back are none that could be taken: by 
 })
 
 test.concurrent('a worker that measures no time at all for a job publishes one that counts', async (t) => {
-  const space = spaceFor(t)
-  const client = await readyClient(space)
-  const capacity = new CapacityPublisher({
-    redis: space.redis,
-    prefix: space.prefix,
-    keyring,
-    clock: new RedisClock(),
-    log: createLogger({ service: 'test', level: 'silent' }),
-    name: 'test',
-    slots: 1,
-    busySlots: () => 0,
-    asking: () => 0,
-    fallback: false,
-    estimate: { serviceMs: () => 0, lineMs: () => 0, latencyMs: () => 0, foretoldMs: () => 0 },
-    hasher: { unitCosts: { argon2Ms: 0.001, bcryptMs: 0.05 } },
-    published: () => undefined,
-  })
-  space.closing(() => capacity.close())
+  const { space, client } = await clientFor(t)
+  publisher(space, 0, () => undefined)
   await until(() => client.load().workers === 1)
 })

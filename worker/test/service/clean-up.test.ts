@@ -1,4 +1,4 @@
-// Ended jobs leave nothing behind, on the less used paths as well: in a client's memory, a worker's, or Redis.
+// Ended jobs leave nothing in a client's memory, a worker's, or Redis, on rare paths as well.
 import assert from 'node:assert/strict'
 import { createLogger } from '@spillway/common/log'
 import { until } from '@spillway/infra/processes/until'
@@ -7,12 +7,12 @@ import { RedisClock } from '@spillway/queue/redis/clock'
 import { test } from 'vitest'
 import { Delivery } from '../../src/consumer/deliver.ts'
 import { forgotten } from '../garbage.ts'
-import { answerOf, keepingLog, readyClient, startedWorker, submitted } from '../parts.ts'
+import { answerOf, clientFor, keepingLog, readyClient, startedWorker, submitted } from '../parts.ts'
 import { failureOf, jobKey, redisProxy, resultOf, type Space, spaceFor } from '../space.ts'
 
 const request = { password: 'right', storedHash: '$spillway-token$' }
 
-/** Ways in which a job comes to its end for a client; what is given back is the job as this client had it. */
+/** Ways in which a job ends for a client; each gives the job as this client had it */
 const ends: [how: string, end: (space: Space, client: PasswordClient) => Promise<JobRef>][] = [
   [
     'is answered',
@@ -109,8 +109,7 @@ test.concurrent('a verdict that has been delivered is forgotten by its worker', 
 })
 
 test.concurrent('jobs that failed, expired or were refused are no longer in the hands of a worker, which hands none of them back', async (t) => {
-  const space = spaceFor(t)
-  const client = await readyClient(space)
+  const { space, client } = await clientFor(t)
   const [forged, expired, refused] = [
     await client.submit('verify', request),
     await client.submit('verify', request),

@@ -7,7 +7,7 @@ import { RedisClock } from '@spillway/queue/redis/clock'
 import { type JobRef, presentKey, replyChannel, verdictKey } from '@spillway/queue/wire/reply'
 import { test } from 'vitest'
 import { Delivery } from '../../src/consumer/deliver.ts'
-import { answerOf, jobsCounted, keepingLog, readyClient, startedWorker } from '../parts.ts'
+import { answerOf, clientFor, jobsCounted, keepingLog, readyClient, startedWorker } from '../parts.ts'
 import { jobKey, type Space, spaceFor } from '../space.ts'
 
 test.concurrent('a verdict crosses to Redis once, and how it is to be stored once for each connection', async (t) => {
@@ -56,8 +56,7 @@ async function messagesTo({ redis, prefix, closing, ...space }: Space, { id }: J
 
 for (const [what, write] of wrongTypes) {
   test.concurrent(`a ${what} where the redeemer or the verdict belongs: the verdict is announced and stored once`, async (t) => {
-    const space = spaceFor(t)
-    const client = await readyClient(space)
+    const { space, client } = await clientFor(t)
     const pending = await client.submit('verify', { password: 'wrong', storedHash: '$spillway-token$' })
     const messages = await messagesTo(space, pending.job)
     await write(space, presentKey(space.prefix, pending.job.id))
@@ -70,8 +69,7 @@ for (const [what, write] of wrongTypes) {
   })
 
   test.concurrent(`a ${what} where a verdict belongs is no verdict, and keeps nobody from theirs`, async (t) => {
-    const space = spaceFor(t)
-    const client = await readyClient(space)
+    const { space, client } = await clientFor(t)
     const [forged, pending] = [
       await client.submit('hash', { password: 'x' }),
       await client.submit('hash', { password: 'x' }),

@@ -1,4 +1,4 @@
-// The drop-in replacements with a queue: what the packages make in this process, workers make by the same settings.
+// Drop-in replacements with a queue: workers make what the packages make, by the same settings.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'

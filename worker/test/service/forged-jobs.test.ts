@@ -1,4 +1,4 @@
-// An attacker who can write to Redis makes up jobs, swaps and edits them: none is answered, and none keeps a worker from its work.
+// An attacker who writes to Redis makes up, swaps and edits jobs: none is answered or harms.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { until } from '@spillway/infra/processes/until'
@@ -8,8 +8,8 @@ import { type JobRef, requestSeal, verdictKey, verdictSeal } from '@spillway/que
 import { parseKeyring } from '@spillway/queue/wire/seal'
 import { Queue } from 'bullmq'
 import { test } from 'vitest'
-import { answerOf, jobsAreCounted, jobsCounted, keyring, readyClient, startedWorker } from '../parts.ts'
-import { failureOf, jobKey, resultOf, type Space, spaceFor, waitingJobs } from '../space.ts'
+import { answerOf, clientFor, jobsAreCounted, jobsCounted, keyring, startedWorker } from '../parts.ts'
+import { failureOf, jobKey, resultOf, type Space, waitingJobs } from '../space.ts'
 
 const request = { password: 'right', storedHash: '$spillway-token$' }
 
@@ -90,8 +90,7 @@ const forgeries: [what: string, forge: (space: Space, job: JobRef, other: JobRef
 
 for (const [what, forge] of forgeries) {
   test(`a job with ${what} fails at once and is not answered`, async (t) => {
-    const space = spaceFor(t)
-    const client = await readyClient(space)
+    const { space, client } = await clientFor(t)
     const other = await client.submit('verify', request)
     const pending = await client.submit('verify', request)
     await forge(space, pending.job, other.job)
@@ -108,8 +107,7 @@ for (const [what, forge] of forgeries) {
 }
 
 test('a forged job is not tried again, however often it asks to be', async (t) => {
-  const space = spaceFor(t)
-  const client = await readyClient(space)
+  const { space, client } = await clientFor(t)
   const queue = attackersQueue(space)
   const job = await queue.add('verify', { made: 'up' }, { attempts: 1_000_000, jobId: 'made-up' })
   const worker = await startedWorker(space)
@@ -119,8 +117,7 @@ test('a forged job is not tried again, however often it asks to be', async (t) =
 })
 
 test("a request replayed under an id of the attacker's fails", async (t) => {
-  const space = spaceFor(t)
-  const client = await readyClient(space)
+  const { space, client } = await clientFor(t)
   await startedWorker(space)
   const pending = await client.submit('verify', request)
   assert.deepEqual(await answerOf(pending), { kind: 'match' })
@@ -131,8 +128,7 @@ test("a request replayed under an id of the attacker's fails", async (t) => {
 })
 
 test('a deadline brought forward only drops the job', async (t) => {
-  const space = spaceFor(t)
-  const client = await readyClient(space)
+  const { space, client } = await clientFor(t)
   const pending = await client.submit('verify', request)
   await rewrite(space, pending.job, (data) => ({ ...data, deadline: 1 }))
   await startedWorker(space)
@@ -143,8 +139,7 @@ test('a deadline brought forward only drops the job', async (t) => {
 })
 
 test('a job that is in the list twice is answered all the same', async (t) => {
-  const space = spaceFor(t)
-  const client = await readyClient(space)
+  const { space, client } = await clientFor(t)
   const pending = await client.submit('verify', request)
   await space.redis.lpush(`${space.prefix}:passwords:wait`, pending.job.id)
   await startedWorker(space)
@@ -153,8 +148,7 @@ test('a job that is in the list twice is answered all the same', async (t) => {
 })
 
 test('an entry of the list without a job does not keep the worker from the next one', async (t) => {
-  const space = spaceFor(t)
-  const client = await readyClient(space)
+  const { space, client } = await clientFor(t)
   await space.redis.lpush(`${space.prefix}:passwords:wait`, 'no-such-job', '0:0', '')
   await space.redis.hset(jobKey(space, 'no-json'), { name: 'verify', data: '{', opts: '{', timestamp: 'x' })
   await space.redis.hset(jobKey(space, 'empty'), { name: '' })
@@ -167,8 +161,7 @@ test('an entry of the list without a job does not keep the worker from the next 
 })
 
 test('the address of a reply can be changed, and then the reply is found all the same', async (t) => {
-  const space = spaceFor(t)
-  const client = await readyClient(space)
+  const { space, client } = await clientFor(t)
   const pending = await client.submit('verify', request)
   await rewrite(space, pending.job, (data) => ({ ...data, replyTo: 'elsewhere', enqueuedAt: -1e15 }))
   await startedWorker(space)

@@ -1,4 +1,4 @@
-// An attacker who can write to Redis makes up verdicts, swaps and replays them: none is believed, and the true one still is.
+// An attacker who writes to Redis makes up, swaps and replays verdicts: none is believed.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { until } from '@spillway/infra/processes/until'
@@ -6,7 +6,7 @@ import type { PendingJob } from '@spillway/queue/queue-client'
 import { type JobRef, replyChannel, requestSeal, verdictKey, verdictSeal } from '@spillway/queue/wire/reply'
 import { parseKeyring } from '@spillway/queue/wire/seal'
 import { test } from 'vitest'
-import { answerOf, keyring, readyClient, startedWorker } from '../parts.ts'
+import { answerOf, clientFor, keyring, readyClient, startedWorker } from '../parts.ts'
 import { jobKey, type Space, spaceFor } from '../space.ts'
 
 const unobserved = { verdictReceived: () => undefined, jobAddedAgain: () => undefined }
@@ -37,7 +37,7 @@ const forgeries: [what: string, verdict: (space: Space, job: JobRef, answered: J
     ],
   ]
 
-/** A job that waits, with nobody to do it, and one of the same client that was answered with a match. */
+/** A job that waits for nobody, and one of the same client that was answered with a match */
 async function waitingAndAnswered(space: Space): Promise<{ waiting: PendingJob; answered: JobRef }> {
   const client = await readyClient(space)
   const worker = await startedWorker(space)
@@ -106,8 +106,7 @@ test.concurrent('a verdict announced on the channel of another client is of no u
 })
 
 test.concurrent('a verdict taken away is no verdict, and the wait ends in time', async (t) => {
-  const space = spaceFor(t)
-  const client = await readyClient(space)
+  const { space, client } = await clientFor(t)
   await startedWorker(space)
   const pending = await client.submit('verify', request)
   await until(() => space.redis.exists(verdictKey(space.prefix, pending.job.id)))

@@ -6,7 +6,7 @@ import type { RehashMode } from '@spillway/queue/wire/stored-hash'
 import { test } from 'vitest'
 import { Hasher } from '../../src/hashing/index.ts'
 import { argon2idPolicy } from '../../src/hashing/policy.ts'
-import { answerOf, jobsAreCounted, policy, readyClient, startedWorker } from '../parts.ts'
+import { answerOf, clientFor, jobsAreCounted, policy, readyClient, startedWorker, workerFor } from '../parts.ts'
 import { activeJobs, resultOf, type Space, spaceFor } from '../space.ts'
 
 const hasher = await Hasher.load(argon2idPolicy(policy), { testHashes: false })
@@ -29,8 +29,7 @@ function freshHash(answer: Awaited<ReturnType<typeof verified>>): string {
 }
 
 test('hash: a password comes back as a hash of the policy that verifies', async (t) => {
-  const space = spaceFor(t)
-  await startedWorker(space)
+  const { space } = await workerFor(t)
   const answer = await hashed(space, { password: 'correct horse' })
   assert.ok(typeof answer === 'object' && answer.kind === 'hashed')
   assert.match(answer.hash, /^\$argon2id\$v=19\$m=64,t=1,p=1\$/)
@@ -38,24 +37,21 @@ test('hash: a password comes back as a hash of the policy that verifies', async 
 })
 
 test('verify: the right password matches, a wrong one does not, and neither brings a hash', async (t) => {
-  const space = spaceFor(t)
-  await startedWorker(space)
+  const { space } = await workerFor(t)
   const storedHash = await hasher.hash('correct horse')
   assert.deepEqual(await verified(space, { password: 'correct horse', storedHash }), { kind: 'match' })
   assert.deepEqual(await verified(space, { password: 'correct hors', storedHash }), { kind: 'mismatch' })
 })
 
 test('verify: without a stored hash nothing matches, whatever is to come next', async (t) => {
-  const space = spaceFor(t)
-  await startedWorker(space)
+  const { space } = await workerFor(t)
   assert.deepEqual(await verified(space, { password: 'x', storedHash: null }), { kind: 'mismatch' })
   const withNext = { password: 'x', storedHash: null, nextPassword: 'y' }
   assert.deepEqual(await verified(space, withNext), { kind: 'mismatch' })
 })
 
 test('verify: the match of an old hash brings a new one of the same password, a mismatch does not', async (t) => {
-  const space = spaceFor(t)
-  await startedWorker(space, { env: { ARGON2_TIME: '2' } })
+  const { space } = await workerFor(t, { env: { ARGON2_TIME: '2' } })
   const old = { bcrypt: bcryptHash, argon2: await hasher.hash('U*U') }
   for (const storedHash of Object.values(old)) {
     const fresh = freshHash(await verified(space, { password: 'U*U', storedHash }))
@@ -66,16 +62,14 @@ test('verify: the match of an old hash brings a new one of the same password, a 
 })
 
 test('verify: a hash of a higher cost than the policy is kept', async (t) => {
-  const space = spaceFor(t)
-  await startedWorker(space)
+  const { space } = await workerFor(t)
   const dearer = await Hasher.load(argon2idPolicy({ ...policy, time: 3 }), { testHashes: false })
   const storedHash = await dearer.hash('correct horse')
   assert.deepEqual(await verified(space, { password: 'correct horse', storedHash }), { kind: 'match' })
 })
 
 test('verify with a next password: a match brings its hash, a mismatch brings nothing', async (t) => {
-  const space = spaceFor(t)
-  await startedWorker(space)
+  const { space } = await workerFor(t)
   for (const storedHash of [await hasher.hash('U*U'), bcryptHash]) {
     const fresh = freshHash(await verified(space, { password: 'U*U', storedHash, nextPassword: 'next one' }))
     assert.equal(await hasher.verify('next one', fresh), true)
@@ -86,8 +80,7 @@ test('verify with a next password: a match brings its hash, a mismatch brings no
 })
 
 test('verify: a stored hash that nothing here understands is refused with a code', async (t) => {
-  const space = spaceFor(t)
-  await startedWorker(space)
+  const { space } = await workerFor(t)
   for (const storedHash of ['', 'plain text', '$2a$31$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW']) {
     const answer = await verified(space, { password: 'x', storedHash })
     assert.deepEqual(answer, { kind: 'refused', code: 'unsupported_hash' })
@@ -95,8 +88,7 @@ test('verify: a stored hash that nothing here understands is refused with a code
 })
 
 test('verify: a stored hash that nothing here understands costs the work of a decoy', async (t) => {
-  const space = spaceFor(t)
-  await startedWorker(space, { env: { ARGON2_MEMORY_KIB: '65536', ARGON2_TIME: '3' } })
+  const { space } = await workerFor(t, { env: { ARGON2_MEMORY_KIB: '65536', ARGON2_TIME: '3' } })
   const client = await readyClient(space)
   for (const storedHash of ['plain text', null]) {
     const pending = await client.submit('verify', { password: 'x', storedHash, nextPassword: 'y' })
@@ -110,8 +102,7 @@ test('verify: a stored hash that nothing here understands costs the work of a de
 })
 
 test('test hashes are refused by a worker that was not told to accept them', async (t) => {
-  const space = spaceFor(t)
-  await startedWorker(space, { env: { SPILLWAY_TEST_HASHES: 'false' } })
+  const { space } = await workerFor(t, { env: { SPILLWAY_TEST_HASHES: 'false' } })
   const answer = await verified(space, { password: 'x', storedHash: '$spillway-token$' })
   assert.deepEqual(answer, { kind: 'refused', code: 'unsupported_hash' })
 })
@@ -136,8 +127,7 @@ test('a job past its deadline is dropped unhashed, and the jobs behind it are no
 })
 
 test('the first to come is the first to be served', async (t) => {
-  const space = spaceFor(t)
-  const client = await readyClient(space)
+  const { space, client } = await clientFor(t)
   const order: number[] = []
   const pending = []
   for (let i = 0; i < 8; i += 1) pending.push(await client.submit('hash', { password: 'x' }))
@@ -148,8 +138,7 @@ test('the first to come is the first to be served', async (t) => {
 })
 
 test('no more jobs are in hand than two for each slot, where each hashes one at a time', async (t) => {
-  const space = spaceFor(t)
-  const client = await readyClient(space)
+  const { space, client } = await clientFor(t)
   await startedWorker(space, { slots: 3, env: { HASH_ENGINE: 'packages' } })
   const jobs = Array.from({ length: 24 }, () =>
     client.submit('verify', { password: 'x', storedHash: '$spillway-wait$100$' }),
@@ -169,8 +158,7 @@ test('no more jobs are in hand than two for each slot, where each hashes one at 
 })
 
 test('verify with an upgrade: the verdict says that a new hash follows, and it comes in a reply of its own', async (t) => {
-  const space = spaceFor(t)
-  await startedWorker(space, { env: { ARGON2_TIME: '2' } })
+  const { space } = await workerFor(t, { env: { ARGON2_TIME: '2' } })
   const client = await readyClient(space)
   const upgraded = async (upgrade: RehashMode, storedHash: string) => {
     const pending = await client.submit('verify', { password: 'U*U', storedHash, rehash: false, upgrade })
@@ -193,8 +181,7 @@ test('verify with an upgrade: the verdict says that a new hash follows, and it c
 })
 
 test('REHASH of the worker is for requests that bring no policy of their own', async (t) => {
-  const space = spaceFor(t)
-  await startedWorker(space, { env: { REHASH: 'never' } })
+  const { space } = await workerFor(t, { env: { REHASH: 'never' } })
   assert.deepEqual(await verified(space, { password: 'U*U', storedHash: bcryptHash }), { kind: 'match' })
   const own = { algorithm: 'argon2id', memoryKib: 64, time: 2, parallelism: 1 } as const
   freshHash(await verified(space, { password: 'U*U', storedHash: bcryptHash, policy: own, rehash: true }))

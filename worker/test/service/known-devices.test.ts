@@ -1,18 +1,17 @@
-// The lane of known devices, in a real Redis: before those who wait, in turn among themselves, and for half of the capacity.
+// The lane of known devices in a real Redis: before the others, for half of the capacity.
 import assert from 'node:assert/strict'
 import { until } from '@spillway/infra/processes/until'
 import { lastKnownKey, queueKey } from '@spillway/queue/jobs/keys'
 import type { Lane } from '@spillway/queue/queue-client'
 import { type TestContext, test } from 'vitest'
-import { answerOf, readyClient, startedWorker } from '../parts.ts'
-import { spaceFor, waitingJobs } from '../space.ts'
+import { answerOf, clientFor, readyClient, startedWorker } from '../parts.ts'
+import { waitingJobs } from '../space.ts'
 
 const request = { password: 'right', storedHash: '$spillway-wait$20$' }
 
-/** A queue without workers, whose jobs are called by their lanes and in the order of their adding: held 1, known 1. */
+/** A queue without workers; jobs are called by lane and order of adding: held 1, known 1 */
 async function scene(t: TestContext) {
-  const space = spaceFor(t)
-  const client = await readyClient(space)
+  const { space, client } = await clientFor(t)
   const names = new Map<string, string>()
   const count = { known: 0, held: 0, deferred: 0, behind: 0 }
 

@@ -1,11 +1,11 @@
-// An attacker who can write to Redis queues entries that BullMQ cannot parse: each is removed once, soon, and harms no other job.
+// An attacker queues entries that BullMQ cannot parse: each is removed once, and harms no job.
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { until } from '@spillway/infra/processes/until'
 import { queueKey } from '@spillway/queue/jobs/keys'
 import { test } from 'vitest'
-import { answerOf, jobsCounted, keepingLog, readyClient, type SaidLine, startedWorker } from '../parts.ts'
-import { activeJobs, jobKey, type Space, spaceFor, waitingJobs } from '../space.ts'
+import { answerOf, clientFor, jobsCounted, keepingLog, type SaidLine, startedWorker } from '../parts.ts'
+import { activeJobs, jobKey, type Space, waitingJobs } from '../space.ts'
 
 const request = { password: 'right', storedHash: '$spillway-token$' }
 const match = { kind: 'match' }
@@ -60,8 +60,7 @@ async function emptied(space: Space): Promise<void> {
 
 for (const forgery of [...ofFields, ...ofTypes]) {
   test.concurrent(`jobs with ${forgery.what} are gone once they are met, and the true ones are answered`, async (t) => {
-    const space = spaceFor(t)
-    const client = await readyClient(space)
+    const { space, client } = await clientFor(t)
     const held = await client.submit('verify', request)
     const deferred = await client.submit('verify', request, 'deferred')
     const ids = await write(space, [forgery, forgery, forgery])
@@ -80,8 +79,7 @@ for (const forgery of [...ofFields, ...ofTypes]) {
 }
 
 test.concurrent('three hundred of them at once, and again, are one line of the log each time, and logins go on', async (t) => {
-  const space = spaceFor(t)
-  const client = await readyClient(space)
+  const { space, client } = await clientFor(t)
   const { lines, log } = keepingLog()
   const worker = await startedWorker(space, { log })
   const isRemoval = ({ msg }: SaidLine) => msg === 'malformed jobs removed'
@@ -107,13 +105,12 @@ test.concurrent('three hundred of them at once, and again, are one line of the l
       .map(({ code, count }) => ({ code, count })),
     Array.from({ length: 2 }, () => ({ code: 'forged_job', count: 300 })),
   )
-  // A busy machine may stop a worker for longer than its locks last, which is a line for a job in hand.
+  // A busy machine may stop a worker for longer than its locks last: a line for a job in hand.
   assert.ok(complaints().length < 12, `${complaints().length} lines`)
 })
 
 test.concurrent('they are removed from where no worker takes jobs too, once they are in its way', async (t) => {
-  const space = spaceFor(t)
-  const client = await readyClient(space)
+  const { space, client } = await clientFor(t)
   await startedWorker(space)
   const sets = ['completed', 'failed', 'delayed'] as const
   for (const set of sets) {
@@ -128,8 +125,7 @@ test.concurrent('they are removed from where no worker takes jobs too, once they
 })
 
 test.concurrent("an entry that has the name of one of the queue's own keys does not have that key deleted", async (t) => {
-  const space = spaceFor(t)
-  const client = await readyClient(space)
+  const { space, client } = await clientFor(t)
   const pending = await client.submit('verify', request)
   const events = await space.redis.xlen(jobKey(space, 'events'))
   await space.redis.rpush(queueKey(space.prefix, 'wait'), 'events')

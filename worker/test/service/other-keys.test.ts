@@ -1,4 +1,4 @@
-// Workers with other keys: they take nothing from those who have the right ones, and destroy no job.
+// Workers with other keys take nothing from those who have the right ones, and destroy no job.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { until } from '@spillway/infra/processes/until'
@@ -11,10 +11,10 @@ import { RunningWorker } from '../../src/consumer/start.ts'
 import { entry } from '../capacity-entry.ts'
 import {
   answerOf,
+  clientFor,
   jobsAreCounted,
   jobsCounted,
   keepingLog,
-  readyClient,
   sealKeys,
   startedWorker,
   submitted,
@@ -42,8 +42,7 @@ const isRefusal = ({ msg }: { msg: string }) =>
   msg === 'the workers of this queue have other keys: this one takes no jobs'
 
 test.concurrent('a worker with other keys than a living one takes nothing and says what to compare, until that is gone', async (t) => {
-  const space = spaceFor(t)
-  const client = await readyClient(space)
+  const { space, client } = await clientFor(t)
   const right = await startedWorker(space)
   const wrong = startWithKeys(space, otherKeys)
   const refusal = await until(() => wrong.lines.find(isRefusal))
@@ -60,8 +59,7 @@ test.concurrent('a worker with other keys than a living one takes nothing and sa
 })
 
 test.concurrent('a worker with the keys of a living one begins at once, whoever else has left a canary', async (t) => {
-  const space = spaceFor(t)
-  const client = await readyClient(space)
+  const { space, client } = await clientFor(t)
   await startedWorker(space)
   await space.redis.set(canaryKey(space.prefix), canaryOf(parseKeyring(otherKeys), space.prefix), 'EX', 60)
   await startedWorker(space)
@@ -79,8 +77,7 @@ test.concurrent('a canary that nobody renews, or without an end, keeps no worker
 })
 
 test.concurrent('a job that does not open goes back, and another worker answers it', async (t) => {
-  const space = spaceFor(t)
-  const client = await readyClient(space)
+  const { space, client } = await clientFor(t)
   const wrong = await startedWorker(space, { env: { SPILLWAY_SEAL_KEYS: otherKeys }, slots: 2 })
   // Both have begun, as where neither could see the other.
   const keys = canaryOf(parseKeyring(sealKeys), space.prefix)
@@ -98,8 +95,7 @@ test.concurrent('a job that does not open goes back, and another worker answers 
 })
 
 test.concurrent('a job that no worker can open fails after two', async (t) => {
-  const space = spaceFor(t)
-  const client = await readyClient(space, { keyring: parseKeyring(otherKeys) })
+  const { space, client } = await clientFor(t, { keyring: parseKeyring(otherKeys) })
   const workers = [await startedWorker(space), await startedWorker(space)]
   await until(() => client.load().workers === 2 && client.hasOtherKeys())
   await client.submit('hash', { password: 'x' })

@@ -14,7 +14,16 @@ import { capacityKey } from '@spillway/queue/wire/capacity'
 import { verdictKey } from '@spillway/queue/wire/reply'
 import { test, vi } from 'vitest'
 import { forgotten } from '../garbage.ts'
-import { answerOf, jobsAreCounted, jobsCounted, readyClient, startedWorker, submitted } from '../parts.ts'
+import {
+  answerOf,
+  clientFor,
+  jobsAreCounted,
+  jobsCounted,
+  proxiedClient,
+  readyClient,
+  startedWorker,
+  submitted,
+} from '../parts.ts'
 import { activeJobs, jobKey, redisProxy, resultOf, type Space, spaceFor, waitingJobs } from '../space.ts'
 
 const request = { password: 'right', storedHash: '$spillway-token$' }
@@ -42,9 +51,7 @@ function countingObserver(): { observer: ClientObserver; counted: { addedAgain: 
 }
 
 test('without Redis a client says so before any command has timed out', async (t) => {
-  const space = spaceFor(t)
-  const proxy = await redisProxy(space)
-  const client = await readyClient(space, { redisUrl: proxy.url })
+  const { proxy, client } = await proxiedClient(t)
   proxy.refuse()
   await until(() => !client.isReady())
   // The timers of ioredis stand still: no command times out.
@@ -54,9 +61,7 @@ test('without Redis a client says so before any command has timed out', async (t
 })
 
 test.concurrent('without Redis a client is not ready, and what it could not cancel then is cancelled later', async (t) => {
-  const space = spaceFor(t)
-  const proxy = await redisProxy(space)
-  const client = await readyClient(space, { redisUrl: proxy.url })
+  const { space, proxy, client } = await proxiedClient(t)
   const pending = await submitted(client)
   proxy.refuse()
   await until(() => !client.isReady())
@@ -72,18 +77,14 @@ test.concurrent('without Redis a client is not ready, and what it could not canc
 })
 
 test.concurrent('a Redis that takes connections and answers nothing is given up', async (t) => {
-  const space = spaceFor(t)
-  const proxy = await redisProxy(space)
-  const client = await readyClient(space, { redisUrl: proxy.url })
+  const { proxy, client } = await proxiedClient(t)
   proxy.freeze()
   await assert.rejects(client.submit('verify', request), isUnavailable)
   proxy.restore()
 })
 
 test.concurrent('a job that cannot be cancelled is forgotten after its deadline, also while Redis is away, and before it when Redis is back', async (t) => {
-  const space = spaceFor(t)
-  const proxy = await redisProxy(space)
-  const client = await readyClient(space, { redisUrl: proxy.url })
+  const { proxy, client } = await proxiedClient(t)
   proxy.refuse()
   await until(() => !client.isReady())
   const late = await cancelledInVain(client, client.now() + 200)
@@ -99,8 +100,7 @@ test.concurrent('a job that cannot be cancelled is forgotten after its deadline,
 const isRemoval = ({ command: [name, , keys] }: { command: string[] }) => name?.startsWith('eval') && keys === '7'
 
 test.concurrent('a cancellation that fails while the connection stands is tried until it succeeds', async (t) => {
-  const space = spaceFor(t)
-  const client = await readyClient(space)
+  const { space, client } = await clientFor(t)
   const pending = await submitted(client)
   assert.equal(await answerOf(pending, 0), undefined)
   const { job } = pending
@@ -117,9 +117,7 @@ test.concurrent('a cancellation that fails while the connection stands is tried 
 })
 
 test.concurrent('a job that was never sent is not cancelled', async (t) => {
-  const space = spaceFor(t)
-  const proxy = await redisProxy(space)
-  const client = await readyClient(space, { redisUrl: proxy.url })
+  const { space, proxy, client } = await proxiedClient(t)
   const { job } = await submitted(client)
   await until(async () => (await waitingJobs(space)).join() === job.id)
   proxy.refuse()
@@ -140,9 +138,7 @@ test.concurrent('a job that was never sent is not cancelled', async (t) => {
 })
 
 test.concurrent('jobs that Redis lost are added again by the client that waits for them, and by nobody else', async (t) => {
-  const space = spaceFor(t)
-  const proxy = await redisProxy(space)
-  const client = await readyClient(space, { redisUrl: proxy.url })
+  const { space, proxy, client } = await proxiedClient(t)
   const [waited, left, resumed] = [
     await submitted(client),
     await submitted(client),
@@ -163,9 +159,7 @@ test.concurrent('jobs that Redis lost are added again by the client that waits f
 
 for (const kind of ['commands', 'replies'] as const) {
   test.concurrent(`jobs are added again when it was only the connection for ${kind} that broke`, async (t) => {
-    const space = spaceFor(t)
-    const proxy = await redisProxy(space)
-    const client = await readyClient(space, { redisUrl: proxy.url })
+    const { space, proxy, client } = await proxiedClient(t)
     const pending = await submitted(client)
     const answer = answerOf(pending)
     const address = (await connectionsBy(space, proxy))[kind]
@@ -276,9 +270,7 @@ for (const [when, lose] of breaks) {
 }
 
 test.concurrent('a job of which Redis did not say whether it took it is cancelled', async (t) => {
-  const space = spaceFor(t)
-  const proxy = await redisProxy(space)
-  const client = await readyClient(space, { redisUrl: proxy.url })
+  const { space, proxy, client } = await proxiedClient(t)
   proxy.freezeReplies()
   const submitted = assert.rejects(client.submit('verify', request), isUnavailable)
   await until(async () => (await waitingJobs(space)).length === 1)
@@ -344,9 +336,7 @@ test.concurrent('a lost job whose wait ends while it is added again stays, for i
 })
 
 test.concurrent('a verdict that came while the client was away is found when it is back', async (t) => {
-  const space = spaceFor(t)
-  const proxy = await redisProxy(space)
-  const client = await readyClient(space, { redisUrl: proxy.url })
+  const { space, proxy, client } = await proxiedClient(t)
   const pending = await submitted(client)
   // At the end of its wait it would be found in any case.
   const answer = answerOf(pending, 600_000)
@@ -440,8 +430,7 @@ test.concurrent('a worker that stops goes on offering a verdict that Redis does 
 })
 
 test.concurrent('a verdict that Redis never takes is counted as lost at its deadline, and its slot is free at once', async (t) => {
-  const space = spaceFor(t)
-  const client = await readyClient(space, { jobLifeMs: 5_000 })
+  const { space, client } = await clientFor(t, { jobLifeMs: 5_000 })
   const user = await userWithoutVerdicts(space)
   const worker = await startedWorker(space, { slots: 1, env: { REDIS_URL: user.redisUrl } })
   const { job } = await submitted(client)
@@ -456,7 +445,7 @@ async function cancelledInVain(client: PasswordClient, deadline: number): Promis
   return new WeakRef(job)
 }
 
-/** A user of Redis that may do everything but store verdicts: as with a Redis that is full or read-only, for these keys alone. */
+/** A user of Redis that may do everything but store verdicts, as where Redis is full for them */
 async function userWithoutVerdicts(space: Space): Promise<{ name: string; redisUrl: string }> {
   const { redis, prefix } = space
   const name = prefix.replace(/[{}]/g, '')

@@ -1,4 +1,4 @@
-// BullMQ looks for locks to renew only while a job is in hand: whether the hook still fits its version.
+// BullMQ looks for locks to renew only while a job is in hand: the hook fits its version.
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { withResolvers } from '@spillway/common/within'

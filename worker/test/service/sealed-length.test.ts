@@ -1,13 +1,13 @@
-// How long a sealed request is tells nothing of whose password is verified: known, unknown, or of an older system.
+// The length of a sealed request tells nothing of the account: known, unknown, or older.
 import assert from 'node:assert/strict'
 import { padRequest } from '@spillway/queue/wire/job'
 import { requestSeal } from '@spillway/queue/wire/reply'
 import { test } from 'vitest'
-import { answerOf, keyring, readyClient, startedWorker } from '../parts.ts'
-import { jobKey, spaceFor } from '../space.ts'
+import { answerOf, clientFor, keyring, startedWorker } from '../parts.ts'
+import { jobKey } from '../space.ts'
 
 const job = { id: 'job', name: 'verify', deadline: 1_800_000_000_000 } as const
-/** By what an account may have: none, or a hash of these kinds; the last is as long as the PHC string format allows. */
+/** What an account may have: no hash, or one of these; the last is the longest PHC string. */
 const storedHashes = {
   none: null,
   bcrypt: `$2b$12$${'A'.repeat(53)}`,
@@ -62,8 +62,7 @@ test('sealed passwords of up to 256 bytes have one length, and longer ones the l
 })
 
 test("a gateway's job has one length for a known and an unknown address, and is answered", async (t) => {
-  const space = spaceFor(t)
-  const client = await readyClient(space)
+  const { space, client } = await clientFor(t)
   await startedWorker(space)
   for (const length of [1, 100, 185, 200, 256, 257, 1_024]) {
     const password = 'x'.repeat(length)

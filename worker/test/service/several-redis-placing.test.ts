@@ -1,4 +1,4 @@
-// Jobs that are on their way to two Redis when one of them is killed: after it took them, and before it said so.
+// Jobs on their way to two Redis servers when one is killed: it took them, and has not said so.
 import assert from 'node:assert/strict'
 import { until } from '@spillway/infra/processes/until'
 import { redisCommand } from '@spillway/infra/services/redis'
@@ -65,7 +65,7 @@ test('a job that both fail, one after the other, is added when one of them is we
   await expectAnswered(first, await adding)
 })
 
-/** Attempts to add a job to the first Redis. Nothing else that a client does is a script by its digest. */
+/** Attempts to add a job to the first Redis: no other script of a client is called by its digest */
 async function additions(): Promise<number> {
   const info = String(await redisCommand(one.url, 'INFO', 'commandstats'))
   return Number(/^cmdstat_evalsha:calls=(\d+)/m.exec(info)?.[1] ?? 0)

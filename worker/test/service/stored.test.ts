@@ -8,7 +8,7 @@ import { Redis } from 'ioredis'
 import { test } from 'vitest'
 import { Hasher } from '../../src/hashing/index.ts'
 import { argon2idPolicy } from '../../src/hashing/policy.ts'
-import { answerOf, policy, readyClient, startedWorker } from '../parts.ts'
+import { answerOf, clientFor, policy, readyClient, startedWorker } from '../parts.ts'
 import { failureOf, jobKey, resultOf, type Space, spaceFor, waitingJobs } from '../space.ts'
 
 const hasher = await Hasher.load(argon2idPolicy(policy), { testHashes: false })
@@ -89,8 +89,7 @@ test('no password, hash or verdict stands in Redis in clear: waiting, answered, 
 })
 
 test('a finished job does not tell a right password from a wrong one', async (t) => {
-  const space = spaceFor(t)
-  const client = await readyClient(space)
+  const { space, client } = await clientFor(t)
   await startedWorker(space)
   const storedHash = await hasher.hash('right')
   const kept = []
@@ -110,8 +109,7 @@ test('a finished job does not tell a right password from a wrong one', async (t)
 })
 
 test('every key stands under the prefix, and nothing but finished jobs and counters outlives its deadline', async (t) => {
-  const space = spaceFor(t)
-  const client = await readyClient(space, { jobLifeMs: 500 })
+  const { space, client } = await clientFor(t, { jobLifeMs: 500 })
   const worker = await startedWorker(space)
   const pending = await client.submit('hash', { password: 'x' })
   await answerOf(pending)
@@ -126,8 +124,7 @@ test('every key stands under the prefix, and nothing but finished jobs and count
 })
 
 test("jobs wait in the list that the autoscaler watches: the prefix's own, by default {spillway}:passwords:wait", async (t) => {
-  const space = spaceFor(t)
-  const client = await readyClient(space)
+  const { space, client } = await clientFor(t)
   const { job } = await client.submit('hash', { password: 'x' })
   assert.deepEqual(await space.redis.lrange(`${space.prefix}:passwords:wait`, 0, -1), [job.id])
   assert.equal(queueKey(DEFAULT_QUEUE_PREFIX, 'wait'), '{spillway}:passwords:wait')

@@ -1,4 +1,4 @@
-// The password as it was typed beside its normal form: which is tried when, for accounts and for decoys, and of which a new hash is made.
+// The password as typed beside its normal form: which is tried when, and which is hashed anew.
 import assert from 'node:assert/strict'
 import bcrypt from 'bcrypt'
 import { test } from 'vitest'

@@ -4,7 +4,7 @@ import { until } from '@spillway/infra/processes/until'
 import { PasswordClientError } from '@spillway/queue/errors'
 import { verdictKey } from '@spillway/queue/wire/reply'
 import { test } from 'vitest'
-import { answerOf, readyClient, startedWorker } from '../parts.ts'
+import { answerOf, clientFor, readyClient, startedWorker } from '../parts.ts'
 import { activeJobs, jobKey, resultOf, spaceFor, waitingJobs } from '../space.ts'
 
 const request = { password: 'right', storedHash: '$spillway-token$' }
@@ -16,8 +16,7 @@ function isAborted(error: unknown): boolean {
 }
 
 test.concurrent('when the wait runs out first there is no answer, and the job goes on', async (t) => {
-  const space = spaceFor(t)
-  const client = await readyClient(space)
+  const { space, client } = await clientFor(t)
   const pending = await client.submit('verify', request)
   const startedAt = performance.now()
   assert.equal(await answerOf(pending, 150), undefined)
@@ -29,8 +28,7 @@ test.concurrent('when the wait runs out first there is no answer, and the job go
 })
 
 test.concurrent('a verdict that is there already is found without any wait', async (t) => {
-  const space = spaceFor(t)
-  const client = await readyClient(space)
+  const { space, client } = await clientFor(t)
   await startedWorker(space)
   const pending = await client.submit('verify', request)
   await until(() => space.redis.exists(verdictKey(space.prefix, pending.job.id)))
@@ -39,8 +37,7 @@ test.concurrent('a verdict that is there already is found without any wait', asy
 })
 
 test.concurrent('a caller that goes away ends its wait at once, and the job is cancelled', async (t) => {
-  const space = spaceFor(t)
-  const client = await readyClient(space)
+  const { space, client } = await clientFor(t)
   const [leaving, staying] = [await client.submit('verify', request), await client.submit('verify', request)]
   const caller = new AbortController()
   const answer = leaving.answer({ waitMs: 60_000, signal: caller.signal })
@@ -56,15 +53,13 @@ test.concurrent('a caller that goes away ends its wait at once, and the job is c
 })
 
 test.concurrent('a caller that was gone before the wait began is not waited for', async (t) => {
-  const space = spaceFor(t)
-  const client = await readyClient(space)
+  const { client } = await clientFor(t)
   const pending = await client.submit('verify', request)
   await assert.rejects(pending.answer({ waitMs: 60_000, signal: AbortSignal.abort() }), isAborted)
 })
 
 test.concurrent('a job in hand is not cancelled', async (t) => {
-  const space = spaceFor(t)
-  const client = await readyClient(space)
+  const { space, client } = await clientFor(t)
   await startedWorker(space)
   const pending = await client.submit('verify', { ...request, storedHash: '$spillway-wait$300$' })
   await until(async () => (await activeJobs(space)).length === 1)
@@ -73,8 +68,7 @@ test.concurrent('a job in hand is not cancelled', async (t) => {
 })
 
 test.concurrent('a job that was answered is not cancelled, and its verdict stays', async (t) => {
-  const space = spaceFor(t)
-  const client = await readyClient(space)
+  const { space, client } = await clientFor(t)
   await startedWorker(space)
   const pending = await client.submit('verify', request)
   await until(() => resultOf(space, pending.job.id))
@@ -83,8 +77,7 @@ test.concurrent('a job that was answered is not cancelled, and its verdict stays
 })
 
 test.concurrent('a lost notification is made up for at the end of the wait', async (t) => {
-  const space = spaceFor(t)
-  const client = await readyClient(space)
+  const { space, client } = await clientFor(t)
   const pending = await client.submit('verify', request)
   const key = jobKey(space, pending.job.id)
   const data = JSON.parse((await space.redis.hget(key, 'data')) ?? '')
@@ -106,8 +99,7 @@ test.concurrent('any client redeems a verdict: before it is there, when it is th
 })
 
 test.concurrent('several callers of one client wait for the same job, and one that goes away takes nothing from the others', async (t) => {
-  const space = spaceFor(t)
-  const client = await readyClient(space)
+  const { space, client } = await clientFor(t)
   const pending = await client.submit('verify', request)
   const caller = new AbortController()
   const leaving = (await client.resume(pending.job)).answer({ waitMs: 60_000, signal: caller.signal })
@@ -123,8 +115,7 @@ test.concurrent('several callers of one client wait for the same job, and one th
 })
 
 test.concurrent('a verdict is kept until the deadline of its job, and then gone', async (t) => {
-  const space = spaceFor(t)
-  const client = await readyClient(space, { jobLifeMs: 6_000 })
+  const { space, client } = await clientFor(t, { jobLifeMs: 6_000 })
   await startedWorker(space)
   const pending = await client.submit('verify', request)
   assert.ok(await pending.answer({ waitMs: 6_000, signal: patience }))

@@ -27,7 +27,7 @@ const vectors: [source: string, password: string, storedHash: string][] = [
     'password',
     encoded('argon2i', 'v=16$m=256,t=2,p=1', '/U3YPXYsSb3q9XxHvc0MLxur+GP960kN9j7emXX8zwY'),
   ],
-  // Made with the reference implementation's command line (golang.org/x/crypto/argon2, argon2_test.go); 24 bytes each.
+  // By the reference implementation's command line (golang.org/x/crypto/argon2); 24 bytes each.
   ['d', 'password', encoded('argon2d', 'v=19$m=64,t=1,p=1', hex('8727405fd07c32c78d64f547f24150d3f2e703a89f981a19'))],
   [
     'd, 2 lanes',
@@ -131,3 +131,47 @@ test('the other variants and the old version are below the policy at any cost', 
     assert.equal(hasher.isDue(encoded(variant, 'v=19$m=65536,t=9,p=1', digest)), true)
   assert.equal(hasher.isDue(encoded('argon2id', 'v=16$m=65536,t=9,p=1', digest)), true)
 })
+
+// Hashes of argon2 as other packages write them, by each engine.
+
+const made: [maker: string, password: string, storedHash: string][] = [
+  [
+    'argon2 0.45 of npm',
+    'correct horse',
+    '$argon2id$v=19$m=256,p=1,t=2$pyjCAFVnz8LtrvIlxaMwig$TmqxfXMObdDUDPEfhFZ5C8IcUJiSPl5uuJyJUH2yVNY',
+  ],
+  [
+    'argon2 0.45 of npm, two lanes',
+    'correct horse',
+    '$argon2i$v=19$m=256,p=2,t=2$CQcdqPcLzgqk0fvXNL0zSA$C1J/X9SUX/ZH9GpjFncNnj8XqFpQ+RNLZ0HwVWASyCg',
+  ],
+  [
+    'argon2 0.45 of npm, with associated data',
+    'correct horse',
+    '$argon2id$v=19$m=256,p=1,t=2,data=dGVuYW50IDc$u59ZoU6tN9ZKJFnmmqtCPg$8/v2O5HHc0BK+QhwwX3Lj9xqOnm3UT0M7i7ZA9R2bE4',
+  ],
+  [
+    'argon2 of 2016, without a version (ranisalt/node-argon2#133)',
+    'password',
+    '$argon2i$m=4096,t=3,p=1$tbagT6b1YH33niCo9lVzuA$htv/k+OqWk1V9zD9k5DOBi2kcfcZ6Xu3tWmwEPV3/nc',
+  ],
+  [
+    'the reference implementation, padded',
+    'password',
+    '$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHQ=$nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/4=',
+  ],
+]
+
+for (const native of [false, true]) {
+  test(`what packages write is verified, and nothing near it${native ? ', by the native engine' : ''}`, async (context) => {
+    const hasher = await Hasher.load(argon2idPolicy(policy), { native })
+    if (native && hasher.native === undefined) return context.skip('the native engine is not built')
+    for (const [maker, password, storedHash] of made) {
+      assert.equal(await hasher.verify(password, storedHash), true, maker)
+      for (const wrong of [`${password}.`, '', password.toUpperCase()])
+        assert.equal(await hasher.verify(wrong, storedHash), false, maker)
+      await assert.rejects(hasher.verify(password, storedHash.slice(0, -2)), UnsupportedHashError, maker)
+    }
+    hasher.native?.close()
+  })
+}

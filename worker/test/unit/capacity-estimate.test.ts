@@ -1,4 +1,4 @@
-// A worker's estimates of a job: the processor time of its thread, the share of a core that threads get, and the time until the verdict.
+// Estimates of a job: its thread's processor time, the share of a core, the time to the verdict.
 import assert from 'node:assert/strict'
 import type { HashPolicy } from '@spillway/queue/wire/policy'
 import { test, vi } from 'vitest'
@@ -19,7 +19,7 @@ function scene({ slots = 1, costMs = 20 } = {}) {
   })
   return {
     estimate,
-    /** Jobs of this processor time, on threads that get this share of a core, read twice a second. */
+    /** Jobs of this processor time, on threads with this share of a core, read twice a second */
     jobs(
       count: number,
       costMs: number,

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { isLoopback } from '@spillway/common/settings'
+import { assertSettingsTable } from '@spillway/infra/test/settings-table'
 import { test } from 'vitest'
-import { readWorkerConfig } from '../../src/config.ts'
+import { readWorkerConfig, WorkerConfig } from '../../src/config.ts'
 
 const sealKeys = `k1:${randomBytes(32).toString('base64')}`
 
@@ -136,3 +137,6 @@ test('passwords are sent to the old system by https alone, or on this machine', 
   ]
   for (const url of wrong) assert.throws(read(url), /LEGACY_VERIFY_URL/, url)
 })
+
+test("the worker's README has every setting, with default, bounds and meaning", () =>
+  assertSettingsTable(new URL('../../README.md', import.meta.url), WorkerConfig))

@@ -1,4 +1,4 @@
-// Jobs that are dropped: their deadline passes while they wait for a hashing thread, or they can only be answered after it.
+// Dropped jobs: their deadline passes before a thread begins, or would pass before the answer.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { createLogger } from '@spillway/common/log'
@@ -57,10 +57,7 @@ test('a job that can only be answered too late is not hashed, and its client is 
   const job = await incoming(60_000)
   const foretold: (number | undefined)[] = []
   const delivered: string[] = []
-  const idle: Hasher = Object.assign(await load(), {
-    ofOwner: () => idle,
-    verify: () => assert.fail('it was hashed'),
-  })
+  const idle: Hasher = Object.assign(await load(), { ofOwner: () => idle, verify: () => assert.fail('it was hashed') })
   const result = await processJob(job, {
     ...{ ...parts, hasher: idle },
     isTooLate: (leftMs, foretoldMs) => foretold.push(foretoldMs) === 1 && leftMs <= 60_000,

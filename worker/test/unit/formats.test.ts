@@ -1,4 +1,4 @@
-// Stored hashes of other systems: verified, counted under their algorithm, and replaced at the next login.
+// Stored hashes of other systems: verified, counted by algorithm, replaced at the next login.
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
 import { firebaseProject } from '../../src/hashing/formats/settings.ts'

@@ -30,7 +30,7 @@ function scene(t: TestContext) {
     () => nowMs,
   )
   t.onTestFinished(() => liveness.close())
-  /** Lets time pass; where a number is given, Redis is heard all the while, and so many jobs wait. */
+  /** Lets time pass; with a number, Redis is heard all the while, and so many jobs wait */
   async function pass(ms: number, waiting?: number): Promise<void> {
     for (const end = nowMs + ms; nowMs < end; ) {
       nowMs += STEP_MS
@@ -127,16 +127,23 @@ test('while the connection is being made nothing is looked into, and its silence
   assert.equal(liveness.isAlive(), false)
 })
 
-test('one look at a time: each opens a connection', async (t) => {
+test('one look at a time: each opens a connection, and none says what is not so any more', async (t) => {
   const { liveness, redis, pass, looks } = scene(t)
-  let answer: (answers: boolean) => void = () => undefined
-  redis.answersOthers = new Promise<boolean>((resolve) => {
-    answer = resolve
-  })
+  const answers: ((answers: boolean) => void)[] = []
+  const held = () => new Promise<boolean>((resolve) => void answers.push(resolve))
+  redis.answersOthers = held()
   assert.equal(liveness.isAlive(), true)
   await pass(4 * STUCK_AFTER_MS)
   assert.deepEqual([liveness.isAlive(), looks()], [true, 1])
-  answer(true)
+  // The silence that it looked into is over when it ends.
+  liveness.redisAnswered(0)
+  redis.answersOthers = held()
+  answers[0]?.(true)
+  await turn()
+  assert.deepEqual([liveness.isAlive(), liveness.stuckMs()], [true, 0])
+  await pass(STUCK_AFTER_MS)
+  assert.deepEqual([liveness.isAlive(), looks()], [true, 2])
+  answers[1]?.(true)
   await turn()
   assert.equal(liveness.isAlive(), false)
 })

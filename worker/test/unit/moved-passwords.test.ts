@@ -1,4 +1,4 @@
-// Passwords of other systems that new hashes must not lose: longer than bcrypt reads, and hashed with a pepper that is no text.
+// Passwords that new hashes must not lose: longer than bcrypt reads, or peppered with bytes.
 import assert from 'node:assert/strict'
 import { createHash, createHmac, pbkdf2Sync } from 'node:crypto'
 import { ASK_OLD_SYSTEM } from '@spillway/queue/wire/stored-hash'

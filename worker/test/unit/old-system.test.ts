@@ -1,4 +1,4 @@
-// The old system, asked over HTTP: right, wrong, slow, down, lying. Only a plain yes lets anybody in, and no question waits long.
+// The old system, asked over HTTP: only a plain yes lets anybody in, and no question waits long.
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { createServer, type RequestListener } from 'node:http'

@@ -1,9 +1,10 @@
-// The log of connections to Redis that fail and come back.
+// Connections to Redis: where they lead, and the log of those that fail and come back.
 import assert from 'node:assert/strict'
 import { ThrottledWarning } from '@spillway/common/throttled-warning'
 import { until } from '@spillway/infra/processes/until'
-import { connectRedis } from '@spillway/queue/redis/connect'
+import { askOnNewConnection, connectRedis, type RedisConnection } from '@spillway/queue/redis/connect'
 import { RedisWatch } from '@spillway/queue/redis/watch'
+import { capacityKey } from '@spillway/queue/wire/capacity'
 import { Worker } from 'bullmq'
 import { type TestContext, test } from 'vitest'
 import { redisProxy, spaceFor } from '../space.ts'
@@ -23,7 +24,7 @@ function linesOf(): { lines: Line[]; log: ConstructorParameters<typeof RedisWatc
   return { lines, log: { warn: keep, info: keep } }
 }
 
-/** Three connections by way of a proxy: one, another one, and the duplicate that BullMQ waits for jobs on. */
+/** Three connections by way of a proxy: two, and the duplicate on which BullMQ waits for jobs */
 async function watched(t: TestContext, watch: RedisWatch) {
   const space = spaceFor(t)
   const proxy = await redisProxy(space)
@@ -110,4 +111,31 @@ test.concurrent('the first of what happens often is told at once, and the others
   warning.recovered()
   tell()
   assert.equal(lines.length, 5)
+})
+
+test('a connection uses the database that its URL names', async (t) => {
+  const { redis, redisUrl, prefix, closing } = spaceFor(t)
+  const url = new URL(redisUrl)
+  url.pathname = '/7'
+  const connection = connectRedis(url.href, 'consumer')
+  closing(async () => connection.disconnect())
+  await connection.set(`${prefix}:there`, 'x', 'PX', 60_000)
+  assert.equal(await redis.exists(`${prefix}:there`), 0)
+  await redis.select(7)
+  assert.equal(await redis.del(`${prefix}:there`), 1)
+  await redis.select(0)
+})
+
+test('Redis is there for others when it answers for our keys: a PING, which any node of a cluster answers, is not enough', async (t) => {
+  const space = spaceFor(t)
+  const { redis, prefix } = space
+  const name = prefix.replace(/[{}]/g, '')
+  await redis.call('ACL', 'SETUSER', name, 'on', '>secret', '~elsewhere', '+@all')
+  space.closing(() => redis.call('ACL', 'DELUSER', name))
+  const url = new URL(space.redisUrl)
+  url.username = name
+  url.password = 'secret'
+  const ask = (redis: RedisConnection) => redis.exists(capacityKey(prefix))
+  assert.equal(await askOnNewConnection(url.href, ask), undefined)
+  assert.equal(await askOnNewConnection(space.redisUrl, ask), 0)
 })

@@ -1,0 +1,54 @@
+// Clients that are made from the description of the API log in to a real gateway.
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { type TestContext, test } from 'vitest'
+import { newCredentials } from '../client.ts'
+import { pythonWith } from '../python.ts'
+import { openSystem } from '../system.ts'
+
+const run = promisify(execFile)
+const clientsDir = fileURLToPath(new URL('../clients/', import.meta.url))
+const system = await openSystem()
+await system.worker()
+const { url } = await system.gateway()
+
+/** The description of the gateway, in a folder where a client is made; it goes with the test. */
+async function describedIn(t: TestContext): Promise<string> {
+  const dir = await mkdtemp(join(clientsDir, '.generated-'))
+  t.onTestFinished(() => rm(dir, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 }))
+  await writeFile(join(dir, 'openapi.json'), await (await fetch(`${url}/openapi.json`)).text())
+  return dir
+}
+
+test('a TypeScript client is made from the description, type-checked, and logs in', async (t) => {
+  const dir = await describedIn(t)
+  const bin = (name: string) => join(clientsDir, 'node_modules/.bin', name)
+  await run(bin('openapi-typescript'), ['openapi.json', '-o', 'api.ts'], { cwd: dir })
+  await copyFile(join(clientsDir, 'login.ts'), join(dir, 'login.ts'))
+  const compilerOptions = '--strict --skipLibCheck --module nodenext --target es2023 --types node'.split(' ')
+  await run(bin('tsc'), [...compilerOptions, 'login.ts'], { cwd: dir }).catch(({ stdout }) => assert.fail(stdout))
+  const { email, password } = newCredentials()
+  const { stdout } = await run(process.execPath, ['login.js', url, email, password], { cwd: dir })
+  assert.equal(stdout.trim(), email)
+})
+
+const GENERATOR = 'openapi-python-client==0.29.1'
+
+const python = await pythonWith([GENERATOR])
+const skip = python === undefined ? `there is no python3 with venv, or no ${GENERATOR}` : false
+
+test.skipIf(skip)('a Python client is made from the description without a warning, and logs in', async (t) => {
+  const dir = await describedIn(t)
+  const generated = join(dir, 'generated')
+  const generate = ['generate', '--path', 'openapi.json', '--output-path', generated, '--meta', 'none']
+  const { stdout: said } = await run(python ?? '', ['-m', 'openapi_python_client', ...generate], { cwd: dir })
+  assert.doesNotMatch(said, /warning|error/i)
+  await copyFile(join(clientsDir, 'login.py'), join(dir, 'login.py'))
+  const { email, password } = newCredentials()
+  const { stdout } = await run(python ?? '', ['login.py', url, email, password], { cwd: dir })
+  assert.equal(stdout.trim(), email)
+})

@@ -1,0 +1,194 @@
+// What a signed-in user does with the password: deletes the account, or proves to know it. The
+// tickets of such operations end with the session.
+import assert from 'node:assert/strict'
+import { test } from 'vitest'
+import {
+  type Answer,
+  assertProblem,
+  type Call,
+  type Credentials,
+  call,
+  changePassword,
+  expect,
+  login,
+  logout,
+  me,
+  newAccount,
+  newCredentials,
+  patiently,
+  redeem,
+  refresh,
+  register,
+  respondAsync,
+} from '../client.ts'
+import { startMailServer } from '../mail-server.ts'
+import { shareSystem, whileFrozen } from '../system.ts'
+
+const mails = await startMailServer()
+const system = await shareSystem()
+const { warmWorker: worker } = system
+const [{ url: here }, { url: there }] = await Promise.all([system.gateway(mails.env), system.gateway(mails.env)])
+const NEXT = 'another pass phrase entirely'
+
+async function deleteAccount(url: string, token: string, password: string, options: Call = {}): Promise<Answer> {
+  let answer = await call(url, 'POST', '/v1/me/delete', { ...options, token, body: { password } })
+  while (answer.status === 202 && options.headers === undefined) answer = await redeem(url, answer.body.ticket)
+  return answer
+}
+
+test('with the right password the account is deleted, and nothing of it is left anywhere in the database', async () => {
+  const account = await newAccount(here)
+  const phone = expect(200, await login(there, account))
+  const { accessToken, refreshToken } = expect(200, await login(here, account))
+  const { id } = expect(200, await me(here, accessToken))
+  expect(200, await refresh(there, phone.refreshToken))
+  assertProblem(await deleteAccount(here, accessToken, 'a guess'), 401, 'invalid_credentials')
+  expect(204, await deleteAccount(here, accessToken, account.password))
+
+  // The audit names accounts by their id, and outlives them.
+  assert.deepEqual(await tablesWith([account.email]), [])
+  assert.deepEqual(
+    (await tablesWith([id])).filter((table) => table !== 'audit_events'),
+    [],
+  )
+  assertProblem(await me(there, phone.accessToken), 401, 'invalid_token')
+  assertProblem(await refresh(there, refreshToken), 401, 'invalid_refresh_token')
+  assertProblem(await login(there, account), 401, 'invalid_credentials')
+  assertProblem(await deleteAccount(there, accessToken, account.password), 401, 'invalid_token')
+  // The address is free again, for an account of its own.
+  assert.notEqual(expect(201, await register(here, account)).id, id)
+})
+
+test('an account of another user is left alone', async () => {
+  const [mine, other] = [await newAccount(here), await newAccount(here)]
+  const { accessToken } = expect(200, await login(here, mine))
+  assertProblem(await deleteAccount(here, accessToken, other.password), 401, 'invalid_credentials')
+  expect(204, await deleteAccount(here, accessToken, mine.password))
+  expect(200, await login(here, other))
+})
+
+test('a ticket deletes nothing once the password has changed', async () => {
+  const { account, accessToken } = await newSession()
+  const { ticket } = expect(202, await deleteAccount(here, accessToken, account.password, respondAsync))
+  const change = { currentPassword: account.password, newPassword: NEXT }
+  expect(204, await changePassword(there, accessToken, change))
+  assert.equal((await settled(there, ticket)).status, 401)
+  assert.equal(await system.database.user.count({ where: { email: account.email } }), 1)
+})
+
+test('of a hundred deletions at once one succeeds, and all others are told that the session is gone', async () => {
+  const account = await newAccount(here)
+  const { accessToken } = expect(200, await login(here, account))
+  const answers = await Promise.all(
+    Array.from({ length: 100 }, (_, n) =>
+      // A machine that is busy may have no free connection to the database.
+      patiently(() => deleteAccount(n % 2 ? here : there, accessToken, account.password)),
+    ),
+  )
+  const codes = answers.map(({ status, body }) => (status === 204 ? 'deleted' : body.code))
+  assert.equal(codes.filter((code) => code === 'deleted').length, 1, codes.join())
+  for (const code of codes) assert.ok(['deleted', 'invalid_token', 'invalid_credentials'].includes(code), codes.join())
+})
+
+/** The answer for a ticket, once it is there. */
+async function settled(url: string, ticket: string): Promise<Answer> {
+  const answer = await redeem(url, ticket)
+  return answer.status === 202 ? settled(url, ticket) : answer
+}
+
+/** The tables in which any column of any row is one of these texts. */
+async function tablesWith(texts: string[]): Promise<string[]> {
+  const tables = await system.database.$queryRaw<{ name: string }[]>`
+    SELECT tablename AS name FROM pg_tables WHERE schemaname = current_schema()`
+  assert.ok(tables.length >= 3)
+  const found: string[] = []
+  for (const { name } of tables) {
+    const rows = await system.database.$queryRawUnsafe<{ row: string }[]>(`SELECT t::text AS row FROM "${name}" AS t`)
+    if (rows.some(({ row }) => texts.some((text) => row.includes(text)))) found.push(name)
+  }
+  return found
+}
+
+const verify = (url: string, token: string, password: string, options: Call = {}) =>
+  call(url, 'POST', '/v1/me/password/verify', { ...options, token, body: { password } })
+
+async function newSession(): Promise<{ account: Credentials; accessToken: string; refreshToken: string }> {
+  const account = await newAccount(here)
+  return { account, ...expect(200, await login(here, account)) }
+}
+
+test('the right password is 204, a wrong one 401, and neither changes the session', async () => {
+  const { account, accessToken, refreshToken } = await newSession()
+  expect(204, await verify(here, accessToken, account.password))
+  assertProblem(await verify(here, accessToken, `${account.password}!`), 401, 'invalid_credentials')
+  expect(200, await refresh(here, refreshToken))
+})
+
+test('without a session there is nothing to verify, and no hash', async () => {
+  const { account, accessToken, refreshToken } = await newSession()
+  expect(204, await logout(here, refreshToken))
+  await whileFrozen(worker, async () => {
+    assertProblem(await verify(here, accessToken, account.password), 401, 'invalid_token')
+    assertProblem(await verify(here, 'no token', account.password), 401, 'invalid_token')
+  })
+})
+
+test('a ticket for it is redeemed at another gateway, once', async () => {
+  const { account, accessToken } = await newSession()
+  const right = expect(202, await verify(here, accessToken, account.password, respondAsync))
+  const wrong = expect(202, await verify(here, accessToken, 'another pass phrase', respondAsync))
+  expect(204, await redeem(there, right.ticket))
+  assertProblem(await redeem(here, right.ticket), 409, 'ticket_used')
+  assertProblem(await redeem(there, wrong.ticket), 401, 'invalid_credentials')
+})
+
+test('a verdict does not count if the password was changed or the session ended meanwhile', async () => {
+  const { account, accessToken } = await newSession()
+  const other = expect(200, await login(here, account))
+  const [kept, ended] = [
+    expect(202, await verify(here, accessToken, account.password, respondAsync)),
+    expect(202, await verify(here, other.accessToken, account.password, respondAsync)),
+  ]
+  const change = { currentPassword: account.password, newPassword: 'another pass phrase' }
+  expect(204, await changePassword(here, accessToken, change))
+  assertProblem(await redeem(there, kept.ticket), 401, 'invalid_credentials')
+  assertProblem(await redeem(there, ended.ticket), 401, 'invalid_token')
+})
+
+test('guesses are limited for each account', async () => {
+  const limited = (await system.gateway({ LIMIT_PER_ACCOUNT: '3' })).url
+  const { account, accessToken } = await newSession()
+  for (let guess = 0; guess < 3; guess++) {
+    assertProblem(await verify(limited, accessToken, `guess ${guess} at it`), 401, 'invalid_credentials')
+  }
+  assertProblem(await verify(limited, accessToken, account.password), 429, 'too_many_requests')
+})
+
+const operations: Record<string, { method: string; path: string; bodyOf(password: string): object }> = {
+  'change of the password': {
+    method: 'PUT',
+    path: '/v1/me/password',
+    bodyOf: (currentPassword) => ({ currentPassword, newPassword: NEXT }),
+  },
+  'change of the address': {
+    method: 'PUT',
+    path: '/v1/me/email',
+    bodyOf: (password) => ({ newEmail: newCredentials().email, password }),
+  },
+  'verified password': { method: 'POST', path: '/v1/me/password/verify', bodyOf: (password) => ({ password }) },
+  deletion: { method: 'POST', path: '/v1/me/delete', bodyOf: (password) => ({ password }) },
+}
+
+for (const [name, { method, path, bodyOf }] of Object.entries(operations)) {
+  test(`the ticket of a ${name} does not survive the end of its session, whether the password was right or wrong`, async () => {
+    const { account, accessToken, refreshToken } = await newSession()
+    const ask = (password: string) =>
+      call(here, method, path, { ...respondAsync, token: accessToken, body: bodyOf(password) })
+    const [right, wrong] = [expect(202, await ask(account.password)), expect(202, await ask('wrong'))]
+    expect(204, await logout(there, refreshToken))
+    for (const { ticket } of [right, wrong]) assertProblem(await redeem(there, ticket), 401, 'invalid_token')
+    expect(200, await login(here, account))
+    const { email } = account
+    assert.equal(await system.database.user.count({ where: { email, credentialVersion: 1 } }), 1)
+  })
+}
