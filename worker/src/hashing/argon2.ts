@@ -1,7 +1,8 @@
 /** argon2 (RFC 9106), in the PHC string format, and its implementations. */
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Argon2Cost } from '@spillway/queue/wire/policy'
-import { type Argon2Setting, argon2Setting, type ExactHash, newArgon2Setting } from '@spillway/queue/wire/setting'
+import { argon2Setting, type ExactHash, newArgon2Setting } from '@spillway/queue/wire/setting'
+import type { Argon2Setting } from '@spillway/queue/wire/stored-hash'
 import { parseArgon2, unpadded } from '@spillway/queue/wire/stored-hash'
 import { type Engine, Engines, type KnownAnswer } from './engine.js'
 import { MEMORY_LIMIT_KIB } from './memory-limit.js'

@@ -128,3 +128,23 @@ test("no package imports another's compiled files", () => {
     [],
   )
 })
+
+test('no files import each other in a loop', () => {
+  const stem = (path: string) => path.replace(/\.[cm]?[jt]s$/, '')
+  const targets = new Map<string, string[]>()
+  for (const { file, specifier } of ['api', 'worker', 'prisma', 'infra', 'loadtests'].flatMap(importsUnder))
+    if (specifier.startsWith('.'))
+      targets.set(stem(file), [...(targets.get(stem(file)) ?? []), stem(posix.join(posix.dirname(file), specifier))])
+  assert.ok(targets.size > 400)
+
+  const done = new Set<string>()
+  const loops: string[] = []
+  function follow(file: string, path: string[]): void {
+    if (path.includes(file)) loops.push([...path.slice(path.indexOf(file)), file].join(' > '))
+    if (path.includes(file) || done.has(file)) return
+    for (const target of targets.get(file) ?? []) follow(target, [...path, file])
+    done.add(file)
+  }
+  for (const file of targets.keys()) follow(file, [])
+  assert.deepEqual(loops, [])
+})

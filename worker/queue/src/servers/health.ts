@@ -3,6 +3,9 @@
  * while its load is unknown, or when a reading of the load is not answered. After a refused write
  * (full, read-only) it cannot be used until it takes a small write of ours.
  */
+import type { RedisServer } from '../redis/servers.js'
+import { QueueClient } from '../wait/one-queue.js'
+import type { QueueClientOptions } from '../wait/password-client.js'
 
 export const TICK_MS = 100
 /** Ticks after which an unanswered reading means silence. A busy event loop delays both. */
@@ -76,4 +79,22 @@ export class Health {
     )
     this.#isProbing = false
   }
+}
+
+/** One Redis server of several, with its client and its health. */
+export interface OpenServer extends RedisServer {
+  client: QueueClient
+  health: Health
+}
+
+export function openServer(server: RedisServer, options: QueueClientOptions): OpenServer {
+  const client = new QueueClient(server, options)
+  const health = new Health({
+    isReady: () => client.isReady(),
+    isKnown: () => client.load().known,
+    reading: () => client.reader.readingUnderway(),
+    hasWorkers: () => client.load().jobsPerSecond > 0,
+    probe: () => client.probe(),
+  })
+  return { ...server, client, health }
 }

@@ -9,7 +9,7 @@ import { PasswordClientError } from '../errors.js'
 import type { Expectation, PendingJob } from '../wait/answers.js'
 import type { Verdict } from '../wire/job.js'
 import type { JobRef } from '../wire/reply.js'
-import type { OpenServer } from './placing.js'
+import type { OpenServer } from './health.js'
 
 /** Where a job was added. */
 export interface Placement {

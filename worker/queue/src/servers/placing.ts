@@ -4,12 +4,9 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { PasswordClientError } from '../errors.js'
-import type { RedisServer } from '../redis/servers.js'
-import { QueueClient } from '../wait/one-queue.js'
-import type { QueueClientOptions } from '../wait/password-client.js'
 import type { JobName, Lane, Requests } from '../wire/job.js'
 import { orderOf } from './choose.js'
-import { Health, TICK_MS } from './health.js'
+import { type OpenServer, TICK_MS } from './health.js'
 import { discard, type Placement } from './moving-job.js'
 
 /**
@@ -147,22 +144,4 @@ function whenMet(isMet: () => boolean): { promise: Promise<undefined>; stop(): v
     timer = setInterval(() => isMet() && resolve(undefined), TICK_MS)
   })
   return { promise, stop: () => clearInterval(timer) }
-}
-
-/** One Redis server of several, with its client and its health. */
-export interface OpenServer extends RedisServer {
-  client: QueueClient
-  health: Health
-}
-
-export function openServer(server: RedisServer, options: QueueClientOptions): OpenServer {
-  const client = new QueueClient(server, options)
-  const health = new Health({
-    isReady: () => client.isReady(),
-    isKnown: () => client.load().known,
-    reading: () => client.reader.readingUnderway(),
-    hasWorkers: () => client.load().jobsPerSecond > 0,
-    probe: () => client.probe(),
-  })
-  return { ...server, client, health }
 }

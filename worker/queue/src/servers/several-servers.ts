@@ -12,9 +12,9 @@ import type { PasswordClient, QueueClientOptions } from '../wait/password-client
 import { type Load, sumCapacity, type TotalCapacity, type WorkerCapacity } from '../wire/capacity.js'
 import type { JobName, Lane, Requests } from '../wire/job.js'
 import type { JobRef } from '../wire/reply.js'
-import { TICK_MS } from './health.js'
+import { type OpenServer, openServer, TICK_MS } from './health.js'
 import { MovingJob, type Placement } from './moving-job.js'
-import { isUnavailable, type OpenServer, openServer, Placing, type Work } from './placing.js'
+import { isUnavailable, Placing, type Work } from './placing.js'
 
 /** After a Redis server has been unusable for this long, the tickets of its jobs count as lost. */
 const LOST_AFTER_MS = 5_000

@@ -6,7 +6,7 @@
 import { randomBytes } from 'node:crypto'
 import type { FromSchema } from 'json-schema-to-ts'
 import type { Argon2Cost } from './policy.js'
-import { parseArgon2, parseBcrypt, unpadded } from './stored-hash.js'
+import { type Argon2Setting, parseArgon2, parseBcrypt, unpadded } from './stored-hash.js'
 
 /** A part of the schema of a `hash` request. Bytes are base64. */
 export const ExactHashSchema = {
@@ -32,12 +32,6 @@ export interface BcryptSetting {
   cost: number
   /** 22 characters of bcrypt's base64. */
   salt: string
-}
-
-export interface Argon2Setting extends Argon2Cost {
-  algorithm: 'argon2d' | 'argon2i' | 'argon2id'
-  version: number
-  salt: Buffer
 }
 
 /** What stands in for the digest that a setting lacks. */

@@ -1,12 +1,17 @@
 /** Stored hashes as text: their algorithm and cost, and how these compare with a policy. */
 import { createHash } from 'node:crypto'
 import type { Argon2Cost, HashPolicy } from './policy.js'
-import type { Argon2Setting } from './setting.js'
 
 /** In place of a hash, where the old system is asked at the first login. */
 export const ASK_OLD_SYSTEM = '$ask-old-system$'
 
 export type StoredHash = Argon2Hash | { algorithm: 'bcrypt'; cost: number }
+
+export interface Argon2Setting extends Argon2Cost {
+  algorithm: 'argon2d' | 'argon2i' | 'argon2id'
+  version: number
+  salt: Buffer
+}
 
 export interface Argon2Hash extends Argon2Setting {
   digest: Buffer
