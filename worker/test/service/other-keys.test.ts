@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { until } from '@spillway/infra/processes/until'
 import { redisTime } from '@spillway/infra/rig/clocks'
+import { countOtherWorkers } from '@spillway/queue/jobs/capacity'
 import { canaryKey, canaryOf, capacityKey } from '@spillway/queue/wire/capacity'
 import { parseKeyring } from '@spillway/queue/wire/seal'
 import { test } from 'vitest'
@@ -92,6 +93,14 @@ test.concurrent('a job that does not open goes back, and another worker answers 
   await jobsAreCounted(right, 'verify hashed 20')
   await jobsAreCounted(wrong)
   assert.equal(client.hasOtherKeys(), false)
+})
+
+test.concurrent('a worker that stands still for seconds counts among those who may open a job', async (t) => {
+  const { redis, prefix } = spaceFor(t)
+  const at = await redisTime(redis)
+  for (const [name, agoMs] of Object.entries({ still: 5_000, gone: 12_000 }))
+    await redis.hset(capacityKey(prefix), name, JSON.stringify({ ...entry, at: at - agoMs }))
+  assert.equal(await countOtherWorkers(redis, prefix, 'this'), 1)
 })
 
 test.concurrent('a job that no worker can open fails after two', async (t) => {

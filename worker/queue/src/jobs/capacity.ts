@@ -121,11 +121,11 @@ export async function readRawLoad(
   }
 }
 
-/** The living workers beside this one. */
+/** Workers beside this one that published within ten seconds: one that stands still counts, too. */
 export async function countOtherWorkers(redis: RedisConnection, prefix: string, workerId: string): Promise<number> {
   const [[seconds], entries] = await Promise.all([redis.time(), redis.hgetall(capacityKey(prefix))])
   const { [workerId]: _own, ...others } = entries
-  return liveWorkers(others, Number(seconds) * 1_000).size
+  return liveWorkers(others, Number(seconds) * 1_000, CANARY_COUNTS_MS).size
 }
 
 const renewCanary = defineScript('claimCanary-1')

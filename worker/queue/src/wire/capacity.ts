@@ -100,11 +100,11 @@ export function capacityKey(prefix: string): string {
 }
 
 /** The valid entries that are fresh at `now`, by worker id. */
-export function liveWorkers(entries: Record<string, string>, now: number): Map<string, WorkerCapacity> {
+export function liveWorkers(entries: Record<string, string>, now: number, withinMs = FRESH_FOR_MS) {
   const live = new Map<string, WorkerCapacity>()
   for (const [id, entry] of Object.entries(entries)) {
     const capacity = parseCapacity(entry)
-    if (capacity !== undefined && Math.abs(now - capacity.at) <= FRESH_FOR_MS) live.set(id, capacity)
+    if (capacity !== undefined && Math.abs(now - capacity.at) <= withinMs) live.set(id, capacity)
   }
   return live
 }
