@@ -86,7 +86,7 @@ export class Conductor<Deps> {
   }
 
   /**
-   * Runs an operation. Throws `busy` before any work, `unavailable`, and what refuses the request.
+   * Runs an operation. Throws `busy` before it starts, `unavailable`, and what refuses the request.
    */
   async run(operation: Operation<Deps>, request: FastifyRequest, reply: FastifyReply): Promise<Response> {
     const runOnce = async () => {

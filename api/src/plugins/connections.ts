@@ -48,10 +48,6 @@ export const drainPlugin = fp(
   { name: 'drain' },
 )
 
-/**
- * Ends connections whose clients do not read. Node does not limit how long an answer may be taken:
- * a connection would keep its descriptor, its answers and its pipelined logins for ever.
- */
 interface StalledConnectionsOptions {
   /** How long a client may take nothing of what was written to it, in milliseconds. */
   stalledMs: number
@@ -66,6 +62,10 @@ interface Progress {
   sinceMs: number
 }
 
+/**
+ * Ends connections whose clients do not read. Node does not limit how long an answer may be taken:
+ * a connection would keep its descriptor, its answers and its pipelined logins for ever.
+ */
 export const stalledConnectionsPlugin = fp(
   async (app: FastifyInstance, { stalledMs }: StalledConnectionsOptions) => {
     const connections = new Map<Socket, Progress>()

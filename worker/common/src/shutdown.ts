@@ -40,8 +40,8 @@ export class Shutdown {
 
 /**
  * Closes at the first SIGTERM or SIGINT and ends the process: with 0, or with 1 when closing
- * failed. Further signals have no effect: a terminal and a process manager may both send one.
- * `interrupted` is aborted by SIGINT: somebody waits at a terminal.
+ * failed. It closes once: a terminal and a process manager may both send a signal. `interrupted` is
+ * aborted by any SIGINT, also a later one: somebody waits at a terminal.
  */
 export function closeOnSignal(
   name: 'gateway' | 'worker',

@@ -239,7 +239,7 @@ export class Consumer {
     else job.opts.removeOnComplete = true
   }
 
-  /** Hands a job that does not open to another worker, once; false without such a worker. */
+  /** Leaves a job that does not open to others, ten times at most; false where another tried. */
   async #leaveToOthers(job: Job, data: JobData): Promise<boolean> {
     const { redis, prefix, workerId } = this.#options
     const isTried = data.unopenedBy !== undefined && data.unopenedBy !== workerId
@@ -274,9 +274,9 @@ export class Consumer {
   }
 
   /**
-   * Nothing is hashed for an absent client, which is known of deferred jobs alone. Where Redis does
-   * not say, a deferred job is hashed. A job that is behind then waits until its lock has expired
-   * and it is taken again: guesses must not be hashed unseen.
+   * Nothing is hashed for an absent client: only deferred jobs and jobs behind can have one. Where
+   * Redis does not say, a deferred job is hashed. A job that is behind then waits until its lock
+   * has expired and it is taken again: guesses must not be hashed unseen.
    */
   async #isPassedOver({ id, token, opts, data }: Job): Promise<boolean> {
     const { redis, prefix, metrics } = this.#options

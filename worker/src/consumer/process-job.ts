@@ -1,5 +1,5 @@
 /**
- * Processes one job: opens it, checks its deadline, hashes or verifies, seals and delivers the
+ * Processes one job: checks its deadline, opens it, hashes or verifies, seals and delivers the
  * verdict.
  */
 

@@ -50,7 +50,7 @@ export class Guessing {
   }
 
   /**
-   * Counts a login before any other work. Throws `too_many_requests` or `challenge_required`, with
+   * Counts a valid login before admission. Throws `too_many_requests` or `challenge_required`, with
    * a challenge. An answer to a challenge is checked only where the login needs it. Throws
    * `unavailable` for an attempt that cannot be counted: while Redis is away nothing is hashed
    * anyway.

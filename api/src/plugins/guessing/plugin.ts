@@ -1,4 +1,4 @@
-/** Protection against password guessing: hooks count a login before any work, and settle it. */
+/** Protection against password guessing: hooks count a login before admission, and settle it. */
 import type { Keyring } from '@spillway/queue/queue-client'
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'

@@ -236,7 +236,7 @@ export interface Passwords {
   verify(password: string, storedHash: string | null, options?: VerifyOptions): Promise<boolean>
   /**
    * Begins to verify as `verify` does, and resolves with a ticket at once: the answer may come
-   * later than a connection lives. A line is as long as what is hashed within the life of a ticket.
+   * later than a connection lives. Tickets fill 0.6 of what is hashed within the life of a ticket.
    */
   begin(password: string, storedHash: string | null, options?: BeginOptions): Promise<string>
   /**

@@ -17,7 +17,7 @@ import { absentKey, BEHIND_BY, jobKey, lastKnownKey, lineKey, queueKey, returned
 import { SEARCH_LENGTH } from './lanes.js'
 import { FIRST_SCORE, FIRST_SCORE_BEHIND } from './ticket.js'
 
-/** Abandoned tickets that one publication drops. */
+/** Absent jobs that one publication or reading drops at most. */
 const DROPPED_AT_ONCE = 1_000
 
 const publishCapacity = defineScript('publishCapacity-9')
@@ -65,7 +65,7 @@ export interface RawLoad {
   waiting: number
   deferred: number
   active: number
-  /** Jobs that were passed over, and those of them whose clients have come back. */
+  /** Jobs that wait for their clients, and jobs whose clients have come back. */
   absent: number
   returned: number
   /** The number of the first deferred job; undefined without one, and until it has one. */
@@ -86,8 +86,8 @@ export interface RawLoad {
  * Reads the load. Throws {@link UnexpectedReply} when the reply belongs to another reading.
  *
  * @param reading its number, which no other reading on this connection has had
- * @param maxAbsent passed-over jobs beyond this number are dropped, those counted whose clients
- * have come back [no job is]
+ * @param maxAbsent absent jobs are dropped while absent and returned jobs together exceed this
+ * number [no job is]
  */
 export async function readRawLoad(
   redis: RedisConnection,

@@ -34,9 +34,9 @@ export function lineKey(prefix: string): string {
 }
 
 /**
- * The set of jobs that were passed over, by their deadlines. The score of a job that is behind is
- * less by {@link BEHIND_BY}: the first of the set is the oldest one that is behind, or else the
- * oldest.
+ * The set of jobs that were passed over or set aside, by their deadlines. The score of a job that
+ * is behind is less by {@link BEHIND_BY}: the first of the set is the oldest one that is behind, or
+ * else the oldest.
  */
 export function absentKey(prefix: string): string {
   return `${prefix}:absent`

@@ -1,7 +1,7 @@
 /**
- * The lane of known devices: their jobs overtake other held ones, first come first served among
- * themselves. Workers alternate: one known-device job, one other. So known devices get at most half
- * of the workers' capacity while others wait, however many there are.
+ * The lane of known devices, and ageing (below). Jobs of known devices overtake other held ones, in
+ * their own order: gateways leave one other job between two of them (moveForward). So they get at
+ * most half of the workers' capacity while others wait, however many there are.
  */
 import type { RedisConnection } from '../redis/connect.js'
 import { defineScript } from '../redis/script.js'

@@ -17,11 +17,11 @@ const RECENT_MS = 60_000
 
 export interface QueueReport {
   /**
-   * Jobs by state; absent are tickets that were passed over. Finished jobs only while they are
+   * Jobs by state; absent ones were passed over or set aside. Finished jobs only while they are
    * kept.
    */
   jobs: { waiting: number; deferred: number; active: number; absent: number; completed: number; failed: number }
-  /** Tickets that were absent until the end of their life, since Redis has had its data. */
+  /** Absent tickets dropped at their deadline or above the cap, since Redis has had its data. */
   abandoned: number
   /** Whether operators have paused the queue: workers then take no jobs. */
   paused: boolean

@@ -1,9 +1,9 @@
 /**
- * The line: everyone who holds a ticket for a deferred job, in the order of their numbers. A ticket
- * is present while a request of its client is held, and for as long as its client was told to stay
- * away, with a grace. At its turn an absent ticket is passed over, unhashed, and kept apart. When
- * its client comes it is next; at its deadline it is dropped. Clients who come back together take
- * turns with the line: one of them, one of the line.
+ * The line: all tickets for deferred jobs, in the order of their numbers. A ticket is present while
+ * a request of its client is held, and while its client is away as told, with a grace. At its turn
+ * an absent ticket is passed over, unhashed, and kept apart. A ticket never redeemed, whose client
+ * is away as told, yields once to held jobs in the same way. When its client comes it is next; at
+ * its deadline it is dropped. Clients who come back together take turns with the line.
  */
 
 import type { RedisConnection } from '../redis/connect.js'

@@ -1,7 +1,7 @@
 /**
  * Admission by the predicted wait, of gateways and applications. A request that can be answered
- * within its wait is held. A request that can be answered within the life of a ticket gets a ticket
- * at once. Any other is refused before it costs anything.
+ * within its wait is held. A request that can be answered within 0.6 of a ticket's life (LINE_SHARE
+ * in lanes.ts) gets a ticket at once. Any other is refused before a job is made.
  *
  * A few new requests may overtake deferred jobs. So a login soon after a spike is as quick as
  * before it, and a line full of absent clients' tickets keeps nobody out. Deferred jobs age (see
@@ -74,7 +74,7 @@ export class Admission {
     return this.#refusal(load, waiting + active, waiting + active, ((jobsPerSecond || linePerSecond) * waitMs) / 1_000)
   }
 
-  /** Refuses a job with a ticket that could not be answered within its life. */
+  /** Refuses a job with a ticket that could not be answered within LINE_SHARE of its life. */
   refusalOfTicket(lifeMs: number): Refused | undefined {
     const load = this.#load()
     const { waiting, active, deferred, linePerSecond } = load

@@ -263,9 +263,8 @@ export class QueueClient implements PasswordClient {
   }
 
   /**
-   * What a job has to expect that was added to this lane a moment ago, by what is known here: jobs
-   * that were added during a reading may count twice, and in the lane of known devices one that
-   * comes after it counts too.
+   * What a job just added to this lane has to expect, from local knowledge. Jobs added during a
+   * reading may count twice.
    */
   #expectNew(lane: Lane, number: number | undefined) {
     return { ahead: Math.max(0, jobsAhead(this.load(), lane) - 1), waitMs: this.predictedWaitMs(lane), number }

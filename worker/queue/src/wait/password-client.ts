@@ -64,8 +64,8 @@ export interface RedisOfQueue {
 export interface PasswordClient {
   /**
    * Adds a job to a lane [held] that lives for a whole number of milliseconds [jobLifeMs]. Throws
-   * `queue_unavailable` when Redis does not accept it. A deferred job is waited for so long before
-   * its client gets a ticket, in milliseconds [lifeMs].
+   * `queue_unavailable` when Redis does not accept it. `waitMs`: how long a deferred job's request
+   * is held before its ticket [lifeMs].
    */
   submit<Name extends JobName>(
     name: Name,

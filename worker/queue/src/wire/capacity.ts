@@ -1,6 +1,6 @@
 /**
  * The wire, part three: capacity. Every worker writes an entry into one hash a few times a second;
- * every gateway reads the hash and the depth of the queue in one round trip (queue/capacity).
+ * every gateway reads the hash and the depth of the queue in one round trip (jobs/capacity.ts).
  * Entries that are not renewed expire.
  */
 import type { FromSchema } from 'json-schema-to-ts'
@@ -42,11 +42,12 @@ const WorkerCapacity = {
     keys: { type: 'string', maxLength: 2_048 },
     /** The time of writing: epoch milliseconds by Redis's clock. */
     at: { type: 'integer' },
-    /** For operators only: host and process, slots in use, outcomes of jobs since its start. */
+    /** For operators only: host and process, slots in use. */
     name: { type: 'string', maxLength: 128 },
     busy: Count,
     /** Active jobs that wait for another system's answer, and take no slot. */
     asking: Count,
+    /** Jobs since its start, by outcome: its times count as measured from the first answer on. */
     finished: {
       type: 'object',
       properties: { answered: Count, expired: Count, failed: Count },
@@ -86,9 +87,9 @@ export interface Load {
   deferred: number
   /** Those that take no slot do not count: they wait for another system's answer. */
   active: number
-  /** Jobs of tickets whose clients were absent at their turn, for whom they wait. */
+  /** Jobs that were passed over or set aside, and wait for their clients. */
   absent: number
-  /** Of these, jobs whose clients came back: deferred ones, which take turns with the line. */
+  /** Other jobs, whose clients came back: deferred ones, which take turns with the line. */
   returned: number
   /** Waiting jobs before the next job of a known device, if there are as many. */
   aheadOfKnown: number
@@ -179,8 +180,8 @@ function parseCapacity(entry: string): WorkerCapacity | undefined {
 }
 
 // The canary: codes of seal keys. Each worker publishes its own with its capacity, and the last one
-// in a key that outlives it. So a client notices that no worker has its keys, and a worker that
-// those who take the jobs have others. Who reads a code learns nothing of its key.
+// in a key that outlives it. So a client notices that no worker has its keys, and a worker notices
+// that the workers taking jobs have other keys. Who reads a code learns nothing of its key.
 
 /** Milliseconds that a canary keeps workers with other keys from taking jobs. */
 export const CANARY_COUNTS_MS = 10_000

@@ -5,7 +5,7 @@ import { checkFor } from './schema.js'
 import { type ExactHash, ExactHashSchema } from './setting.js'
 import { type RehashMode, rehashModes } from './stored-hash.js'
 
-/** The only queue. The autoscaler watches its waiting list, `<prefix>:passwords:wait`. */
+/** The queue of password jobs. The autoscaler counts it: `wait`, `prioritized` and `active`. */
 export const QUEUE_NAME = 'passwords'
 
 /** The braces are a Redis Cluster hash tag: BullMQ's scripts need all keys in a slot. */
@@ -218,6 +218,6 @@ export const isVerdict = /* @__PURE__ */ checkFor<Verdict>(Verdict)
  * cost, `unsupported_password` a new password that the algorithm of the policy would not read
  * whole, `expired` a job that would have been answered after its deadline. `unavailable`: another
  * system would have had to answer, and did not. Nothing is known of the password. The job is set
- * aside for a client that has a ticket (queue/ticket.ts).
+ * aside for a client that has a ticket (jobs/ticket.ts).
  */
 export type RefusalCode = Extract<Verdict, { kind: 'refused' }>['code']
