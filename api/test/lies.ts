@@ -55,8 +55,9 @@ export const lies: Lie[] = [
     what: 'another type',
     async tell(redis, key) {
       const isList = (await redis.type(key)) === 'list'
-      await redis.del(key)
-      await (isList ? redis.hset(key, 'x', 'x') : redis.lpush(key, 'x'))
+      // At once: the system may write the key at any time.
+      const replaced = redis.multi().del(key)
+      await (isList ? replaced.hset(key, 'x', 'x') : replaced.lpush(key, 'x')).exec()
     },
   },
   ...Object.entries(values).map(([what, value]) => ({
@@ -65,7 +66,9 @@ export const lies: Lie[] = [
   })),
   ...Object.entries(values).map(([what, value]) => ({
     what: `${what} in it`,
-    tell: async (redis: RedisConnection, key: string) => counts(key, value) || add(redis, key, value),
+    // Again where the system made the key anew, of another type, since its type was read.
+    tell: async (redis: RedisConnection, key: string) =>
+      counts(key, value) || add(redis, key, value).catch(() => add(redis, key, value)),
   })),
 ]
 
