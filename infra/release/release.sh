@@ -50,7 +50,9 @@ engine() {
   local own target arch libc glibc built=worker/engine/target
   own=$(rustc -vV | sed -n 's/^host: //p')
   cargo build --quiet --release --locked --features addon --manifest-path worker/engine/Cargo.toml
-  cp "$built/release/libspillway_engine.so" worker/engine/spillway.node
+  # Replaced, not overwritten: a worker that runs has mapped the file, and would crash.
+  cp "$built/release/libspillway_engine.so" worker/engine/target/spillway.node
+  mv worker/engine/target/spillway.node worker/engine/spillway.node
   node --import tsx --input-type=module --eval "
     import { linkedCrates } from './worker/client/packaging/engine.ts'
     import { licencesOf } from './worker/client/packaging/licences.ts'
