@@ -1,4 +1,4 @@
-// Compressed bodies are refused on every port; an empty body is none where none is needed.
+// Compressed bodies are refused on every port; an empty body counts as absent where no body is needed.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'

@@ -188,7 +188,7 @@ test('a request shows its token in a header, or else in its cookie', () => {
   for (const [headers, token] of shown) assert.equal(deviceTokenOf(headers), token, JSON.stringify(headers))
 })
 
-// Nothing of a challenge can be changed, and none is solved by less than its work.
+// A changed challenge is refused, and no challenge is solved by less than its work.
 
 const issuedAtMs = 1_790_000_000_000
 const workOf = (bits: number) => new ProofOfWork(keyring, { bits, nowMs: () => issuedAtMs })
