@@ -18,6 +18,7 @@ import { queueSettings } from '@spillway/queue/settings'
 import { rehashModes } from '@spillway/queue/wire/stored-hash'
 import { envSchema } from 'env-schema'
 import type { FromSchema } from 'json-schema-to-ts'
+import { parseSmtpUrl } from './mail/smtp.js'
 import { isCommon } from './operations/new-password.js'
 import { parseSender } from './schemas/email-address.js'
 import { optionalClaimNames } from './sessions/access-token.js'
@@ -269,13 +270,19 @@ function contradictionsIn(env: NodeJS.ProcessEnv): string[] {
     problems.push('CHALLENGE_VERIFY_URL needs CHALLENGE_SECRET and CHALLENGE_SITE_KEY')
   for (const variable of ['SPILLWAY_SEAL_KEYS', 'SERVICE_KEYS']) {
     const list = env[variable]
-    try {
-      if (list) refuseGuessableKeys(variable, list)
-    } catch (error) {
-      problems.push(error instanceof Error ? error.message : String(error))
-    }
+    if (list) problems.push(...problemOf(() => refuseGuessableKeys(variable, list)))
   }
   return problems
+}
+
+/** The message of what a check throws, if it does. */
+function problemOf(check: () => unknown): string[] {
+  try {
+    check()
+    return []
+  } catch (error) {
+    return [error instanceof Error ? error.message : String(error)]
+  }
 }
 
 /** Values are not shown: SMTP_URL holds a password. */
@@ -287,9 +294,7 @@ function mailProblemsIn(env: NodeJS.ProcessEnv): string[] {
       problems.push('LOGIN_NEEDS_CONFIRMATION needs SMTP_URL: without mail no address can be confirmed')
     return problems
   }
-  const smtp = URL.canParse(SMTP_URL) ? new URL(SMTP_URL) : undefined
-  if (smtp === undefined || !/^smtps?:$/.test(smtp.protocol) || smtp.hostname === '')
-    problems.push('SMTP_URL must be a URL such as smtps://user:password@mail.example.com')
+  problems.push(...problemOf(() => parseSmtpUrl(SMTP_URL)))
   if (parseSender(MAIL_FROM) === undefined)
     problems.push('MAIL_FROM must be an address, or a name and an address: Shop <no-reply@example.com>')
   for (const name of ['MAIL_CONFIRM_URL', 'MAIL_RESET_URL']) {

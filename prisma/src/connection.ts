@@ -1,47 +1,54 @@
 // Settings of every connection to PostgreSQL, and the connections for scripts.
 import { PrismaPg } from '@prisma/adapter-pg'
+import { parseServerUrl } from '@spillway/common/server-url'
 
 interface Connection {
   connectionString: string
+  /** `?pgbouncer=true`: transactions change servers; no settings, no prepared statements. */
+  isPooled: boolean
   /** Runs on every new connection, before any other query. */
   onConnect?: (client: { query(sql: string): Promise<unknown> }) => Promise<void>
 }
 
 /**
- * Validates a PostgreSQL URL and sets the session's time zone to UTC. The driver writes and reads
+ * Reads a PostgreSQL URL, and sets the session's time zone to UTC. The driver writes and reads
  * times without their offset: in another zone `now()` in SQL and a `Date` from Node would differ.
  *
- * @throws one sentence without the URL, which contains the password
+ * @throws one sentence that quotes nothing of the URL
  */
 export function connectionTo(databaseUrl: string): Connection {
-  const form = 'postgresql://user:password@host:5432/database'
-  if (!URL.canParse(databaseUrl)) throw new Error(`The database URL cannot be read; write it as ${form}.`)
-  const url = new URL(databaseUrl)
-  if (url.protocol !== 'postgresql:' && url.protocol !== 'postgres:')
-    throw new Error(`The database URL starts with ${url.protocol}, but only PostgreSQL will do: ${form}.`)
+  const { user, password, hosts, path, parameters } = parseDatabaseUrl(databaseUrl)
   // Prisma's own parameters, which the driver would silently ignore.
-  const schema = url.searchParams.get('schema')
-  if (schema !== null && schema !== 'public')
-    throw new Error(`The database URL names the schema "${schema}"; give Spillway a database of its own instead.`)
-  url.searchParams.delete('schema')
-  url.searchParams.delete('pgbouncer')
+  if ((parameters.get('schema') ?? 'public') !== 'public')
+    throw new Error('DATABASE_URL names a schema other than public; give Spillway a database of its own instead')
+  const url = new URL(`postgresql://host/${path}`)
+  const [{ host, port }, ...others] = hosts
+  if (others.length > 0) throw new Error('DATABASE_URL must name one host')
+  url.host = `${host.includes(':') ? `[${host}]` : host}:${port}`
+  url.username = encodeURIComponent(user)
+  url.password = encodeURIComponent(password)
+  // The driver has always read + as a blank: `options=-c+work_mem=8MB`.
+  for (const [name, value] of parameters)
+    if (!PRISMA_PARAMETERS.includes(name)) url.searchParams.set(name, value.replaceAll('+', ' '))
+  const isPooled = parameters.get('pgbouncer') === 'true'
   // PgBouncer refuses `options` in the startup packet, but tracks the time zone of each client.
-  if (isPooled(databaseUrl))
-    return {
-      connectionString: url.href,
-      onConnect: async (client) => void (await client.query("SET timezone = 'UTC'")),
-    }
+  const onConnect: Connection['onConnect'] = async (client) => void (await client.query("SET timezone = 'UTC'"))
+  if (isPooled) return { connectionString: url.href, isPooled, onConnect }
   const options = url.searchParams.get('options')
   url.searchParams.set('options', options ? `${options} -c timezone=UTC` : '-c timezone=UTC')
-  return { connectionString: url.href }
+  return { connectionString: url.href, isPooled }
 }
 
-/**
- * Whether the URL has Prisma's `?pgbouncer=true`: a pooler assigns each transaction to another
- * server connection. It accepts no settings, and before PgBouncer 1.21 no prepared statements.
- */
-export function isPooled(databaseUrl: string): boolean {
-  return new URL(databaseUrl).searchParams.get('pgbouncer') === 'true'
+const PRISMA_PARAMETERS = ['schema', 'pgbouncer']
+const TLS_PARAMETERS = ['sslmode', 'sslrootcert', 'sslcert', 'sslkey', 'uselibpqcompat']
+
+export function parseDatabaseUrl(url: string) {
+  return parseServerUrl(url, {
+    setting: 'DATABASE_URL',
+    schemes: { postgresql: 5_432, postgres: 5_432 },
+    parameters: [...PRISMA_PARAMETERS, ...TLS_PARAMETERS, 'options', 'application_name'],
+    example: 'postgresql://user:password@host:5432/database',
+  })
 }
 
 /** Prisma's adapter, for its errors; `underlyingDriver()` is the pool, which takes scripts. */

@@ -1,6 +1,6 @@
 // The one constructor of the database client.
 import { PrismaPg } from '@prisma/adapter-pg'
-import { connectionTo, isPooled } from './connection.js'
+import { connectionTo } from './connection.js'
 import { type Prisma, PrismaClient } from './generated/client.js'
 
 export { databaseProblem, isDatabaseUnavailable, isTaken } from './errors.js'
@@ -29,8 +29,7 @@ export interface DatabaseOptions {
 /** Opens a client; the first query connects. The caller closes it with `$disconnect()`. */
 export function connectDatabase(options: DatabaseOptions): Database {
   const { url, poolSize, connectionTimeoutMs = 2_000, statementTimeoutMs = 5_000, keepsOpen = false } = options
-  const connection = connectionTo(url)
-  const pooled = isPooled(url)
+  const { isPooled, ...connection } = connectionTo(url)
   const driver = new Driver(
     {
       ...connection,
@@ -38,12 +37,12 @@ export function connectDatabase(options: DatabaseOptions): Database {
       max: poolSize,
       ...(keepsOpen ? { min: poolSize } : {}),
       connectionTimeoutMillis: connectionTimeoutMs,
-      statement_timeout: !pooled && statementTimeoutMs,
+      statement_timeout: !isPooled && statementTimeoutMs,
       // For a server that is frozen or has no limit. Longer: the server's error comes first.
       query_timeout: statementTimeoutMs + 1_000,
       keepAlive: true,
     },
-    pooled ? {} : { statementNameGenerator: statementNames() },
+    isPooled ? {} : { statementNameGenerator: statementNames() },
   )
   // The default format would add lines of source code to every logged error.
   const database = new PrismaClient({ adapter: driver, errorFormat: 'minimal' })

@@ -5,7 +5,7 @@ import { realpathSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { connectForScripts, type ScriptConnection } from './connection.js'
+import { connectForScripts, parseDatabaseUrl, type ScriptConnection } from './connection.js'
 import { databaseProblem, driverCause, isDatabaseUnavailable } from './errors.js'
 
 const migrationsDir = fileURLToPath(new URL('../migrations', import.meta.url))
@@ -114,8 +114,9 @@ async function createDatabase(url: string): Promise<void> {
 
 function unusable(url: string, error: unknown): unknown {
   if (!isDatabaseUnavailable(error) && !driverCause(error)) return error
-  const { host, pathname } = new URL(url)
-  return new Error(`The database ${pathname.slice(1)} at ${host} cannot be used: ${databaseProblem(error)}.`, {
+  const { hosts, path } = parseDatabaseUrl(url)
+  const [{ host, port }] = hosts
+  return new Error(`The database ${path} at ${host}:${port} cannot be used: ${databaseProblem(error)}.`, {
     cause: error,
   })
 }
@@ -123,7 +124,7 @@ function unusable(url: string, error: unknown): unknown {
 if (process.argv[1] && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {
   const url = process.env.DATABASE_URL
   try {
-    if (!url) throw new Error('DATABASE_URL is not set; give it as postgresql://user:password@host:5432/database.')
+    if (!url) throw new Error('DATABASE_URL is not set; give it as postgresql://user:password@host:5432/database')
     const { applied } = await migrate(url)
     console.log(applied.length ? `Applied ${applied.join(', ')}.` : 'The database is up to date.')
   } catch (error) {

@@ -1,4 +1,5 @@
 /** Mails over SMTP, by nodemailer: plain text, one recipient each. */
+import { parseServerUrl } from '@spillway/common/server-url'
 import { isLoopback } from '@spillway/common/settings'
 import { createTransport } from 'nodemailer'
 
@@ -67,16 +68,34 @@ export class Smtp {
   }
 }
 
+/** Reads `SMTP_URL`. Throws one sentence that quotes nothing of it. */
+export function parseSmtpUrl(url: string) {
+  const { scheme, user, password, hosts, path, parameters } = parseServerUrl(url, {
+    setting: 'SMTP_URL',
+    schemes: { smtp: 587, smtps: 465 },
+    parameters: ['starttls'],
+    example: 'smtps://user:password@mail.example.com',
+  })
+  const [{ host, port }, ...others] = hosts
+  if (others.length > 0 || path !== '') throw new Error('SMTP_URL must end with its one host and port')
+  return {
+    secure: scheme === 'smtps',
+    host,
+    port,
+    user,
+    password,
+    isTlsOptional: parameters.get('starttls') === 'optional',
+  }
+}
+
 function transportTo(url: string) {
-  const { protocol, hostname, port, username, password, searchParams } = new URL(url)
-  const secure = protocol === 'smtps:'
-  const host = hostname.replace(/^\[|\]$/g, '')
+  const { secure, host, port, user, password, isTlsOptional } = parseSmtpUrl(url)
   return createTransport({
     host,
-    port: port === '' ? (secure ? 465 : 587) : Number(port),
+    port,
     secure,
-    requireTLS: !secure && !isLoopback(host) && searchParams.get('starttls') !== 'optional',
-    ...(username === '' ? {} : { auth: { user: decodeURIComponent(username), pass: decodeURIComponent(password) } }),
+    requireTLS: !secure && !isLoopback(host) && !isTlsOptional,
+    ...(user === '' ? {} : { auth: { user, pass: password } }),
     pool: true,
     maxConnections: 2,
     connectionTimeout: CONNECT_TIMEOUT_MS,

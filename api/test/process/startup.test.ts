@@ -203,13 +203,14 @@ test('wrong keys and URLs are told by name, and never shown', async () => {
     ['REDIS_URL', `http://user:${secret}@127.0.0.1`],
     ['DATABASE_URL', `mysql://user:${secret}@127.0.0.1/z`],
     ['DATABASE_URL', secret],
+    ['DATABASE_URL', `postgresql://user:12/${secret}@127.0.0.1/z`],
+    ['SMTP_URL', `smtp://user:100%${secret}@127.0.0.1`],
   ]
   for (const [name, value] of wrong) {
     const env = { ...complete, [name]: value }
-    const said = name === 'DATABASE_URL' ? 'database URL' : name
     await assert.rejects(
       async () => startQuietly(env),
-      ({ message }: Error) => message.includes(said) && !message.includes(secret),
+      ({ message }: Error) => message.includes(name) && !message.includes(secret),
       name,
     )
   }

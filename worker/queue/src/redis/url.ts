@@ -6,13 +6,15 @@
  * `?sentinelUsername=…&sentinelPassword=…`. All take `?family=4` or `6`, for names with addresses
  * of both kinds, and with TLS `?ca=…`, `?cert=…&key=…`: files in PEM.
  */
-const DEFAULT_PORT = 6379
-const DEFAULT_SENTINEL_PORT = 26379
+import { type HostPort, parseServerUrl } from '@spillway/common/server-url'
 
-interface HostPort {
-  host: string
-  port: number
-}
+const schemes = {
+  ...{ redis: 6_379, rediss: 6_379, 'redis+cluster': 6_379, 'rediss+cluster': 6_379 },
+  ...{ 'redis+sentinel': 26_379, 'rediss+sentinel': 26_379 },
+} as const
+const parameterNames = ['family', 'ca', 'cert', 'key', 'sentinelUsername', 'sentinelPassword']
+const example =
+  'redis://user:password@host:6379, redis+sentinel://host:26379,host:26379/master or redis+cluster://host:6379,host:6379 (rediss for TLS)'
 
 interface Credentials {
   username?: string
@@ -45,78 +47,41 @@ export type RedisTarget =
     }
   | { kind: 'cluster'; login: Login; nodes: HostPort[] }
 
-/**
- * Parses a Redis URL. Special characters in user name and password are written as %XX. Errors never
- * quote the URL: in an invalid one, the host may be a part of the password.
- */
+/** Parses a Redis URL. Throws one sentence that quotes nothing of it. */
 export function parseRedisUrl(url: string): RedisTarget {
-  const form =
-    /^(rediss?)(?:\+(sentinel|cluster))?:\/\/(?:([^:@/]*)(?::([^@/]*))?@)?([^/@?]+)(?:\/([^?]*))?(?:\?(.*))?$/.exec(url)
-  if (form === null) {
-    throw new Error(
-      'REDIS_URL must be redis://, redis+sentinel://host:port,…/master or redis+cluster://host:port,… (rediss for TLS)',
-    )
-  }
-  const [, scheme, kind, username, password, hosts = '', path = '', query] = form
-  const [first, ...others] = hosts
-    .split(',')
-    .map((entry) => parseHost(entry, kind === 'sentinel' ? DEFAULT_SENTINEL_PORT : DEFAULT_PORT))
-  if (first === undefined) throw new Error('REDIS_URL names no host')
-  const nodes = [first, ...others]
-  const parameters = parseParameters(query)
+  const { scheme, user, password, hosts, path, parameters } = parseServerUrl(url, {
+    ...{ setting: 'REDIS_URL', schemes, parameters: parameterNames, example },
+  })
+  const [security, kind] = scheme.split('+')
   const tls = tlsFiles(parameters)
   const family = parseFamily(parameters.get('family'))
-  if (scheme !== 'rediss' && Object.keys(tls).length > 0)
+  if (security !== 'rediss' && Object.keys(tls).length > 0)
     throw new Error('REDIS_URL has ca, cert or key as a parameter, which TLS alone uses: begin it with rediss')
   if (kind !== 'sentinel' && (parameters.has('sentinelUsername') || parameters.has('sentinelPassword')))
     throw new Error('REDIS_URL takes sentinelUsername and sentinelPassword for redis+sentinel:// alone')
   const login: Login = {
-    ...credentials(username, password),
-    ...(scheme === 'rediss' ? { tls } : {}),
+    ...credentials(user, password),
+    ...(security === 'rediss' ? { tls } : {}),
     ...(family === undefined ? {} : { family }),
   }
   if (kind === 'cluster') {
     if (path !== '') throw new Error('REDIS_URL for Cluster must end with its hosts: a cluster has one database')
-    return { kind, login, nodes }
+    return { kind, login, nodes: hosts }
   }
   if (kind === 'sentinel') {
     const [, master, database] = /^([^/]+)(?:\/(.*))?$/.exec(path) ?? []
     if (!master) throw new Error('REDIS_URL for Sentinel must name the master: redis+sentinel://host:port/master')
-    const sentinelLogin = decoded(parameters.get('sentinelUsername'), parameters.get('sentinelPassword'))
-    return { kind, login, sentinelLogin, nodes, master, database: parseDatabase(database) }
+    const sentinelLogin = credentials(parameters.get('sentinelUsername'), parameters.get('sentinelPassword'))
+    return { kind, login, sentinelLogin, nodes: hosts, master, database: parseDatabase(database) }
   }
+  const [node, ...others] = hosts
   if (others.length > 0)
     throw new Error('REDIS_URL must name one host: for more, redis+sentinel:// or redis+cluster://')
-  return { kind: 'single', login, node: first, database: parseDatabase(path) }
-}
-
-function parseHost(entry: string, defaultPort: number): HostPort {
-  const [, host, port] = /^\s*(\[[\da-f:.]+\]|[\w.-]+)(?::(\d{1,5}))?\s*$/i.exec(entry) ?? []
-  if (host === undefined || Number(port ?? 1) < 1 || Number(port ?? 1) > 65_535)
-    throw new Error('REDIS_URL must name hosts as host or host:port, with / : @ of a password written as %2F %3A %40')
-  return { host: host.replace(/[[\]]/g, ''), port: port === undefined ? defaultPort : Number(port) }
+  return { kind: 'single', login, node, database: parseDatabase(path) }
 }
 
 function credentials(username?: string, password?: string): Credentials {
-  return decoded(username && decode(username), password && decode(password))
-}
-
-function decoded(username?: string, password?: string): Credentials {
   return { ...(username ? { username } : {}), ...(password ? { password } : {}) }
-}
-
-const parameterNames = ['family', 'ca', 'cert', 'key', 'sentinelUsername', 'sentinelPassword']
-
-/** Not URLSearchParams, which decodes + as a blank: passwords may contain it. */
-function parseParameters(query = ''): Map<string, string> {
-  const parameters = new Map<string, string>()
-  for (const pair of query.split('&').filter((text) => text !== '')) {
-    const name = /^[^=]*/.exec(pair)?.[0] ?? ''
-    if (!parameterNames.includes(name) || parameters.has(name))
-      throw new Error(`REDIS_URL takes the parameters ${parameterNames.join(', ')}, each once, and no others`)
-    parameters.set(name, decode(pair.slice(name.length + 1)))
-  }
-  return parameters
 }
 
 function tlsFiles(parameters: Map<string, string>): TlsFiles {
@@ -136,12 +101,4 @@ function parseFamily(text: string | undefined): Login['family'] {
 function parseDatabase(text = ''): number {
   if (!/^\d{0,6}$/.test(text)) throw new Error('REDIS_URL must end with the number of a database, or nothing')
   return Number(text)
-}
-
-function decode(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    throw new Error('REDIS_URL has a % that is no %XX: write it as %25')
-  }
 }

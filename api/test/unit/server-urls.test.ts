@@ -1,0 +1,82 @@
+// Passwords in the URLs of PostgreSQL, Redis and the mail server: read as they are, or refused in
+// one sentence that shows no piece of them.
+import assert from 'node:assert/strict'
+import { parseRedisUrl } from '@spillway/queue/redis/url'
+import { test } from 'vitest'
+import { connectionTo } from '../../../prisma/src/connection.ts'
+import { parseSmtpUrl } from '../../src/mail/smtp.ts'
+
+interface Read {
+  host: string
+  password: string | undefined
+}
+
+function readDatabaseUrl(url: string): Read {
+  const { hostname, password } = new URL(connectionTo(url).connectionString)
+  return { host: hostname, password: decodeURIComponent(password) }
+}
+
+function readRedisUrl(url: string): Read {
+  const target = parseRedisUrl(url)
+  return { host: target.kind === 'single' ? target.node.host : '', password: target.login.password }
+}
+
+const settings: [name: string, prefix: string, suffix: string, read: (url: string) => Read][] = [
+  ['DATABASE_URL', 'postgresql://', '/shop', readDatabaseUrl],
+  ['REDIS_URL', 'redis://', '/1', readRedisUrl],
+  ['SMTP_URL', 'smtps://', '', parseSmtpUrl],
+]
+const passwords = [
+  ...['12/hush', 'hu/12', '7#hush', '5432#hush', 'hush?x', 'x?hush=1', 'hush@x', 'x@hush:1', 'hush:1', '1:hush'],
+  ...[
+    '100%hush',
+    'hush%',
+    '%zzhush',
+    'hush+x',
+    'hush x',
+    'hush[1]',
+    'hush\\x',
+    'hüsh',
+    'hush&x=1',
+    '/',
+    '//hush',
+    'hush,x',
+  ],
+]
+
+for (const [setting, prefix, suffix, read] of settings) {
+  test.each(passwords)(`${setting} with the password %s, as it is and encoded`, (password) => {
+    const encoded = `${prefix}ann:${encodeURIComponent(password)}@server.test${suffix}`
+    assert.deepEqual(hostAndPassword(read(encoded)), { host: 'server.test', password })
+    const raw = `${prefix}ann:${password}@server.test${suffix}`
+    try {
+      assert.deepEqual(hostAndPassword(read(raw)), { host: 'server.test', password })
+    } catch (error) {
+      assert.ok(error instanceof Error && !(error instanceof assert.AssertionError), String(error))
+      assert.match(error.message, new RegExp(`^${setting} [^\\n]+$`))
+      assert.doesNotMatch(error.message, /h[uü]sh|zz|12\b|100|\bann\b|server\.test/)
+    }
+  })
+}
+
+function hostAndPassword({ host, password }: Read): Read {
+  return { host, password }
+}
+
+test.each([
+  ['DATABASE_URL', 'postgresql://one,two/shop', connectionTo],
+  ['DATABASE_URL', 'postgresql://one/shop?host=/run/hush', connectionTo],
+  ['DATABASE_URL', 'postgresql://one/shop?schema=hush', connectionTo],
+  ['DATABASE_URL', 'postgresql://one/shop?sslmode=require&sslmode=hush', connectionTo],
+  ['DATABASE_URL', 'mysql://ann:hush@one/shop', connectionTo],
+  ['DATABASE_URL', 'hush', connectionTo],
+  ['SMTP_URL', 'smtp://one/hush', parseSmtpUrl],
+  ['SMTP_URL', 'smtp://one?name=hush', parseSmtpUrl],
+  ['SMTP_URL', 'smtp://one,hush', parseSmtpUrl],
+  ['SMTP_URL', 'hush:25', parseSmtpUrl],
+] as const)('%s refuses %s', (setting, url, parse) => {
+  assert.throws(
+    () => parse(url),
+    ({ message }: Error) => new RegExp(`^${setting} [^\\n]+$`).test(message) && !message.includes('hush'),
+  )
+})
