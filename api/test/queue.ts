@@ -9,12 +9,21 @@ export interface QueueWatch {
   waiting(): Promise<string[]>
   /** The ids of all jobs that were ever added, in order. */
   added(): Promise<string[]>
+  /** The job that a worker took first after this one was added. */
+  takenFirstAfter(jobId: string): Promise<string | undefined>
   /** Whether a job is still there, waiting or finished. */
   holds(jobId: string): Promise<boolean>
 }
 
 export function watchQueue({ redis, namespace }: Pick<System, 'redis' | 'namespace'>): QueueWatch {
   const key = (name: string) => `${namespace.queuePrefix}:passwords:${name}`
+  async function happened(): Promise<{ event: string; jobId: string }[]> {
+    const entries = await redis.xrange(key('events'), '-', '+')
+    return entries.map(([, fields]) => {
+      const field = (name: string) => fields[fields.indexOf(name) + 1] ?? ''
+      return { event: field('event'), jobId: field('jobId') }
+    })
+  }
   return {
     async settled(waiting, active) {
       const what = `a queue of ${waiting} waiting and ${active} active jobs`
@@ -33,11 +42,12 @@ export function watchQueue({ redis, namespace }: Pick<System, 'redis' | 'namespa
     },
     waiting: () => redis.lrange(key('wait'), 0, -1),
     async added() {
-      const entries = await redis.xrange(key('events'), '-', '+')
-      return entries.flatMap(([, fields]) => {
-        const field = (name: string) => fields[fields.indexOf(name) + 1] ?? ''
-        return field('event') === 'added' ? [field('jobId')] : []
-      })
+      return (await happened()).filter(({ event }) => event === 'added').map(({ jobId }) => jobId)
+    },
+    async takenFirstAfter(jobId) {
+      const all = await happened()
+      const since = all.findIndex((each) => each.event === 'added' && each.jobId === jobId)
+      return all.slice(since).find(({ event }) => event === 'active')?.jobId
     },
     holds: async (jobId) => (await redis.exists(key(jobId))) === 1,
   }

@@ -3,10 +3,9 @@ import assert from 'node:assert/strict'
 import { until } from '@spillway/infra/processes/until'
 import { readMetric } from '@spillway/infra/rig/api-client'
 import { monitorRedis } from '@spillway/infra/rig/redis-monitor'
-import { describe, test, vi } from 'vitest'
-import { slowAccount } from '../account.ts'
+import { describe, type TestContext, test, vi } from 'vitest'
+import { gatedAccount } from '../account.ts'
 import {
-  type Answer,
   assertProblem,
   expect,
   keepTicket,
@@ -18,7 +17,7 @@ import {
   respondAsync,
 } from '../client.ts'
 import { watchQueue } from '../queue.ts'
-import { openSystem, readiness, type System } from '../system.ts'
+import { openSystem, readiness } from '../system.ts'
 
 const system = await openSystem()
 const queue = watchQueue(system)
@@ -121,57 +120,44 @@ test('a job that will take longer than the wait gets its ticket at once, and one
 
 test('as many get a ticket as can be answered within its life, also where nobody is held', async (t) => {
   const own = await openSystem(t)
-  await own.worker({ SPILLWAY_TEST_HASHES: 'true', SHUTDOWN_GRACE_MS: '0' })
+  await own.worker({ SPILLWAY_TEST_HASHES: 'true' })
   const gateway = await own.gateway({ LOGIN_WAIT_MS: '0' })
-  const account = await slowAccount(own.database, 60_000)
+  const { account } = await gatedAccount(t, own.database)
   for (let n = 0; n < 4; n++) expect(202, await login(gateway.url, account, keepTicket))
 })
 
 describe('while eight logins wait for one worker, with tickets', async () => {
   const spike = await openSystem()
-  await spike.worker({ SPILLWAY_TEST_HASHES: 'true', SHUTDOWN_GRACE_MS: '0' })
+  const line = watchQueue(spike)
+  const worker = await spike.worker({ SPILLWAY_TEST_HASHES: 'true' })
   const gateway = await spike.gateway()
 
-  async function eightTickets(hashMs: number): Promise<Answer[]> {
-    const slow = await slowAccount(spike.database, hashMs)
-    return await Promise.all(Array.from({ length: 8 }, () => login(gateway.url, slow, respondAsync)))
+  /** No job of theirs ends before the gate is opened. */
+  async function eightTickets(t: TestContext) {
+    const { account, open } = await gatedAccount(t, spike.database)
+    const answers = await Promise.all(Array.from({ length: 8 }, () => login(gateway.url, account, respondAsync)))
+    return { tickets: answers.map((answer) => expect(202, answer).ticket), open }
   }
 
-  test('a login is answered before them, and they are answered as well', async () => {
-    const ticketed = await eightTickets(300)
-    assertProblem(await login(gateway.url, newCredentials()), 401, 'invalid_credentials')
-    // The jobs in hand, and the job that has waited longest.
-    const before = await deferredBeforeHeld(spike)
-    assert.ok(before <= 2, `${before} of those with tickets came first`)
-    for (const answer of ticketed) expect(200, await redeem(gateway.url, expect(202, answer).ticket))
+  test('a login is answered before them, and they are answered as well', async (t) => {
+    const { tickets, open } = await eightTickets(t)
+    await until(async () => (await readMetric(worker.opsUrl, 'spillway_worker_slots_busy')) === 1)
+    const held = login(gateway.url, newCredentials())
+    const job = await until(async () => (await line.waiting()).at(-1))
+    open()
+    assertProblem(await held, 401, 'invalid_credentials')
+    assert.equal(await line.takenFirstAfter(job), job)
+    for (const ticket of tickets) expect(200, await redeem(gateway.url, ticket))
   })
 
-  test('the predicted wait that operators see counts them', async () => {
-    await eightTickets(3_000)
+  test('the predicted wait that operators see counts them', async (t) => {
+    await eightTickets(t)
     await until(async () => {
       const [predictedS, perSecond] = await Promise.all([
         readMetric(gateway.opsUrl, 'spillway_predicted_wait_seconds'),
         readMetric(gateway.opsUrl, 'spillway_capacity_jobs_per_second'),
       ])
-      // One job or two are in hand or answered by now.
       return predictedS * perSecond > 6
     })
   })
 })
-
-/** How many deferred jobs were done between the adding of the held one and its end. */
-async function deferredBeforeHeld({ redis, namespace }: System): Promise<number> {
-  const queue = `${namespace.queuePrefix}:passwords:`
-  const jobs = await until(async () => {
-    const ids = await redis.zrange(`${queue}completed`, '0', '-1')
-    const found = await Promise.all(
-      ids.map(async (id) => {
-        const [priority, addedAt, endedAt] = await redis.hmget(`${queue}${id}`, 'priority', 'timestamp', 'finishedOn')
-        return { held: Number(priority) === 0, addedAt: Number(addedAt), endedAt: Number(endedAt) }
-      }),
-    )
-    return found.some(({ held }) => held) ? found : undefined
-  })
-  const held = jobs.find((job) => job.held)
-  return jobs.filter((job) => held && !job.held && job.endedAt > held.addedAt && job.endedAt < held.endedAt).length
-}

@@ -30,7 +30,7 @@ const BESIDE_CALLS = [
 ]
 /** How long nothing more must come after what was expected. */
 const QUIET_MS = 300
-const ATTEMPTS = 3
+const ATTEMPTS = 20
 
 const calls: Record<string, () => Promise<void>> = {
   async login() {

@@ -1,9 +1,11 @@
 // Jobs that Redis gave to a worker in a reply that was lost with its connection.
 import assert from 'node:assert/strict'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { createLogger } from '@spillway/common/log'
 import { until } from '@spillway/infra/processes/until'
 import { readMetric } from '@spillway/infra/rig/api-client'
 import { closedGate } from '@spillway/infra/rig/namespace'
+import { monitorRedis } from '@spillway/infra/rig/redis-monitor'
 import { retakeLock } from '@spillway/queue/jobs/jobs'
 import { lockKey, queueKey } from '@spillway/queue/jobs/keys'
 import { RedisWatch } from '@spillway/queue/redis/watch'
@@ -13,6 +15,8 @@ import { WorkerMetrics } from '../../src/ops/metrics.ts'
 import { answerOf, jobsAreCounted, readyClient, startedWorker } from '../parts.ts'
 import { activeJobs, jobKey, redisProxy, spaceFor, waitingJobs } from '../space.ts'
 
+/** Twice the time from a look for lost jobs to their requeueing. */
+const REQUEUED_MS = 100
 const lasting = (ms: number) => ({ password: 'right', storedHash: `$spillway-wait$${ms}$` })
 
 const log = createLogger({ service: 'test', level: 'silent' })
@@ -48,10 +52,20 @@ test('jobs in hand stay when connections break, those of other workers as well, 
   const through = { ...space, redisUrl: proxy.url }
   const workers = [await startedWorker(through, { slots: 1 }), await startedWorker(through, { slots: 1 })]
   const client = await readyClient(space)
-  const pending = await Promise.all(['a', 'b'].map(() => client.submit('verify', lasting(3_000))))
+  const gate = await closedGate(t)
+  const gated = { password: 'right', storedHash: gate.storedHash }
+  const pending = await Promise.all(['a', 'b'].map(() => client.submit('verify', gated)))
   // Redis has them given out before its replies are read.
   for (const worker of workers) await until(async () => (await slotsBusy(worker)) === 1)
+  const monitor = await monitorRedis(space.redisUrl)
+  space.closing(async () => monitor.close())
+  const active = queueKey(space.prefix, 'active')
+  const looks = () => monitor.commands.filter(({ command: [name, key] }) => name === 'lrange' && key === active)
   proxy.cut()
+  // Each worker looks for lost jobs once it is back, and requeues them a moment later.
+  await until(() => looks().length >= workers.length)
+  await sleep(REQUEUED_MS)
+  gate.open()
 
   for (const job of pending) assert.deepEqual(await answerOf(job), { kind: 'match' })
   for (const worker of workers) {
@@ -66,7 +80,8 @@ test('a job in hand that Redis gives out a second time is hashed once', async (t
   const { redis, prefix } = space
   const worker = await startedWorker(space, { slots: 2 })
   const client = await readyClient(space)
-  const pending = await client.submit('verify', lasting(3_000))
+  const gate = await closedGate(t)
+  const pending = await client.submit('verify', { password: 'right', storedHash: gate.storedHash })
   const { id } = pending.job
   await until(async () => (await activeJobs(space)).includes(id))
   // As where its lock expired, and nobody else takes it.
@@ -74,6 +89,7 @@ test('a job in hand that Redis gives out a second time is hashed once', async (t
   await redis.lmove(queueKey(prefix, 'active'), queueKey(prefix, 'wait'), 'LEFT', 'RIGHT')
   await redis.zadd(queueKey(prefix, 'marker'), 0, '0')
   await until(async () => (await redis.hget(jobKey(space, id), 'ats')) === '2', { what: 'the job taken again' })
+  gate.open()
   assert.deepEqual(await answerOf(pending), { kind: 'match' })
   await until(async () => (await activeJobs(space)).length === 0)
   await jobsAreCounted(worker, 'verify hashed 1')

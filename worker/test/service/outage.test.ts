@@ -131,10 +131,10 @@ test.concurrent('a job that was never sent is not cancelled', async (t) => {
     monitor.commands.filter(isRemoval).filter(({ command }) => command.includes(queueKey(space.prefix, 'wait')))
   proxy.restore()
   await until(() => removals().length > 0)
-  assert.deepEqual(
-    removals().map(({ command }) => command.at(-1)),
-    [job.id],
-  )
+  // Removals are repeated when Redis is slow, also of jobs that it was slow to take before.
+  const sent = await jobsOf(space, 'added')
+  assert.ok(sent.includes(job.id))
+  for (const { command } of removals()) assert.ok(sent.includes(command.at(-1) ?? ''), 'a job that was never sent')
 })
 
 test.concurrent('jobs that Redis lost are added again by the client that waits for them, and by nobody else', async (t) => {
@@ -204,11 +204,8 @@ test.concurrent('after a reconnect nothing is added again but what was lost', as
   await until(() => counted.addedAgain > 0)
   assert.deepEqual(await Promise.all(answers), [match, match, match, match])
   assert.equal(counted.addedAgain, 1)
-  const events = await redis.xrange(`${prefix}:passwords:events`, '-', '+')
-  const additions = events.flatMap(([, [, event, , jobId]]) =>
-    event === 'added' || event === 'duplicated' ? [jobId] : [],
-  )
-  assert.deepEqual(additions, [...[inHand, lost, ...kept].map(({ job }) => job.id), lost.job.id])
+  const added = [...[inHand, lost, ...kept].map(({ job }) => job.id), lost.job.id]
+  assert.deepEqual(await jobsOf(space, 'added', 'duplicated'), added)
 })
 
 test.concurrent('a job whose adding waits for the connection is not taken for lost when that is back', async (t) => {
@@ -263,8 +260,7 @@ for (const [when, lose] of breaks) {
     assert.deepEqual(await waitingJobs(space), [pending.job.id])
     await startedWorker(space)
     assert.deepEqual(await answerOf(pending), match)
-    const events = await space.redis.xrange(`${space.prefix}:passwords:events`, '-', '+')
-    assert.equal(events.filter(([, fields]) => fields.includes('added')).length, 1)
+    assert.deepEqual(await jobsOf(space, 'added'), [pending.job.id])
     assert.equal(counted.addedAgain, 0)
   })
 }
@@ -438,6 +434,12 @@ test.concurrent('a verdict that Redis never takes is counted as lost at its dead
   assert.deepEqual(await jobsCounted(worker), [])
   await jobsAreCounted(worker, 'verify undelivered 1')
 })
+
+/** The ids of the jobs to which one of these events happened, in order. */
+async function jobsOf({ redis, prefix }: Space, ...events: string[]): Promise<string[]> {
+  const entries = await redis.xrange(queueKey(prefix, 'events'), '-', '+')
+  return entries.flatMap(([, [, event = '', , jobId = '']]) => (events.includes(event) ? [jobId] : []))
+}
 
 async function cancelledInVain(client: PasswordClient, deadline: number): Promise<WeakRef<JobRef>> {
   const job: JobRef = { id: randomUUID(), name: 'verify', deadline }
