@@ -91,6 +91,8 @@ export const boardPlugin: FastifyPluginAsync<BoardOptions> = async (app, { confi
           { text: 'Metrics', url: `${basePath}/metrics` },
         ],
         pollingInterval: { showSetting: true },
+        // By CLIENT LIST, which needs a right over all connections. The live page has the workers.
+        showWorkers: false,
       },
       handlerHooks: {
         // Bull Board's own read-only mode answers some changes with 200 and does nothing.

@@ -37,6 +37,8 @@ test('the rule is enough for logins, tickets, limits, mails, the board, the live
   await mails.next(account.email, /Choose a new password/)
   for (const path of ['/', '/metrics', '/queues/api/queues?activeQueue=passwords', '/live.json'])
     assert.equal((await fetch(gateway.opsUrl + path)).status, 200, path)
+  // Its last lines have arrived then.
+  await gateway.stop()
   const failed = gateway.logs.filter(({ level }) => level === 'warn' || level === 'error')
   assert.deepEqual(failed, [])
 })
