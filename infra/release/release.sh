@@ -49,10 +49,11 @@ engine() {
   if ! command -v cargo >/dev/null || [ "$(uname)" != Linux ]; then missing+=("engine: needs cargo on Linux"); return; fi
   local own target arch libc glibc built=worker/engine/target
   own=$(rustc -vV | sed -n 's/^host: //p')
-  cargo build --quiet --release --locked --features addon --manifest-path worker/engine/Cargo.toml
-  # Replaced, not overwritten: a worker that runs has mapped the file, and would crash.
-  cp "$built/release/libspillway_engine.so" worker/engine/target/spillway.node
-  mv worker/engine/target/spillway.node worker/engine/spillway.node
+  node --import tsx --input-type=module --eval "
+    import { runWithKeeper } from './infra/local/src/processes/command.ts'
+    import { buildEngine } from './infra/local/src/start/build.ts'
+    await runWithKeeper((keeper) => buildEngine(keeper, console.error))"
+  [ -f worker/engine/spillway.node ] || return 1
   node --import tsx --input-type=module --eval "
     import { linkedCrates } from './worker/client/packaging/engine.ts'
     import { licencesOf } from './worker/client/packaging/licences.ts'
