@@ -2,13 +2,9 @@
 import { PrismaPg } from '@prisma/adapter-pg'
 import { parseServerUrl } from '@spillway/common/server-url'
 
-interface Connection {
-  connectionString: string
-  /** `?pgbouncer=true`: transactions change servers; no settings, no prepared statements. */
-  isPooled: boolean
-  /** Runs on every new connection, before any other query. */
-  onConnect?: (client: { query(sql: string): Promise<unknown> }) => Promise<void>
-}
+/** Prisma's adapter, for its errors, and the pool below it, which takes scripts. */
+export type Adapter = Awaited<ReturnType<PrismaPg['connect']>>
+export type Pool = ReturnType<Adapter['underlyingDriver']>
 
 /**
  * Reads a PostgreSQL URL, and sets the session's time zone to UTC. The driver writes and reads
@@ -16,7 +12,7 @@ interface Connection {
  *
  * @throws one sentence that quotes nothing of the URL
  */
-export function connectionTo(databaseUrl: string): Connection {
+export function connectionTo(databaseUrl: string) {
   const { user, password, hosts, path, parameters } = parseDatabaseUrl(databaseUrl)
   // Prisma's own parameters, which the driver would silently ignore.
   if ((parameters.get('schema') ?? 'public') !== 'public')
@@ -30,12 +26,13 @@ export function connectionTo(databaseUrl: string): Connection {
   // The driver has always read + as a blank: `options=-c+work_mem=8MB`.
   for (const [name, value] of parameters)
     if (!PRISMA_PARAMETERS.includes(name)) url.searchParams.set(name, value.replaceAll('+', ' '))
+  /** Transactions change servers: no settings, no prepared statements. */
   const isPooled = parameters.get('pgbouncer') === 'true'
   // PgBouncer refuses `options` in the startup packet, but tracks the time zone of each client.
-  const onConnect: Connection['onConnect'] = async (client) => void (await client.query("SET timezone = 'UTC'"))
+  const onConnect = async (client: { query(sql: string): Promise<unknown> }) =>
+    void (await client.query("SET timezone = 'UTC'"))
   if (isPooled) return { connectionString: url.href, isPooled, onConnect }
-  const options = url.searchParams.get('options')
-  url.searchParams.set('options', options ? `${options} -c timezone=UTC` : '-c timezone=UTC')
+  url.searchParams.set('options', `${url.searchParams.get('options') ?? ''} -c timezone=UTC`.trim())
   return { connectionString: url.href, isPooled }
 }
 
@@ -51,15 +48,12 @@ export function parseDatabaseUrl(url: string) {
   })
 }
 
-/** Prisma's adapter, for its errors; `underlyingDriver()` is the pool, which takes scripts. */
-export type ScriptConnection = Awaited<ReturnType<PrismaPg['connect']>>
-
 /**
  * Opens connections for scripts of several statements; the caller disposes of them.
  *
  * @throws the driver's error when the database cannot be reached or does not exist
  */
-export async function connectForScripts(url: string): Promise<ScriptConnection> {
+export async function connectForScripts(url: string): Promise<Adapter> {
   const adapter = await new PrismaPg({ ...connectionTo(url), connectionTimeoutMillis: 20_000 }).connect()
   try {
     await adapter.queryRaw({ sql: 'SELECT 1', args: [], argTypes: [] })

@@ -36,11 +36,9 @@ export function databaseProblem(error: unknown): string {
 /** The driver's error, thrown directly or inside one of Prisma's. */
 export function driverCause(error: unknown): DriverCause | undefined {
   const inner = error instanceof Prisma.PrismaClientKnownRequestError ? error.meta?.driverAdapterError : error
-  return isDriverError(inner) ? inner.cause : undefined
+  // The library's own check throws for null.
+  return inner instanceof Error && isDriverAdapterError(inner) ? inner.cause : undefined
 }
-
-// The library's own check throws for null.
-const isDriverError = (error: unknown) => error instanceof Error && isDriverAdapterError(error)
 
 const unavailableKinds: ReadonlySet<DriverCause['kind']> = new Set<DriverCause['kind']>([
   'DatabaseNotReachable',

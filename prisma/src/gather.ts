@@ -31,15 +31,14 @@ interface Waiting<Row, Outcome> {
  * Where the statement for several fails, each row runs alone; while the database is away, all fail.
  */
 export function gather<Row, Outcome>({ one, keyOf, several }: Gathered<Row, Outcome>): (row: Row) => Promise<Outcome> {
-  let waiting: Waiting<Row, Outcome>[] = []
+  const waiting: Waiting<Row, Outcome>[] = []
   /** The statement that the waiting rows wait for: the end of the turn, or the one on its way. */
   let awaited: object | undefined
 
   function begin(): void {
     awaited = undefined
-    const batch = waiting.slice(0, ROWS_MAX)
+    const batch = waiting.splice(0, ROWS_MAX)
     if (batch.length === 0) return
-    waiting = waiting.slice(ROWS_MAX)
     const statement = {}
     awaited = statement
     const over = () => {
@@ -53,11 +52,8 @@ export function gather<Row, Outcome>({ one, keyOf, several }: Gathered<Row, Outc
   /** Never rejects. */
   async function run(batch: Waiting<Row, Outcome>[]): Promise<void> {
     const alone = ({ row, resolve }: Waiting<Row, Outcome>) => resolve(one(row))
-    const [first] = batch
-    if (batch.length === 1 && first !== undefined) {
-      await one(first.row).then(first.resolve, first.reject)
-      return
-    }
+    const [first, ...others] = batch
+    if (first !== undefined && others.length === 0) return await one(first.row).then(first.resolve, first.reject)
     const together = keyOf === undefined ? batch : firstOfEach(batch, ({ row }) => keyOf(row))
     try {
       const inOrder = await several(together.map(({ row }) => row))

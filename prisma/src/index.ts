@@ -1,6 +1,6 @@
 // The one constructor of the database client.
 import { PrismaPg } from '@prisma/adapter-pg'
-import { connectionTo } from './connection.js'
+import { type Adapter, connectionTo, type Pool } from './connection.js'
 import { type Prisma, PrismaClient } from './generated/client.js'
 
 export { databaseProblem, isDatabaseUnavailable, isTaken } from './errors.js'
@@ -57,24 +57,18 @@ const drivers = new WeakMap<Database, Driver>()
  * queries of every login, a sixth of whose cost at a gateway the client would take. Rows are not
  * checked against `Row`.
  */
-export async function rawQuery<Row extends Record<string, unknown>>(
-  database: Database,
-  sql: Prisma.Sql,
-): Promise<Row[]> {
-  const ask = () => drivers.get(database)?.query(sql.text, sql.values)
-  let rows = await ask()
-  if (rows === undefined) {
-    await database.$connect()
-    rows = await ask()
-  }
-  return (rows ?? []) as Row[]
+export async function rawQuery<Row extends Record<string, unknown>>(database: Database, sql: Prisma.Sql) {
+  const driver = drivers.get(database)
+  if (driver?.pool === undefined) await database.$connect()
+  return ((await driver?.query(sql.text, sql.values)) ?? []) as Row[]
 }
 
-/** The current use of a client's connection pool. */
-export function poolUse(database: Database): PoolUse {
-  const { totalCount = 0, idleCount = 0, waitingCount = 0 } = drivers.get(database)?.pool ?? {}
-  return { busy: totalCount - idleCount, idle: idleCount, waiting: waitingCount }
+/** Connections that run a query, idle connections, and queries that wait for a connection. */
+export function poolUse(database: Database) {
+  const { totalCount = 0, idleCount: idle = 0, waitingCount: waiting = 0 } = drivers.get(database)?.pool ?? {}
+  return { busy: totalCount - idle, idle, waiting }
 }
+export type PoolUse = ReturnType<typeof poolUse>
 
 /** The server keeps each prepared statement, and generated SQL could have many variants. */
 const NAMED_MAX = 100
@@ -102,8 +96,7 @@ function keepOpen(pool: Pool): void {
   let timer: NodeJS.Timeout | undefined
   function fillAfter(ms: number): void {
     clearTimeout(timer)
-    const again = () => fillAfter(REOPEN_AFTER_MS)
-    if (!pool.ending) timer = setTimeout(() => fill().catch(again), ms).unref()
+    if (!pool.ending) timer = setTimeout(() => fill().catch(() => fillAfter(REOPEN_AFTER_MS)), ms).unref()
   }
   /** The pool gives idle connections first. The first opens alone: the database may be away. */
   async function fill(): Promise<void> {
@@ -114,17 +107,6 @@ function keepOpen(pool: Pool): void {
   pool.on('remove', () => fillAfter(REOPEN_AFTER_MS))
   fillAfter(0)
 }
-
-export interface PoolUse {
-  /** Connections that run a query, and idle ones. */
-  busy: number
-  idle: number
-  /** Queries that wait for a connection. */
-  waiting: number
-}
-
-type Adapter = Awaited<ReturnType<PrismaPg['connect']>>
-type Pool = ReturnType<Adapter['underlyingDriver']>
 
 /** The driver converts arguments by their values; PostgreSQL infers types from the statement. */
 const ofAnyType = { scalarType: 'unknown', arity: 'scalar' } as const
@@ -151,9 +133,8 @@ class Driver extends PrismaPg {
     return pool?.ending === false ? pool : undefined
   }
 
-  /** The rows of a statement, by column name; undefined when the adapter is not connected. */
+  /** The rows of a statement, by column name. The adapter must be connected. */
   async query(sql: string, args: unknown[]): Promise<Record<string, unknown>[] | undefined> {
-    if (this.pool === undefined) return undefined
     const result = await this.#latest?.queryRaw({ sql, args, argTypes: args.map(() => ofAnyType) })
     return result?.rows.map((row) => Object.fromEntries(result.columnNames.map((name, index) => [name, row[index]])))
   }

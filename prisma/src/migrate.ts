@@ -5,7 +5,7 @@ import { realpathSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { connectForScripts, parseDatabaseUrl, type ScriptConnection } from './connection.js'
+import { type Adapter, connectForScripts, type Pool, parseDatabaseUrl } from './connection.js'
 import { databaseProblem, driverCause, isDatabaseUnavailable } from './errors.js'
 
 const migrationsDir = fileURLToPath(new URL('../migrations', import.meta.url))
@@ -47,19 +47,16 @@ export async function migrate(url: string, directory = migrationsDir): Promise<{
   }
 }
 
-type Pool = ReturnType<ScriptConnection['underlyingDriver']>
-
 /** The names of the migrations that were applied. Creates their table in an empty database. */
 async function recorded(pool: Pool, url: string): Promise<Set<string>> {
-  const { rows } = await pool.query(
+  const { rows: tables } = await pool.query(
     `SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public' ORDER BY tablename = '_prisma_migrations' DESC, 1`,
   )
-  const [first] = rows
-  if (first === undefined) await pool.query(RECORD_TABLE)
-  else if (first.name !== '_prisma_migrations') {
+  if (tables.length === 0) await pool.query(RECORD_TABLE)
+  else if (tables[0].name !== '_prisma_migrations') {
     const { pathname } = new URL(url)
     throw new Error(
-      `The database ${pathname.slice(1)} has tables of something else (${first.name}); give Spillway a database of its own.`,
+      `The database ${pathname.slice(1)} has tables of something else (${tables[0].name}); give Spillway a database of its own.`,
     )
   }
   const applied = await pool.query('SELECT migration_name FROM _prisma_migrations WHERE finished_at IS NOT NULL')
@@ -84,7 +81,7 @@ async function apply(pool: Pool, name: string, script: string): Promise<void> {
 }
 
 /** Throws one sentence, without the password, when the database can neither be used nor created. */
-export async function connectOrCreate(url: string): Promise<ScriptConnection> {
+export async function connectOrCreate(url: string): Promise<Adapter> {
   try {
     return await connectForScripts(url).catch(async (error: unknown) => {
       if (driverCause(error)?.kind !== 'DatabaseDoesNotExist') throw error
@@ -92,7 +89,11 @@ export async function connectOrCreate(url: string): Promise<ScriptConnection> {
       return await connectForScripts(url)
     })
   } catch (error) {
-    throw unusable(url, error)
+    if (!isDatabaseUnavailable(error) && !driverCause(error)) throw error
+    const { hosts, path } = parseDatabaseUrl(url)
+    const [{ host, port }] = hosts
+    const message = `The database ${path} at ${host}:${port} cannot be used: ${databaseProblem(error)}.`
+    throw new Error(message, { cause: error })
   }
 }
 
@@ -110,15 +111,6 @@ async function createDatabase(url: string): Promise<void> {
   } finally {
     await connection.dispose()
   }
-}
-
-function unusable(url: string, error: unknown): unknown {
-  if (!isDatabaseUnavailable(error) && !driverCause(error)) return error
-  const { hosts, path } = parseDatabaseUrl(url)
-  const [{ host, port }] = hosts
-  return new Error(`The database ${path} at ${host}:${port} cannot be used: ${databaseProblem(error)}.`, {
-    cause: error,
-  })
 }
 
 if (process.argv[1] && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {

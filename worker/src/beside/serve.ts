@@ -38,7 +38,7 @@ function tell(message: BesideMessage, told: () => void = () => undefined): void 
   process.send?.(message, undefined, undefined, told)
 }
 
-export interface HashingOptions {
+interface HashingOptions {
   policy: HashPolicy
   processors: number
   /**

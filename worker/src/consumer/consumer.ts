@@ -1,5 +1,4 @@
 /** BullMQ's consumer of the queue: its settings, and how it processes jobs. */
-
 import { ThrottledWarning } from '@spillway/common/throttled-warning'
 import type { Tracing } from '@spillway/common/tracing'
 import { renewLocksOfJobsAlone, takeMoreJobs } from '@spillway/queue/inside/bullmq'
@@ -11,7 +10,7 @@ import type { RedisConnection } from '@spillway/queue/redis/connect'
 import type { RedisWatch } from '@spillway/queue/redis/watch'
 import { BEHIND_PRIORITY, DEFERRED_PRIORITY, type JobData, type JobResult, QUEUE_NAME } from '@spillway/queue/wire/job'
 import { SEAL_KEYS } from '@spillway/queue/wire/seal'
-import { DelayedError, ErrorCode, type Job, Worker } from 'bullmq'
+import { DelayedError, type Job, Worker } from 'bullmq'
 import type { CapacityEstimate } from '../hashing/capacity-estimate.js'
 import type { CapacityPublisher } from './capacity-publisher.js'
 import { JobWatch, KEEP_FINISHED } from './job-watch.js'
@@ -38,14 +37,6 @@ const READ_RETRY_MS = 250
 /** Time that a job which does not open is left to other workers, and how often it may come back. */
 const LEFT_FOR_MS = 500
 const MOST_TRIES = 10
-/** BullMQ's codes of a job that another worker has, or has ended. */
-const LOCK_CODES: ReadonlySet<unknown> = new Set([
-  ErrorCode.JobLockNotExist,
-  ErrorCode.JobNotInState,
-  ErrorCode.JobLockMismatch,
-])
-/** Completed jobs kept for operators, a second: a flood leaves a sample. */
-const KEPT_A_SECOND = 50
 /** Practically unlimited: jobs are pure functions, and their deadlines end endless retries. */
 const STALLS_ALLOWED = 1_000
 
@@ -74,7 +65,6 @@ export class Consumer {
   readonly #inHand = new Map<string, { job: Job; done: Promise<JobResult> }>()
   readonly #leftToOthers: ThrottledWarning
   readonly #lockLost: ThrottledWarning
-  #kept = { second: 0, jobs: 0 }
   #asking = 0
 
   constructor(options: ConsumerOptions) {
@@ -164,7 +154,7 @@ export class Consumer {
       for (const id of jobIds) this.#retake(id)
     })
     this.#worker.on('error', (error) => {
-      if (!watch.isLogged(error) && !isOfLock(error)) this.#jobWatch.suspect(error)
+      if (!watch.isLogged(error)) this.#jobWatch.suspect(error)
     })
     this.#worker.on('failed', (job, error) => {
       capacity.finished('failed')
@@ -213,7 +203,7 @@ export class Consumer {
       const result = await (traces?.with(trace, begin) ?? begin())
       if (result === undefined) throw new MovedElsewhere()
       capacity.finished(result.outcome)
-      this.#keepSample(job)
+      this.#jobWatch.keepSample(job)
       return result
     } finally {
       this.#inHand.delete(job.id ?? '')
@@ -229,14 +219,6 @@ export class Consumer {
   #ended(): void {
     this.#options.liveness.finished()
     this.#options.share.finished()
-  }
-
-  /** Has a job deleted when it is completed, unless it is one of the sample that is kept. */
-  #keepSample(job: Job): void {
-    const second = Math.floor(performance.now() / 1_000)
-    if (this.#kept.second !== second) this.#kept = { second, jobs: 0 }
-    if (this.#kept.jobs < KEPT_A_SECOND) this.#kept.jobs += 1
-    else job.opts.removeOnComplete = true
   }
 
   /** Leaves a job that does not open to others, ten times at most; false where another tried. */
@@ -308,8 +290,3 @@ export class Consumer {
 
 /** A script of ours moved the job: after a DelayedError, BullMQ leaves it alone. */
 class MovedElsewhere extends DelayedError {}
-
-/** Whether BullMQ's error is about a lock: `lockRenewalFailed` has handled it. */
-function isOfLock(error: Error): boolean {
-  return ('code' in error && LOCK_CODES.has(error.code)) || error.message.startsWith('could not renew lock')
-}

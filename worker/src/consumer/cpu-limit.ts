@@ -8,7 +8,7 @@ import { availableParallelism } from 'node:os'
 import { posix } from 'node:path'
 
 /** Inputs that tests replace. */
-export interface CpuLimitSources {
+interface CpuLimitSources {
   env: Record<string, string | undefined>
   read(path: string): string
   processors: number

@@ -13,16 +13,25 @@ import { MalformedJobs } from '@spillway/queue/jobs/malformed-jobs'
 import { openQueue, readJob } from '@spillway/queue/jobs/open-queue'
 import type { RedisConnection } from '@spillway/queue/redis/connect'
 import type { RedisWatch } from '@spillway/queue/redis/watch'
+import { ErrorCode, type Job } from 'bullmq'
 import type { WorkerMetrics } from '../ops/metrics.js'
 
 /** At most 500 completed and 500 failed jobs, for ten minutes. */
 export const KEEP_FINISHED = { age: 600, count: 500 }
+/** Completed jobs kept for operators, a second: a flood leaves a sample. */
+const KEPT_A_SECOND = 50
+/** BullMQ's codes of a job that another worker has, or has ended. */
+const LOCK_CODES: ReadonlySet<unknown> = new Set([
+  ErrorCode.JobLockNotExist,
+  ErrorCode.JobNotInState,
+  ErrorCode.JobLockMismatch,
+])
 
 const SWEEP_INTERVAL_MS = 60_000
 /** Upper bound from Redis's reply to a job in hand (ms): the event loop never hashes. */
 const SETTLE_MS = 50
 
-export interface JobWatchOptions {
+interface JobWatchOptions {
   redis: RedisConnection
   prefix: string
   watch: RedisWatch
@@ -43,6 +52,7 @@ export class JobWatch {
   readonly #malformed: MalformedJobs
   readonly #sweeping: NodeJS.Timeout
   #settling: NodeJS.Timeout | undefined
+  #kept = { second: 0, jobs: 0 }
   #isClosed = false
 
   constructor(options: JobWatchOptions) {
@@ -58,9 +68,21 @@ export class JobWatch {
     redis.on('ready', this.#onReady)
   }
 
-  /** Takes an error of BullMQ, and looks for malformed jobs where they may be the cause. */
+  /**
+   * Takes an error of BullMQ, and looks for malformed jobs where they may be the cause. Errors of
+   * locks have another: the event `lockRenewalFailed` tells of them, too.
+   */
   suspect(error: Error): void {
-    this.#malformed.suspect(error)
+    const isOfLock = ('code' in error && LOCK_CODES.has(error.code)) || error.message.startsWith('could not renew lock')
+    if (!isOfLock) this.#malformed.suspect(error)
+  }
+
+  /** Has a job deleted when it is completed, unless it is one of the sample that is kept. */
+  keepSample(job: Job): void {
+    const second = Math.floor(performance.now() / 1_000)
+    if (this.#kept.second !== second) this.#kept = { second, jobs: 0 }
+    if (this.#kept.jobs < KEPT_A_SECOND) this.#kept.jobs += 1
+    else job.opts.removeOnComplete = true
   }
 
   /** Requeues the orphaned jobs of a worker that takes no more jobs. */

@@ -10,7 +10,7 @@ const SILENCE_MS = 3_000
 /** How often the connection is checked. */
 const CHECK_INTERVAL_MS = 500
 
-export interface LivenessOptions {
+interface LivenessOptions {
   /** The most jobs in hand at a time. */
   limit(): number
   /** Whether the connection to Redis counts as up; otherwise it is being replaced already. */

@@ -12,7 +12,7 @@ export function jobsUnderLoad(slots: number, batchWidth: number): number {
   return slots * batchWidth * BATCHES
 }
 
-export interface JobsInHandOptions {
+interface JobsInHandOptions {
   slots: number
   /** How many jobs a slot hashes at a time. */
   batchWidth(): number

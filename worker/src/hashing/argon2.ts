@@ -4,10 +4,10 @@ import type { Argon2Cost } from '@spillway/queue/wire/policy'
 import { argon2Setting, type ExactHash, newArgon2Setting } from '@spillway/queue/wire/setting'
 import type { Argon2Setting } from '@spillway/queue/wire/stored-hash'
 import { parseArgon2, unpadded } from '@spillway/queue/wire/stored-hash'
-import { type Engine, Engines, type KnownAnswer } from './engine.js'
+import { Engines, type HashEngine, type KnownAnswer, nativeEngine } from './engine.js'
 import { MEMORY_LIMIT_KIB } from './memory-limit.js'
 import type { Argon2Recipe, Method, Password } from './methods/recipe.js'
-import { NATIVE_NAME, type NativeEngine } from './native.js'
+import type { NativeEngine } from './native.js'
 import type { Threads } from './threads.js'
 
 /** Highest accepted cost, beside the memory: one bad row must not exhaust a worker. */
@@ -44,7 +44,7 @@ export class Argon2 implements Method<Argon2Recipe> {
   static async load(threads: Threads, options: Argon2Options = {}): Promise<Argon2> {
     const { native, memoryLimitKib = MEMORY_LIMIT_KIB } = options
     const candidates = [
-      native && (async () => nativeEngine(native)),
+      native && (async () => ({ ...nativeEngine(native, argon2Setting), takes: isInText })),
       () => nodeRsEngine(threads),
       () => referenceEngine(threads),
     ]
@@ -58,7 +58,7 @@ export class Argon2 implements Method<Argon2Recipe> {
 
   /** Expects a cost that is affordable. */
   hash(password: string, cost: Argon2Cost, signal?: AbortSignal): Promise<string> {
-    return this.#engines.first.hash(password, newArgon2Setting(cost), { digestBytes: DIGEST_BYTES }, signal)
+    return this.#engines.first.hash(password, { ...newArgon2Setting(cost), digestBytes: DIGEST_BYTES }, signal)
   }
 
   /** A hash by a given setting; undefined for one that costs too much or that no engine takes. */
@@ -66,9 +66,9 @@ export class Argon2 implements Method<Argon2Recipe> {
     const { digestBytes = DIGEST_BYTES, password } = exact
     if (!isPossible(setting) || !this.isAffordable(setting) || digestBytes > DIGEST_LIMIT_BYTES) return undefined
     const [secret, associatedData] = [bytesOf(exact.secret), bytesOf(exact.associatedData)]
-    const inputs = { digestBytes, ...(secret && { secret }), ...(associatedData && { associatedData }) }
+    const inputs = { ...setting, digestBytes, ...(secret && { secret }), ...(associatedData && { associatedData }) }
     const engine = await this.#engines.firstThat(({ takes }) => takes(inputs))
-    return await engine?.hash(Buffer.from(password, 'base64'), setting, inputs, signal)
+    return await engine?.hash(Buffer.from(password, 'base64'), inputs, signal)
   }
 
   /** A random digest: verifying against it takes as long as any, and no known password matches. */
@@ -77,14 +77,14 @@ export class Argon2 implements Method<Argon2Recipe> {
   }
 
   async verify(password: Password, { stored }: Argon2Recipe, signal?: AbortSignal): Promise<boolean> {
-    const { digest, associatedData } = stored
+    const { digest, ...setting } = stored
     // Engines read the specification's order of parameters alone.
-    const text = encoded(stored, digest)
-    if (associatedData === undefined) return await this.#engines.verify(password, text, signal)
-    const inputs = { digestBytes: digest.length, associatedData }
+    const text = encoded(setting, digest)
+    if (setting.associatedData === undefined) return await this.#engines.verify(password, text, signal)
+    const inputs = { ...setting, digestBytes: digest.length }
     const engine = await this.#engines.firstThat(({ takes }) => takes(inputs))
     if (engine === undefined) throw new Error('no implementation here takes associated data')
-    return timingSafeEqual(Buffer.from(await engine.hash(password, stored, inputs, signal)), Buffer.from(text))
+    return timingSafeEqual(Buffer.from(await engine.hash(password, inputs, signal)), Buffer.from(text))
   }
 }
 
@@ -104,26 +104,19 @@ function isPossible({ memoryKib, time, parallelism }: Argon2Cost): boolean {
   return time >= 1 && parallelism >= 1 && memoryKib >= 8 * parallelism
 }
 
-/** What a hash is made with that is not in its text. */
-interface Inputs {
+/** A setting, with what is not in its text. */
+interface Inputs extends Argon2Setting {
   digestBytes: number
   secret?: Buffer
   associatedData?: Buffer
 }
 
-interface Argon2Engine extends Engine {
-  /** Whether it takes more than password and salt. */
+interface Argon2Engine extends HashEngine<Inputs> {
   takes(inputs: Inputs): boolean
-  hash(password: Password, setting: Argon2Setting, inputs: Inputs, signal?: AbortSignal): Promise<string>
 }
 
-function nativeEngine(native: NativeEngine): Argon2Engine {
-  return {
-    name: NATIVE_NAME,
-    takes: ({ digestBytes, secret, associatedData }) => digestBytes === DIGEST_BYTES && !secret && !associatedData,
-    hash: (password, setting, _, signal) => native.hash(password, argon2Setting(setting), signal),
-    verify: (password, stored, signal) => native.verify(password, stored, signal),
-  }
+function isInText({ digestBytes, secret, associatedData }: Inputs): boolean {
+  return digestBytes === DIGEST_BYTES && !secret && !associatedData
 }
 
 async function nodeRsEngine(threads: Threads): Promise<Argon2Engine> {
@@ -131,12 +124,12 @@ async function nodeRsEngine(threads: Threads): Promise<Argon2Engine> {
   return {
     name: '@node-rs/argon2',
     takes: ({ associatedData }) => !associatedData,
-    hash: (password, setting, { digestBytes, secret }) =>
+    hash: (password, setting) =>
       threads.run(async () => {
-        const { memoryKib: memoryCost, time: timeCost, parallelism, salt } = setting
+        const { memoryKib: memoryCost, time: timeCost, parallelism, salt, digestBytes: outputLen, secret } = setting
         const [algorithm, version] = [TYPES[setting.algorithm], setting.version === 19 ? 1 : 0]
         const cost = { memoryCost, timeCost, parallelism }
-        const options = { algorithm, version, ...cost, salt, outputLen: digestBytes, ...(secret ? { secret } : {}) }
+        const options = { algorithm, version, ...cost, salt, outputLen, ...(secret && { secret }) }
         return encoded(setting, await hashRaw(password, options))
       }, setting.memoryKib),
     verify: (password, stored) => threads.run(() => verify(stored, password), memoryKibOf(stored)),
@@ -148,11 +141,10 @@ async function referenceEngine(threads: Threads): Promise<Argon2Engine> {
   return {
     name: 'argon2',
     takes: () => true,
-    hash: (password, setting, { digestBytes: hashLength, ...inputs }) =>
+    hash: (password, setting) =>
       threads.run(async () => {
-        const { memoryKib: memoryCost, time: timeCost, parallelism, version, salt } = setting
-        const cost = { memoryCost, timeCost, parallelism }
-        const options = { type: TYPES[setting.algorithm], version, ...cost, salt, hashLength, ...inputs }
+        const { memoryKib: memoryCost, time: timeCost, digestBytes: hashLength, algorithm, ...others } = setting
+        const options = { type: TYPES[algorithm], memoryCost, timeCost, hashLength, ...others }
         return encoded(setting, await hash(Buffer.from(password), { ...options, raw: true }))
       }, setting.memoryKib),
     verify: (password, stored) => threads.run(() => verify(stored, Buffer.from(password)), memoryKibOf(stored)),

@@ -8,9 +8,9 @@ import {
   encodeBcrypt,
   newBcryptSetting,
 } from '@spillway/queue/wire/setting'
-import { type Engine, Engines, type KnownAnswer } from './engine.js'
+import { Engines, type HashEngine, type KnownAnswer, nativeEngine } from './engine.js'
 import type { BcryptRecipe, Method, Password } from './methods/recipe.js'
-import { NATIVE_NAME, type NativeEngine } from './native.js'
+import type { NativeEngine } from './native.js'
 import type { Threads } from './threads.js'
 
 /** The lowest cost there is, and the highest accepted: one bad row must not exhaust a worker. */
@@ -24,17 +24,12 @@ const KEY_BYTES = 72
  * Stored hashes of longer passwords: of their first 72 bytes, as nearly all implementations make
  * them, or by one that refuses longer passwords.
  */
-export const longPasswordModes = ['cut', 'refuse'] as const
-export type LongPasswords = (typeof longPasswordModes)[number]
+export type LongPasswords = 'cut' | 'refuse'
 
-export interface BcryptCost {
-  cost: number
-}
+type BcryptCost = Pick<BcryptSetting, 'cost'>
 
-interface BcryptEngine extends Engine {
-  /** Reads 72 bytes of a password; a NUL among them is one like any other. */
-  hash(password: Password, setting: BcryptSetting, signal?: AbortSignal): Promise<string>
-}
+/** Reads 72 bytes of a password; a NUL among them is one like any other. */
+type BcryptEngine = HashEngine<BcryptSetting>
 
 export interface BcryptOptions {
   native?: NativeEngine | undefined
@@ -56,7 +51,7 @@ export class Bcrypt implements Method<BcryptRecipe> {
   /** Throws when no implementation works here. */
   static async load(threads: Threads, { native, longPasswords = 'cut' }: BcryptOptions = {}): Promise<Bcrypt> {
     const candidates = [
-      native && (async () => nativeEngine(native)),
+      native && (async () => nativeEngine(native, bcryptSetting)),
       () => nodeRsEngine(threads),
       () => nodeEngine(threads),
     ]
@@ -129,14 +124,6 @@ function signExtendedKey(password: Buffer): Buffer {
     key.writeInt32BE(value, word)
   }
   return key
-}
-
-function nativeEngine(native: NativeEngine): BcryptEngine {
-  return {
-    name: NATIVE_NAME,
-    hash: (password, setting, signal) => native.hash(password, bcryptSetting(setting), signal),
-    verify: (password, stored, signal) => native.verify(password, stored, signal),
-  }
 }
 
 /** Version 2, and version 1, which applications have: it takes cost and salt apart. */

@@ -75,7 +75,7 @@ export interface Excess {
   memoryMib?: number
 }
 
-export interface BoundsOptions {
+interface BoundsOptions {
   /** The policy of the worker: stored hashes of its cost are accepted whatever they take. */
   policy: HashPolicy
   memoryLimitKib: number

@@ -29,7 +29,7 @@ const MEASURED_FOR_MS = 150
 /** A cheap hash comes first, whatever the policy: a spike waits for a starting worker. */
 const WARM_UP = { algorithm: 'argon2id', memoryKib: 4_096, time: 1, parallelism: 1 } as const
 
-export interface CapacityEstimateOptions {
+interface CapacityEstimateOptions {
   slots: number
   /** Values until the first job: processor time of a hash, its latency, and its predicted time. */
   first: { costMs: number; latencyMs: number; foretoldMs: number }

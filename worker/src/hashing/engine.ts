@@ -3,6 +3,7 @@
  * and passes a known-answer test on this machine, so that a build for another processor is skipped.
  */
 import type { Password } from './methods/recipe.js'
+import { NATIVE_NAME, type NativeEngine } from './native.js'
 
 /** A test vector: this password matches this stored hash. */
 export interface KnownAnswer<Stored = string> {
@@ -16,6 +17,20 @@ export interface Engine<Stored = string> {
   readonly name: string
   /** The signal cancels a call that has not begun, if the engine supports that. */
   verify(password: Password, stored: Stored, signal?: AbortSignal): Promise<boolean>
+}
+
+/** An engine that also makes hashes, by all that is in a setting. */
+export interface HashEngine<Setting> extends Engine {
+  hash(password: Password, setting: Setting, signal?: AbortSignal): Promise<string>
+}
+
+/** The native engine, for an algorithm whose settings are written so. */
+export function nativeEngine<Setting>(native: NativeEngine, textOf: (setting: Setting) => string): HashEngine<Setting> {
+  return {
+    name: NATIVE_NAME,
+    hash: (password, setting, signal) => native.hash(password, textOf(setting), signal),
+    verify: (password, stored, signal) => native.verify(password, stored, signal),
+  }
 }
 
 /** Loads an engine. */

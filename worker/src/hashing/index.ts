@@ -38,7 +38,7 @@ export class UnaffordablePolicyError extends Error {
   override readonly name = 'UnaffordablePolicyError'
 }
 
-export interface HasherOptions {
+interface HasherOptions {
   /** Whether test doubles are accepted; false unless given. */
   testHashes?: boolean
   /** Hashing threads; 1 unless given. */

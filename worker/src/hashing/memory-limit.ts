@@ -12,14 +12,14 @@ const LEAST_KIB = 19_456
 /** For the program itself (KiB): it takes 90 to 110 MiB. Chart and sizing guide repeat this. */
 export const PROGRAM_KIB = 128 * 1_024
 
-export interface HashingMemory {
+interface HashingMemory {
   /** Hashing threads. */
   slots: number
   /** Memory of each (KiB): for one hash, or for several that are hashed together. */
   slotKib: number
 }
 
-export interface MemoryOptions {
+interface MemoryOptions {
   /** Hashing threads that there are processors for. */
   slots: number
   /** The memory of a new hash, in KiB; 0 for bcrypt. */

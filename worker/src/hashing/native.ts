@@ -64,7 +64,7 @@ export class NoEngineError extends Error {
   override readonly name = 'NoEngineError'
 }
 
-export interface NativeOptions {
+interface NativeOptions {
   /** Memory of a thread's batch, in KiB [64 MiB]. A hash that takes more is done alone. */
   threadKib?: number | undefined
   /** The memory of the hashes to come, in KiB, for which widths are measured [OWASP's]. */

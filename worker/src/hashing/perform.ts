@@ -14,7 +14,7 @@ export interface Performed {
 }
 
 /** What is asked of an old system (consumer/old-system.ts). */
-export interface AskedOldSystem {
+interface AskedOldSystem {
   ask(email: string, password: string, signal?: AbortSignal): Promise<boolean | undefined> | undefined
 }
 

@@ -20,7 +20,7 @@ const outcomes = [
 const QUEUE_WAIT_BUCKETS_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 const SERVICE_BUCKETS_S = [0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12]
 
-export interface WorkerState {
+interface WorkerState {
   slots: number
   policy: Policy
   /** The implementation in use for each algorithm, by its package. */

@@ -3,7 +3,7 @@ import { createServer, type Server, type ServerResponse } from 'node:http'
 import { limitPipelining } from '@spillway/common/pipeline-limit'
 import type { Registry } from 'prom-client'
 
-export interface OpsOptions {
+interface OpsOptions {
   host: string
   port: number
   registry: Registry

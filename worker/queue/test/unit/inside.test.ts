@@ -24,7 +24,11 @@ const hooks: [what: string, pattern: RegExp, files: string[]][] = [
     /removeAllListeners\(/,
     ['api/src/plugins/server-options.ts', 'worker/common/src/pipeline-limit.ts'],
   ],
-  ['options of a job in hand', /\.opts\.\w+ = /, ['worker/src/consumer/consumer.ts']],
+  [
+    'options of a job in hand, and of a running worker',
+    /\.opts\.\w+ = /,
+    ['consumer', 'job-watch'].map((file) => `worker/src/consumer/${file}.ts`),
+  ],
   ["the pool of Prisma's driver", /\bunderlyingDriver\(\)\.on\(/, ['prisma/src/index.ts']],
   ["Prisma's schema engine", /schema_engine_bg/, ['prisma/test/schema-engine.ts']],
   ["the text of esbuild's output", /__toESM/, ['worker/client/packaging/bundle.ts']],
