@@ -1,12 +1,12 @@
 // The package as `pnpm pack` makes it, run by npx in an empty folder.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { listening } from '@spillway/infra/processes/port'
+import { scratchDir } from '@spillway/infra/rig/namespace'
 import { pack } from '@spillway/infra/start/build'
 import { test } from 'vitest'
 
@@ -15,8 +15,7 @@ const { PATH, HOME, NODE_EXTRA_CA_CERTS } = process.env
 const env = { PATH, HOME, NODE_EXTRA_CA_CERTS, NODE_ENV: 'production' }
 
 test('npx runs the storm from an empty folder, and installs nothing else', async (t) => {
-  const folder = await mkdtemp(join(tmpdir(), 'spillway-storm-'))
-  t.onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const folder = await scratchDir(t)
   const tarball = await pack('loadtests/storm', folder)
   const { stdout: packed } = await run('tar', ['--list', '--file', tarball])
   assert.deepEqual(packed.trim().split('\n').sort(), [

@@ -1,13 +1,13 @@
 // Storms on running applications: what is measured, said and left out, and how the program ends.
 import assert from 'node:assert/strict'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:https'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { listening } from '@spillway/infra/processes/port'
 import { until } from '@spillway/infra/processes/until'
 import { canIssue, createAuthority, issue } from '@spillway/infra/rig/certificates'
+import { scratchDir } from '@spillway/infra/rig/namespace'
 import { describe, test } from 'vitest'
 import { SLOW_MS, TRIALS } from '../storm/cases.ts'
 import { BODY, PASSWORD, startApplication, startStorm, stormed } from '../storm/storming.ts'
@@ -224,8 +224,7 @@ describe('nothing is stormed, exit code 2,', () => {
 
 test('the request may be a file; each user has a number, and no password is said or written', async (t) => {
   const { url, seen } = await startApplication(t)
-  const dir = await mkdtemp(join(tmpdir(), 'spillway-storm-'))
-  t.onTestFinished(() => rm(dir, { recursive: true, force: true }))
+  const dir = await scratchDir(t)
   const file = join(dir, 'login.json')
   const headers = { cookie: 'of=user{n}; secret=hunter-{n}' }
   const path = '/login?key=hunter-0'
@@ -254,8 +253,7 @@ test('the request may be a file; each user has a number, and no password is said
 test.skipIf(!canIssue())(
   'an application over TLS is called by its name, and may have a certificate of its own',
   async (t) => {
-    const dir = await mkdtemp(join(tmpdir(), 'spillway-storm-'))
-    t.onTestFinished(() => rm(dir, { recursive: true, force: true }))
+    const dir = await scratchDir(t)
     const { certFile, keyFile } = await issue(dir, await createAuthority(dir, 'authority'), { name: 'localhost' })
     const hosts = new Set<string | undefined>()
     const [cert, key] = await Promise.all([readFile(certFile), readFile(keyFile)])

@@ -1,8 +1,8 @@
 // Starts an application to storm, and storms as processes of their own.
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { startProcess } from '@spillway/infra/processes/node-process'
+import { scratchDir } from '@spillway/infra/rig/namespace'
 import type { TestContext } from 'vitest'
 import type { StormResult } from '../../storm/src/result.ts'
 
@@ -37,8 +37,7 @@ export function startStorm(t: TestContext, ...args: string[]) {
 
 /** How a storm ended, and all that it said and wrote. */
 export async function stormed(t: TestContext, url: string, ...args: string[]) {
-  const dir = await mkdtemp(join(tmpdir(), 'spillway-storm-'))
-  t.onTestFinished(() => rm(dir, { recursive: true, force: true }))
+  const dir = await scratchDir(t)
   const [json, report] = [join(dir, 'storm.json'), join(dir, 'storm.html')]
   const storm = startStorm(t, '--target', url, '--json', json, '--report', report, ...args)
   const { code } = await storm.exited

@@ -1,15 +1,14 @@
 // The command line of a storm, and what it never repeats.
 import assert from 'node:assert/strict'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdtemp, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { UserError } from '@spillway/infra/processes/command-line'
+import { scratchDir } from '@spillway/infra/rig/namespace'
 import { afterAll, describe, test } from 'vitest'
 import { help, parseOptions } from '../../storm/src/options.ts'
 import { beginningOf } from '../../storm/src/request.ts'
 
-const dir = await mkdtemp(join(tmpdir(), 'spillway-storm-'))
-afterAll(() => rm(dir, { recursive: true, force: true }))
+const dir = await scratchDir({ onTestFinished: afterAll })
 
 const TARGET = ['--target', 'http://127.0.0.1:3000']
 const LOGIN = [...TARGET, '--login', 'POST /login']

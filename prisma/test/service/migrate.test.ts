@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { scratchDir } from '@spillway/infra/rig/namespace'
 import { type TestContext, test } from 'vitest'
 import { connectOrCreate, migrate } from '../../src/migrate.ts'
 import { openDatabases, pooled } from '../databases.ts'
@@ -118,8 +118,7 @@ test('a database with tables of something else is left alone', async () => {
 
 /** A migrations folder in Prisma's layout, removed after the test. */
 async function migrations(t: TestContext, scripts: Record<string, string>): Promise<string> {
-  const directory = await mkdtemp(join(tmpdir(), 'migrations-'))
-  t.onTestFinished(() => rm(directory, { recursive: true }))
+  const directory = await scratchDir(t)
   await writeFile(join(directory, 'migration_lock.toml'), 'provider = "postgresql"\n')
   for (const [name, sql] of Object.entries(scripts)) {
     await mkdir(join(directory, name))

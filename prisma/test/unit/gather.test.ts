@@ -16,12 +16,12 @@ function statements() {
       const answer = (error?: Error) => (error ? reject(error) : resolve(rows.map((row) => `${row} done`)))
       sent.push({ rows, answer })
     })
-  return { sent, send, rows: () => sent.map(({ rows }) => rows) }
+  const one = async (row: string) => (await send([row]))[0] ?? ''
+  return { sent, one, rows: () => sent.map(({ rows }) => rows), run: gather<string, string>({ one, several: send }) }
 }
 
 test('rows of one turn go in one statement, and those that come while it is on its way in the next', async () => {
-  const { sent, send, rows } = statements()
-  const run = gather<string, string>({ one: async (row) => (await send([row]))[0] ?? '', several: send })
+  const { sent, run, rows } = statements()
   const first = [run('a'), run('b')]
   await turn()
   const second = [run('c'), run('d'), run('e')]
@@ -38,11 +38,8 @@ test('rows of one turn go in one statement, and those that come while it is on i
 })
 
 test('a row that comes alone goes alone, without waiting', async () => {
-  const { sent, send, rows } = statements()
-  const run = gather<string, string>({
-    one: async (row) => (await send([row]))[0] ?? '',
-    several: () => assert.fail('it was alone'),
-  })
+  const { sent, one, rows } = statements()
+  const run = gather<string, string>({ one, several: () => assert.fail('it was alone') })
   const only = run('a')
   await turn()
   assert.deepEqual(rows(), [['a']])
@@ -51,8 +48,7 @@ test('a row that comes alone goes alone, without waiting', async () => {
 })
 
 test('a statement that hangs holds nobody up', async () => {
-  const { sent, send } = statements()
-  const run = gather<string, string>({ one: async (row) => (await send([row]))[0] ?? '', several: send })
+  const { sent, run } = statements()
   const hanging = run('a')
   await turn()
   const next = run('b')
