@@ -65,27 +65,86 @@ export interface Credentials {
   password: string
 }
 
-/** One request. Checks what holds for every answer: problems are problems, and only they are. */
-export async function call(url: string, method: string, path: string, options: Call = {}): Promise<Answer> {
-  const { body, headers = {}, token, signal } = options
-  const response = await fetch(url + path, {
-    method,
-    headers: {
-      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
-      ...headers,
-    },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    ...(signal === undefined ? {} : { signal }),
-  })
-  const text = await response.text()
-  const answer: Answer = {
-    status: response.status,
-    headers: response.headers,
-    body: text === '' ? {} : JSON.parse(text),
+/** A client of one gateway, by the url of its public port or of its port for services. */
+export class Client {
+  readonly url: string
+
+  constructor(url: string) {
+    this.url = url
   }
-  if (answer.body.code !== undefined) assertProblem(answer, answer.status, answer.body.code)
-  return answer
+
+  /** One request. Checks what holds for every answer: problems are problems, and only they are. */
+  async call(method: string, path: string, options: Call = {}): Promise<Answer> {
+    const { body, headers = {}, token, signal } = options
+    const response = await fetch(this.url + path, {
+      method,
+      headers: {
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(signal === undefined ? {} : { signal }),
+    })
+    const text = await response.text()
+    const answer: Answer = {
+      status: response.status,
+      headers: response.headers,
+      body: text === '' ? {} : JSON.parse(text),
+    }
+    if (answer.body.code !== undefined) assertProblem(answer, answer.status, answer.body.code)
+    return answer
+  }
+
+  register(body: Credentials, options?: Call): Promise<Answer> {
+    return this.#queued('POST', '/v1/users', { ...options, body })
+  }
+
+  login(body: Credentials, options?: Call): Promise<Answer> {
+    return this.#queued('POST', '/v1/login', { ...options, body })
+  }
+
+  redeem(ticket: string, options?: Call): Promise<Answer> {
+    return this.call('POST', '/v1/tickets/redeem', { ...options, body: { ticket } })
+  }
+
+  refresh(refreshToken: string): Promise<Answer> {
+    return this.call('POST', '/v1/token/refresh', { body: { refreshToken } })
+  }
+
+  logout(refreshToken: string): Promise<Answer> {
+    return this.call('POST', '/v1/logout', { body: { refreshToken } })
+  }
+
+  me(token: string): Promise<Answer> {
+    return this.call('GET', '/v1/me', { token })
+  }
+
+  changePassword(
+    token: string,
+    body: { currentPassword: string; newPassword: string },
+    options?: Call,
+  ): Promise<Answer> {
+    return this.#queued('PUT', '/v1/me/password', { ...options, token, body })
+  }
+
+  async newAccount(): Promise<Credentials> {
+    const credentials = newCredentials()
+    expect(201, await this.register(credentials))
+    return credentials
+  }
+
+  /**
+   * One request that may wait for a job. A ticket is redeemed, because a busy machine may cause one
+   * at any time: a worker that gets no processor for a second and a half counts as gone.
+   */
+  async #queued(method: string, path: string, options: Call): Promise<Answer> {
+    let answer = await this.call(method, path, options)
+    const leaving = options.signal === undefined ? {} : { signal: options.signal }
+    const asksForTicket = options.keepTicket === true || options.headers?.prefer !== undefined
+    while (answer.status === 202 && !asksForTicket) answer = await this.redeem(answer.body.ticket, leaving)
+    return answer
+  }
 }
 
 /** Checks that an answer is this problem, in the form of RFC 9457. */
@@ -109,41 +168,6 @@ export function newCredentials(): Credentials {
   return { email: `${randomUUID()}@example.test`, password: `pass phrase ${randomUUID()}` }
 }
 
-/**
- * One request that may wait for a job. A ticket is redeemed, because a busy machine may cause one
- * at any time: a worker that gets no processor for a second and a half counts as gone.
- */
-async function queued(url: string, method: string, path: string, options: Call): Promise<Answer> {
-  let answer = await call(url, method, path, options)
-  const leaving = options.signal === undefined ? {} : { signal: options.signal }
-  const asksForTicket = options.keepTicket === true || options.headers?.prefer !== undefined
-  while (answer.status === 202 && !asksForTicket) answer = await redeem(url, answer.body.ticket, leaving)
-  return answer
-}
-
-export const register = (url: string, body: Credentials, options: Call = {}) =>
-  queued(url, 'POST', '/v1/users', { ...options, body })
-
-export const login = (url: string, body: Credentials, options: Call = {}) =>
-  queued(url, 'POST', '/v1/login', { ...options, body })
-
-export const redeem = (url: string, ticket: string, options: Call = {}) =>
-  call(url, 'POST', '/v1/tickets/redeem', { ...options, body: { ticket } })
-
-export const refresh = (url: string, refreshToken: string) =>
-  call(url, 'POST', '/v1/token/refresh', { body: { refreshToken } })
-
-export const logout = (url: string, refreshToken: string) => call(url, 'POST', '/v1/logout', { body: { refreshToken } })
-
-export const me = (url: string, token: string) => call(url, 'GET', '/v1/me', { token })
-
-export const changePassword = (
-  url: string,
-  token: string,
-  body: { currentPassword: string; newPassword: string },
-  options: Call = {},
-) => queued(url, 'PUT', '/v1/me/password', { ...options, token, body })
-
 /** Asks until the gateway has the connections and the time to answer. */
 export async function patiently(ask: () => Promise<Answer>): Promise<Answer> {
   const answer = await ask()
@@ -161,13 +185,6 @@ export async function letIn(count: number, ask: () => Promise<{ status: number }
     return admitted === count
   }
   await until(isFull, { what: `${count} admitted requests` })
-}
-
-/** A new account, made through the gateway. */
-export async function newAccount(url: string): Promise<Credentials> {
-  const credentials = newCredentials()
-  expect(201, await register(url, credentials))
-  return credentials
 }
 
 export const keepTicket = { keepTicket: true }

@@ -6,18 +6,7 @@ import { until } from '@spillway/infra/processes/until'
 import { startProxy } from '@spillway/infra/rig/tcp-proxy'
 import type { RedisConnection } from '@spillway/queue/queue-client'
 import { nameInRedis } from './account.ts'
-import {
-  type Body,
-  expect,
-  keepTicket,
-  login,
-  newAccount,
-  newCredentials,
-  redeem,
-  refresh,
-  register,
-  respondAsync,
-} from './client.ts'
+import { type Body, expect, keepTicket, newCredentials, respondAsync } from './client.ts'
 import { startMailServer } from './mail-server.ts'
 import { openSystem, readiness } from './system.ts'
 
@@ -144,7 +133,7 @@ export async function openLiedTo() {
   })
   await system.worker()
   const many = '100000'
-  const { url } = await system.gateway({
+  const { api } = await system.gateway({
     ...mails.env,
     ...{
       REDIS_URL: proxy.url,
@@ -156,39 +145,39 @@ export async function openLiedTo() {
     ...{ LIMIT_REFRESH_PER_ADDRESS: many, LIMIT_REFRESH_PER_SESSION: many },
     ...{ LIMIT_MAIL_PER_RECIPIENT: many, LIMIT_MAIL_PER_NETWORK: many },
   })
-  const owner = await newAccount(url)
-  const { deviceToken } = expect(200, await login(url, owner))
+  const owner = await api.newAccount()
+  const { deviceToken } = expect(200, await api.login(owner))
   const device = { headers: { 'spillway-device': deviceToken } }
 
   /** As a user, each once. Throws where one is not served. */
   const uses: Record<string, () => Promise<unknown>> = {
     async login() {
-      const { refreshToken } = expect(200, await login(url, owner, keepTicket))
-      expect(200, await refresh(url, refreshToken))
+      const { refreshToken } = expect(200, await api.login(owner, keepTicket))
+      expect(200, await api.refresh(refreshToken))
     },
-    'a known device': async () => expect(200, await login(url, owner, { ...device, ...keepTicket })),
-    'a wrong password': async () => expect(401, await login(url, newCredentials(), keepTicket)),
+    'a known device': async () => expect(200, await api.login(owner, { ...device, ...keepTicket })),
+    'a wrong password': async () => expect(401, await api.login(newCredentials(), keepTicket)),
     async 'a ticket'() {
       const { ticket, number } = await begun()
       assert.ok(Number.isSafeInteger(number) && number > 0, `number ${number}`)
-      await until(async () => (await redeem(url, ticket, keepTicket)).status === 200, { timeoutMs: 5_000 })
+      await until(async () => (await api.redeem(ticket, keepTicket)).status === 200, { timeoutMs: 5_000 })
     },
     async 'a registration and its mail'() {
       const account = newCredentials()
-      expect(201, await register(url, account, keepTicket))
+      expect(201, await api.register(account, keepTicket))
       await until(() => mails.to(account.email).length > 0, { timeoutMs: 5_000 })
     },
     async 'the counts of the live page'() {
       assert.equal(await redis.type(`${namespace.queuePrefix}:gateways`), 'hash')
     },
     async readiness() {
-      const { status, workers } = await readiness(url)
+      const { status, workers } = await readiness(api.url)
       assert.deepEqual({ status, workers }, { status: 'ok', workers: 1 })
     },
   }
 
   async function begun(): Promise<Body> {
-    return expect(202, await login(url, owner, respondAsync))
+    return expect(202, await api.login(owner, respondAsync))
   }
 
   async function everythingWorks(): Promise<void> {
@@ -197,8 +186,8 @@ export async function openLiedTo() {
   }
 
   await everythingWorks()
-  expect(401, await login(url, { ...owner, password: 'a guess' }))
-  expect(401, await login(url, { ...owner, password: 'a guess' }, device))
+  expect(401, await api.login({ ...owner, password: 'a guess' }))
+  expect(401, await api.login({ ...owner, password: 'a guess' }, device))
   const names = { account: nameInRedis(system, owner.email), network: '127.0.0.1', name: 'shop' }
   return {
     redis,

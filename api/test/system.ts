@@ -10,6 +10,7 @@ import { connectRedis, type RedisConnection } from '@spillway/queue/queue-client
 import { afterAll } from 'vitest'
 import { readGatewayConfig } from '../src/config.ts'
 import { type Gateway, startGateway } from '../src/start.ts'
+import { Client } from './client.ts'
 
 /** Low enough that a hash takes a millisecond. */
 export const CHEAP_ARGON2 = { ARGON2_MEMORY_KIB: '1024', ARGON2_TIME: '1', ARGON2_PARALLELISM: '1' }
@@ -23,6 +24,16 @@ export interface Listening {
   opsUrl: string
 }
 
+/** Clients of a gateway's public port, and of its port for services, if it has one. */
+export interface Clients {
+  api: Client
+  service: Client
+}
+
+function withClients<T extends Pick<Gateway, 'url' | 'serviceUrl'>>(gateway: T): T & Clients {
+  return Object.assign(gateway, { api: new Client(gateway.url), service: new Client(gateway.serviceUrl ?? '') })
+}
+
 export interface System {
   namespace: Namespace
   /** Looks into the database from the side. */
@@ -32,9 +43,9 @@ export interface System {
   /** The environment of gateways and workers. */
   environment: NodeJS.ProcessEnv
   /** Starts a gateway in this process, and waits until it knows of all workers. */
-  gateway(env?: NodeJS.ProcessEnv): Promise<Gateway>
+  gateway(env?: NodeJS.ProcessEnv): Promise<Gateway & Clients>
   /** Starts a gateway as a process of its own, as deployed, by another entry if one is given. */
-  gatewayProcess(env?: NodeJS.ProcessEnv, program?: Pick<MemberOptions, 'entry'>): Promise<GatewayProcess>
+  gatewayProcess(env?: NodeJS.ProcessEnv, program?: Pick<MemberOptions, 'entry'>): Promise<GatewayProcess & Clients>
   /** Starts a worker, always a process of its own. */
   worker(env?: NodeJS.ProcessEnv, program?: Pick<MemberOptions, 'entry'>): Promise<Member>
   /**
@@ -132,7 +143,7 @@ function systemOn(base: Base, closeBase: () => Promise<string[]>, t: Ending): Sy
         await gateway.stop()
       })
       await knowsWorkers(gateway)
-      return gateway
+      return withClients(gateway)
     },
     worker: (env = {}, program = {}) => spillway.worker({ env, ...program }),
   }
@@ -149,10 +160,9 @@ export async function whileFrozen<T>(worker: Member, body: () => Promise<T>): Pr
 }
 
 /** Starts a gateway in this process that logs nothing. */
-export function startQuietly(env: NodeJS.ProcessEnv): Promise<Gateway> {
-  return startGateway(readGatewayConfig(env), env, createLogger({ service: 'gateway', level: 'silent' }), {
-    acceptors: false,
-  })
+export async function startQuietly(env: NodeJS.ProcessEnv): Promise<Gateway & Clients> {
+  const logger = createLogger({ service: 'gateway', level: 'silent' })
+  return withClients(await startGateway(readGatewayConfig(env), env, logger, { acceptors: false }))
 }
 
 /** What /readyz says, whatever its status. */

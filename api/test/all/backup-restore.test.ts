@@ -13,18 +13,7 @@ import { databaseOf, query, withDatabase } from '@spillway/infra/services/query'
 import { migrate } from '@spillway/infra/start/build'
 import { startOwnRedis } from '@spillway/infra/test/own-redis'
 import { afterAll, test } from 'vitest'
-import {
-  assertProblem,
-  type Credentials,
-  expect,
-  login,
-  logout,
-  me,
-  newAccount,
-  redeem,
-  refresh,
-  respondAsync,
-} from '../client.ts'
+import { assertProblem, Client, type Credentials, expect, respondAsync } from '../client.ts'
 import { CHEAP_ARGON2 } from '../system.ts'
 
 // Backups of a database: by pg_dump, as operators make them, where there is one for this server.
@@ -91,7 +80,7 @@ afterAll(async () => {
 const gatewayEnv = { GUESSES_PER_ACCOUNT: '1', TICKET_TTL_MS: '3600000', ACCESS_TOKEN_TTL_S: '3600' }
 
 /** A gateway, a worker and an empty Redis, with these keys where they are given. */
-async function started(keys: NodeJS.ProcessEnv = {}): Promise<{ spillway: Spillway; url: string }> {
+async function started(keys: NodeJS.ProcessEnv = {}): Promise<{ spillway: Spillway; api: Client }> {
   const redis = await startOwnRedis()
   closers.push(() => redis.close())
   const env = { ...CHEAP_ARGON2, ...keys }
@@ -100,7 +89,7 @@ async function started(keys: NodeJS.ProcessEnv = {}): Promise<{ spillway: Spillw
   closers.push(async () => assert.deepEqual(await spillway.close(), []))
   const [{ url }] = await Promise.all([spillway.gateway(), spillway.worker()])
   await spillway.knowsWorkers()
-  return { spillway, url }
+  return { spillway, api: new Client(url) }
 }
 
 /** Loses all that runs, with its Redis and the database. */
@@ -114,54 +103,54 @@ async function lose({ gateways, workers }: Spillway): Promise<void> {
 const known = (deviceToken: string) => ({ headers: { 'spillway-device': deviceToken } })
 
 /** Fails once, so that only devices that are known get in. */
-async function closeToStrangers(url: string, account: Credentials): Promise<void> {
-  expect(401, await login(url, { ...account, password: 'another one' }))
-  assertProblem(await login(url, account), 429, 'challenge_required')
+async function closeToStrangers(api: Client, account: Credentials): Promise<void> {
+  expect(401, await api.login({ ...account, password: 'another one' }))
+  assertProblem(await api.login(account), 429, 'challenge_required')
 }
 
-const { spillway: lost, url: before } = await started()
-const account = await newAccount(before)
-const session = expect(200, await login(before, account))
-const moving = expect(200, await login(before, account))
-const ending = expect(200, await login(before, account))
-const { ticket } = expect(202, await login(before, await newAccount(before), respondAsync))
+const { spillway: lost, api: before } = await started()
+const account = await before.newAccount()
+const session = expect(200, await before.login(account))
+const moving = expect(200, await before.login(account))
+const ending = expect(200, await before.login(account))
+const { ticket } = expect(202, await before.login(await before.newAccount(), respondAsync))
 const restore = await backUp(databaseUrl, join(dir, 'spillway.dump'))
-const late = await newAccount(before)
-const moved = expect(200, await refresh(before, moving.refreshToken))
-expect(204, await logout(before, ending.refreshToken))
+const late = await before.newAccount()
+const moved = expect(200, await before.refresh(moving.refreshToken))
+expect(204, await before.logout(ending.refreshToken))
 await lose(lost)
 await restore()
 const { SPILLWAY_SEAL_KEYS, SPILLWAY_JWT_KEYS } = lost.environment
-const { spillway, url } = await started({ SPILLWAY_SEAL_KEYS, SPILLWAY_JWT_KEYS })
+const { spillway, api } = await started({ SPILLWAY_SEAL_KEYS, SPILLWAY_JWT_KEYS })
 
 test('with the same keys accounts, sessions, access tokens and known devices are good, and tickets tell that their jobs are lost', async () => {
-  expect(200, await login(url, account))
-  assert.equal(expect(200, await me(url, session.accessToken)).email, account.email)
-  const refreshed = expect(200, await refresh(url, session.refreshToken))
-  expect(200, await me(url, refreshed.accessToken))
-  assertProblem(await redeem(url, ticket, respondAsync), 410, 'ticket_lost')
-  await closeToStrangers(url, account)
-  expect(200, await login(url, account, known(session.deviceToken)))
+  expect(200, await api.login(account))
+  assert.equal(expect(200, await api.me(session.accessToken)).email, account.email)
+  const refreshed = expect(200, await api.refresh(session.refreshToken))
+  expect(200, await api.me(refreshed.accessToken))
+  assertProblem(await api.redeem(ticket, respondAsync), 410, 'ticket_lost')
+  await closeToStrangers(api, account)
+  expect(200, await api.login(account, known(session.deviceToken)))
 })
 
 test('what happened after the backup is undone, and one statement ends all sessions that came back', async () => {
-  expect(401, await login(url, late))
-  assertProblem(await refresh(url, moved.refreshToken), 401, 'invalid_refresh_token')
-  expect(200, await me(url, ending.accessToken))
+  expect(401, await api.login(late))
+  assertProblem(await api.refresh(moved.refreshToken), 401, 'invalid_refresh_token')
+  expect(200, await api.me(ending.accessToken))
   const [statement = ''] = /^UPDATE sessions SET .*;$/m.exec(readme) ?? []
   await query(databaseUrl, statement)
-  assertProblem(await me(url, ending.accessToken), 401, 'invalid_token')
-  assertProblem(await refresh(url, ending.refreshToken), 401, 'invalid_refresh_token')
+  assertProblem(await api.me(ending.accessToken), 401, 'invalid_token')
+  assertProblem(await api.refresh(ending.refreshToken), 401, 'invalid_refresh_token')
 })
 
 test('without the keys accounts are good; sessions, tickets and known devices are not', async () => {
   await lose(spillway)
   await restore()
-  const { url: anew } = await started()
-  expect(200, await login(anew, account))
-  assertProblem(await refresh(anew, session.refreshToken), 401, 'invalid_refresh_token')
-  assertProblem(await me(anew, session.accessToken), 401, 'invalid_token')
-  assertProblem(await redeem(anew, ticket, respondAsync), 400, 'invalid_ticket')
+  const { api: anew } = await started()
+  expect(200, await anew.login(account))
+  assertProblem(await anew.refresh(session.refreshToken), 401, 'invalid_refresh_token')
+  assertProblem(await anew.me(session.accessToken), 401, 'invalid_token')
+  assertProblem(await anew.redeem(ticket, respondAsync), 400, 'invalid_ticket')
   await closeToStrangers(anew, account)
-  assertProblem(await login(anew, account, known(session.deviceToken)), 429, 'challenge_required')
+  assertProblem(await anew.login(account, known(session.deviceToken)), 429, 'challenge_required')
 })

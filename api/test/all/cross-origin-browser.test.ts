@@ -5,15 +5,15 @@ import { listening } from '@spillway/infra/processes/port'
 import { chromiumOptions, skipWithoutChromium as skip } from '@spillway/infra/test/pictures'
 import { chromium } from 'playwright-core'
 import { afterAll, test } from 'vitest'
-import { newAccount } from '../client.ts'
+
 import { openSystem } from '../system.ts'
 
 test.skipIf(skip)('in a real browser, a page of a named origin uses the API, and one of another cannot', async () => {
   const system = await openSystem()
   await system.worker()
   const [named, other] = [await servePage(), await servePage()]
-  const { url } = await system.gateway({ CORS_ORIGINS: named, LIMIT_PER_ADDRESS: '3' })
-  const account = await newAccount(url)
+  const { api } = await system.gateway({ CORS_ORIGINS: named, LIMIT_PER_ADDRESS: '3' })
+  const account = await api.newAccount()
   const browser = await chromium.launch(chromiumOptions)
   afterAll(() => browser.close())
 
@@ -30,7 +30,7 @@ test.skipIf(skip)('in a real browser, a page of a named origin uses the API, and
           return String(error)
         }
       },
-      { target: url + path, init },
+      { target: api.url + path, init },
     )
     await page.close()
     return seen

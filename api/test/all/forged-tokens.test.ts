@@ -4,7 +4,7 @@ import { newSigningKey } from '@spillway/infra/start/secrets'
 import { decodeJwt } from 'jose'
 import { test } from 'vitest'
 import { algorithms } from '../../src/sessions/signing-keys.ts'
-import { expect, login, me, newAccount } from '../client.ts'
+import { expect } from '../client.ts'
 import { createForger, privateKeyOf } from '../forgeries.ts'
 import { openSystem } from '../system.ts'
 
@@ -22,8 +22,8 @@ test('of ten thousand forged tokens no gateway takes one', async () => {
   async function attack(alg: (typeof algorithms)[number]): Promise<void> {
     const signing = newSigningKey('key', alg)
     const beside = algorithms.filter((other) => other !== alg).map((other) => newSigningKey(other, other))
-    const { url } = await system.gateway({ SPILLWAY_JWT_KEYS: [signing, ...beside].join() })
-    const { accessToken } = expect(200, await login(url, await newAccount(url)))
+    const { api } = await system.gateway({ SPILLWAY_JWT_KEYS: [signing, ...beside].join() })
+    const { accessToken } = expect(200, await api.login(await api.newAccount()))
     const payload = decodeJwt(accessToken)
     let left = FORGERIES / algorithms.length
     const forge = async () => {
@@ -34,8 +34,8 @@ test('of ten thousand forged tokens no gateway takes one', async () => {
         })
         const forgeries = Object.entries(await forger.forgeries())
         left -= forgeries.length
-        expect(200, await me(url, await forger.signed({})))
-        const answers = await Promise.all(forgeries.map(([, token]) => me(url, token)))
+        expect(200, await api.me(await forger.signed({})))
+        const answers = await Promise.all(forgeries.map(([, token]) => api.me(token)))
         letIn += answers.filter(({ status }) => status !== 401).length
         for (const [kind] of forgeries) kinds.add(kind)
         tried += forgeries.length

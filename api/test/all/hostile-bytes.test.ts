@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { until } from '@spillway/infra/processes/until'
 import { readMetric } from '@spillway/infra/rig/api-client'
 import { test } from 'vitest'
-import { expect, login, newAccount } from '../client.ts'
+import { expect } from '../client.ts'
 import { watchQueue } from '../queue.ts'
 import { openSystem } from '../system.ts'
 
@@ -23,8 +23,8 @@ const limits = {
 
 const system = await openSystem()
 await system.worker()
-const { url, opsUrl } = await system.gatewayProcess(limits)
-const account = await newAccount(url)
+const { api, opsUrl } = await system.gatewayProcess(limits)
+const account = await api.newAccount()
 
 const post = (path: string, body: Buffer, headers = '') =>
   Buffer.concat([
@@ -65,7 +65,7 @@ const kinds: (() => Buffer)[] = [
 
 /** Sends it whole or in two pieces, hangs up at the answer or after a time; gives the status. */
 async function send(bytes: Buffer, hangUpAfterMs: number): Promise<number | undefined> {
-  const socket = connect(Number(new URL(url).port), '127.0.0.1').on('error', () => undefined)
+  const socket = connect(Number(new URL(api.url).port), '127.0.0.1').on('error', () => undefined)
   await once(socket, 'connect')
   let answer = ''
   socket.on('data', (data) => {
@@ -117,6 +117,6 @@ test('hostile bytes are the mistakes of clients, and nothing of them stays', asy
   }
   await until(async () => (await inHand()) === 0, { timeoutMs: 60_000 })
   await watchQueue(system).settled(0, 0)
-  await until(async () => (await login(url, account)).status === 200, { timeoutMs: 60_000 })
-  expect(200, await login(url, account))
+  await until(async () => (await api.login(account)).status === 200, { timeoutMs: 60_000 })
+  expect(200, await api.login(account))
 })

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { until } from '@spillway/infra/processes/until'
 import { afterAll, test } from 'vitest'
-import { login, newAccount } from '../client.ts'
+
 import { type CollectedSpan, openCollector } from '../otlp-collector.ts'
 import { openSystem, whileFrozen } from '../system.ts'
 
@@ -20,10 +20,10 @@ const worker = await system.worker({ ...env, OTEL_EXPORTER_OTLP_ENDPOINT: `${col
 const gateway = await system.gatewayProcess(env)
 
 test('a login is one trace: the caller, HTTP, adding the job, processing it, hashing', async () => {
-  const credentials = await newAccount(gateway.url)
+  const credentials = await gateway.api.newAccount()
   const traceId = randomBytes(16).toString('hex')
   const callerSpanId = randomBytes(8).toString('hex')
-  const answer = await login(gateway.url, credentials, {
+  const answer = await gateway.api.login(credentials, {
     headers: {
       traceparent: `00-${traceId}-${callerSpanId}-01`,
       tracestate: 'vendor=kept-by-nobody',
@@ -79,9 +79,9 @@ const strangers = [
 ]
 
 test('an invalid traceparent is ignored: the request is answered, in a trace of its own', async () => {
-  const credentials = await newAccount(gateway.url)
+  const credentials = await gateway.api.newAccount()
   for (const traceparent of strangers) {
-    const answer = await login(gateway.url, credentials, { headers: { traceparent, tracestate: 'a=kept-by-nobody' } })
+    const answer = await gateway.api.login(credentials, { headers: { traceparent, tracestate: 'a=kept-by-nobody' } })
     assert.equal(answer.status, 200, traceparent)
   }
   const roots = () => collector.spans.filter(({ name, parentSpanId }) => name === 'POST /v1/login' && !parentSpanId)
@@ -90,11 +90,11 @@ test('an invalid traceparent is ignored: the request is answered, in a trace of 
 })
 
 test('a context that someone wrote into a job keeps nobody from their login', async () => {
-  const credentials = await newAccount(gateway.url)
+  const credentials = await gateway.api.newAccount()
   const forged = ['{', 'null', '5', '{"traceparent":5}', '{"traceparent":"x"}', 7, null, {}, [], { traceparent: [] }]
   for (const tm of forged) {
     const answer = await whileFrozen(worker, async () => {
-      const answering = login(gateway.url, credentials)
+      const answering = gateway.api.login(credentials)
       const id = await until(async () => (await system.redis.lrange(jobKey('wait'), 0, -1))[0])
       const opts = JSON.parse((await system.redis.hget(jobKey(id), 'opts')) ?? '')
       await system.redis.hset(jobKey(id), 'opts', JSON.stringify({ ...opts, tm }))
@@ -105,10 +105,10 @@ test('a context that someone wrote into a job keeps nobody from their login', as
 })
 
 test('the trace of a refusal says why, and housekeeping makes no traces', async () => {
-  const credentials = await newAccount(gateway.url)
+  const credentials = await gateway.api.newAccount()
   const traceId = randomBytes(16).toString('hex')
   const headers = { traceparent: `00-${traceId}-${randomBytes(8).toString('hex')}-01` }
-  assert.equal((await login(gateway.url, { ...credentials, password: 'another passphrase' }, { headers })).status, 401)
+  assert.equal((await gateway.api.login({ ...credentials, password: 'another passphrase' }, { headers })).status, 401)
   const spans = await until(() => {
     const found = collector.spans.filter((span) => span.traceId === traceId)
     return found.length >= 4 ? found : undefined

@@ -4,14 +4,14 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { until } from '@spillway/infra/processes/until'
 import { test } from 'vitest'
-import { call, expect, keepTicket, login, newAccount, refresh } from '../client.ts'
+import { expect, keepTicket } from '../client.ts'
 import { openSystem } from '../system.ts'
 
 const system = await openSystem()
 await system.worker()
 const gateway = await system.gateway({ CORS_ORIGINS: 'https://app.example.test' })
-const { url, opsUrl } = gateway
-const account = await newAccount(url)
+const { api, opsUrl } = gateway
+const account = await api.newAccount()
 
 /** More than are in hand at a time. */
 const MANY = 600
@@ -23,7 +23,7 @@ const patience = { timeoutMs: 60_000 }
 test('requests that a gateway cannot do in time are refused, and nothing is left of them afterwards', {
   timeout: 230_000,
 }, async () => {
-  const { refreshToken } = expect(200, await login(url, account))
+  const { refreshToken } = expect(200, await api.login(account))
   const leaving = new AbortController()
   /** The answers to the first requests, and to those that followed. */
   const [earlyCodes, codes]: [string[], string[]] = [[], []]
@@ -32,7 +32,7 @@ test('requests that a gateway cannot do in time are refused, and nothing is left
     async (locked) => {
       await locked.$executeRaw`LOCK TABLE users IN ACCESS EXCLUSIVE MODE`
       const early = Array.from({ length: MANY }, (_, n) =>
-        login(url, account, { ...keepTicket, ...(n < 20 ? { signal: leaving.signal } : {}) }).then(
+        api.login(account, { ...keepTicket, ...(n < 20 ? { signal: leaving.signal } : {}) }).then(
           ({ body }) => earlyCodes.push(body.code),
           () => undefined,
         ),
@@ -41,8 +41,8 @@ test('requests that a gateway cannot do in time are refused, and nothing is left
       await until(async () => (await metric('spillway_requests_in_hand')) >= IN_HAND / 5, patience)
 
       // Probes are answered meanwhile, and the public keys.
-      expect(200, await call(url, 'GET', '/healthz'))
-      expect(200, await call(url, 'GET', '/.well-known/jwks.json'))
+      expect(200, await api.call('GET', '/healthz'))
+      expect(200, await api.call('GET', '/.well-known/jwks.json'))
       leaving.abort()
       const stopAsking = keepAsking(codes)
       try {
@@ -59,7 +59,7 @@ test('requests that a gateway cannot do in time are refused, and nothing is left
         assert.match(refused, /access-control-allow-origin: https:\/\/app\.example\.test\r\n/i)
         assert.match(refused, /access-control-expose-headers: [^\r]*retry-after/i)
         const preflight = { origin: 'https://app.example.test', 'access-control-request-method': 'POST' }
-        assert.equal((await call(url, 'OPTIONS', '/v1/login', { headers: preflight })).status, 204)
+        assert.equal((await api.call('OPTIONS', '/v1/login', { headers: preflight })).status, 204)
         socket.write(`${'x'.repeat(BODY_BYTES)}GET /healthz HTTP/1.1\r\nhost: test\r\n\r\n`)
         assert.match(String(await once(socket, 'data')), /^HTTP\/1\.1 200 /)
         socket.destroy()
@@ -75,10 +75,10 @@ test('requests that a gateway cannot do in time are refused, and nothing is left
 
   // Once it is over everyone is served, and a session goes on.
   await until(async () => {
-    const answers = await Promise.all(Array.from({ length: 50 }, () => login(url, account)))
+    const answers = await Promise.all(Array.from({ length: 50 }, () => api.login(account)))
     return answers.every(({ status }) => status === 200)
   }, patience)
-  expect(200, await refresh(url, refreshToken))
+  expect(200, await api.refresh(refreshToken))
   // Nothing is in hand any more, of those who left either.
   await until(async () => (await metric('spillway_requests_in_hand')) === 0, patience)
   // Operators see how many were refused.
@@ -91,7 +91,7 @@ test('requests that a gateway cannot do in time are refused, and nothing is left
 function keepAsking(codes: string[]): () => Promise<void> {
   let isOver = false
   const asking = Array.from({ length: MANY + MANY / 4 }, async () => {
-    while (!isOver) codes.push((await login(url, account, keepTicket)).body.code)
+    while (!isOver) codes.push((await api.login(account, keepTicket)).body.code)
   })
   return async () => {
     isOver = true
@@ -107,7 +107,7 @@ async function refusedUnread(length: number, fits: RegExp): Promise<{ socket: So
   const sockets: Socket[] = []
   const answers: { socket: Socket; answer: string }[] = []
   const sending = setInterval(() => {
-    const socket = connectTo(url)
+    const socket = connectTo(api.url)
     sockets.push(socket)
     socket.write(head(length))
     socket.once('data', (data) => answers.push({ socket, answer: String(data) }))

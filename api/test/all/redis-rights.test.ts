@@ -5,7 +5,7 @@ import { until } from '@spillway/infra/processes/until'
 import { gatewayProgram } from '@spillway/infra/start/member'
 import { ACL_RULE } from '@spillway/queue/inside/ioredis'
 import { test } from 'vitest'
-import { call, expect, login, newAccount, respondAsync } from '../client.ts'
+import { expect, respondAsync } from '../client.ts'
 import { startMailServer } from '../mail-server.ts'
 import { openSystem } from '../system.ts'
 
@@ -28,12 +28,12 @@ test('the rule is enough for logins, tickets, limits, mails, the board, the live
   const REDIS_URL = await allow(ACL_RULE)
   await system.worker({ REDIS_URL })
   const gateway = await system.gatewayProcess({ ...mails.env, REDIS_URL, LOGIN_WAIT_MS: '8000' })
-  const account = await newAccount(gateway.url)
-  const { refreshToken } = expect(200, await login(gateway.url, account))
-  assert.equal((await login(gateway.url, { ...account, password: 'wrong pass phrase' })).status, 401)
-  expect(202, await login(gateway.url, account, respondAsync))
-  expect(200, await call(gateway.url, 'POST', '/v1/token/refresh', { body: { refreshToken } }))
-  expect(204, await call(gateway.url, 'POST', '/v1/password/forgotten', { body: { email: account.email } }))
+  const account = await gateway.api.newAccount()
+  const { refreshToken } = expect(200, await gateway.api.login(account))
+  assert.equal((await gateway.api.login({ ...account, password: 'wrong pass phrase' })).status, 401)
+  expect(202, await gateway.api.login(account, respondAsync))
+  expect(200, await gateway.api.call('POST', '/v1/token/refresh', { body: { refreshToken } }))
+  expect(204, await gateway.api.call('POST', '/v1/password/forgotten', { body: { email: account.email } }))
   await mails.next(account.email, /Choose a new password/)
   for (const path of ['/', '/metrics', '/queues/api/queues?activeQueue=passwords', '/live.json'])
     assert.equal((await fetch(gateway.opsUrl + path)).status, 200, path)

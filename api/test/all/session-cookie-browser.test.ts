@@ -7,7 +7,7 @@ import { chromiumOptions, skipWithoutChromium as skip } from '@spillway/infra/te
 import { decodeJwt } from 'jose'
 import { chromium, type Page } from 'playwright-core'
 import { afterAll, test } from 'vitest'
-import { call, expect, login, newAccount, respondAsync } from '../client.ts'
+import { expect, respondAsync } from '../client.ts'
 import { openSystem } from '../system.ts'
 
 /** Browsers resolve names below localhost to this machine, as secure; `shop.localhost` is a site */
@@ -34,11 +34,11 @@ test.skipIf(skip)(
     const originOf = (host: string) => `http://${host}:${port}`
     const gateway = await system.gateway({ SESSION_COOKIE: 'true', CORS_ORIGINS: originOf(HOSTS.app) })
     const target = `http://${HOSTS.gateway}:${new URL(gateway.url).port}`
-    const [owner, attacker] = [await newAccount(gateway.url), await newAccount(gateway.url)]
-    const ownerTokens = expect(200, await login(gateway.url, owner))
-    const attackerTokens = expect(200, await login(gateway.url, attacker))
+    const [owner, attacker] = [await gateway.api.newAccount(), await gateway.api.newAccount()]
+    const ownerTokens = expect(200, await gateway.api.login(owner))
+    const attackerTokens = expect(200, await gateway.api.login(attacker))
     const sessionsOf = async (token: string) => {
-      const { body } = await call(gateway.url, 'GET', '/v1/me/sessions', { token })
+      const { body } = await gateway.api.call('GET', '/v1/me/sessions', { token })
       return JSON.stringify(body)
     }
     const refused = () => readMetric(gateway.opsUrl, 'spillway_http_requests_total', 'outcome="other_site"')
@@ -71,7 +71,7 @@ test.skipIf(skip)(
     }
 
     for (const [where, host] of Object.entries(ATTACKERS)) {
-      const { ticket } = expect(202, await login(gateway.url, attacker, respondAsync))
+      const { ticket } = expect(202, await gateway.api.login(attacker, respondAsync))
       const counted = await refused()
       const page = await context.newPage()
       await page.goto(`${originOf(host)}/?toss=attackers.token`)

@@ -4,7 +4,7 @@ import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { test } from 'vitest'
 import { slowAccount } from '../account.ts'
-import { expect, login } from '../client.ts'
+import { expect } from '../client.ts'
 import { openSystem } from '../system.ts'
 
 const TIMEOUT_MS = 1_000
@@ -15,7 +15,7 @@ const ANSWERS = 16
 
 const system = await openSystem()
 await system.worker({ SPILLWAY_TEST_HASHES: 'true' })
-const { url } = await system.gatewayProcess({ REQUEST_TIMEOUT_MS: String(TIMEOUT_MS) })
+const { api } = await system.gatewayProcess({ REQUEST_TIMEOUT_MS: String(TIMEOUT_MS) })
 
 /** Asks for it many times without reading, and only then reads. Gives the bytes that came. */
 async function readLate(target: string, path: string): Promise<number> {
@@ -38,11 +38,11 @@ async function readLate(target: string, path: string): Promise<number> {
 
 test('a connection on which nobody reads is ended', async () => {
   const path = '/docs/static/swagger-ui-bundle.js'
-  const size = (await (await fetch(url + path)).arrayBuffer()).byteLength
-  const bytes = await readLate(url, path)
+  const size = (await (await fetch(api.url + path)).arrayBuffer()).byteLength
+  const bytes = await readLate(api.url, path)
   assert.ok(bytes > 0 && bytes < size * ANSWERS, `${bytes} of ${size * ANSWERS} bytes`)
 })
 
 test('a client that waits for its login for longer is answered', async () => {
-  expect(200, await login(url, await slowAccount(system.database, 3 * TIMEOUT_MS)))
+  expect(200, await api.login(await slowAccount(system.database, 3 * TIMEOUT_MS)))
 })

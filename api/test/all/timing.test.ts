@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
 import { accountWithHash } from '../account.ts'
-import { assertProblem, expect, login, newAccount, newCredentials } from '../client.ts'
+import { assertProblem, expect, newCredentials } from '../client.ts'
 import { openSystem } from '../system.ts'
 
 /** So many tries of each make a quartile. */
@@ -17,12 +17,12 @@ type Tries = Record<'wrong' | 'unknown' | 'unsupported', number[]>
 
 const system = await openSystem()
 const worker = await system.worker({ ARGON2_MEMORY_KIB: '19456', ARGON2_TIME: '2' })
-const { url } = await system.gateway()
+const { api } = await system.gateway()
 
 test('a wrong password, an unknown address and an account whose hash nobody understands cost the same work', async () => {
-  const known = await newAccount(url)
+  const known = await api.newAccount()
   const wrong = { email: known.email, password: 'not the password' }
-  expect(200, await login(url, known))
+  expect(200, await api.login(known))
   const unsupported = await accountWithHash(system.database, '$scrypt$ln=16,r=8,p=1$c2FsdA$aGFzaA')
   const tries: Tries = { wrong: [], unknown: [], unsupported: [] }
   // In turns, so that whatever else this machine does falls on both.
@@ -33,7 +33,7 @@ test('a wrong password, an unknown address and an account whose hash nobody unde
       ['unsupported', unsupported],
     ] as const) {
       const seen = answered().length
-      assertProblem(await login(url, credentials), 401, 'invalid_credentials')
+      assertProblem(await api.login(credentials), 401, 'invalid_credentials')
       const line = await worker.waitForLog((candidate) => answered().indexOf(candidate) >= seen)
       tries[kind].push(Number(line.serviceMs))
     }

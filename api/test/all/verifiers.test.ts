@@ -17,7 +17,7 @@ import { newSigningKey } from '@spillway/infra/start/secrets'
 import { decodeJwt } from 'jose'
 import { type TestContext, test } from 'vitest'
 import { type Algorithm, algorithms } from '../../src/sessions/signing-keys.ts'
-import { expect, login, newAccount } from '../client.ts'
+import { expect } from '../client.ts'
 import { createForger, privateKeyOf } from '../forgeries.ts'
 import { pythonWith } from '../python.ts'
 import { openSystem } from '../system.ts'
@@ -84,7 +84,7 @@ const verifiers: [string, Built | undefined, string[], readonly Algorithm[], str
 
 const system = await openSystem()
 await system.worker()
-const account = await newAccount((await system.gateway()).url)
+const account = await (await system.gateway()).api.newAccount()
 
 /** A gateway that is its own issuer. It also publishes keys of the other types. */
 async function issuerWith(alg: Algorithm) {
@@ -92,11 +92,11 @@ async function issuerWith(alg: Algorithm) {
   const signing = newSigningKey('key', alg)
   const beside = algorithms.filter((other) => other !== alg).map((other) => newSigningKey(other, other))
   const keys = { SPILLWAY_JWT_KEYS: [signing, ...beside].join(), JWT_AUDIENCE: AUDIENCE }
-  const { url } = await system.gateway({ ...keys, PORT, ISSUER: `http://127.0.0.1:${PORT}` })
-  const { accessToken } = expect(200, await login(url, account))
+  const { api } = await system.gateway({ ...keys, PORT, ISSUER: `http://127.0.0.1:${PORT}` })
+  const { accessToken } = expect(200, await api.login(account))
   const payload = decodeJwt(accessToken)
   const forger = createForger({ key: privateKeyOf(signing), kid: 'key', alg, payload, accessToken })
-  return { url, accessToken, user: payload.sub, forgeries: await forger.forgeries() }
+  return { url: api.url, accessToken, user: payload.sub, forgeries: await forger.forgeries() }
 }
 
 /** Starts a service and returns its address, once it answers. */

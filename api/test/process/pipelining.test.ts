@@ -8,7 +8,7 @@ import { fastify } from 'fastify'
 import { afterAll, test } from 'vitest'
 import { clientGonePlugin } from '../../src/plugins/client-gone.ts'
 import { gatedAccount, slowAccount } from '../account.ts'
-import { type Credentials, newAccount } from '../client.ts'
+import type { Credentials } from '../client.ts'
 import { openCollector } from '../otlp-collector.ts'
 import { watchQueue } from '../queue.ts'
 import { openSystem, whileFrozen } from '../system.ts'
@@ -58,7 +58,7 @@ const countedAsGone = () => sumOf('spillway_http_requests_total{', 'outcome="cli
 const verdictsReceived = () => sumOf('spillway_verdicts_total{')
 
 test('answers come in the order of the requests, also where a later one is ready first', async () => {
-  const [slow, quick] = [await slowAccount(system.database, 700), await newAccount(gateway.url)]
+  const [slow, quick] = [await slowAccount(system.database, 700), await gateway.api.newAccount()]
   const wrong = { ...quick, password: 'a wrong password' }
   const requests = [slow, quick, wrong, quick].map((credentials) => loginRequest(credentials))
   const answers = await text(pipeline([...requests, 'GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n']))
@@ -82,7 +82,7 @@ test('bytes that are no HTTP, after a login that is not answered yet, end the co
 })
 
 test('when a connection ends all its requests are cancelled, logged, counted and traced, and open no session', async () => {
-  const credentials = await newAccount(gateway.url)
+  const credentials = await gateway.api.newAccount()
   await queue.settled(0, 0)
   const [lines, counted, spans] = [gone().length, await countedAsGone(), spansOfGone()]
   await whileFrozen(worker, async () => {
@@ -107,7 +107,7 @@ test('when a connection ends all its requests are cancelled, logged, counted and
 })
 
 test('sixteen requests of a connection may be unanswered; one more ends it, and nothing is left of them', async () => {
-  const credentials = await newAccount(gateway.url)
+  const credentials = await gateway.api.newAccount()
   await queue.settled(0, 0)
   const lines = gone().length
   await whileFrozen(worker, async () => {
@@ -151,7 +151,7 @@ test('requests behind answers that pile up are read when these have gone', async
 })
 
 test('a login whose answer cannot be written yet opens no session before it can', async (t) => {
-  const credentials = await newAccount(gateway.url)
+  const credentials = await gateway.api.newAccount()
   const { account: slow, open } = await gatedAccount(t, system.database)
   const [lines, verdicts] = [gone().length, await verdictsReceived()]
   const socket = pipeline([loginRequest(slow), ...Array<string>(LOGINS - 1).fill(loginRequest(credentials))])

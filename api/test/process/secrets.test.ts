@@ -7,20 +7,7 @@ import { until } from '@spillway/infra/processes/until'
 import { connectRedis } from '@spillway/queue/queue-client'
 import { afterAll, test } from 'vitest'
 import { accountWithHash } from '../account.ts'
-import {
-  type Body,
-  call,
-  changePassword,
-  expect,
-  login,
-  logout,
-  me,
-  newCredentials,
-  redeem,
-  refresh,
-  register,
-  respondAsync,
-} from '../client.ts'
+import { type Body, expect, newCredentials, respondAsync } from '../client.ts'
 import { watchQueue } from '../queue.ts'
 import { readKeyspace, Secrets } from '../secret-search.ts'
 import { openSystem, whileFrozen } from '../system.ts'
@@ -34,14 +21,14 @@ await replies.psubscribe(`${system.namespace.queuePrefix}:*`)
 
 const worker = await system.worker({ LOG_LEVEL: 'trace' })
 const gateway = await system.gatewayProcess({ LOG_LEVEL: 'trace' })
-const { url: here } = gateway
-const { url: there } = await system.gateway()
+const { api: here } = gateway
+const { api: there } = await system.gateway()
 const secrets = new Secrets()
 await runEveryFlow()
 
 test('logs hold no secret', async () => {
   // Lines are written later, several at a time: the last request's and job's are waited for.
-  expect(404, await call(here, 'GET', '/nothing'))
+  expect(404, await here.call('GET', '/nothing'))
   await gateway.waitForLog(({ msg, status }) => msg === 'request' && status === 404)
   const lastJob = gateway.logs.findLast(({ jobId, status }) => jobId !== undefined && status === 200)?.jobId
   await worker.waitForLog(({ msg, jobId }) => msg === 'job answered' && jobId === lastJob)
@@ -115,53 +102,52 @@ test('a secret that is planted is found, whatever its form and wherever it is', 
 /** Registers, logs in, fails, waits, refreshes, changes and leaves in every way; notes secrets */
 async function runEveryFlow(): Promise<void> {
   const credentials = noted(newCredentials())
-  expect(201, await register(here, credentials))
-  expect(409, await register(there, credentials))
+  expect(201, await here.register(credentials))
+  expect(409, await there.register(credentials))
   const ticketed = noted(newCredentials())
-  expect(201, await redeem(there, notedTicket(expect(202, await register(here, ticketed, respondAsync)))))
+  expect(201, await there.redeem(notedTicket(expect(202, await here.register(ticketed, respondAsync)))))
 
   const old = noted({ email: newCredentials().email, password: 'an older pass phrase' })
   const bcrypt = '$2b$04$xFYjlT7J7Bs3C8geRmuuQ.IwCyI7Rc4ls8BRgTKoRoUHIY9wm0xbm'
   const { email } = await accountWithHash(system.database, bcrypt, old.password)
-  notedTokens(expect(200, await login(here, { ...old, email })))
+  notedTokens(expect(200, await here.login({ ...old, email })))
 
   const wrong = noted({ ...newCredentials(), email: credentials.email })
-  expect(401, await login(here, wrong))
-  expect(401, await login(here, noted(newCredentials())))
+  expect(401, await here.login(wrong))
+  expect(401, await here.login(noted(newCredentials())))
   const unwell = await accountWithHash(system.database, 'not-a-hash-of-any-known-kind')
-  expect(401, await login(here, noted(unwell)))
+  expect(401, await here.login(noted(unwell)))
 
-  const tokens = notedTokens(expect(200, await login(here, credentials)))
-  const byTicket = notedTicket(expect(202, await login(here, credentials, respondAsync)))
-  notedTokens(expect(200, await redeem(there, byTicket)))
-  expect(409, await redeem(here, byTicket))
-  expect(400, await redeem(here, `${byTicket}x`))
-  expect(200, await me(here, tokens.accessToken))
-  expect(401, await me(here, `${tokens.accessToken}x`))
+  const tokens = notedTokens(expect(200, await here.login(credentials)))
+  const byTicket = notedTicket(expect(202, await here.login(credentials, respondAsync)))
+  notedTokens(expect(200, await there.redeem(byTicket)))
+  expect(409, await here.redeem(byTicket))
+  expect(400, await here.redeem(`${byTicket}x`))
+  expect(200, await here.me(tokens.accessToken))
+  expect(401, await here.me(`${tokens.accessToken}x`))
 
   const next = noted(newCredentials()).password
   expect(
     204,
-    await changePassword(here, tokens.accessToken, { currentPassword: credentials.password, newPassword: next }),
+    await here.changePassword(tokens.accessToken, { currentPassword: credentials.password, newPassword: next }),
   )
   const last = noted(newCredentials()).password
-  const change = await changePassword(
-    here,
+  const change = await here.changePassword(
     tokens.accessToken,
     { currentPassword: next, newPassword: last },
     respondAsync,
   )
-  expect(204, await redeem(there, notedTicket(expect(202, change))))
+  expect(204, await there.redeem(notedTicket(expect(202, change))))
 
-  const refreshed = notedTokens(expect(200, await refresh(there, tokens.refreshToken)))
-  const again = notedTokens(expect(200, await refresh(here, refreshed.refreshToken)))
-  expect(401, await refresh(here, tokens.refreshToken))
-  expect(204, await logout(there, again.refreshToken))
+  const refreshed = notedTokens(expect(200, await there.refresh(tokens.refreshToken)))
+  const again = notedTokens(expect(200, await here.refresh(refreshed.refreshToken)))
+  expect(401, await here.refresh(tokens.refreshToken))
+  expect(204, await there.logout(again.refreshToken))
 
   const { email: _, ...rest } = noted(newCredentials())
-  expect(422, await call(here, 'POST', '/v1/login', { body: { ...rest, extra: rest.password } }))
-  expect(404, await call(here, 'POST', `/v1/unknown?password=${encodeURIComponent(rest.password)}`, { body: rest }))
-  expect(400, await call(here, 'GET', `/v1/%zz?password=${encodeURIComponent(rest.password)}`))
+  expect(422, await here.call('POST', '/v1/login', { body: { ...rest, extra: rest.password } }))
+  expect(404, await here.call('POST', `/v1/unknown?password=${encodeURIComponent(rest.password)}`, { body: rest }))
+  expect(400, await here.call('GET', `/v1/%zz?password=${encodeURIComponent(rest.password)}`))
 
   await leaveWhileWaiting()
   for (const { passwordHash } of await system.database.user.findMany()) {
@@ -175,8 +161,8 @@ async function leaveWhileWaiting(): Promise<void> {
   await whileFrozen(worker, async () => {
     const queue = watchQueue(system)
     const client = new AbortController()
-    const left = register(here, noted(newCredentials()), { signal: client.signal })
-    const stays = register(there, noted(newCredentials()), { headers: { prefer: 'wait=1' } })
+    const left = here.register(noted(newCredentials()), { signal: client.signal })
+    const stays = there.register(noted(newCredentials()), { headers: { prefer: 'wait=1' } })
     await queue.settled(2, 0)
     assert.deepEqual(secrets.foundIn(await readKeyspace(system.redis)), [])
     client.abort()

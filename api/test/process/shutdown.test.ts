@@ -7,7 +7,7 @@ import { until } from '@spillway/infra/processes/until'
 import { closedGate } from '@spillway/infra/rig/namespace'
 import { type TestContext, test } from 'vitest'
 import { accountWithHash, gatedAccount, slowAccount } from '../account.ts'
-import { call, expect, keepTicket, login, newCredentials, redeem, register } from '../client.ts'
+import { Client, expect, keepTicket, newCredentials } from '../client.ts'
 import { openCollector } from '../otlp-collector.ts'
 import { watchQueue } from '../queue.ts'
 import { openSystem } from '../system.ts'
@@ -19,16 +19,16 @@ const stopped = { code: 0, signal: null }
 
 test('requests that are held at a SIGTERM are answered, whatever signals follow, new connections are refused, and the exit code is 0', async (t) => {
   const [gateway, other] = await Promise.all([system.gatewayProcess(), system.gateway()])
-  const { url } = gateway
+  const { api } = gateway
   const gate = await closedGate(t)
   const accounts = await Promise.all([1, 2, 3, 4].map(() => accountWithHash(system.database, gate.storedHash)))
-  const held = accounts.map((account) => login(url, account, keepTicket))
+  const held = accounts.map((account) => api.login(account, keepTicket))
   await queue.settled(0, 4)
   const exit = gateway.stop()
   await gateway.waitForLog(({ msg }) => msg === 'gateway stopping')
   for (const signal of ['SIGINT', 'SIGTERM'] as const) gateway.signal(signal)
   await until(() =>
-    opened(t, url).then(
+    opened(t, api.url).then(
       () => false,
       () => true,
     ),
@@ -37,7 +37,7 @@ test('requests that are held at a SIGTERM are answered, whatever signals follow,
   for (const pending of held) {
     const answer = await pending
     // On a busy machine the wait may run out: then another gateway completes the ticket.
-    expect(200, answer.status === 202 ? await redeem(other.url, answer.body.ticket) : answer)
+    expect(200, answer.status === 202 ? await other.api.redeem(answer.body.ticket) : answer)
   }
   assert.deepEqual(await exit, stopped)
   assert.equal(gateway.logs.filter(({ msg }) => msg === 'gateway stopping').length, 1)
@@ -47,7 +47,7 @@ test('while a stopping gateway drains it fails its readiness, and answers everyt
   const gateway = await system.gatewayProcess({ DRAIN_MS: '300000' })
   gateway.signal('SIGTERM')
   await until(async () => (await fetch(`${gateway.url}/readyz`)).status === 503)
-  expect(201, await register(gateway.url, newCredentials()))
+  expect(201, await gateway.api.register(newCredentials()))
   await gateway.close()
 })
 
@@ -58,7 +58,7 @@ test('a gateway that fails to close one thing closes the others, says so in its 
   const obstacle = 'process.on("SIGTERM", () => { clearInterval = () => { throw new Error("in the way") } })'
   const gateway = startObstructed(t, obstacle, { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url })
   const { url } = await gateway.waitForLog(({ msg }) => msg === 'gateway listening')
-  expect(401, await login(String(url), newCredentials()))
+  expect(401, await new Client(String(url)).login(newCredentials()))
   assert.deepEqual(await gateway.stop(), { code: 1, signal: null })
   const { err } = await gateway.waitForLog(({ level }) => level === 'error')
   assert.match(JSON.stringify(err), /could not .*close the queue.*in the way/)
@@ -78,41 +78,41 @@ test('a gateway that cannot come to the end of one thing closes the others, and 
 })
 
 test('a request whose wait runs out while the gateway stops gets its ticket', async (t) => {
-  const [{ url, close }, other] = [await system.gateway({ LOGIN_WAIT_MS: '500' }), await system.gateway()]
+  const [{ api, close }, other] = [await system.gateway({ LOGIN_WAIT_MS: '500' }), await system.gateway()]
   const { account, open } = await gatedAccount(t, system.database)
-  const held = login(url, account, keepTicket)
+  const held = api.login(account, keepTicket)
   await queue.settled(0, 1)
   const closed = close()
   const { ticket } = expect(202, await held)
   await closed
   open()
-  expect(200, await redeem(other.url, ticket))
+  expect(200, await other.api.redeem(ticket))
 })
 
 test('neither connections without a request, idle or never used, nor a log that nobody reads keep a gateway', async (t) => {
   // They would for longer than stop() waits.
   const gateway = await system.gatewayProcess({ REQUEST_TIMEOUT_MS: '300000' })
-  const { url } = gateway
-  const unused = await opened(t, url)
-  const idle = await opened(t, url)
+  const { api } = gateway
+  const unused = await opened(t, api.url)
+  const idle = await opened(t, api.url)
   await send(idle, 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n')
   await once(idle, 'data')
   gateway.closeStdout()
-  expect(201, await register(url, newCredentials()))
+  expect(201, await api.register(newCredentials()))
   assert.deepEqual(await gateway.stop('SIGINT'), stopped)
   await until(() => unused.destroyed && idle.destroyed)
 })
 
 test('a request whose body never comes keeps a gateway no longer than one that is held', async (t) => {
   // A body may take longer than a test.
-  const { url, close } = await system.gateway({ LOGIN_WAIT_MS: '0', REQUEST_TIMEOUT_MS: '300000' })
-  const client = await opened(t, url)
+  const { api, close } = await system.gateway({ LOGIN_WAIT_MS: '0', REQUEST_TIMEOUT_MS: '300000' })
+  const client = await opened(t, api.url)
   await send(
     client,
     'POST /v1/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{',
   )
   // Answered after it: by then the gateway has read what was sent before.
-  expect(404, await call(url, 'GET', '/'))
+  expect(404, await api.call('GET', '/'))
   await close()
 })
 
@@ -121,10 +121,10 @@ test('a closed gateway leaves no connection open', async (t) => {
   const before = await until(() => sockets())
   for (let round = 0; round < 2; round += 1) {
     const extra = await openSystem(t)
-    const { url } = await extra.gateway()
+    const { api } = await extra.gateway()
     expect(
       202,
-      await login(url, await slowAccount(extra.database, 1), { ...keepTicket, headers: { connection: 'close' } }),
+      await api.login(await slowAccount(extra.database, 1), { ...keepTicket, headers: { connection: 'close' } }),
     )
     assert.ok(sockets() > before)
     await extra.close()

@@ -8,7 +8,7 @@ import { startProxy } from '@spillway/infra/rig/tcp-proxy'
 import { newSealKey, newSigningKey } from '@spillway/infra/start/secrets'
 import { test } from 'vitest'
 import { readGatewayConfig } from '../../src/config.ts'
-import { call, expect, login, newAccount, newCredentials, register } from '../client.ts'
+import { expect, newCredentials } from '../client.ts'
 import { openSystem, readiness, startQuietly } from '../system.ts'
 
 const system = await openSystem()
@@ -18,12 +18,12 @@ const away = { DATABASE_URL: 'postgresql://x:y@127.0.0.1:1/z', REDIS_URL: 'redis
 const complete = { ...keys, ...away, PORT: '0', OPS_PORT: '0' }
 
 test('the first requests of a gateway that has just begun to listen are answered, not put off', async (t) => {
-  const { url } = await system.gateway()
-  const credentials = await newAccount(url)
+  const { api } = await system.gateway()
+  const credentials = await api.newAccount()
   const fresh = await startQuietly(system.environment)
   t.onTestFinished(() => fresh.close())
-  expect(200, await login(fresh.url, credentials))
-  expect(201, await register(fresh.url, newCredentials()))
+  expect(200, await fresh.api.login(credentials))
+  expect(201, await fresh.api.register(newCredentials()))
 })
 
 test('a gateway whose list of breached passwords cannot be read says so in one sentence', async () => {
@@ -43,15 +43,15 @@ test('PostgreSQL and Redis may come later', async (t) => {
     await Promise.all([database.close(), redis.close()])
   })
   assert.deepEqual((await readiness(gateway.url)).checks, { database: 'failing', queue: 'failing' })
-  assert.equal((await call(gateway.url, 'GET', '/healthz')).status, 200)
-  expect(503, await register(gateway.url, newCredentials()))
+  assert.equal((await gateway.api.call('GET', '/healthz')).status, 200)
+  expect(503, await gateway.api.register(newCredentials()))
 
   database.restore()
   await until(async () => (await readiness(gateway.url)).checks.database === 'ok')
   assert.deepEqual((await readiness(gateway.url)).checks, { database: 'ok', queue: 'failing' })
   redis.restore()
   await until(async () => (await readiness(gateway.url)).workers === 1)
-  expect(200, await login(gateway.url, await newAccount(gateway.url)))
+  expect(200, await gateway.api.login(await gateway.api.newAccount()))
 })
 
 test('a gateway has three connections to Redis, whatever is asked of it: commands, replies, and operators', async (t) => {
@@ -61,7 +61,7 @@ test('a gateway has three connections to Redis, whatever is asked of it: command
     await gateway.close()
     await redis.close()
   })
-  expect(200, await login(gateway.url, await newAccount(gateway.url)))
+  expect(200, await gateway.api.login(await gateway.api.newAccount()))
   for (const path of ['/metrics', '/live.json', '/queues/api/queues']) {
     assert.equal((await fetch(`${gateway.opsUrl}${path}`)).status, 200, path)
   }

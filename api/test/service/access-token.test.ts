@@ -4,22 +4,22 @@ import { newSigningKey } from '@spillway/infra/start/secrets'
 import { createRemoteJWKSet, jwtVerify } from 'jose'
 import { test } from 'vitest'
 import { algorithms } from '../../src/sessions/signing-keys.ts'
-import { assertProblem, type Body, call, expect, login, me, newAccount, refresh } from '../client.ts'
+import { assertProblem, type Body, expect } from '../client.ts'
 import { createForger, privateKeyOf } from '../forgeries.ts'
 import { shareSystem } from '../system.ts'
 
 const audience = { issuer: 'spillway', audience: 'spillway' }
 const system = await shareSystem()
 const older = newSigningKey('older', 'EdDSA')
-const { url } = await system.gateway({ SPILLWAY_JWT_KEYS: older, ACCESS_TOKEN_TTL_S: '120' })
+const { api } = await system.gateway({ SPILLWAY_JWT_KEYS: older, ACCESS_TOKEN_TTL_S: '120' })
 const jwks = (at: string) => createRemoteJWKSet(new URL(`${at}/.well-known/jwks.json`))
 
-const account = await newAccount(url)
-const { accessToken } = expect(200, await login(url, account))
+const account = await api.newAccount()
+const { accessToken } = expect(200, await api.login(account))
 
 test('an access token is verified with the published keys, and says who, in which session, and how long', async () => {
-  const user = expect(200, await me(url, accessToken))
-  const { payload, protectedHeader } = await jwtVerify(accessToken, jwks(url), audience)
+  const user = expect(200, await api.me(accessToken))
+  const { payload, protectedHeader } = await jwtVerify(accessToken, jwks(api.url), audience)
   assert.equal(payload.sub, user.id)
   const session = await system.database.session.findUnique({ where: { id: String(payload.sid) } })
   assert.equal(session?.userId, user.id)
@@ -30,9 +30,9 @@ test('an access token is verified with the published keys, and says who, in whic
 })
 
 test('a token says when its user logged in, also after a refresh, and more only where it is asked to', async () => {
-  const { url: telling } = await system.gateway({ SPILLWAY_JWT_KEYS: older, TOKEN_CLAIMS: 'email_verified, email' })
-  const first = expect(200, await login(telling, account))
-  const claimsOf = async ({ accessToken }: Body) => (await jwtVerify(accessToken, jwks(telling), audience)).payload
+  const { api: telling } = await system.gateway({ SPILLWAY_JWT_KEYS: older, TOKEN_CLAIMS: 'email_verified, email' })
+  const first = expect(200, await telling.login(account))
+  const claimsOf = async ({ accessToken }: Body) => (await jwtVerify(accessToken, jwks(telling.url), audience)).payload
   const before = await claimsOf(first)
   const { createdAt } = (await system.database.session.findUnique({ where: { id: String(before.sid) } })) ?? {}
   assert.equal(before.auth_time, Math.floor(Number(createdAt) / 1_000))
@@ -41,20 +41,20 @@ test('a token says when its user logged in, also after a refresh, and more only 
   await system.database
     .$executeRaw`UPDATE sessions SET created_at = now() - interval '1 hour' WHERE id = ${before.sid}::uuid`
   await system.database.$executeRaw`UPDATE users SET email_confirmed_at = now() WHERE id = ${before.sub}::uuid`
-  const after = await claimsOf(expect(200, await refresh(telling, first.refreshToken)))
+  const after = await claimsOf(expect(200, await telling.refresh(first.refreshToken)))
   const anHourLess = Number(before.auth_time) - 3_600
   assert.ok(Number(after.auth_time) < anHourLess + 60 && Number(after.auth_time) >= anHourLess)
   assert.deepEqual([after.email, after.email_verified], [account.email, true])
 
-  const plain = await claimsOf(expect(200, await login(url, account)))
+  const plain = await claimsOf(expect(200, await api.login(account)))
   assert.deepEqual(Object.keys(plain).sort(), ['aud', 'auth_time', 'exp', 'iat', 'iss', 'jti', 'sid', 'sub'])
 })
 
 test('a refreshed token is of the same session and user, and says how long it lasts', async () => {
-  const first = expect(200, await login(url, account))
-  const second = expect(200, await refresh(url, first.refreshToken))
+  const first = expect(200, await api.login(account))
+  const second = expect(200, await api.refresh(first.refreshToken))
   const [before, after] = await Promise.all(
-    [first, second].map((tokens) => jwtVerify(tokens.accessToken, jwks(url), audience)),
+    [first, second].map((tokens) => jwtVerify(tokens.accessToken, jwks(api.url), audience)),
   )
   assert.equal(after?.payload.sid, before?.payload.sid)
   assert.equal(after?.payload.sub, before?.payload.sub)
@@ -63,7 +63,7 @@ test('a refreshed token is of the same session and user, and says how long it la
 })
 
 test('the key set is public, cacheable, and holds no private part', async () => {
-  const response = await fetch(`${url}/.well-known/jwks.json`)
+  const response = await fetch(`${api.url}/.well-known/jwks.json`)
   const { keys }: { keys: object[] } = JSON.parse(await response.text())
   assert.deepEqual(
     keys.map((key) => Object.keys(key).sort()),
@@ -76,12 +76,12 @@ test.each(algorithms)('forged tokens are refused where %s signs', async (alg) =>
   const other = alg === 'EdDSA' ? 'ES256' : 'EdDSA'
   const [signing, beside] = [newSigningKey('key', alg), newSigningKey('beside', other)]
   const gateway = await system.gateway({ SPILLWAY_JWT_KEYS: `${signing},${beside}` })
-  const { accessToken } = expect(200, await login(gateway.url, account))
+  const { accessToken } = expect(200, await gateway.api.login(account))
   const { payload } = await jwtVerify(accessToken, jwks(gateway.url), audience)
   const forger = createForger({ key: privateKeyOf(signing), kid: 'key', alg, payload, accessToken })
 
-  expect(200, await me(gateway.url, await forger.signed({})))
-  expect(200, await me(gateway.url, await forger.signed({ aud: ['someone-else', 'spillway'] })))
+  expect(200, await gateway.api.me(await forger.signed({})))
+  expect(200, await gateway.api.me(await forger.signed({ aud: ['someone-else', 'spillway'] })))
   const forgeries = {
     ...(await forger.forgeries()),
     'a session that is no id': await forger.signed({ sid: 'x' }),
@@ -99,7 +99,7 @@ test.each(algorithms)('forged tokens are refused where %s signs', async (alg) =>
     'no token': 'token',
   }
   for (const [kind, forgery] of Object.entries(forgeries)) {
-    const answer = await me(gateway.url, forgery)
+    const answer = await gateway.api.me(forgery)
     assert.equal(answer.body.code, 'invalid_token', kind)
     assert.equal(answer.status, 401, kind)
     assert.match(answer.headers.get('www-authenticate') ?? '', /^Bearer/, kind)
@@ -115,18 +115,18 @@ test('a header that carries no bearer token is refused', async () => {
     `Basic ${accessToken}`,
     `Bearer ${accessToken} x`,
   ]) {
-    assertProblem(await call(url, 'GET', '/v1/me', { headers: { authorization } }), 401, 'invalid_token')
+    assertProblem(await api.call('GET', '/v1/me', { headers: { authorization } }), 401, 'invalid_token')
   }
-  assertProblem(await call(url, 'GET', '/v1/me'), 401, 'invalid_token')
+  assertProblem(await api.call('GET', '/v1/me'), 401, 'invalid_token')
 })
 
 test('tokens are for the audience that was set, and no other', async () => {
   const other = await system.gateway({ SPILLWAY_JWT_KEYS: older, JWT_AUDIENCE: 'another-service' })
-  const fresh = expect(200, await login(other.url, account))
-  await jwtVerify(fresh.accessToken, jwks(url), { ...audience, audience: 'another-service' })
-  expect(200, await me(other.url, fresh.accessToken))
-  assertProblem(await me(url, fresh.accessToken), 401, 'invalid_token')
-  assertProblem(await me(other.url, accessToken), 401, 'invalid_token')
+  const fresh = expect(200, await other.api.login(account))
+  await jwtVerify(fresh.accessToken, jwks(api.url), { ...audience, audience: 'another-service' })
+  expect(200, await other.api.me(fresh.accessToken))
+  assertProblem(await api.me(fresh.accessToken), 401, 'invalid_token')
+  assertProblem(await other.api.me(accessToken), 401, 'invalid_token')
 })
 
 test('keys of each type follow one another without ending a session', async () => {
@@ -134,14 +134,14 @@ test('keys of each type follow one another without ending a session', async () =
   for (const alg of ['ES256', 'RS256'] as const) {
     const after = newSigningKey(alg, alg)
     const between = await system.gateway({ SPILLWAY_JWT_KEYS: `${after},${before}` })
-    expect(200, await me(between.url, token))
+    expect(200, await between.api.me(token))
     await jwtVerify(token, jwks(between.url), audience)
-    const fresh: Body = expect(200, await login(between.url, account))
+    const fresh: Body = expect(200, await between.api.login(account))
     const { protectedHeader } = await jwtVerify(fresh.accessToken, jwks(between.url), audience)
     assert.deepEqual([protectedHeader.kid, protectedHeader.alg], [alg, alg])
     const afterwards = await system.gateway({ SPILLWAY_JWT_KEYS: after })
-    expect(200, await me(afterwards.url, fresh.accessToken))
-    assertProblem(await me(afterwards.url, token), 401, 'invalid_token')
+    expect(200, await afterwards.api.me(fresh.accessToken))
+    assertProblem(await afterwards.api.me(token), 401, 'invalid_token')
     ;[before, token] = [after, fresh.accessToken]
   }
 })

@@ -5,17 +5,7 @@ import { readMetric } from '@spillway/infra/rig/api-client'
 import { monitorRedis } from '@spillway/infra/rig/redis-monitor'
 import { describe, type TestContext, test, vi } from 'vitest'
 import { gatedAccount } from '../account.ts'
-import {
-  assertProblem,
-  expect,
-  keepTicket,
-  login,
-  newCredentials,
-  patiently,
-  redeem,
-  register,
-  respondAsync,
-} from '../client.ts'
+import { assertProblem, expect, keepTicket, newCredentials, patiently, respondAsync } from '../client.ts'
 import { watchQueue } from '../queue.ts'
 import { openSystem, readiness } from '../system.ts'
 
@@ -23,33 +13,33 @@ const system = await openSystem()
 const queue = watchQueue(system)
 /** A request that is held is held beyond the life of a test. */
 const patient = { LOGIN_WAIT_MS: '250000', TICKET_TTL_MS: '300000' }
-const { url } = await system.gateway(patient)
+const { api } = await system.gateway(patient)
 
 test('without any worker a request gets its ticket at once, and its answer when one has come', async () => {
   const credentials = newCredentials()
-  const first = await register(url, credentials, keepTicket)
+  const first = await api.register(credentials, keepTicket)
   const { ticket, retryAfter, position, eta } = expect(202, first)
   assert.deepEqual({ retryAfter, eta }, { retryAfter: 2, eta: undefined })
   // A job that was added during a reading of the queue may count twice until the next one.
   assert.ok(position === 0 || position === 1, `position ${position}`)
-  const { position: second } = expect(202, await login(url, credentials, keepTicket))
+  const { position: second } = expect(202, await api.login(credentials, keepTicket))
   assert.ok(second === 1 || second === 2, `position ${second}`)
   await queue.settled(2, 0)
 
   // A ticket is valid after its Retry-After.
   const hasty = await system.gateway({ TICKET_TTL_MS: '3000', LOGIN_WAIT_MS: '0' })
-  assert.equal(expect(202, await register(hasty.url, newCredentials(), keepTicket)).retryAfter, 1)
+  assert.equal(expect(202, await hasty.api.register(newCredentials(), keepTicket)).retryAfter, 1)
 
   // The queue is full: refused at once, before the database or the queue is asked.
   const full = await system.gateway({ MAX_OUTSTANDING: '2', LIMIT_PER_ADDRESS: '1000', TRUST_PROXY: '127.0.0.1' })
-  await until(async () => (await register(full.url, newCredentials(), keepTicket)).status === 503)
+  await until(async () => (await full.api.register(newCredentials(), keepTicket)).status === 503)
   const added = (await queue.added()).length
   await system.database.$transaction(async (locked) => {
     await locked.$executeRaw`LOCK TABLE users IN ACCESS EXCLUSIVE MODE`
-    for (const start of [register, login]) {
+    for (const start of ['register', 'login'] as const) {
       for (const device of [{}, { 'spillway-device': 'x' }]) {
         const headers = { 'x-forwarded-for': '198.51.100.77', ...device }
-        const answer = await start(full.url, newCredentials(), { headers })
+        const answer = await full.api[start](newCredentials(), { headers })
         assertProblem(answer, 503, 'busy')
         assert.equal(answer.headers.get('retry-after'), '60')
       }
@@ -59,10 +49,10 @@ test('without any worker a request gets its ticket at once, and its answer when 
   assert.deepEqual(await system.redis.keys('*198.51.100.77*'), [], 'nothing was counted')
 
   await system.worker()
-  expect(201, await redeem(url, ticket))
+  expect(201, await api.redeem(ticket))
   await queue.settled(0, 0)
-  await until(async () => (await readiness(url)).workers === 1)
-  expect(200, await login(url, credentials))
+  await until(async () => (await readiness(api.url)).workers === 1)
+  expect(200, await api.login(credentials))
 })
 
 test('beyond a hundred at once, requests that would get their tickets at once are held: throwing tickets away gains nothing', async (t) => {
@@ -72,7 +62,7 @@ test('beyond a hundred at once, requests that would get their tickets at once ar
     const gateway = await idle.gateway({ LIMIT_PER_ADDRESS: '0' })
     // However slow the machine is, the gateway, which is in this process, takes no time for them.
     const clock = vi.spyOn(performance, 'now').mockReturnValue(performance.now())
-    const ask = async () => expect(202, await patiently(() => login(gateway.url, newCredentials(), respondAsync)))
+    const ask = async () => expect(202, await patiently(() => gateway.api.login(newCredentials(), respondAsync)))
     const all = Array.from({ length: 110 }, ask)
     // The client of a ticket at once is present for its Retry-After and a grace: ten seconds.
     const present = `${idle.namespace.queuePrefix}:present:`
@@ -92,10 +82,10 @@ test('when the last worker is killed, requests get their ticket at once within m
   const lonely = await openSystem({ onTestFinished: (close) => t.onTestFinished(() => close().catch(isKilled)) })
   const process = await lonely.worker()
   const gateway = await lonely.gateway(patient)
-  expect(201, await register(gateway.url, newCredentials()))
+  expect(201, await gateway.api.register(newCredentials()))
   await process.close()
   await until(async () => (await readiness(gateway.url)).workers === 0)
-  expect(202, await register(gateway.url, newCredentials(), keepTicket))
+  expect(202, await gateway.api.register(newCredentials(), keepTicket))
 })
 
 test('a job that will take longer than the wait gets its ticket at once, and one that will outlast a ticket is refused', async (t) => {
@@ -103,13 +93,13 @@ test('a job that will take longer than the wait gets its ticket at once, and one
   const slow = await openSystem(t)
   await slow.worker({ ARGON2_TIME: '64', ARGON2_MEMORY_KIB: '16384' })
   const gateway = await slow.gateway({ LOGIN_WAIT_MS: '100', TICKET_TTL_MS: '60000' })
-  expect(202, await register(gateway.url, newCredentials(), keepTicket))
+  expect(202, await gateway.api.register(newCredentials(), keepTicket))
 
   const strict = await slow.gateway({ LOGIN_WAIT_MS: '0', TICKET_TTL_MS: '3000' })
   const refused = await until(async () => {
     const [answer] = await Promise.all([
-      register(strict.url, newCredentials(), keepTicket),
-      register(gateway.url, newCredentials(), keepTicket),
+      strict.api.register(newCredentials(), keepTicket),
+      gateway.api.register(newCredentials(), keepTicket),
     ])
     return answer.status === 503 ? answer : undefined
   })
@@ -123,7 +113,7 @@ test('as many get a ticket as can be answered within its life, also where nobody
   await own.worker({ SPILLWAY_TEST_HASHES: 'true' })
   const gateway = await own.gateway({ LOGIN_WAIT_MS: '0' })
   const { account } = await gatedAccount(t, own.database)
-  for (let n = 0; n < 4; n++) expect(202, await login(gateway.url, account, keepTicket))
+  for (let n = 0; n < 4; n++) expect(202, await gateway.api.login(account, keepTicket))
 })
 
 describe('while eight logins wait for one worker, with tickets', async () => {
@@ -135,19 +125,19 @@ describe('while eight logins wait for one worker, with tickets', async () => {
   /** No job of theirs ends before the gate is opened. */
   async function eightTickets(t: TestContext) {
     const { account, open } = await gatedAccount(t, spike.database)
-    const answers = await Promise.all(Array.from({ length: 8 }, () => login(gateway.url, account, respondAsync)))
+    const answers = await Promise.all(Array.from({ length: 8 }, () => gateway.api.login(account, respondAsync)))
     return { tickets: answers.map((answer) => expect(202, answer).ticket), open }
   }
 
   test('a login is answered before them, and they are answered as well', async (t) => {
     const { tickets, open } = await eightTickets(t)
     await until(async () => (await readMetric(worker.opsUrl, 'spillway_worker_slots_busy')) === 1)
-    const held = login(gateway.url, newCredentials())
+    const held = gateway.api.login(newCredentials())
     const job = await until(async () => (await line.waiting()).at(-1))
     open()
     assertProblem(await held, 401, 'invalid_credentials')
     assert.equal(await line.takenFirstAfter(job), job)
-    for (const ticket of tickets) expect(200, await redeem(gateway.url, ticket))
+    for (const ticket of tickets) expect(200, await gateway.api.redeem(ticket))
   })
 
   test('the predicted wait that operators see counts them', async (t) => {

@@ -4,59 +4,45 @@ import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { test } from 'vitest'
 import { readGatewayConfig } from '../../src/config.ts'
-import {
-  type Answer,
-  call,
-  changePassword,
-  expect,
-  login,
-  logout,
-  me,
-  newAccount,
-  newCredentials,
-  redeem,
-  refresh,
-  register,
-  respondAsync,
-} from '../client.ts'
+import { type Answer, expect, newCredentials, respondAsync } from '../client.ts'
 import { shareSystem } from '../system.ts'
 
 const system = await shareSystem()
-const { url } = await system.gateway()
+const { api } = await system.gateway()
 
 test('no answer may be kept in a cache or taken for another media type', async () => {
-  const credentials = await newAccount(url)
-  const { accessToken, refreshToken } = expect(200, await login(url, credentials))
-  const { ticket } = expect(202, await login(url, credentials, respondAsync))
+  const credentials = await api.newAccount()
+  const { accessToken, refreshToken } = expect(200, await api.login(credentials))
+  const { ticket } = expect(202, await api.login(credentials, respondAsync))
   const change = { currentPassword: credentials.password, newPassword: 'another pass phrase' }
   const answers: [number, Promise<Answer>][] = [
-    [201, register(url, newCredentials())],
-    [409, register(url, credentials)],
-    [422, register(url, { email: '', password: '' })],
-    [200, login(url, credentials)],
-    [401, login(url, newCredentials())],
-    [202, login(url, credentials, respondAsync)],
-    [400, redeem(url, 'nonsense')],
-    [200, me(url, accessToken)],
-    [401, me(url, 'nonsense')],
-    [401, refresh(url, 'nonsense')],
-    [204, logout(url, 'nonsense')],
-    [200, call(url, 'GET', '/healthz')],
-    [200, call(url, 'GET', '/readyz')],
-    [200, call(url, 'GET', '/openapi.json')],
-    [404, call(url, 'GET', '/nothing')],
-    [405, call(url, 'GET', '/v1/login')],
-    [400, call(url, 'GET', '/v1/%zz')],
-    [415, call(url, 'POST', '/v1/login', { body: {}, headers: { 'content-type': 'text/plain' } })],
+    [201, api.register(newCredentials())],
+    [409, api.register(credentials)],
+    [422, api.register({ email: '', password: '' })],
+    [200, api.login(credentials)],
+    [401, api.login(newCredentials())],
+    [202, api.login(credentials, respondAsync)],
+    [400, api.redeem('nonsense')],
+    [200, api.me(accessToken)],
+    [401, api.me('nonsense')],
+    [401, api.refresh('nonsense')],
+    [204, api.logout('nonsense')],
+    [200, api.call('GET', '/healthz')],
+    [200, api.call('GET', '/readyz')],
+    [200, api.call('GET', '/openapi.json')],
+    [404, api.call('GET', '/nothing')],
+    [405, api.call('GET', '/v1/login')],
+    [400, api.call('GET', '/v1/%zz')],
+    [415, api.call('POST', '/v1/login', { body: {}, headers: { 'content-type': 'text/plain' } })],
   ]
   for (const [status, pending] of answers) assertHeaders(status, await pending)
-  assertHeaders(200, await redeem(url, ticket))
-  assertHeaders(200, await refresh(url, refreshToken))
-  assertHeaders(204, await changePassword(url, accessToken, change))
+  assertHeaders(200, await api.redeem(ticket))
+  assertHeaders(200, await api.refresh(refreshToken))
+  assertHeaders(204, await api.changePassword(accessToken, change))
 })
 
 test('neither may what is answered to what is no HTTP', async () => {
-  const { hostname, port } = new URL(url)
+  const { hostname, port } = new URL(api.url)
   const socket = connect(Number(port), hostname)
   socket.write('nonsense\r\n\r\n')
   const answer = await text(socket)
@@ -70,7 +56,7 @@ test('public answers that rarely change may be cached, and are sent with nosniff
     ['/.well-known/jwks.json', /max-age=300/],
     ['/docs/static/swagger-ui.css', /max-age/],
   ] as const) {
-    const { headers } = await fetch(url + path)
+    const { headers } = await fetch(api.url + path)
     assert.match(headers.get('cache-control') ?? '', kept)
     assert.equal(headers.get('x-content-type-options'), 'nosniff')
   }
@@ -95,10 +81,10 @@ const preflight = (origin: string) => ({
 })
 
 test('without the setting the API is closed: no answer may be read, and a preflight is refused', async () => {
-  const answer = await call(closed.url, 'GET', '/healthz', { headers: { origin: APP } })
+  const answer = await closed.api.call('GET', '/healthz', { headers: { origin: APP } })
   assert.equal(answer.headers.get('access-control-allow-origin'), null)
   assert.equal(answer.headers.get('vary'), null)
-  assert.equal((await call(closed.url, 'OPTIONS', '/v1/login', preflight(APP))).status, 405)
+  assert.equal((await closed.api.call('OPTIONS', '/v1/login', preflight(APP))).status, 405)
 })
 
 test('a page of a named origin may read every answer, whatever it is, and when to come back', async () => {
@@ -127,10 +113,10 @@ test('a page of a named origin may read every answer, whatever it is, and when t
 })
 
 test('a page can read that a limit refuses it; preflights do not count', async () => {
-  const { url } = await system.gateway({ CORS_ORIGINS: APP, LIMIT_PER_ADDRESS: '1' })
-  for (let n = 0; n < 5; n += 1) assert.equal((await call(url, 'OPTIONS', '/v1/login', preflight(APP))).status, 204)
-  assert.equal((await login(url, newCredentials(), { headers: { origin: APP } })).status, 401)
-  const refused = await login(url, newCredentials(), { headers: { origin: APP } })
+  const { api } = await system.gateway({ CORS_ORIGINS: APP, LIMIT_PER_ADDRESS: '1' })
+  for (let n = 0; n < 5; n += 1) assert.equal((await api.call('OPTIONS', '/v1/login', preflight(APP))).status, 204)
+  assert.equal((await api.login(newCredentials(), { headers: { origin: APP } })).status, 401)
+  const refused = await api.login(newCredentials(), { headers: { origin: APP } })
   assert.equal(refused.status, 429)
   assert.ok(Number(refused.headers.get('retry-after')) >= 1)
   assertReadable(refused.headers, '429')
@@ -152,7 +138,7 @@ test('what a gateway answers past its routes can be read too: a body that does n
 
 test('a preflight names what may be sent, for any path, and needs no credentials', async () => {
   for (const path of ['/v1/login', '/v1/me/sessions/6f1d2b1e-6d0c-4c44-9a6e-0a3f5f3c1b7a', '/anything']) {
-    const { status, headers } = await call(open.url, 'OPTIONS', path, preflight(APP))
+    const { status, headers } = await open.api.call('OPTIONS', path, preflight(APP))
     assert.equal(status, 204)
     assertReadable(headers, path)
     for (const method of ['GET', 'POST', 'PUT', 'DELETE'])
@@ -166,15 +152,15 @@ test('a preflight names what may be sent, for any path, and needs no credentials
 test('a page of any other origin is told nothing, and caches keep the answers apart', async () => {
   for (const origin of [OTHER, 'null', `${APP}.evil.test`, `${APP}:8443`, APP.toUpperCase(), `${APP}/`]) {
     for (const answer of [
-      await call(open.url, 'OPTIONS', '/v1/login', preflight(origin)),
-      await call(open.url, 'GET', '/.well-known/jwks.json', { headers: { origin } }),
+      await open.api.call('OPTIONS', '/v1/login', preflight(origin)),
+      await open.api.call('GET', '/.well-known/jwks.json', { headers: { origin } }),
     ]) {
       const allowing = [...answer.headers.keys()].filter((name) => name.startsWith('access-control-'))
       assert.deepEqual(allowing, [], origin)
       assert.equal(answer.headers.get('vary'), 'Origin')
     }
   }
-  assert.equal((await call(open.url, 'GET', '/healthz')).headers.get('vary'), 'Origin')
+  assert.equal((await open.api.call('GET', '/healthz')).headers.get('vary'), 'Origin')
 })
 
 test('an OPTIONS request with a body is no preflight', async () => {
@@ -184,7 +170,7 @@ test('an OPTIONS request with a body is no preflight', async () => {
 })
 
 test('preflights are counted, as one series', async () => {
-  await call(open.url, 'OPTIONS', `/${Math.random()}`, preflight(APP))
+  await open.api.call('OPTIONS', `/${Math.random()}`, preflight(APP))
   const page = await (await fetch(`${open.opsUrl}/metrics`)).text()
   const lines = page.split('\n').filter((line) => /^spillway_http_requests_total\{method="OPTIONS".*"204"/.test(line))
   assert.equal(lines.length, 1)

@@ -2,50 +2,39 @@
 import assert from 'node:assert/strict'
 import { until } from '@spillway/infra/processes/until'
 import { test } from 'vitest'
-import {
-  assertProblem,
-  call,
-  changePassword,
-  expect,
-  login,
-  me,
-  newAccount,
-  newCredentials,
-  refresh,
-  register,
-} from '../client.ts'
+import { assertProblem, expect, newCredentials } from '../client.ts'
 import { locksAwaited } from '../locks.ts'
 import { watchQueue } from '../queue.ts'
 import { shareSystem } from '../system.ts'
 
 const system = await shareSystem()
-const { url, opsUrl } = await system.gateway()
+const { api, opsUrl } = await system.gateway()
 const queue = watchQueue(system)
 
 test('a change of password whose commit fails ends no session', async () => {
-  const credentials = await newAccount(url)
-  const mine = expect(200, await login(url, credentials))
-  const other = expect(200, await login(url, credentials))
+  const credentials = await api.newAccount()
+  const mine = expect(200, await api.login(credentials))
+  const other = expect(200, await api.login(credentials))
   const change = { currentPassword: credentials.password, newPassword: 'another pass phrase' }
   await system.database.$executeRaw`
     CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION $$no commit$$; END'`
   await system.database.$executeRaw`
     CREATE CONSTRAINT TRIGGER uncommitted AFTER UPDATE ON users DEFERRABLE INITIALLY DEFERRED
     FOR EACH ROW EXECUTE FUNCTION refuse()`
-  assertProblem(await changePassword(url, mine.accessToken, change), 500, 'internal_error')
+  assertProblem(await api.changePassword(mine.accessToken, change), 500, 'internal_error')
   await system.database.$executeRaw`DROP TRIGGER uncommitted ON users`
-  expect(200, await me(url, other.accessToken))
-  expect(200, await refresh(url, other.refreshToken))
-  expect(200, await login(url, credentials))
+  expect(200, await api.me(other.accessToken))
+  expect(200, await api.refresh(other.refreshToken))
+  expect(200, await api.login(credentials))
 })
 
 test('a login whose session is opened while the password changes waits for that, and does not outlive it', async () => {
-  const credentials = await newAccount(url)
+  const credentials = await api.newAccount()
   const [overlapping] = await system.database.$transaction(
     async (change) => {
       await change.$executeRaw`
         UPDATE users SET credential_version = credential_version + 1 WHERE email = ${credentials.email}`
-      const answer = login(url, credentials)
+      const answer = api.login(credentials)
       await until(() => locksAwaited(system.database))
       return [answer]
     },
@@ -55,40 +44,40 @@ test('a login whose session is opened while the password changes waits for that,
 })
 
 test('a request that is refused before its job costs no hash: a taken address, a password too long, a change without a session', async () => {
-  const { email } = await newAccount(url)
+  const { email } = await api.newAccount()
   const { password } = newCredentials()
   const jobs = (await queue.added()).length
-  assertProblem(await register(url, { email: ` ${email.toUpperCase()} `, password }), 409, 'email_taken')
+  assertProblem(await api.register({ email: ` ${email.toUpperCase()} `, password }), 409, 'email_taken')
   const long = 'x'.repeat(1_025)
-  assertProblem(await register(url, { ...newCredentials(), password: long }), 422, 'invalid_request')
+  assertProblem(await api.register({ ...newCredentials(), password: long }), 422, 'invalid_request')
   // The same for every address, known or not.
   for (const known of [email, newCredentials().email]) {
-    assertProblem(await login(url, { email: known, password: long }), 422, 'invalid_request')
+    assertProblem(await api.login({ email: known, password: long }), 422, 'invalid_request')
   }
   const change = { currentPassword: password, newPassword: password }
-  assertProblem(await changePassword(url, 'no token', change), 401, 'invalid_token')
+  assertProblem(await api.changePassword('no token', change), 401, 'invalid_token')
   assert.equal((await queue.added()).length, jobs)
 })
 
 test('the access token of a session that has expired is refused, though its own time is not over', async () => {
-  const { accessToken, refreshToken } = expect(200, await login(url, await newAccount(url)))
-  const { id } = expect(200, await me(url, accessToken))
+  const { accessToken, refreshToken } = expect(200, await api.login(await api.newAccount()))
+  const { id } = expect(200, await api.me(accessToken))
   const expiresAt = new Date(Date.now() - 1_000)
   await system.database.session.updateMany({ where: { userId: id }, data: { expiresAt } })
-  assertProblem(await me(url, accessToken), 401, 'invalid_token')
+  assertProblem(await api.me(accessToken), 401, 'invalid_token')
   const jobs = (await queue.added()).length
   const change = { currentPassword: 'a pass phrase', newPassword: 'another pass phrase' }
-  assertProblem(await changePassword(url, accessToken, change), 401, 'invalid_token')
-  assertProblem(await refresh(url, refreshToken), 401, 'invalid_refresh_token')
+  assertProblem(await api.changePassword(accessToken, change), 401, 'invalid_token')
+  assertProblem(await api.refresh(refreshToken), 401, 'invalid_refresh_token')
   assert.equal((await queue.added()).length, jobs)
 })
 
 test('made-up paths, methods and names are in no label', async () => {
   const madeUp = 'made-up-by-a-stranger'
   for (const path of [`/${madeUp}`, `/v1/${madeUp}`, `/v1/me?${madeUp}=1`, `/docs/${madeUp}`, `/v1/login/${madeUp}`]) {
-    for (const method of ['GET', 'POST', 'DELETE', 'PROPFIND']) await call(url, method, path)
+    for (const method of ['GET', 'POST', 'DELETE', 'PROPFIND']) await api.call(method, path)
   }
-  await login(url, { email: `${madeUp}@example.test`, password: madeUp }, { headers: { prefer: `wait=1; ${madeUp}` } })
+  await api.login({ email: `${madeUp}@example.test`, password: madeUp }, { headers: { prefer: `wait=1; ${madeUp}` } })
   const metrics = await (await fetch(`${opsUrl}/metrics`)).text()
   assert.doesNotMatch(metrics, new RegExp(madeUp))
   assert.match(

@@ -6,18 +6,7 @@ import { newId } from '@spillway/queue/wire/id'
 import { test } from 'vitest'
 import { Audit } from '../../src/audit/recorder.ts'
 import { GatewayMetrics } from '../../src/plugins/metrics.ts'
-import {
-  assertProblem,
-  call,
-  changePassword,
-  expect,
-  login,
-  logout,
-  newAccount,
-  newCredentials,
-  refresh,
-  register,
-} from '../client.ts'
+import { assertProblem, Client, expect, newCredentials } from '../client.ts'
 import { openSystem } from '../system.ts'
 
 interface Recorded {
@@ -39,7 +28,7 @@ interface Page {
 const system = await openSystem()
 await system.worker()
 const { database } = system
-const { url, opsUrl } = await system.gateway({ LIMIT_PER_ADDRESS: '0', LIMIT_PER_ACCOUNT: '0', REFRESH_GRACE_S: '0' })
+const { api, opsUrl } = await system.gateway({ LIMIT_PER_ADDRESS: '0', LIMIT_PER_ACCOUNT: '0', REFRESH_GRACE_S: '0' })
 
 async function read(query: string, from = opsUrl): Promise<Page> {
   const response = await fetch(`${from}/audit${query}`)
@@ -94,27 +83,27 @@ test('the life of an account is recorded: who, what, when, from where, with whic
   const account = newCredentials()
   const newPassword = newCredentials().password
   const startedMs = Date.now()
-  const { id: userId } = expect(201, await register(url, account))
+  const { id: userId } = expect(201, await api.register(account))
   const wrong = { ...account, password: newCredentials().password }
-  expect(401, await login(url, wrong))
+  expect(401, await api.login(wrong))
   const [first, second, third] = [
-    expect(200, await login(url, account)),
-    expect(200, await login(url, account)),
-    expect(200, await login(url, account)),
+    expect(200, await api.login(account)),
+    expect(200, await api.login(account)),
+    expect(200, await api.login(account)),
   ]
   const token = first.accessToken
-  const verify = (password: string) => call(url, 'POST', '/v1/me/password/verify', { token, body: { password } })
+  const verify = (password: string) => api.call('POST', '/v1/me/password/verify', { token, body: { password } })
   expect(401, await verify(wrong.password))
   expect(204, await verify(account.password))
-  expect(204, await call(url, 'DELETE', `/v1/me/sessions/${sessionIdOf(second)}`, { token }))
-  expect(204, await call(url, 'DELETE', '/v1/me/sessions', { token }))
+  expect(204, await api.call('DELETE', `/v1/me/sessions/${sessionIdOf(second)}`, { token }))
+  expect(204, await api.call('DELETE', '/v1/me/sessions', { token }))
   // There is no other one left to end.
-  expect(204, await call(url, 'DELETE', '/v1/me/sessions', { token }))
-  expect(204, await changePassword(url, token, { currentPassword: account.password, newPassword }))
-  const fourth = expect(200, await login(url, { ...account, password: newPassword }))
-  expect(200, await refresh(url, fourth.refreshToken))
-  expect(401, await refresh(url, fourth.refreshToken))
-  expect(204, await logout(url, first.refreshToken))
+  expect(204, await api.call('DELETE', '/v1/me/sessions', { token }))
+  expect(204, await api.changePassword(token, { currentPassword: account.password, newPassword }))
+  const fourth = expect(200, await api.login({ ...account, password: newPassword }))
+  expect(200, await api.refresh(fourth.refreshToken))
+  expect(401, await api.refresh(fourth.refreshToken))
+  expect(204, await api.logout(first.refreshToken))
 
   const trail = await trailOf(userId, 13)
   assert.deepEqual(outcomes(trail), [
@@ -151,7 +140,7 @@ test('the life of an account is recorded: who, what, when, from where, with whic
 
 test('who is nobody is not named: a login on an unknown address', async () => {
   const unknown = newCredentials()
-  expect(401, await login(url, unknown))
+  expect(401, await api.login(unknown))
   const find = async () => (await read('?event=login')).events.find(({ outcome }) => outcome === 'unknown_account')
   await until(async () => (await find()) !== undefined)
   const row = await find()
@@ -163,8 +152,8 @@ test('who is nobody is not named: a login on an unknown address', async () => {
 test('what a limit refuses is recorded', async () => {
   const limited = await system.gateway({ LIMIT_PER_ACCOUNT: '1' })
   const credentials = newCredentials()
-  expect(401, await login(limited.url, credentials))
-  expect(429, await login(limited.url, credentials))
+  expect(401, await limited.api.login(credentials))
+  expect(429, await limited.api.login(credentials))
   await until(async () => (await read('?event=rate_limit')).events.length > 0)
   assert.deepEqual(outcomes((await read('?event=rate_limit')).events), ['rate_limit account_limit'])
 })
@@ -221,9 +210,9 @@ test('events older than the retention are deleted, by several at once, and no yo
 })
 
 test('while events cannot be written logins go on, and their events are written later', async () => {
-  const account = await newAccount(url)
+  const account = await api.newAccount()
   await withoutTable(async () => {
-    for (let n = 0; n < 5; n += 1) expect(200, await login(url, account))
+    for (let n = 0; n < 5; n += 1) expect(200, await api.login(account))
   })
   const { id } = await database.user.findUniqueOrThrow({ where: { email: account.email } })
   assert.deepEqual(outcomes(await trailOf(id, 6)), ['register ok', ...Array<string>(5).fill('login ok')])
@@ -292,8 +281,8 @@ test('a flood of what anyone may do without an account is bounded as well', asyn
 
 test('events of the last moment are written when a gateway stops', async () => {
   const gateway = await system.gateway()
-  const account = await newAccount(gateway.url)
-  expect(200, await login(gateway.url, account))
+  const account = await gateway.api.newAccount()
+  expect(200, await gateway.api.login(account))
   await gateway.close()
   const { id } = await database.user.findUniqueOrThrow({ where: { email: account.email } })
   assert.deepEqual(outcomes((await read(`?user=${id}`)).events), ['login ok', 'register ok'])
@@ -301,8 +290,8 @@ test('events of the last moment are written when a gateway stops', async () => {
 
 test('turned off, nothing is recorded and there is no page', async () => {
   const gateway = await system.gateway({ AUDIT_RETENTION_DAYS: '0' })
-  const account = await newAccount(gateway.url)
-  assertProblem(await call(gateway.opsUrl, 'GET', '/audit'), 404, 'not_found')
+  const account = await gateway.api.newAccount()
+  assertProblem(await new Client(gateway.opsUrl).call('GET', '/audit'), 404, 'not_found')
   await gateway.close()
   const { id } = await database.user.findUniqueOrThrow({ where: { email: account.email } })
   assert.deepEqual((await read(`?user=${id}`)).events, [])

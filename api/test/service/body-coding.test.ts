@@ -6,7 +6,7 @@ import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { gzipSync } from 'node:zlib'
 import { test } from 'vitest'
-import { expect, login, newAccount, newCredentials } from '../client.ts'
+import { expect, newCredentials } from '../client.ts'
 import { shareSystem } from '../system.ts'
 
 const serviceKey = randomBytes(32).toString('base64url')
@@ -16,7 +16,7 @@ const gateway = await system.gateway({
   SERVICE_PORT: '0',
   OPS_ALLOW_WRITES: 'true',
 })
-const account = await newAccount(gateway.url)
+const account = await gateway.api.newAccount()
 
 /** A call of each port that takes a body, with a good body and the status that it gets */
 const ports = [
@@ -114,7 +114,7 @@ test('a content coding is refused, whether the body has it or not; identity is n
 })
 
 test('an empty body is none for a call that needs none, whatever its media type', async () => {
-  const { accessToken } = expect(200, await login(gateway.url, account))
+  const { accessToken } = expect(200, await gateway.api.login(account))
   const calls = [
     { method: 'DELETE', path: '/v1/me/sessions', status: 204 },
     { method: 'DELETE', path: '/v1/me/sessions/0b8e4bd0-6d0c-4b6c-8a3b-1f3a2b1c0d9e', status: 404 },
@@ -144,7 +144,7 @@ test('an empty body is none for a call that needs none, whatever its media type'
 })
 
 test('an empty body stays a mistake for a call that needs one, and any other body is read as ever', async () => {
-  const { accessToken } = expect(200, await login(gateway.url, account))
+  const { accessToken } = expect(200, await gateway.api.login(account))
   const send = async (method: string, path: string, type: string, body: string) => {
     const head = `${method} ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer ${accessToken}\r\n`
     const answer = await answersTo(gateway.url, [

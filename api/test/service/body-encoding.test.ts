@@ -1,7 +1,7 @@
 // Bodies are UTF-8: no byte is replaced on the way, so that no two passwords become the same.
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
-import { type Answer, assertProblem, call, expect, login, newAccount, newCredentials, register } from '../client.ts'
+import { type Answer, assertProblem, expect, newCredentials } from '../client.ts'
 import { shareSystem } from '../system.ts'
 
 const OPERATOR = { OPS_USER: 'operator', OPS_PASSWORD: 'a password for operators', OPS_ALLOW_WRITES: 'true' }
@@ -29,9 +29,9 @@ const notUtf8 = {
 }
 
 const system = await shareSystem()
-const { url, opsUrl } = await system.gateway({ ...OPERATOR, ...MAIL })
-const credentials = await newAccount(url)
-const { accessToken, refreshToken } = expect(200, await login(url, credentials))
+const { api, opsUrl } = await system.gateway({ ...OPERATOR, ...MAIL })
+const credentials = await api.newAccount()
+const { accessToken, refreshToken } = expect(200, await api.login(credentials))
 const bodies: Record<string, Record<string, string>> = {
   'POST /v1/users': { ...newCredentials() },
   'POST /v1/login': { ...credentials },
@@ -47,7 +47,7 @@ const bodies: Record<string, Record<string, string>> = {
   'PUT /v1/me/password': { currentPassword: credentials.password, newPassword: 'another pass phrase' },
 }
 const document: { paths: Record<string, Record<string, { requestBody?: unknown }>> } = JSON.parse(
-  await (await fetch(`${url}/openapi.json`)).text(),
+  await (await fetch(`${api.url}/openapi.json`)).text(),
 )
 const described = Object.entries(document.paths).flatMap(([path, methods]) =>
   Object.entries(methods).flatMap(([method, { requestBody }]) =>
@@ -61,7 +61,7 @@ const operator = { authorization: `Basic ${btoa(`${OPERATOR.OPS_USER}:${OPERATOR
 const routes: { method: string; url: string; body: Record<string, string>; headers: Record<string, string> }[] = [
   ...Object.entries(bodies).map(([name, body]) => {
     const [method = '', path = ''] = name.split(' ')
-    return { method, url: url + path, body, headers: { authorization: `Bearer ${accessToken}` } }
+    return { method, url: api.url + path, body, headers: { authorization: `Bearer ${accessToken}` } }
   }),
   { method: 'POST', url: board, body: { name: 'verify' }, headers: operator },
 ]
@@ -130,9 +130,9 @@ test('a charset that is not UTF-8 is refused on every route, and so is one that 
 
 test('UTF-8 may be named, quoted or not, in any case, and begin with one byte order mark', async () => {
   const credentials = { ...newCredentials(), password: 'пароль \u{1f511}' }
-  expect(201, await register(url, credentials))
+  expect(201, await api.register(credentials))
   const text = JSON.stringify(credentials)
-  const route = { method: 'POST', url: `${url}/v1/login`, headers: {} }
+  const route = { method: 'POST', url: `${api.url}/v1/login`, headers: {} }
   for (const parameters of ['', ';charset=utf-8', '; Charset="UTF-8" ', '; profile=x; charset=Utf-8']) {
     const answer = await send(route, Uint8Array.from(Buffer.from(text)), `application/json${parameters}`)
     assert.equal(answer.status, 200, parameters)
@@ -143,9 +143,9 @@ test('UTF-8 may be named, quoted or not, in any case, and begin with one byte or
 
 test('U+FFFD is a character as any other, and stands for no byte that is no UTF-8', async () => {
   const replaced = { ...newCredentials(), password: '\u{fffd}'.repeat(10) }
-  expect(201, await register(url, replaced))
-  expect(200, await login(url, replaced))
-  const route = { method: 'POST', url: `${url}/v1/login`, headers: {} }
+  expect(201, await api.register(replaced))
+  expect(200, await api.login(replaced))
+  const route = { method: 'POST', url: `${api.url}/v1/login`, headers: {} }
   for (const value of [notUtf8['windows-1251'], notUtf8['what is in no encoding']]) {
     assertProblem(await send(route, bodyWith({ ...replaced }, value)), 400, 'malformed_request')
   }
@@ -161,5 +161,5 @@ test('members that would change what an object is are refused, also where they a
       assertProblem(await send(route, Uint8Array.from(Buffer.from(body))), 400, 'malformed_request')
     }
   }
-  assertProblem(await call(url, 'POST', '/v1/login', { body: { email: 1 } }), 422, 'invalid_request')
+  assertProblem(await api.call('POST', '/v1/login', { body: { email: 1 } }), 422, 'invalid_request')
 })

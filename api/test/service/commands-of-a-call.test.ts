@@ -8,7 +8,7 @@ import { until } from '@spillway/infra/processes/until'
 import { monitorRedis } from '@spillway/infra/rig/redis-monitor'
 import { limitsOf } from '@spillway/infra/rig/spillway'
 import { afterAll, test } from 'vitest'
-import { expect, login, newAccount, newCredentials, redeem, refresh, register, respondAsync } from '../client.ts'
+import { expect, newCredentials, respondAsync } from '../client.ts'
 import { openSystem } from '../system.ts'
 
 const system = await openSystem()
@@ -21,7 +21,7 @@ afterAll(async () => {
 })
 await system.worker({ SPILLWAY_TEST_HASHES: 'true' })
 // Beside calls it would write now and then.
-const { url } = await system.gateway({ ...limitsOf(1_000), DATABASE_URL: statements.url, AUDIT_RETENTION_DAYS: '0' })
+const { api } = await system.gateway({ ...limitsOf(1_000), DATABASE_URL: statements.url, AUDIT_RETENTION_DAYS: '0' })
 
 /** What processes do without calls; an idle worker also fetches, a busy one with a job's end */
 const BESIDE_CALLS = [
@@ -34,31 +34,31 @@ const ATTEMPTS = 20
 
 const calls: Record<string, () => Promise<void>> = {
   async login() {
-    expect(200, await login(url, account))
+    expect(200, await api.login(account))
   },
   async 'login of a known device'() {
-    expect(200, await login(url, account, device))
+    expect(200, await api.login(account, device))
   },
   async 'wrong password'() {
-    expect(401, await login(url, { ...account, password: 'another password' }))
+    expect(401, await api.login({ ...account, password: 'another password' }))
   },
   ticket: newTicket,
   async 'its redeeming'() {
-    expect(200, await redeem(url, ticket))
+    expect(200, await api.redeem(ticket))
   },
   async refresh() {
-    expect(200, await refresh(url, tokens.refreshToken))
+    expect(200, await api.refresh(tokens.refreshToken))
   },
   async registration() {
-    expect(201, await register(url, newCredentials()))
+    expect(201, await api.register(newCredentials()))
   },
 }
-const account = await newAccount(url)
-const tokens = expect(200, await login(url, account))
+const account = await api.newAccount()
+const tokens = expect(200, await api.login(account))
 const device = { headers: { 'spillway-device': tokens.deviceToken ?? '' } }
 let ticket = ''
 async function newTicket(): Promise<void> {
-  ticket = String(expect(202, await login(url, account, respondAsync)).ticket)
+  ticket = String(expect(202, await api.login(account, respondAsync)).ticket)
 }
 /** What a call needs anew for each attempt: a ticket can be redeemed once. */
 const preparations: Record<string, () => Promise<void>> = { 'its redeeming': newTicket }

@@ -3,23 +3,23 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'vitest'
 import { accountWithHash } from '../account.ts'
-import { assertProblem, changePassword, expect, login, newAccount, newCredentials, register } from '../client.ts'
+import { assertProblem, expect, newCredentials } from '../client.ts'
 import { shareSystem } from '../system.ts'
 
 const system = await shareSystem()
-const { url } = await system.gateway()
+const { api } = await system.gateway()
 const password = 'correct horse battery staple'
 
 test('an address is the same in any case, with blanks around it, composed or decomposed', async () => {
   const name = randomUUID()
-  const user = expect(201, await register(url, { email: `  Zo\u{e9}.\u{141}\u{d6}${name}@EXAMPLE.Test\t`, password }))
+  const user = expect(201, await api.register({ email: `  Zo\u{e9}.\u{141}\u{d6}${name}@EXAMPLE.Test\t`, password }))
   assert.equal(user.email, `zo\u{e9}.\u{142}\u{f6}${name}@example.test`)
   for (const email of [
     `zoe\u{301}.\u{141}o\u{308}${name}@example.test`,
     ` ZOE\u{301}.\u{142}\u{d6}${name}@example.TEST`,
   ]) {
-    expect(200, await login(url, { email, password }))
-    assertProblem(await register(url, { email, password }), 409, 'email_taken')
+    expect(200, await api.login({ email, password }))
+    assertProblem(await api.register({ email, password }), 409, 'email_taken')
   }
 })
 
@@ -36,8 +36,8 @@ test('an invalid address is refused, naming the field', async () => {
     'a\0@example.test',
     tooLong,
   ]) {
-    for (const start of [register, login]) {
-      const answer = await start(url, { email, password })
+    for (const start of ['register', 'login'] as const) {
+      const answer = await api[start]({ email, password })
       assertProblem(answer, 422, 'invalid_request')
       assert.deepEqual([...new Set(answer.body.errors.map(({ field }) => field))], ['email'], email)
     }
@@ -45,7 +45,7 @@ test('an invalid address is refused, naming the field', async () => {
 })
 
 test('a new password has at least 8 characters and at most 1,024 bytes, in any script', async () => {
-  const { email } = await newAccount(url)
+  const { email } = await api.newAccount()
   const takes = [
     'a'.repeat(1_024),
     '\u{e9}'.repeat(8),
@@ -67,11 +67,11 @@ test('a new password has at least 8 characters and at most 1,024 bytes, in any s
   ]
   for (const taken of takes) {
     const credentials = { email: newCredentials().email, password: taken }
-    expect(201, await register(url, credentials))
-    expect(200, await login(url, credentials))
+    expect(201, await api.register(credentials))
+    expect(200, await api.login(credentials))
   }
   for (const refused of refuses) {
-    const answer = await register(url, { email: newCredentials().email, password: refused })
+    const answer = await api.register({ email: newCredentials().email, password: refused })
     assertProblem(answer, 422, 'invalid_request')
     assert.deepEqual(answer.body.errors, [
       { field: 'password', message: 'must be text of at least 8 characters and at most 1024 bytes' },
@@ -85,12 +85,12 @@ test('a new password is none that is guessed first, nor a name of the account or
   const common = ['password', 'Password1', 'QWERTYUIOP', 'iloveyou', '12345678', '\u{ff30}assword', 'trustno1']
   const email = `ada.lovelace@${randomUUID()}.test`
   const account = { email, password }
-  expect(201, await register(url, account))
-  const { accessToken } = expect(200, await login(url, account))
+  expect(201, await api.register(account))
+  const { accessToken } = expect(200, await api.login(account))
   for (const guessed of [...names, ...common, email, email.toUpperCase()]) {
     // Refused for what it is, whether or not the address is taken.
-    const registered = await register(url, { email, password: guessed })
-    const changed = await changePassword(url, accessToken, { currentPassword: password, newPassword: guessed })
+    const registered = await api.register({ email, password: guessed })
+    const changed = await api.changePassword(accessToken, { currentPassword: password, newPassword: guessed })
     for (const [answer, field] of [
       [registered, 'password'],
       [changed, 'newPassword'],
@@ -102,34 +102,34 @@ test('a new password is none that is guessed first, nor a name of the account or
   }
   // The name of another account is nobody's here, and more than a name is a passphrase.
   for (const taken of ['ada.lovelace1815', 'ada.lovelace of the spillway', 'a password 1'])
-    expect(201, await register(url, { email: newCredentials().email, password: taken }))
+    expect(201, await api.register({ email: newCredentials().email, password: taken }))
 })
 
 test('PASSWORD_MIN_LENGTH asks for more characters of new passwords, and of no others', async () => {
-  const { url: strict } = await system.gateway({ PASSWORD_MIN_LENGTH: '15' })
+  const { api: strict } = await system.gateway({ PASSWORD_MIN_LENGTH: '15' })
   const short = { email: newCredentials().email, password: '\u{e9}'.repeat(14) }
-  const answer = await register(strict, short)
+  const answer = await strict.register(short)
   assertProblem(answer, 422, 'invalid_request')
   const message = 'must be text of at least 15 characters'
   assert.deepEqual(answer.body.errors, [{ field: 'password', message, code: 'password_too_short' }])
-  expect(201, await register(url, short))
-  const { accessToken } = expect(200, await login(strict, short))
+  expect(201, await api.register(short))
+  const { accessToken } = expect(200, await strict.login(short))
   const change = { currentPassword: short.password, newPassword: `${short.password}!` }
-  expect(204, await changePassword(strict, accessToken, change))
+  expect(204, await strict.changePassword(accessToken, change))
 })
 
 test('an account whose password is common can still log in, and change it', async () => {
   const stored = '$argon2id$v=19$m=1024,t=1,p=1$c29tZXNhbHRzb21lc2FsdA$FiU+I6KbINfHoMBfkVDnS6qmzxgy7cg41IT8JQoCvvk'
   const account = await accountWithHash(system.database, stored, 'password')
-  const { accessToken } = expect(200, await login(url, account))
-  expect(204, await changePassword(url, accessToken, { currentPassword: 'password', newPassword: password }))
+  const { accessToken } = expect(200, await api.login(account))
+  expect(204, await api.changePassword(accessToken, { currentPassword: 'password', newPassword: password }))
 })
 
 test('the limits are the same for a change of password', async () => {
-  const credentials = await newAccount(url)
-  const { accessToken } = expect(200, await login(url, credentials))
+  const credentials = await api.newAccount()
+  const { accessToken } = expect(200, await api.login(credentials))
   for (const newPassword of ['a-phras', 'a'.repeat(1_025)]) {
-    const answer = await changePassword(url, accessToken, { currentPassword: credentials.password, newPassword })
+    const answer = await api.changePassword(accessToken, { currentPassword: credentials.password, newPassword })
     assertProblem(answer, 422, 'invalid_request')
     assert.deepEqual(
       answer.body.errors.map(({ field }) => field),
@@ -137,23 +137,23 @@ test('the limits are the same for a change of password', async () => {
     )
   }
   const newPassword = 'a'.repeat(1_024)
-  expect(204, await changePassword(url, accessToken, { currentPassword: credentials.password, newPassword }))
-  expect(200, await login(url, { ...credentials, password: newPassword }))
+  expect(204, await api.changePassword(accessToken, { currentPassword: credentials.password, newPassword }))
+  expect(200, await api.login({ ...credentials, password: newPassword }))
 })
 
 test('two passwords of the greatest length fit into one request, however they are escaped', async () => {
   const { email } = newCredentials()
   const [first, second] = ['\u{1}'.repeat(1_024), '\u{2}'.repeat(1_024)]
-  expect(201, await register(url, { email, password: first }))
-  const { accessToken } = expect(200, await login(url, { email, password: first }))
-  expect(204, await changePassword(url, accessToken, { currentPassword: first, newPassword: second }))
-  expect(200, await login(url, { email, password: second }))
+  expect(201, await api.register({ email, password: first }))
+  const { accessToken } = expect(200, await api.login({ email, password: first }))
+  expect(204, await api.changePassword(accessToken, { currentPassword: first, newPassword: second }))
+  expect(200, await api.login({ email, password: second }))
 })
 
 test('a password is whole: nothing is trimmed, cut or cased', async () => {
   const { email } = newCredentials()
   const whole = ` Pass\0word ${'x'.repeat(80)} `
-  expect(201, await register(url, { email, password: whole }))
+  expect(201, await api.register({ email, password: whole }))
   for (const other of [
     whole.trim(),
     whole.toLowerCase(),
@@ -162,32 +162,32 @@ test('a password is whole: nothing is trimmed, cut or cased', async () => {
     ' Pass',
     whole.replace('word', 'wort'),
   ]) {
-    assertProblem(await login(url, { email, password: other }), 401, 'invalid_credentials')
+    assertProblem(await api.login({ email, password: other }), 401, 'invalid_credentials')
   }
-  expect(200, await login(url, { email, password: whole }))
+  expect(200, await api.login({ email, password: whole }))
 })
 
 test('passwords that Unicode calls compatible are the same', async () => {
   const { email } = newCredentials()
-  expect(201, await register(url, { email, password: '\u{fb01}le \u{212b}\u{ff11}\u{2460} stra\u{df}e' }))
-  expect(200, await login(url, { email, password: 'file A\u{30a}11 stra\u{df}e' }))
-  assertProblem(await login(url, { email, password: 'file A11 strasse' }), 401, 'invalid_credentials')
+  expect(201, await api.register({ email, password: '\u{fb01}le \u{212b}\u{ff11}\u{2460} stra\u{df}e' }))
+  expect(200, await api.login({ email, password: 'file A\u{30a}11 stra\u{df}e' }))
+  assertProblem(await api.login({ email, password: 'file A11 strasse' }), 401, 'invalid_credentials')
 })
 
 test('half a surrogate pair is no text', async () => {
-  const { email } = await newAccount(url)
+  const { email } = await api.newAccount()
   const lone = 'pass phrase \u{d83d}'
-  for (const start of [register, login]) {
-    assertProblem(await start(url, { email, password: lone }), 422, 'invalid_request')
-    assertProblem(await start(url, { email: `\u{d83d}${email}`, password }), 422, 'invalid_request')
+  for (const start of ['register', 'login'] as const) {
+    assertProblem(await api[start]({ email, password: lone }), 422, 'invalid_request')
+    assertProblem(await api[start]({ email: `\u{d83d}${email}`, password }), 422, 'invalid_request')
   }
 })
 
 test('an account whose password is shorter than today asks for can still log in', async () => {
   const stored = '$argon2id$v=19$m=1024,t=1,p=1$JhFSrS6crVD51Hv2DV4xMQ$55mDf3c6ODw9ZApNf5usABWalDhpWknjkKPzYY06qeQ'
-  expect(200, await login(url, await accountWithHash(system.database, stored, 'abc')))
-  const { email } = await newAccount(url)
-  assertProblem(await login(url, { email, password: 'x' }), 401, 'invalid_credentials')
-  assertProblem(await login(url, { email, password: '' }), 422, 'invalid_request')
-  assertProblem(await login(url, { email, password: 'x'.repeat(1_025) }), 422, 'invalid_request')
+  expect(200, await api.login(await accountWithHash(system.database, stored, 'abc')))
+  const { email } = await api.newAccount()
+  assertProblem(await api.login({ email, password: 'x' }), 401, 'invalid_credentials')
+  assertProblem(await api.login({ email, password: '' }), 422, 'invalid_request')
+  assertProblem(await api.login({ email, password: 'x'.repeat(1_025) }), 422, 'invalid_request')
 })

@@ -5,16 +5,7 @@ import { test } from 'vitest'
 import { readGatewayConfig } from '../../src/config.ts'
 import { Attempts } from '../../src/plugins/guessing/attempts.ts'
 import { gatedAccount, slowAccount } from '../account.ts'
-import {
-  type Answer,
-  assertProblem,
-  type Call,
-  type Credentials,
-  expect,
-  login,
-  newCredentials,
-  redeem,
-} from '../client.ts'
+import { type Answer, assertProblem, type Call, type Credentials, expect, newCredentials } from '../client.ts'
 import { watchQueue } from '../queue.ts'
 import { shareSystem, whileFrozen } from '../system.ts'
 
@@ -28,7 +19,7 @@ const limits = {
   GUESSES_PER_ACCOUNT: '100',
   TRUST_PROXY: '127.0.0.1',
 }
-const { url } = await system.gateway(limits)
+const { api } = await system.gateway(limits)
 const { redis, namespace, database } = system
 
 const from = (address: string, headers: Record<string, string> = {}): Call => ({
@@ -49,20 +40,20 @@ const newAddress = () => `203.0.113.${++addresses}`
 /** Whose password is verified in no time. */
 const newUser = () => slowAccount(database, 1)
 /** An address of which nobody is known. */
-const guess = (address: string) => login(url, newCredentials(), from(address))
+const guess = (address: string) => api.login(newCredentials(), from(address))
 
 /** Redeems until there is an answer. */
 async function answerTo(given: Answer, options: Call = {}): Promise<Answer> {
   const { ticket } = expect(202, given)
   return await until(async () => {
-    const answer = await redeem(url, ticket, options)
+    const answer = await api.redeem(ticket, options)
     return answer.status === 202 ? undefined : answer
   })
 }
 
 /** Logins that come while no worker takes a job, as in a crowd that is faster than hashing */
 const atOnce = (users: readonly Credentials[], address: string) =>
-  whileFrozen(worker, () => Promise.all(users.map((user) => login(url, user, from(address)))))
+  whileFrozen(worker, () => Promise.all(users.map((user) => api.login(user, from(address)))))
 
 test('five times as many people as may fail get in at once from one address, and nothing counts afterwards', async () => {
   const address = newAddress()
@@ -81,7 +72,7 @@ test('whoever comes beyond that is told to come again in a moment, and is not ke
   assert.equal(refused?.headers.get('retry-after'), '5')
   for (const each of answers) if (each.status === 202) expect(200, await answerTo(each))
   await untilCounted(address, [0, 0, 0])
-  expect(202, await login(url, users.at(-1) ?? newCredentials(), from(address)))
+  expect(202, await api.login(users.at(-1) ?? newCredentials(), from(address)))
 })
 
 test('of any number of guesses at once as many are hashed as may fail, wherever and however often their tickets are redeemed', async () => {
@@ -95,7 +86,7 @@ test('of any number of guesses at once as many are hashed as may fail, wherever 
         .flatMap((given) => [given, given])
         .map(async (given, each) => {
           const headers = { 'x-forwarded-for': `192.0.2.${n + each}`, prefer: 'wait=1' }
-          const { status } = await redeem(url, String(given.body.ticket), { headers })
+          const { status } = await api.redeem(String(given.body.ticket), { headers })
           if (status !== 202) hashed.add(given)
           return status
         })
@@ -127,16 +118,15 @@ test('a ticket that is behind is good until its deadline, however long its clien
   const address = newAddress()
   await whileFrozen(worker, async () => {
     const beginsMs = Date.now()
-    const tickets = await times(MAX + 1, () => login(brief.url, newCredentials(), from(address)))
-    const statuses = () => times(tickets.length, (n) => redeem(brief.url, tickets[n]?.body.ticket ?? '', from(address)))
+    const tickets = await times(MAX + 1, () => brief.api.login(newCredentials(), from(address)))
+    const statuses = () => times(tickets.length, (n) => brief.api.redeem(tickets[n]?.body.ticket ?? '', from(address)))
     await until(async () => (await countsOf(address)).join() === [0, MAX, 1].join())
     await until(() => Date.now() - beginsMs > 3_500)
     assert.deepEqual(statusesOf(await statuses()), repeated(202, MAX + 1))
     const patient = { headers: { prefer: 'wait=6' } }
     const isBehind = async ({ body }: Answer) =>
       (await redis.hget(`${namespace.queuePrefix}:passwords:${body.ticket.slice(0, 36)}`, 'priority')) === '2'
-    for (const each of tickets)
-      if (await isBehind(each)) expect(202, await redeem(brief.url, each.body.ticket, patient))
+    for (const each of tickets) if (await isBehind(each)) expect(202, await brief.api.redeem(each.body.ticket, patient))
   })
 })
 
@@ -144,7 +134,7 @@ test('right passwords buy no guesses', async () => {
   const address = newAddress()
   const user = await newUser()
   for (let n = 0; n < MAX; n += 1) {
-    for (let right = 0; right < 2; right += 1) expect(200, await answerTo(await login(url, user, from(address))))
+    for (let right = 0; right < 2; right += 1) expect(200, await answerTo(await api.login(user, from(address))))
     expect(401, await answerTo(await guess(address)))
   }
   assertProblem(await guess(address), 429, 'too_many_requests')
@@ -153,7 +143,7 @@ test('right passwords buy no guesses', async () => {
 
 test('an attempt is given back to the address that made it, wherever its ticket is redeemed', async () => {
   const [address, elsewhere] = [newAddress(), newAddress()]
-  const ticket = await login(url, await newUser(), from(address))
+  const ticket = await api.login(await newUser(), from(address))
   expect(401, await answerTo(await guess(elsewhere), from(elsewhere)))
   assert.deepEqual(await countsOf(address), [0, 1, 0])
   expect(200, await answerTo(ticket, from(elsewhere)))
@@ -164,14 +154,14 @@ test('an attempt is given back to the address that made it, wherever its ticket 
 test('known devices do not count, and get in from an address that is refused; a token of another account does not help', async () => {
   const address = newAddress()
   const [owner, other] = [await newUser(), await newUser()]
-  const { deviceToken } = expect(200, await answerTo(await login(url, owner, from(newAddress()))))
+  const { deviceToken } = expect(200, await answerTo(await api.login(owner, from(newAddress()))))
   const known = from(address, { 'spillway-device': deviceToken })
-  for (let n = 0; n < 2 * MAX; n += 1) expect(200, await answerTo(await login(url, owner, known)))
+  for (let n = 0; n < 2 * MAX; n += 1) expect(200, await answerTo(await api.login(owner, known)))
   assert.deepEqual(await countsOf(address), [0, 0, 0])
-  for (let n = 0; n < MAX; n += 1) expect(401, await answerTo(await login(url, newCredentials(), known)))
-  assertProblem(await login(url, other, known), 429, 'too_many_requests')
-  assertProblem(await login(url, owner, from(address)), 429, 'too_many_requests')
-  expect(200, await answerTo(await login(url, owner, known)))
+  for (let n = 0; n < MAX; n += 1) expect(401, await answerTo(await api.login(newCredentials(), known)))
+  assertProblem(await api.login(other, known), 429, 'too_many_requests')
+  assertProblem(await api.login(owner, from(address)), 429, 'too_many_requests')
+  expect(200, await answerTo(await api.login(owner, known)))
 })
 
 test('clients that hang up in time leave nothing behind, and requests that are not valid count', async (t) => {
@@ -180,11 +170,11 @@ test('clients that hang up in time leave nothing behind, and requests that are n
   const queue = watchQueue(system)
   await queue.settled(0, 0)
   const { account, open } = await gatedAccount(t, database)
-  const ahead = login(patient.url, account, { headers: { 'x-forwarded-for': newAddress() } })
+  const ahead = patient.api.login(account, { headers: { 'x-forwarded-for': newAddress() } })
   await queue.settled(0, 1)
   const leaving = new AbortController()
   const held = { headers: { 'x-forwarded-for': address }, signal: leaving.signal }
-  const gone = times(MAX, () => login(patient.url, newCredentials(), held).catch(() => undefined))
+  const gone = times(MAX, () => patient.api.login(newCredentials(), held).catch(() => undefined))
   await queue.settled(MAX, 1)
   assert.deepEqual(await countsOf(address), [0, MAX, 0])
   leaving.abort()
@@ -192,7 +182,7 @@ test('clients that hang up in time leave nothing behind, and requests that are n
   await untilCounted(address, [0, 0, 0])
   open()
   await ahead
-  assertProblem(await login(url, { ...newCredentials(), password: '' }, from(address)), 422, 'invalid_request')
+  assertProblem(await api.login({ ...newCredentials(), password: '' }, from(address)), 422, 'invalid_request')
   await untilCounted(address, [1, 0, 0])
 })
 
@@ -200,7 +190,7 @@ test('a ticket whose attempt has lapsed is hashed only where its address has roo
   const address = newAddress()
   const user = await newUser()
   const ticket = await whileFrozen(worker, async () => {
-    const given = await login(url, user, from(address))
+    const given = await api.login(user, from(address))
     await redis.del(
       keyOf(address, ':pending'),
       `${namespace.queuePrefix}:present:${String(given.body.ticket).slice(0, 36)}`,
@@ -208,7 +198,7 @@ test('a ticket whose attempt has lapsed is hashed only where its address has roo
     return given
   })
   for (let n = 0; n < MAX; n += 1) expect(401, await answerTo(await guess(address)))
-  for (let n = 0; n < 3; n += 1) expect(202, await redeem(url, ticket.body.ticket, from(address)))
+  for (let n = 0; n < 3; n += 1) expect(202, await api.redeem(ticket.body.ticket, from(address)))
   await redis.del(keyOf(address))
   expect(200, await answerTo(ticket))
 })
@@ -219,19 +209,19 @@ test('what was let in counts once, and is hashed whatever its address does after
   const presentKey = ({ body }: Answer) => `${namespace.queuePrefix}:present:${body.ticket.slice(0, 36)}`
   const tickets = await whileFrozen(worker, async () => {
     const given: Answer[] = []
-    for (const user of users) given.push(await login(url, user, from(address)))
+    for (const user of users) given.push(await api.login(user, from(address)))
     await untilCounted(address, [0, MAX, 1])
     // As if these attempts had lapsed.
     await redis.del(keyOf(address, ':pending'))
-    for (const each of given.slice(1)) expect(202, await redeem(url, each.body.ticket, from(address)))
+    for (const each of given.slice(1)) expect(202, await api.redeem(each.body.ticket, from(address)))
     assert.deepEqual(await countsOf(address), [0, MAX, 0])
-    for (let n = 0; n < MAX; n += 1) expect(422, await login(url, { ...newCredentials(), password: '' }, from(address)))
+    for (let n = 0; n < MAX; n += 1) expect(422, await api.login({ ...newCredentials(), password: '' }, from(address)))
     for (const each of given) await redis.del(presentKey(each))
     return given
   })
   assert.deepEqual(await countsOf(address), [MAX, MAX, 0])
   const held = from(address, { prefer: 'wait=60' })
-  for (const { body } of tickets.slice(1)) expect(200, await redeem(url, body.ticket, held))
+  for (const { body } of tickets.slice(1)) expect(200, await api.redeem(body.ticket, held))
   await untilCounted(address, [MAX, 0, 0])
 })
 

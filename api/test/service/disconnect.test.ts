@@ -6,7 +6,7 @@ import { until } from '@spillway/infra/processes/until'
 import { readMetric } from '@spillway/infra/rig/api-client'
 import { test } from 'vitest'
 import { gatedAccount, slowAccount } from '../account.ts'
-import { expect, login, redeem, respondAsync } from '../client.ts'
+import { expect, respondAsync } from '../client.ts'
 import { locksAwaited } from '../locks.ts'
 import { watchQueue } from '../queue.ts'
 import { ofFile, openSystem } from '../system.ts'
@@ -15,17 +15,17 @@ const system = await openSystem()
 // Its own: jobs and slow hashes of other files would decide in which list a job waits.
 const worker = await system.worker({ SPILLWAY_TEST_HASHES: 'true' })
 const gateway = await system.gatewayProcess()
-const { url } = gateway
+const { api } = gateway
 const queue = watchQueue(system)
 /** Keeps the only slot for as long as jobs of the first tests have to wait. */
 const keeper = await gatedAccount(ofFile, system.database)
-const ahead = login(url, keeper.account)
+const ahead = api.login(keeper.account)
 await queue.settled(0, 1)
 const takenBack: string[] = []
 
 test('the job of a client that goes away while it waits is cancelled', async () => {
   const client = new AbortController()
-  const left = login(url, await slowAccount(system.database, 1), { signal: client.signal })
+  const left = api.login(await slowAccount(system.database, 1), { signal: client.signal })
   await queue.settled(1, 1)
   const [jobId = ''] = await queue.waiting()
   client.abort()
@@ -44,7 +44,7 @@ test('the job of a client that went away before there was one does not stay', as
   const before = gone()
   await system.database.$transaction(async (locked) => {
     await locked.$executeRaw`LOCK TABLE users IN ACCESS EXCLUSIVE MODE`
-    const left = login(url, credentials, { signal: client.signal })
+    const left = api.login(credentials, { signal: client.signal })
     await until(() => locksAwaited(system.database))
     client.abort()
     await assert.rejects(left, { name: 'AbortError' })
@@ -56,17 +56,17 @@ test('the job of a client that went away before there was one does not stay', as
 })
 
 test('a client that has its ticket may go away; of the jobs that were cancelled nothing was hashed', async () => {
-  const answer = await login(url, await slowAccount(system.database, 1), {
+  const answer = await api.login(await slowAccount(system.database, 1), {
     headers: { ...respondAsync.headers, connection: 'close' },
   })
   const { ticket } = expect(202, answer)
   const client = new AbortController()
-  const left = redeem(url, ticket, { signal: client.signal })
+  const left = api.redeem(ticket, { signal: client.signal })
   client.abort()
   await assert.rejects(left, { name: 'AbortError' })
   keeper.open()
   await ahead
-  await until(async () => (await redeem(url, ticket)).status === 200)
+  await until(async () => (await api.redeem(ticket)).status === 200)
   // Lines keep their order: with this one there would be those of the jobs before it.
   await worker.waitForLog(({ jobId }) => jobId === ticket.split('.')[0])
   for (const jobId of takenBack) assert.ok(!worker.logs.some((line) => line.jobId === jobId))
@@ -76,7 +76,7 @@ test('a job that has begun when its client goes away comes to its end, and that 
   const before = gone()
   const client = new AbortController()
   const { account, open } = await gatedAccount(t, system.database)
-  const left = login(url, account, { signal: client.signal })
+  const left = api.login(account, { signal: client.signal })
   await queue.settled(0, 1)
   client.abort()
   await assert.rejects(left, { name: 'AbortError' })
@@ -88,7 +88,7 @@ test('a job that has begun when its client goes away comes to its end, and that 
 
 test('a client that goes away in the middle of its body is no error either', async () => {
   const before = gone()
-  const { hostname, port } = new URL(url)
+  const { hostname, port } = new URL(api.url)
   const socket = connect(Number(port), hostname)
   const head = 'POST /v1/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n'
   await new Promise((resolve) => socket.write(`${head}{"email":`, resolve))

@@ -4,7 +4,7 @@ import { connect, createServer } from 'node:net'
 import { listening } from '@spillway/infra/processes/port'
 import { until } from '@spillway/infra/processes/until'
 import { afterAll, test } from 'vitest'
-import { assertProblem, expect, newCredentials, register } from '../client.ts'
+import { assertProblem, expect, newCredentials } from '../client.ts'
 import { addresses } from '../email-addresses.ts'
 import { startMailServer } from '../mail-server.ts'
 import { openSystem } from '../system.ts'
@@ -16,7 +16,7 @@ const wire = await tapped(mails.env.SMTP_URL ?? '')
 afterAll(() => wire.close())
 const system = await openSystem()
 await system.worker()
-const { url } = await system.gateway({
+const { api } = await system.gateway({
   ...mails.env,
   SMTP_URL: wire.url,
   LIMIT_MAIL_PER_RECIPIENT: String(MAILS_AN_HOUR),
@@ -25,7 +25,7 @@ const { password } = newCredentials()
 
 test('three hundred texts: each is refused, or is one account, one mail budget and one recipient', async () => {
   for (const [text, address] of addresses) {
-    const answer = await register(url, { email: text, password })
+    const answer = await api.register({ email: text, password })
     if (address === undefined) assertProblem(answer, 422, 'invalid_request')
     else assert.equal(expect(201, answer).email, address, JSON.stringify(text))
   }

@@ -5,17 +5,7 @@ import { clockOff } from '@spillway/infra/rig/clocks'
 import { newSealKey } from '@spillway/infra/start/secrets'
 import { test } from 'vitest'
 import { nameInRedis } from '../account.ts'
-import {
-  type Answer,
-  type Credentials,
-  call,
-  changePassword,
-  expect,
-  login,
-  newAccount,
-  redeem,
-  register,
-} from '../client.ts'
+import { type Answer, type Client, type Credentials, expect } from '../client.ts'
 import { startMailServer } from '../mail-server.ts'
 import { openSystem } from '../system.ts'
 
@@ -27,7 +17,7 @@ const SPILLWAY_SEAL_KEYS = `${firstKey},${nextKey}`
 await system.worker({ SPILLWAY_SEAL_KEYS })
 /** After one failure strangers are asked for a challenge. */
 const held = { GUESSES_PER_ACCOUNT: '1', SPILLWAY_SEAL_KEYS }
-const [{ url: here }, { url: withMail }] = await Promise.all([
+const [{ api: here }, { api: withMail }] = await Promise.all([
   system.gateway(held),
   system.gateway({ ...held, ...mails.env }),
 ])
@@ -35,23 +25,23 @@ const { database } = system
 
 async function settled(asked: Promise<Answer>): Promise<Answer> {
   let answer = await asked
-  while (answer.status === 202) answer = await redeem(withMail, answer.body.ticket)
+  while (answer.status === 202) answer = await withMail.redeem(answer.body.ticket)
   return answer
 }
 
 /** Whether a token makes its device known to an address, with or without an account. */
-async function isKnown(token: string, { email }: Pick<Credentials, 'email'>, url = here): Promise<boolean> {
+async function isKnown(token: string, { email }: Pick<Credentials, 'email'>, api = here): Promise<boolean> {
   const guess = { email, password: 'a guess' }
-  await login(url, guess)
-  const { code } = (await login(url, guess, { headers: { 'spillway-device': token } })).body
+  await api.login(guess)
+  const { code } = (await api.login(guess, { headers: { 'spillway-device': token } })).body
   assert.ok(['invalid_credentials', 'challenge_required'].includes(code), code)
   return code === 'invalid_credentials'
 }
 
 /** An account with a device that is known. */
-async function withDevice(url: string) {
-  const account = await newAccount(url)
-  const { accessToken, deviceToken } = expect(200, await login(url, account))
+async function withDevice(api: Client) {
+  const account = await api.newAccount()
+  const { accessToken, deviceToken } = expect(200, await api.login(account))
   return { account, accessToken, deviceToken }
 }
 
@@ -59,24 +49,24 @@ test('the devices of a deleted account are strangers to its address', async () =
   const { account, accessToken, deviceToken } = await withDevice(here)
   assert.ok(await isKnown(deviceToken, account))
   const { password } = account
-  expect(204, await settled(call(here, 'POST', '/v1/me/delete', { token: accessToken, body: { password } })))
+  expect(204, await settled(here.call('POST', '/v1/me/delete', { token: accessToken, body: { password } })))
   assert.ok(!(await isKnown(deviceToken, account)))
 })
 
 test('an account begins without known devices, however the one before it went', async () => {
-  for (const url of [here, withMail]) {
-    const { account, deviceToken } = await withDevice(url)
+  for (const api of [here, withMail]) {
+    const { account, deviceToken } = await withDevice(api)
     assert.ok(await isKnown(deviceToken, account))
     await database.user.deleteMany({ where: { email: account.email } })
     assert.ok(!(await isKnown(deviceToken, account)))
-    expect(201, await register(url, account))
+    expect(201, await api.register(account))
     assert.ok(!(await isKnown(deviceToken, account)))
   }
 })
 
 test('whoever registers a taken address makes no device of its owner a stranger', async () => {
   const { account, deviceToken } = await withDevice(withMail)
-  expect(201, await register(withMail, { ...account, password: 'another pass phrase' }))
+  expect(201, await withMail.register({ ...account, password: 'another pass phrase' }))
   assert.ok(await isKnown(deviceToken, account))
 })
 
@@ -86,10 +76,10 @@ test('after a change of address the devices of either address are strangers to i
   const newEmail = former.account.email
   await database.user.deleteMany({ where: { email: newEmail } })
   const body = { newEmail, password: account.password }
-  expect(204, await settled(call(withMail, 'PUT', '/v1/me/email', { token: accessToken, body })))
+  expect(204, await settled(withMail.call('PUT', '/v1/me/email', { token: accessToken, body })))
   const { token } = await mails.next(newEmail, /Confirm your new/)
   assert.ok(await isKnown(deviceToken, account))
-  expect(204, await call(withMail, 'POST', '/v1/email/confirm', { body: { token } }))
+  expect(204, await withMail.call('POST', '/v1/email/confirm', { body: { token } }))
   assert.ok(!(await isKnown(deviceToken, account)))
   assert.ok(!(await isKnown(former.deviceToken, former.account)))
 })
@@ -97,20 +87,20 @@ test('after a change of address the devices of either address are strangers to i
 test('devices stay forgotten when the next seal key becomes the first', async () => {
   const { account, accessToken, deviceToken } = await withDevice(here)
   const { password } = account
-  expect(204, await settled(call(here, 'POST', '/v1/me/delete', { token: accessToken, body: { password } })))
+  expect(204, await settled(here.call('POST', '/v1/me/delete', { token: accessToken, body: { password } })))
   const another = await withDevice(here)
-  const { url } = await system.gateway({ ...held, SPILLWAY_SEAL_KEYS: `${nextKey},${firstKey}` })
-  assert.ok(await isKnown(another.deviceToken, another.account, url))
-  assert.ok(!(await isKnown(deviceToken, account, url)))
+  const { api } = await system.gateway({ ...held, SPILLWAY_SEAL_KEYS: `${nextKey},${firstKey}` })
+  assert.ok(await isKnown(another.deviceToken, another.account, api))
+  assert.ok(!(await isKnown(deviceToken, account, api)))
 })
 
 test('a token of a gateway whose clock is ahead does not outlive the password, nor does one that Redis has forgotten all about', async () => {
   const ahead = await system.gatewayProcess({ ...held, ...clockOff(30_000) })
-  const { account, accessToken, deviceToken } = await withDevice(ahead.url)
+  const { account, accessToken, deviceToken } = await withDevice(ahead.api)
   assert.ok(await isKnown(deviceToken, account))
   const change = { currentPassword: account.password, newPassword: 'another pass phrase' }
-  expect(204, await changePassword(here, accessToken, change))
+  expect(204, await here.changePassword(accessToken, change))
   const keys = await system.redis.keys(`${system.namespace.queuePrefix}:*${nameInRedis(system, account.email)}*`)
   if (keys.length > 0) await system.redis.del(...keys)
-  for (const url of [here, ahead.url]) assert.ok(!(await isKnown(deviceToken, account, url)))
+  for (const api of [here, ahead.api]) assert.ok(!(await isKnown(deviceToken, account, api)))
 })

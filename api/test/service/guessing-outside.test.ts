@@ -6,7 +6,7 @@ import { listening } from '@spillway/infra/processes/port'
 import { until } from '@spillway/infra/processes/until'
 import { readMetric } from '@spillway/infra/rig/api-client'
 import { afterAll, test } from 'vitest'
-import { type Answer, assertProblem, expect, login, newAccount } from '../client.ts'
+import { type Answer, assertProblem, expect } from '../client.ts'
 import { shareSystem } from '../system.ts'
 
 /** Answers as siteverify does: `good…`, `broken…` fails, `silent…` never, `held…` once released */
@@ -34,26 +34,26 @@ const challenged = {
   CHALLENGE_SECRET: 'our secret there',
   CHALLENGE_SITE_KEY: 'site-1',
 }
-const [{ url }, { url: there }] = await Promise.all([system.gateway(challenged), system.gateway(challenged)])
+const [{ api }, { api: there }] = await Promise.all([system.gateway(challenged), system.gateway(challenged)])
 const answering = (answer: string) => ({ headers: { 'spillway-challenge': answer } })
 
 /** An account on which a stranger failed. */
 async function guessed() {
-  const owner = await newAccount(url)
-  assertProblem(await login(url, { ...owner, password: 'a guess' }), 401, 'invalid_credentials')
+  const owner = await api.newAccount()
+  assertProblem(await api.login({ ...owner, password: 'a guess' }), 401, 'invalid_credentials')
   return owner
 }
 
 test('clients are told where to get a token, and its word lets one login in', async () => {
   const owner = await guessed()
-  const refused = await login(url, owner)
+  const refused = await api.login(owner)
   assertProblem(refused, 429, 'challenge_required')
   assert.deepEqual(refused.body.challenge, { kind: 'outside', siteKey: 'site-1' })
-  assertProblem(await login(url, owner, answering('bad token')), 429, 'challenge_required')
+  assertProblem(await api.login(owner, answering('bad token')), 429, 'challenge_required')
   const wrong = { ...owner, password: 'a guess' }
-  assertProblem(await login(url, wrong, answering('good token')), 401, 'invalid_credentials')
-  assertProblem(await login(url, owner, answering('good token')), 429, 'challenge_required')
-  expect(200, await login(url, owner, answering('good token 2')))
+  assertProblem(await api.login(wrong, answering('good token')), 401, 'invalid_credentials')
+  assertProblem(await api.login(owner, answering('good token')), 429, 'challenge_required')
+  expect(200, await api.login(owner, answering('good token 2')))
   assert.deepEqual(asked.at(-1), { secret: 'our secret there', response: 'good token 2', remoteip: '127.0.0.1' })
 })
 
@@ -61,7 +61,7 @@ test('a token lets in one of a hundred that show it at once, at two gateways, th
   const owner = await guessed()
   const wrong = { ...owner, password: 'a guess' }
   const answers = await Promise.all(
-    Array.from({ length: 100 }, (_, n) => login(n % 2 ? url : there, wrong, answering('good token 3'))),
+    Array.from({ length: 100 }, (_, n) => (n % 2 ? api : there).login(wrong, answering('good token 3'))),
   )
   assert.equal(answers.filter(({ status }) => status === 401).length, 1)
   // On a machine that is busy the service may not be heard in time for some.
@@ -70,23 +70,23 @@ test('a token lets in one of a hundred that show it at once, at two gateways, th
 })
 
 test('while the service fails or is silent nobody gets past it, and known devices do not need it', async () => {
-  const owner = await newAccount(url)
-  const { deviceToken } = expect(200, await login(url, owner))
-  assertProblem(await login(url, { ...owner, password: 'a guess' }), 401, 'invalid_credentials')
-  for (const token of ['broken', 'silent']) assertProblem(await login(url, owner, answering(token)), 503, 'unavailable')
-  expect(200, await login(url, owner, { headers: { 'spillway-device': deviceToken } }))
+  const owner = await api.newAccount()
+  const { deviceToken } = expect(200, await api.login(owner))
+  assertProblem(await api.login({ ...owner, password: 'a guess' }), 401, 'invalid_credentials')
+  for (const token of ['broken', 'silent']) assertProblem(await api.login(owner, answering(token)), 503, 'unavailable')
+  expect(200, await api.login(owner, { headers: { 'spillway-device': deviceToken } }))
   const before = asked.length
-  assertProblem(await login(url, owner, answering('x'.repeat(9_000))), 429, 'challenge_required')
+  assertProblem(await api.login(owner, answering('x'.repeat(9_000))), 429, 'challenge_required')
   assert.equal(asked.length, before)
 })
 
 test('a login that needs no challenge does not ask the service, whatever it sends', async () => {
-  const owner = await newAccount(url)
+  const owner = await api.newAccount()
   const before = asked.length
-  const { deviceToken } = expect(200, await login(url, owner, answering('silent')))
-  assertProblem(await login(url, { ...owner, password: 'a guess' }), 401, 'invalid_credentials')
+  const { deviceToken } = expect(200, await api.login(owner, answering('silent')))
+  assertProblem(await api.login({ ...owner, password: 'a guess' }), 401, 'invalid_credentials')
   const headers = { 'spillway-device': deviceToken, 'spillway-challenge': 'silent' }
-  expect(200, await login(url, owner, { headers }))
+  expect(200, await api.login(owner, { headers }))
   assert.equal(asked.length, before)
 })
 
@@ -96,12 +96,12 @@ test('fifty tokens are checked at a time, without a place in hand; the next logi
   let isOver = false
   /** A check is given up after three seconds: then another one takes its place. */
   async function keepPlace(_: unknown, n: number): Promise<Answer> {
-    const answer = await login(gateway.url, owner, answering(`held ${n}`))
+    const answer = await gateway.api.login(owner, answering(`held ${n}`))
     return isOver ? answer : await keepPlace(_, n)
   }
   const waiting = Array.from({ length: 50 }, keepPlace)
   let tokens = 0
-  const attempt = () => login(gateway.url, { ...owner, password: 'a guess' }, answering(`good at last ${tokens++}`))
+  const attempt = () => gateway.api.login({ ...owner, password: 'a guess' }, answering(`good at last ${tokens++}`))
   const refused = await until(
     async () => {
       const answer = await attempt()
@@ -117,5 +117,5 @@ test('fifty tokens are checked at a time, without a place in hand; the next logi
   for (const release of held.splice(0)) release()
   for (const { status, body } of await Promise.all(waiting))
     assert.ok(['challenge_required', 'unavailable'].includes(body.code), `${status}`)
-  expect(200, await login(gateway.url, owner, answering('good token 4')))
+  expect(200, await gateway.api.login(owner, answering('good token 4')))
 })

@@ -12,10 +12,7 @@ import {
   type Credentials,
   expect,
   keepTicket,
-  login,
-  newAccount,
   newCredentials,
-  redeem,
   respondAsync,
 } from '../client.ts'
 import { locksAwaited } from '../locks.ts'
@@ -32,10 +29,10 @@ afterAll(async () => {
 const worker = await system.worker({ SPILLWAY_TEST_HASHES: 'true' })
 /** After one failure anyone is asked for a challenge, and a known device is unknown. */
 const strict = { GUESSES_PER_ACCOUNT: '1', GUESSES_PER_DEVICE: '1' }
-const { url } = await system.gateway(strict)
-const { url: hasty } = await system.gateway({ ...strict, TICKET_TTL_MS: '3000', LOGIN_WAIT_MS: '0' })
+const { api } = await system.gateway(strict)
+const { api: hasty } = await system.gateway({ ...strict, TICKET_TTL_MS: '3000', LOGIN_WAIT_MS: '0' })
 /** Logins are held for longer than the slow ones of these tests let a gateway predict. */
-const { url: patient, opsUrl } = await system.gateway({ ...strict, DATABASE_URL: proxy.url, LOGIN_WAIT_MS: '50000' })
+const { api: patient, opsUrl } = await system.gateway({ ...strict, DATABASE_URL: proxy.url, LOGIN_WAIT_MS: '50000' })
 const { database, redis, namespace } = system
 const queue = watchQueue(system)
 const keyOf = (kind: string, { email }: Credentials) => `${namespace.queuePrefix}:${kind}:${nameInRedis(system, email)}`
@@ -46,63 +43,63 @@ const withToken = (deviceToken: string, more: Call = {}): Call => ({
 
 /** A login whose ticket expires while there is no worker. */
 async function expire(credentials: Credentials, options: Call): Promise<void> {
-  const { ticket } = expect(202, await login(hasty, credentials, options))
-  await until(async () => (await redeem(hasty, ticket)).status === 410, { what: 'the end of the ticket' })
+  const { ticket } = expect(202, await hasty.login(credentials, options))
+  await until(async () => (await hasty.redeem(ticket)).status === 410, { what: 'the end of the ticket' })
 }
 
 test('whoever sends a login again after each expired ticket is neither delayed nor challenged, nor loses the known device', async () => {
-  const owner = await newAccount(url)
-  const { deviceToken } = expect(200, await login(url, owner))
+  const owner = await api.newAccount()
+  const { deviceToken } = expect(200, await api.login(owner))
   await whileFrozen(worker, async () => {
     for (let n = 0; n < 3; n += 1) await expire(owner, keepTicket)
     for (let n = 0; n < 3; n += 1) await expire(owner, withToken(deviceToken, keepTicket))
   })
-  expect(200, await login(url, owner))
+  expect(200, await api.login(owner))
   // A failure makes strangers of all others; the device is known all the same.
-  assertProblem(await login(url, { ...owner, password: 'a guess' }), 401, 'invalid_credentials')
-  assertProblem(await login(url, owner), 429, 'challenge_required')
-  expect(200, await login(url, owner, withToken(deviceToken)))
+  assertProblem(await api.login({ ...owner, password: 'a guess' }), 401, 'invalid_credentials')
+  assertProblem(await api.login(owner), 429, 'challenge_required')
+  expect(200, await api.login(owner, withToken(deviceToken)))
 })
 
 test('a login whose ticket nobody redeems counts until its time is over, and then no more', async () => {
   const guess = newCredentials()
-  expect(202, await login(url, guess, respondAsync))
-  assertProblem(await login(url, guess), 429, 'challenge_required')
+  expect(202, await api.login(guess, respondAsync))
+  assertProblem(await api.login(guess), 429, 'challenge_required')
   const pending = keyOf('guesses:pending', guess)
   const [attempt = ''] = await redis.zrange(pending, '0', '-1')
   assert.ok((await redis.pttl(pending)) > 60_000)
   // As it is when its ticket has expired.
   await redis.zadd(pending, '1', attempt)
-  assertProblem(await login(url, guess), 401, 'invalid_credentials')
-  assertProblem(await login(url, guess), 429, 'challenge_required')
+  assertProblem(await api.login(guess), 401, 'invalid_credentials')
+  assertProblem(await api.login(guess), 429, 'challenge_required')
 })
 
 test('a wrong password of a ticket counts, though its attempt has lapsed, and once', async () => {
   const guess = newCredentials()
-  const { ticket } = expect(202, await login(url, guess, respondAsync))
+  const { ticket } = expect(202, await api.login(guess, respondAsync))
   await redis.del(keyOf('guesses:pending', guess))
-  await until(async () => (await redeem(url, ticket)).status === 401)
+  await until(async () => (await api.redeem(ticket)).status === 401)
   await until(async () => (await redis.hget(keyOf('guesses', guess), 'failures')) === '1')
-  assertProblem(await redeem(url, ticket), 409, 'ticket_used')
+  assertProblem(await api.redeem(ticket), 409, 'ticket_used')
   assert.equal(await redis.hget(keyOf('guesses', guess), 'failures'), '1')
 })
 
 test('a login whose answer the gateway could not give gets a ticket, and counts for nothing once it is redeemed', async (t) => {
   const { account: owner, open } = await gatedAccount(t, database)
-  const answer = login(patient, owner, keepTicket)
+  const answer = patient.login(owner, keepTicket)
   await queue.settled(0, 1)
   assert.equal(await redis.zcard(keyOf('guesses:pending', owner)), 1)
   proxy.refuse()
   open()
   const { ticket } = expect(202, await answer.finally(() => proxy.restore()))
-  await until(async () => (await redeem(patient, ticket)).status === 200)
+  await until(async () => (await patient.redeem(ticket)).status === 200)
   await until(async () => (await redis.exists(keyOf('guesses:pending', owner), keyOf('guesses', owner))) === 0)
 })
 
 /** A login whose client can go away. `leave` resolves once the gateway has noticed. */
 function loginToLeave(credentials: Credentials) {
   const client = new AbortController()
-  const answer = login(patient, credentials, { signal: client.signal })
+  const answer = patient.login(credentials, { signal: client.signal })
   const gone = () => readMetric(opsUrl, 'spillway_http_requests_total', 'outcome="client_gone"')
   return {
     async leave(): Promise<void> {
@@ -125,7 +122,7 @@ const takenBack = (credentials: Credentials) =>
 
 test('a login whose job was cancelled before a worker took it counts for nothing', async (t) => {
   const { account, open } = await gatedAccount(t, database)
-  const ahead = login(patient, account)
+  const ahead = patient.login(account)
   await queue.settled(0, 1)
   const guess = newCredentials()
   const left = loginToLeave(guess)
@@ -135,7 +132,7 @@ test('a login whose job was cancelled before a worker took it counts for nothing
   await takenBack(guess)
   open()
   await ahead
-  assertProblem(await login(patient, guess), 401, 'invalid_credentials')
+  assertProblem(await patient.login(guess), 401, 'invalid_credentials')
 })
 
 test('a login that ended without a job counts for nothing, though its client had gone before', async () => {

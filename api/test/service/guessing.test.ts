@@ -8,14 +8,10 @@ import {
   type Answer,
   assertProblem,
   type Credentials,
-  changePassword,
   expect,
   keepTicket,
-  login,
-  newAccount,
   newCredentials,
   patiently,
-  redeem,
   respondAsync,
 } from '../client.ts'
 import { solve, solveNot } from '../solve.ts'
@@ -25,12 +21,12 @@ const system = await shareSystem()
 /** A bound and challenges that take no time. Two failures of unknown devices are not delayed. */
 const BOUND = 20
 const held = { GUESSES_PER_ACCOUNT: String(BOUND), CHALLENGE_BITS: '4', TRUST_PROXY: '127.0.0.1' }
-const [{ url: here, opsUrl }, { url: there }] = await Promise.all([system.gateway(held), system.gateway(held)])
+const [{ api: here, opsUrl }, { api: there }] = await Promise.all([system.gateway(held), system.gateway(held)])
 
 const known = (token: string) => ({ headers: { 'spillway-device': token } })
 const answering = (answer: string) => ({ headers: { 'spillway-challenge': answer } })
 const guess = (n: number, { email }: Credentials, options?: object) =>
-  login(n % 2 ? here : there, { email, password: `guess ${n}` }, options)
+  (n % 2 ? here : there).login({ email, password: `guess ${n}` }, options)
 
 /** Fails so often, at both gateways in turn, solving challenges; returns what asked for them */
 async function fail(times: number, credentials: Credentials): Promise<Answer[]> {
@@ -51,48 +47,48 @@ async function fail(times: number, credentials: Credentials): Promise<Answer[]> 
 }
 
 test('a device that has logged in to the account gets in while strangers guess, and they do not', async () => {
-  const owner = await newAccount(here)
-  const { deviceToken } = expect(200, await login(here, owner))
+  const owner = await here.newAccount()
+  const { deviceToken } = expect(200, await here.login(owner))
   await fail(BOUND, owner)
   assertProblem(await guess(0, owner), 429, 'challenge_required')
-  assertProblem(await login(here, owner), 429, 'challenge_required')
-  for (const url of [here, there]) expect(200, await login(url, owner, known(deviceToken)))
+  assertProblem(await here.login(owner), 429, 'challenge_required')
+  for (const api of [here, there]) expect(200, await api.login(owner, known(deviceToken)))
   // Whose device it is says nothing about the others.
-  assertProblem(await login(here, owner), 429, 'challenge_required')
+  assertProblem(await here.login(owner), 429, 'challenge_required')
 })
 
 test('strangers wait longer and longer or solve a challenge; after as many failures as are allowed waiting does not help', async () => {
   const bound = 40
-  const { url } = await system.gateway({ GUESSES_PER_ACCOUNT: String(bound), CHALLENGE_BITS: '1' })
-  const owner = await newAccount(url)
+  const { api } = await system.gateway({ GUESSES_PER_ACCOUNT: String(bound), CHALLENGE_BITS: '1' })
+  const owner = await api.newAccount()
   const wrong = { ...owner, password: 'a guess' }
-  for (let n = 0; n < bound / 10; n += 1) assertProblem(await login(url, wrong), 401, 'invalid_credentials')
+  for (let n = 0; n < bound / 10; n += 1) assertProblem(await api.login(wrong), 401, 'invalid_credentials')
   for (let n = 0; n < bound * 0.9; n += 1) {
-    const asked = await login(url, wrong)
+    const asked = await api.login(wrong)
     assertProblem(asked, 429, 'too_many_requests')
     const [longest, waitS] = [Math.min(3_600, 2 ** n), Number(asked.headers.get('retry-after'))]
     assert.ok(waitS <= longest && waitS > longest / 2 - 1, `${n}: ${waitS} s`)
-    assertProblem(await login(url, wrong, answering(solve(asked.body.challenge))), 401, 'invalid_credentials')
+    assertProblem(await api.login(wrong, answering(solve(asked.body.challenge))), 401, 'invalid_credentials')
   }
-  const refused = await login(url, owner)
+  const refused = await api.login(owner)
   assertProblem(refused, 429, 'challenge_required')
   assert.equal(refused.headers.get('retry-after'), null)
 })
 
 test('whoever solves the challenge logs in by the right password, and what failed before is forgotten', async () => {
-  const owner = await newAccount(here)
+  const owner = await here.newAccount()
   await fail(BOUND + 1, owner)
-  const { challenge } = (await login(here, owner)).body
+  const { challenge } = (await here.login(owner)).body
   assert.equal(challenge.kind, 'proof_of_work')
   assert.equal(challenge.expiresIn, 300)
-  expect(200, await login(there, owner, answering(solve(challenge))))
+  expect(200, await there.login(owner, answering(solve(challenge))))
   for (let n = 0; n < 2; n += 1) assertProblem(await guess(n, owner), 401, 'invalid_credentials')
 })
 
 test('an account that does not exist is answered the same at every step', async () => {
   const steps = async (credentials: Credentials) => {
     const asked = await fail(BOUND + 1, credentials)
-    const last = await login(here, credentials)
+    const last = await here.login(credentials)
     return [...asked, last].map(({ status, headers, body: { challenge, ...body } }) => ({
       status,
       body,
@@ -100,14 +96,14 @@ test('an account that does not exist is answered the same at every step', async 
       challenge: { ...challenge, token: challenge.token.length },
     }))
   }
-  const [unknown, wrong] = await Promise.all([steps(newCredentials()), newAccount(here).then(steps)])
+  const [unknown, wrong] = await Promise.all([steps(newCredentials()), here.newAccount().then(steps)])
   assert.deepEqual(unknown, wrong)
 })
 
 test('an answer to a challenge lets in one of a hundred that show it at once, at whichever gateway', async () => {
-  const owner = await newAccount(here)
+  const owner = await here.newAccount()
   await fail(BOUND, owner)
-  const answer = answering(solve((await login(here, owner)).body.challenge))
+  const answer = answering(solve((await here.login(owner)).body.challenge))
   const answers = await Promise.all(Array.from({ length: 100 }, (_, n) => guess(n, owner, answer)))
   assert.equal(answers.filter(({ status }) => status === 401).length, 1)
   for (const refused of answers.filter(({ status }) => status !== 401))
@@ -115,11 +111,11 @@ test('an answer to a challenge lets in one of a hundred that show it at once, at
 })
 
 test('a challenge of another account, changed, unsolved or made up helps nobody', async () => {
-  const [owner, other] = await Promise.all([newAccount(here), newAccount(there)])
+  const [owner, other] = await Promise.all([here.newAccount(), there.newAccount()])
   await Promise.all([fail(BOUND, owner), fail(BOUND, other)])
-  const mine = (await login(here, owner)).body.challenge
+  const mine = (await here.login(owner)).body.challenge
   const [id, expiry, bits, signature] = mine.token.split('.')
-  const others = (await login(here, other)).body.challenge
+  const others = (await here.login(other)).body.challenge
   const easier = { token: [id, expiry, 1, signature].join('.'), bits: 1 }
   const later = { ...mine, token: [id, Number(expiry) + 1_000, bits, signature].join('.') }
   const madeUp = { ...mine, token: [id, expiry, bits, signature?.split('').reverse().join('')].join('.') }
@@ -133,14 +129,14 @@ test('a challenge of another account, changed, unsolved or made up helps nobody'
     'x',
     '.'.repeat(4_000),
   ]
-  for (const answer of useless) assertProblem(await login(here, owner, answering(answer)), 429, 'challenge_required')
-  expect(200, await login(here, owner, answering(solve(mine))))
+  for (const answer of useless) assertProblem(await here.login(owner, answering(answer)), 429, 'challenge_required')
+  expect(200, await here.login(owner, answering(solve(mine))))
 })
 
 test('a device token of another account, changed or made up is as good as none', async () => {
-  const [owner, other] = await Promise.all([newAccount(here), newAccount(there)])
-  const mine = expect(200, await login(here, owner)).deviceToken
-  const others = expect(200, await login(here, other)).deviceToken
+  const [owner, other] = await Promise.all([here.newAccount(), there.newAccount()])
+  const mine = expect(200, await here.login(owner)).deviceToken
+  const others = expect(200, await here.login(other)).deviceToken
   await fail(BOUND, owner)
   const [device, issuedAt, generation, signature] = mine.split('.')
   const useless = [
@@ -153,40 +149,40 @@ test('a device token of another account, changed or made up is as good as none',
     mine.toUpperCase(),
     'x'.repeat(8_000),
   ]
-  for (const token of useless) assertProblem(await login(here, owner, known(token)), 429, 'challenge_required')
-  expect(200, await login(here, owner, known(mine)))
+  for (const token of useless) assertProblem(await here.login(owner, known(token)), 429, 'challenge_required')
+  expect(200, await here.login(owner, known(mine)))
 })
 
 test('a device fails ten times by itself, then it is a stranger; its failures count for no other', async () => {
-  const owner = await newAccount(here)
-  const [phone, laptop] = [expect(200, await login(here, owner)), expect(200, await login(here, owner))]
+  const owner = await here.newAccount()
+  const [phone, laptop] = [expect(200, await here.login(owner)), expect(200, await here.login(owner))]
   for (let n = 0; n < 10; n += 1)
     assertProblem(await guess(n, owner, known(phone.deviceToken)), 401, 'invalid_credentials')
   await fail(BOUND, owner)
-  assertProblem(await login(here, owner, known(phone.deviceToken)), 429, 'challenge_required')
-  const { deviceToken } = expect(200, await login(there, owner, known(laptop.deviceToken)))
+  assertProblem(await here.login(owner, known(phone.deviceToken)), 429, 'challenge_required')
+  const { deviceToken } = expect(200, await there.login(owner, known(laptop.deviceToken)))
   for (let n = 0; n < 9; n += 1) assertProblem(await guess(n, owner, known(deviceToken)), 401, 'invalid_credentials')
-  expect(200, await login(there, owner, known(deviceToken)))
+  expect(200, await there.login(owner, known(deviceToken)))
   for (let n = 0; n < 9; n += 1) assertProblem(await guess(n, owner, known(deviceToken)), 401, 'invalid_credentials')
 })
 
 test('a change of the password makes the devices of whoever knew the old one strangers', async () => {
-  const owner = await newAccount(here)
-  const { accessToken, deviceToken } = expect(200, await login(here, owner))
+  const owner = await here.newAccount()
+  const { accessToken, deviceToken } = expect(200, await here.login(owner))
   const newPassword = 'another pass phrase'
-  expect(204, await changePassword(there, accessToken, { currentPassword: owner.password, newPassword }))
+  expect(204, await there.changePassword(accessToken, { currentPassword: owner.password, newPassword }))
   await fail(BOUND, owner)
   const renewed = { ...owner, password: newPassword }
-  const refused = await login(here, renewed, known(deviceToken))
+  const refused = await here.login(renewed, known(deviceToken))
   assertProblem(refused, 429, 'challenge_required')
   const answer = answering(solve(refused.body.challenge))
-  const next = expect(200, await login(there, renewed, answer)).deviceToken
+  const next = expect(200, await there.login(renewed, answer)).deviceToken
   await fail(BOUND, owner)
-  expect(200, await login(here, renewed, known(next)))
+  expect(200, await here.login(renewed, known(next)))
 })
 
 test('of a hundred guesses at once no more get in than of a hundred in turn, at two gateways together', async () => {
-  for (const credentials of [await newAccount(here), newCredentials()]) {
+  for (const credentials of [await here.newAccount(), newCredentials()]) {
     const beganMs = performance.now()
     const answers = await Promise.all(Array.from({ length: 100 }, (_, n) => guess(n, credentials)))
     const letIn = answers.filter(({ status }) => status === 401).length
@@ -199,20 +195,20 @@ test('of a hundred guesses at once no more get in than of a hundred in turn, at 
 })
 
 test('the limit of a minute counts a known device by itself', async () => {
-  const { url } = await system.gateway({ ...held, GUESSES_PER_ACCOUNT: '100', LIMIT_PER_ACCOUNT: '3' })
-  const owner = await newAccount(here)
-  const { deviceToken } = expect(200, await login(here, owner))
-  for (let n = 0; n < 4; n += 1) await login(url, { ...owner, password: 'a guess' })
-  const refused = await login(url, owner)
+  const { api } = await system.gateway({ ...held, GUESSES_PER_ACCOUNT: '100', LIMIT_PER_ACCOUNT: '3' })
+  const owner = await here.newAccount()
+  const { deviceToken } = expect(200, await here.login(owner))
+  for (let n = 0; n < 4; n += 1) await api.login({ ...owner, password: 'a guess' })
+  const refused = await api.login(owner)
   assertProblem(refused, 429, 'too_many_requests')
   assert.equal(refused.headers.get('ratelimit-limit'), '3')
   for (let n = 0; n < 3; n += 1) {
-    expect(200, await login(url, owner, known(deviceToken)))
+    expect(200, await api.login(owner, known(deviceToken)))
   }
-  const own = await login(url, owner, known(deviceToken))
+  const own = await api.login(owner, known(deviceToken))
   assertProblem(own, 429, 'too_many_requests')
   assert.equal(own.body.challenge, undefined)
-  expect(200, await login(url, owner, answering(solve(refused.body.challenge))))
+  expect(200, await api.login(owner, answering(solve(refused.body.challenge))))
 })
 
 test('a login that cost no hash counts for nothing', async () => {
@@ -221,11 +217,11 @@ test('a login that cost no hash counts for nothing', async () => {
     GUESSES_PER_ACCOUNT: '1',
     DATABASE_URL: 'postgresql://127.0.0.1:1/none',
   })
-  const { url } = await system.gateway({ ...held, GUESSES_PER_ACCOUNT: '1' })
+  const { api } = await system.gateway({ ...held, GUESSES_PER_ACCOUNT: '1' })
   const credentials = newCredentials()
-  assertProblem(await login(broken.url, credentials), 503, 'unavailable')
-  await until(async () => (await login(url, credentials)).status === 401, { what: 'the attempt taken back' })
-  assertProblem(await login(url, credentials), 429, 'challenge_required')
+  assertProblem(await broken.api.login(credentials), 503, 'unavailable')
+  await until(async () => (await api.login(credentials)).status === 401, { what: 'the attempt taken back' })
+  assertProblem(await api.login(credentials), 429, 'challenge_required')
 })
 
 test('a challenge that was solved for a login that cost no hash may be solved again, and ends no delay', async () => {
@@ -235,7 +231,7 @@ test('a challenge that was solved for a login that cost no hash may be solved ag
   const answer = solve((await guess(0, owner)).body.challenge)
   const used = () => system.redis.keys(`${system.namespace.queuePrefix}:challenge:*`)
   const before = (await used()).length
-  assertProblem(await login(broken.url, owner, answering(answer)), 503, 'unavailable')
+  assertProblem(await broken.api.login(owner, answering(answer)), 503, 'unavailable')
   await until(async () => (await used()).length === before, { what: 'the attempt taken back' })
   assertProblem(await guess(0, owner), 429, 'too_many_requests')
   assertProblem(await guess(0, owner, answering(answer)), 401, 'invalid_credentials')
@@ -243,24 +239,24 @@ test('a challenge that was solved for a login that cost no hash may be solved ag
 
 test('a challenge that was used stays used, also when a login that shows it again needs none and costs no hash', async () => {
   const broken = await system.gateway({ ...held, DATABASE_URL: 'postgresql://127.0.0.1:1/none' })
-  const owner = await newAccount(here)
+  const owner = await here.newAccount()
   const counted = `${system.namespace.queuePrefix}:guesses:${nameInRedis(system, owner.email)}`
   await fail(BOUND, owner)
-  const used = answering(solve((await login(here, owner)).body.challenge))
-  expect(200, await login(here, owner, used))
+  const used = answering(solve((await here.login(owner)).body.challenge))
+  expect(200, await here.login(owner, used))
   await until(async () => (await system.redis.exists(counted)) === 0, { what: 'the failures forgotten' })
-  assertProblem(await login(broken.url, owner, used), 503, 'unavailable')
+  assertProblem(await broken.api.login(owner, used), 503, 'unavailable')
   const pending = counted.replace(':guesses:', ':guesses:pending:')
   await until(async () => (await system.redis.exists(counted, pending)) === 0, { what: 'the attempt taken back' })
   await fail(BOUND, owner)
-  assertProblem(await login(here, owner, used), 429, 'challenge_required')
+  assertProblem(await here.login(owner, used), 429, 'challenge_required')
 })
 
 test('what is no count, in the place of one, lets nobody guess on, and does not stay', async () => {
   const { redis, namespace } = system
   for (const n of [0, 1, 2]) {
-    const owner = await newAccount(here)
-    const { deviceToken } = expect(200, await login(here, owner))
+    const owner = await here.newAccount()
+    const { deviceToken } = expect(200, await here.login(owner))
     const account = nameInRedis(system, owner.email)
     const [device = ''] = deviceToken.split('.')
     const forgeries = [
@@ -280,41 +276,41 @@ test('what is no count, in the place of one, lets nobody guess on, and does not 
     }
     for (let n = 0; n < 10; n += 1) assertProblem(await guess(n, owner, known(deviceToken)), 401, 'invalid_credentials')
     await fail(BOUND, owner)
-    assertProblem(await login(here, owner, known(deviceToken)), 429, 'challenge_required')
+    assertProblem(await here.login(owner, known(deviceToken)), 429, 'challenge_required')
     for (const key of keys) assert.notEqual(await redis.pttl(key), -1, key)
   }
 })
 
 test('a login that is answered by a ticket is counted, and gives the device its token at any gateway', async () => {
-  const owner = await newAccount(here)
-  const { ticket } = expect(202, await login(here, owner, respondAsync))
-  const { deviceToken } = expect(200, await redeem(there, ticket))
+  const owner = await here.newAccount()
+  const { ticket } = expect(202, await here.login(owner, respondAsync))
+  const { deviceToken } = expect(200, await there.redeem(ticket))
   const [first, second] = [
     expect(202, await guess(0, owner, respondAsync)),
     expect(202, await guess(1, owner, respondAsync)),
   ]
   assertProblem(await guess(0, owner), 429, 'too_many_requests')
-  expect(200, await login(here, owner, known(deviceToken)))
-  for (const guessed of [first, second]) assertProblem(await redeem(there, guessed.ticket), 401, 'invalid_credentials')
-  const right = await login(here, owner, answering(solve((await guess(0, owner)).body.challenge)))
+  expect(200, await here.login(owner, known(deviceToken)))
+  for (const guessed of [first, second]) assertProblem(await there.redeem(guessed.ticket), 401, 'invalid_credentials')
+  const right = await here.login(owner, answering(solve((await guess(0, owner)).body.challenge)))
   expect(200, right)
   // At the gateway that let it in, whose next command waits until Redis has forgotten the failures.
   assertProblem(await guess(1, owner), 401, 'invalid_credentials')
 })
 
 test('where sessions are cookies, the token is one as well', async () => {
-  const { url } = await system.gateway({ ...held, SESSION_COOKIE: 'true' })
-  const owner = await newAccount(url)
+  const { api } = await system.gateway({ ...held, SESSION_COOKIE: 'true' })
+  const owner = await api.newAccount()
   const deviceOf = ({ headers }: Answer) =>
     headers.getSetCookie().find((text) => text.startsWith('__Host-spillway-device='))
-  const cookie = deviceOf(await login(url, owner)) ?? ''
+  const cookie = deviceOf(await api.login(owner)) ?? ''
   assert.match(cookie, /^[\w-]+=[\w.-]+; Max-Age=7776000; Path=\/; Secure; HttpOnly; SameSite=Strict$/)
-  assert.equal((await login(here, owner)).headers.get('set-cookie'), null)
+  assert.equal((await here.login(owner)).headers.get('set-cookie'), null)
   await fail(BOUND, owner)
   const [pair = ''] = cookie.split(';')
-  expect(200, await login(url, owner, { headers: { cookie: `theme=dark; ${pair}; other=1` } }))
-  const { ticket } = expect(202, await login(url, owner, { headers: { cookie: pair, prefer: 'respond-async' } }))
-  assert.notEqual(deviceOf(await redeem(url, ticket)), undefined)
+  expect(200, await api.login(owner, { headers: { cookie: `theme=dark; ${pair}; other=1` } }))
+  const { ticket } = expect(202, await api.login(owner, { headers: { cookie: pair, prefer: 'respond-async' } }))
+  assert.notEqual(deviceOf(await api.redeem(ticket)), undefined)
 })
 
 const noticed = (kind: string) => readMetric(opsUrl, 'spillway_attacks_noticed_total', `kind="${kind}"`)
@@ -330,7 +326,7 @@ async function spray(
 ): Promise<void> {
   const failFrom = async (address: string): Promise<void> => {
     const [credentials, options] = [await account(), { ...keepTicket, headers: { 'x-forwarded-for': address } }]
-    const answer = await patiently(() => login(here, credentials, options))
+    const answer = await patiently(() => here.login(credentials, options))
     if (answer.status === 202) return failFrom(address)
     assertProblem(answer, 401, 'invalid_credentials')
   }
@@ -395,20 +391,20 @@ test('Redis holds no address, nothing that was made from a password, and nothing
 })
 
 test('each login is counted once, by what its device is: a token of an earlier password is of an unknown one', async () => {
-  const owner = await newAccount(here)
+  const owner = await here.newAccount()
   const counts = async () => {
     const of = (device: string) => readMetric(opsUrl, 'spillway_login_attempts_total', `device="${device}"`)
     return [await of('known'), await of('unknown')] as const
   }
-  const { accessToken, deviceToken } = expect(200, await login(here, owner))
+  const { accessToken, deviceToken } = expect(200, await here.login(owner))
   const [known1, unknown1] = await counts()
-  expect(200, await login(here, owner, known(deviceToken)))
+  expect(200, await here.login(owner, known(deviceToken)))
   assert.deepEqual(await counts(), [known1 + 1, unknown1])
   const renewed = { ...owner, password: 'another long passphrase' }
   expect(
     204,
-    await changePassword(here, accessToken, { currentPassword: owner.password, newPassword: renewed.password }),
+    await here.changePassword(accessToken, { currentPassword: owner.password, newPassword: renewed.password }),
   )
-  expect(200, await login(here, renewed, known(deviceToken)))
+  expect(200, await here.login(renewed, known(deviceToken)))
   assert.deepEqual(await counts(), [known1 + 1, unknown1 + 1])
 })

@@ -3,17 +3,7 @@ import assert from 'node:assert/strict'
 import { until } from '@spillway/infra/processes/until'
 import { afterAll, test } from 'vitest'
 import { accountWithHash } from '../account.ts'
-import {
-  assertProblem,
-  changePassword,
-  expect,
-  login,
-  newAccount,
-  newCredentials,
-  redeem,
-  register,
-  respondAsync,
-} from '../client.ts'
+import { assertProblem, expect, newCredentials, respondAsync } from '../client.ts'
 import { openSystem, type System } from '../system.ts'
 
 const password = 'an older pass phrase'
@@ -28,7 +18,7 @@ afterAll(() => dear.close())
 await dear.worker(DEAR)
 /** Logins are held as long as such a hash takes: the worker publishes its time as a job's. */
 const PATIENT = { LOGIN_WAIT_MS: '50000' }
-const { url } = await dear.gateway(PATIENT)
+const { api } = await dear.gateway(PATIENT)
 const isDear = /^\$argon2id\$v=19\$m=65536,t=8,p=1\$/
 
 const ofBcrypt = await openSystem()
@@ -45,25 +35,25 @@ async function becomes(system: System, credentials: { email: string }, expected:
 
 test('a login is answered before its new hash is made, at once and by ticket', async () => {
   const held = await accountWithHash(dear.database, bcrypt, password)
-  expect(200, await login(url, held))
+  expect(200, await api.login(held))
   assert.equal(await hashOf(dear, held), bcrypt)
   await becomes(dear, held, isDear)
 
   const ticketed = await accountWithHash(dear.database, bcrypt, password)
-  const { ticket } = expect(202, await login(url, ticketed, respondAsync))
-  expect(200, await redeem(url, ticket))
+  const { ticket } = expect(202, await api.login(ticketed, respondAsync))
+  expect(200, await api.redeem(ticket))
   assert.equal(await hashOf(dear, ticketed), bcrypt)
   await becomes(dear, ticketed, isDear)
-  expect(200, await login(url, ticketed))
+  expect(200, await api.login(ticketed))
 })
 
 test('a new hash replaces the verified one, and no other', async () => {
   const replaced = await accountWithHash(dear.database, bcrypt, password)
-  expect(200, await login(url, replaced))
+  expect(200, await api.login(replaced))
   await dear.database.user.update({ where: { email: replaced.email }, data: { passwordHash: argon2 } })
   // The worker makes one hash at a time: the first login's has come when this one has.
   const next = await accountWithHash(dear.database, bcrypt, password)
-  expect(200, await login(url, next))
+  expect(200, await api.login(next))
   await becomes(dear, next, isDear)
   assert.equal(await hashOf(dear, replaced), argon2)
 })
@@ -71,40 +61,40 @@ test('a new hash replaces the verified one, and no other', async () => {
 test('a new hash that is lost leaves the account as it was, and the next login makes another', async () => {
   const gateway = await dear.gateway(PATIENT)
   const credentials = await accountWithHash(dear.database, bcrypt, password)
-  expect(200, await login(gateway.url, credentials))
+  expect(200, await gateway.api.login(credentials))
   await gateway.close()
   assert.equal(await hashOf(dear, credentials), bcrypt)
-  expect(200, await login(url, credentials))
+  expect(200, await api.login(credentials))
   await becomes(dear, credentials, isDear)
 })
 
 test('HASH_ALGORITHM=bcrypt: accounts get its hashes, of the cost that is set, and log in', async () => {
-  const { url } = await ofBcrypt.gateway()
-  const credentials = await newAccount(url)
+  const { api } = await ofBcrypt.gateway()
+  const credentials = await api.newAccount()
   assert.match(await hashOf(ofBcrypt, credentials), /^\$2b\$05\$/)
-  expect(200, await login(url, credentials))
+  expect(200, await api.login(credentials))
   const cheaper = await accountWithHash(ofBcrypt.database, bcrypt, password)
-  expect(200, await login(url, cheaper))
+  expect(200, await api.login(cheaper))
   await becomes(ofBcrypt, cheaper, /^\$2b\$05\$/)
 })
 
 test('HASH_ALGORITHM=bcrypt: a new password that it would cut is refused by name, and one that is longer logs in', async () => {
-  const { url } = await ofBcrypt.gateway()
+  const { api } = await ofBcrypt.gateway()
   const long = { ...newCredentials(), password: tooLong }
-  const refused = await register(url, long)
+  const refused = await api.register(long)
   assertProblem(refused, 422, 'invalid_request')
   const [error] = refused.body.errors
   assert.deepEqual({ ...error, message: '' }, { field: 'password', code: 'password_too_long', message: '' })
-  const { ticket } = expect(202, await register(url, long, respondAsync))
-  assertProblem(await redeem(url, ticket), 422, 'invalid_request')
+  const { ticket } = expect(202, await api.register(long, respondAsync))
+  assertProblem(await api.redeem(ticket), 422, 'invalid_request')
 
-  const credentials = await newAccount(url)
-  const { accessToken } = expect(200, await login(url, credentials))
+  const credentials = await api.newAccount()
+  const { accessToken } = expect(200, await api.login(credentials))
   const change = { currentPassword: credentials.password, newPassword: tooLong }
-  const unchanged = await changePassword(url, accessToken, change)
+  const unchanged = await api.changePassword(accessToken, change)
   assertProblem(unchanged, 422, 'invalid_request')
   assert.equal(unchanged.body.errors[0]?.field, 'newPassword')
-  assertProblem(await login(url, { ...credentials, password: tooLong }), 401, 'invalid_credentials')
+  assertProblem(await api.login({ ...credentials, password: tooLong }), 401, 'invalid_credentials')
 })
 
 test('REHASH: always replaces stronger hashes as well, weaker keeps them, never keeps all', async () => {
@@ -115,12 +105,12 @@ test('REHASH: always replaces stronger hashes as well, weaker keeps them, never 
   ])
   const kept = await accountWithHash(ofBcrypt.database, argon2, password)
   const weak = await accountWithHash(ofBcrypt.database, bcrypt, password)
-  expect(200, await login(weaker.url, kept))
-  expect(200, await login(never.url, kept))
-  expect(200, await login(never.url, weak))
+  expect(200, await weaker.api.login(kept))
+  expect(200, await never.api.login(kept))
+  expect(200, await never.api.login(weak))
   // A hash that had been asked for would have been made by now, before these.
   const replaced = await accountWithHash(ofBcrypt.database, argon2, password)
-  expect(200, await login(always.url, replaced))
+  expect(200, await always.api.login(replaced))
   await becomes(ofBcrypt, replaced, /^\$2b\$05\$/)
   assert.equal(await hashOf(ofBcrypt, kept), argon2)
   assert.equal(await hashOf(ofBcrypt, weak), bcrypt)

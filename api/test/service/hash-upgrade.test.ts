@@ -4,12 +4,12 @@ import { pbkdf2Sync } from 'node:crypto'
 import { until } from '@spillway/infra/processes/until'
 import { test } from 'vitest'
 import { accountWithHash } from '../account.ts'
-import { type Answer, assertProblem, changePassword, expect, login, me, redeem, respondAsync } from '../client.ts'
+import { type Answer, assertProblem, expect, respondAsync } from '../client.ts'
 import { shareSystem } from '../system.ts'
 
 const system = await shareSystem()
 const { warmWorker: worker } = system
-const { url } = await system.gateway()
+const { api } = await system.gateway()
 
 const password = 'an older pass phrase'
 const today = /^\$argon2id\$v=19\$m=1024,t=1,p=1\$/
@@ -38,72 +38,72 @@ for (const [kind, stored] of Object.entries({ bcrypt, django, weakerArgon2, stro
   test(`an account with a hash of ${kind} leaves with today's, still the same account and password`, async () => {
     const credentials = await accountWithHash(system.database, stored, password)
     const before = await storedOf(credentials)
-    assertProblem(await login(url, { ...credentials, password: 'not the one' }), 401, 'invalid_credentials')
+    assertProblem(await api.login({ ...credentials, password: 'not the one' }), 401, 'invalid_credentials')
     assert.equal((await storedOf(credentials)).passwordHash, stored)
 
-    const { accessToken } = expect(200, await login(url, credentials))
+    const { accessToken } = expect(200, await api.login(credentials))
     const after = await upgraded(credentials)
     assert.equal(after.credentialVersion, before.credentialVersion)
-    expect(200, await me(url, accessToken))
+    expect(200, await api.me(accessToken))
 
-    expect(200, await login(url, credentials))
+    expect(200, await api.login(credentials))
     assert.equal((await storedOf(credentials)).passwordHash, after.passwordHash)
   })
 }
 
 test('a hash that cost more than today asks for is kept', async () => {
   const credentials = await accountWithHash(system.database, strongerArgon2, password)
-  expect(200, await login(url, credentials))
+  expect(200, await api.login(credentials))
   assert.equal((await storedOf(credentials)).passwordHash, strongerArgon2)
 })
 
 test('a login by ticket upgrades as well, but never over a password that was changed meanwhile', async () => {
   const credentials = await accountWithHash(system.database, bcrypt, password)
-  const { ticket } = expect(202, await login(url, credentials, respondAsync))
-  expect(200, await redeem(url, ticket))
+  const { ticket } = expect(202, await api.login(credentials, respondAsync))
+  expect(200, await api.redeem(ticket))
   await upgraded(credentials)
 
   const changed = await accountWithHash(system.database, bcrypt, password)
-  const stale = expect(202, await login(url, changed, respondAsync))
+  const stale = expect(202, await api.login(changed, respondAsync))
   await system.database.user.update({
     where: { email: changed.email },
     data: { passwordHash: strongerArgon2, credentialVersion: { increment: 1 } },
   })
-  assertProblem(await redeem(url, stale.ticket), 401, 'invalid_credentials')
+  assertProblem(await api.redeem(stale.ticket), 401, 'invalid_credentials')
   assert.equal((await storedOf(changed)).passwordHash, strongerArgon2)
 })
 
 test('a password that bcrypt cut gets in as it did, and from then on all of it counts', async () => {
   const of72 = '$2b$04$OfV3GdeE2usoI/aGYv6sL.blC1uOb5NIS7BCLYihBkrJaXe1NaZ2i'
   const credentials = await accountWithHash(system.database, of72, 'x'.repeat(128))
-  assertProblem(await login(url, { ...credentials, password: 'x'.repeat(71) }), 401, 'invalid_credentials')
-  expect(200, await login(url, credentials))
+  assertProblem(await api.login({ ...credentials, password: 'x'.repeat(71) }), 401, 'invalid_credentials')
+  expect(200, await api.login(credentials))
   await upgraded(credentials)
-  expect(200, await login(url, credentials))
+  expect(200, await api.login(credentials))
   for (const length of [72, 127, 129])
-    assertProblem(await login(url, { ...credentials, password: 'x'.repeat(length) }), 401, 'invalid_credentials')
+    assertProblem(await api.login({ ...credentials, password: 'x'.repeat(length) }), 401, 'invalid_credentials')
 })
 
 const notUnderstood = ['5f4dcc3b5aa765d61d8327deb882cf99', '$argon2id$v=19$m=9999999,t=1,p=1$c2FsdHNhbHQ$aGFzaA', '']
 
 test('a stored hash that nothing here understands is answered as a wrong password, at once and by ticket', async () => {
   const known = await accountWithHash(system.database, strongerArgon2, password)
-  const wrong = await login(url, { ...known, password: 'not the one' })
+  const wrong = await api.login({ ...known, password: 'not the one' })
   for (const stored of notUnderstood) {
     const credentials = await accountWithHash(system.database, stored, password)
-    assertSame(await login(url, credentials), wrong)
-    const { ticket } = expect(202, await login(url, credentials, respondAsync))
-    assertSame(await redeem(url, ticket), wrong)
-    assertProblem(await redeem(url, ticket), 409, 'ticket_used')
+    assertSame(await api.login(credentials), wrong)
+    const { ticket } = expect(202, await api.login(credentials, respondAsync))
+    assertSame(await api.redeem(ticket), wrong)
+    assertProblem(await api.redeem(ticket), 409, 'ticket_used')
     assert.equal((await storedOf(credentials)).passwordHash, stored)
   }
 })
 
 test('so is it where the password is to be changed', async () => {
   const credentials = await accountWithHash(system.database, strongerArgon2, password)
-  const { accessToken } = expect(200, await login(url, credentials))
+  const { accessToken } = expect(200, await api.login(credentials))
   const change = (currentPassword: string) =>
-    changePassword(url, accessToken, { currentPassword, newPassword: 'another pass phrase' })
+    api.changePassword(accessToken, { currentPassword, newPassword: 'another pass phrase' })
   const wrong = await change('not the one')
   assertProblem(wrong, 401, 'invalid_credentials')
   const where = { email: credentials.email }
@@ -112,9 +112,9 @@ test('so is it where the password is to be changed', async () => {
 })
 
 test('gateway and worker count it, and the log of the worker leads from the job to it', async () => {
-  const { url, opsUrl } = await system.gateway()
+  const { api, opsUrl } = await system.gateway()
   const credentials = await accountWithHash(system.database, 'scrypt:16384:8:1', password)
-  expect(401, await login(url, credentials))
+  expect(401, await api.login(credentials))
   await until(async () => /^spillway_refused_total{reason="unsupported_hash"} 1$/m.test(await metricsOf(opsUrl)))
   assert.match(await metricsOf(opsUrl), /^spillway_refused_total{reason="wrong_password"} 0$/m)
   await until(async () =>
@@ -143,24 +143,24 @@ const djangoOf = (typed: string) =>
 for (const typed of ['Passwort² ist lang', '10\u00a0% von ½', 'ｐａｓｓＷＯＲＤ１２', 'cafe\u0301 zu zweit']) {
   test(`${JSON.stringify(typed)} logs in, again, and in its normal form`, async () => {
     const credentials = await accountWithHash(system.database, djangoOf(typed), typed)
-    assertProblem(await login(url, { ...credentials, password: `${typed}.` }), 401, 'invalid_credentials')
-    expect(200, await login(url, credentials))
+    assertProblem(await api.login({ ...credentials, password: `${typed}.` }), 401, 'invalid_credentials')
+    expect(200, await api.login(credentials))
     await upgraded(credentials)
-    expect(200, await login(url, credentials))
-    expect(200, await login(url, { ...credentials, password: typed.normalize('NFKC') }))
+    expect(200, await api.login(credentials))
+    expect(200, await api.login({ ...credentials, password: typed.normalize('NFKC') }))
   })
 }
 
 test('the password is changed by its old form as well', async () => {
   const typed = 'Passwort² ist alt'
   const credentials = await accountWithHash(system.database, djangoOf(typed), typed)
-  const { accessToken } = expect(200, await login(url, credentials))
+  const { accessToken } = expect(200, await api.login(credentials))
   const passwords = { currentPassword: typed, newPassword: 'a new pass phrase²' }
-  expect(204, await changePassword(url, accessToken, passwords))
-  expect(200, await login(url, { ...credentials, password: passwords.newPassword }))
+  expect(204, await api.changePassword(accessToken, passwords))
+  expect(200, await api.login({ ...credentials, password: passwords.newPassword }))
 })
 
 test('an address that nobody has is refused in either form', async () => {
   const credentials = { email: 'nobody@example.test', password: 'Passwort² ist lang' }
-  assertProblem(await login(url, credentials), 401, 'invalid_credentials')
+  assertProblem(await api.login(credentials), 401, 'invalid_credentials')
 })

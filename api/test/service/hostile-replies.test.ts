@@ -6,7 +6,7 @@ import { listening } from '@spillway/infra/processes/port'
 import { until } from '@spillway/infra/processes/until'
 import { afterAll, test } from 'vitest'
 import { slowAccount } from '../account.ts'
-import { call, login, newCredentials, redeem, respondAsync } from '../client.ts'
+import { newCredentials, respondAsync } from '../client.ts'
 import { shareSystem } from '../system.ts'
 
 // A Redis under an attacker's control: a proxy that changes whole replies on their way.
@@ -85,7 +85,7 @@ afterAll(async () => {
 })
 const limits = { LIMIT_PER_ADDRESS: '100000', LIMIT_PER_ACCOUNT: '100000', LIMIT_REDEEM_PER_ADDRESS: '100000' }
 const env = { ...limits, GUESSES_PER_ACCOUNT: '100000', REDIS_URL: hostile.url, LOGIN_WAIT_MS: '1000' }
-const { url } = await system.gateway(env)
+const { api } = await system.gateway(env)
 const owner = await slowAccount(system.database, 1)
 
 const always =
@@ -126,17 +126,17 @@ const EXPECTED = [200, 202, 400, 401, 409, 410, 429, 503]
 
 for (const [what, tamper] of Object.entries(tampering)) {
   test(`${what} in the place of replies is answered as an outage is, and a right password is let in afterwards`, async () => {
-    const { body } = await login(url, owner, respondAsync)
+    const { body } = await api.login(owner, respondAsync)
     hostile.tamper(tamper)
     const asked = Array.from({ length: 8 }, (_, n) => [
-      login(url, n % 2 ? owner : newCredentials(), { keepTicket: true }),
-      login(url, owner, respondAsync),
-      ...(body.ticket === undefined ? [] : [redeem(url, body.ticket, respondAsync)]),
+      api.login(n % 2 ? owner : newCredentials(), { keepTicket: true }),
+      api.login(owner, respondAsync),
+      ...(body.ticket === undefined ? [] : [api.redeem(body.ticket, respondAsync)]),
     ]).flat()
     const answers = await Promise.all(asked)
     hostile.tamper(undefined)
     for (const { status, body } of answers) assert.ok(EXPECTED.includes(status), `${status} ${JSON.stringify(body)}`)
-    await until(async () => (await login(url, owner, { keepTicket: true })).status === 200, { what: 'a login' })
-    await until(async () => (await call(url, 'GET', '/readyz')).status === 200, { what: 'a gateway that is ready' })
+    await until(async () => (await api.login(owner, { keepTicket: true })).status === 200, { what: 'a login' })
+    await until(async () => (await api.call('GET', '/readyz')).status === 200, { what: 'a gateway that is ready' })
   })
 }

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { newSigningKey } from '@spillway/infra/start/secrets'
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose'
 import { test } from 'vitest'
-import { assertProblem, expect, login, logout, me, newAccount, refresh } from '../client.ts'
+import { assertProblem, expect } from '../client.ts'
 import { createForger, privateKeyOf } from '../forgeries.ts'
 import { shareSystem } from '../system.ts'
 
@@ -13,10 +13,10 @@ const newKey = () => randomBytes(32).toString('base64')
 const [shop, crm] = [`++//${newKey().slice(4)}`, newKey()]
 const system = await shareSystem()
 const signing = newSigningKey('key', 'ES256')
-const { url, serviceUrl = '' } = await system.gateway({
+const { api, serviceUrl = '' } = await system.gateway({
   ...{ SPILLWAY_JWT_KEYS: signing, SERVICE_KEYS: `shop:${shop},crm:${crm}`, SERVICE_PORT: '0' },
 })
-const credentials = await newAccount(url)
+const credentials = await api.newAccount()
 
 interface Introspected {
   status: number
@@ -34,23 +34,23 @@ async function introspect(form: string, authorization = `Bearer ${shop}`, header
 const basic = (name: string, key: string) => `Basic ${Buffer.from(`${name}:${key}`).toString('base64')}`
 
 test('a good token is active, with its claims; its session ends, and it is not', async () => {
-  const { accessToken, refreshToken } = expect(200, await login(url, credentials))
+  const { accessToken, refreshToken } = expect(200, await api.login(credentials))
   const { status, headers, body } = await introspect(`token=${accessToken}&token_type_hint=access_token`)
   assert.equal(status, 200)
   assert.equal(headers.get('cache-control'), 'no-store')
   assert.deepEqual(body, { ...decodeJwt(accessToken), active: true, token_type: 'Bearer' })
-  const next = expect(200, await refresh(url, refreshToken))
+  const next = expect(200, await api.refresh(refreshToken))
   for (const token of [accessToken, next.accessToken])
     assert.equal((await introspect(`token=${token}`)).body.active, true)
 
-  expect(204, await logout(url, next.refreshToken))
+  expect(204, await api.logout(next.refreshToken))
   for (const token of [accessToken, next.accessToken])
     assert.deepEqual((await introspect(`token=${token}`)).body, { active: false })
-  await jwtVerify(accessToken, createRemoteJWKSet(new URL(`${url}/.well-known/jwks.json`)))
+  await jwtVerify(accessToken, createRemoteJWKSet(new URL(`${api.url}/.well-known/jwks.json`)))
 })
 
 test('forged tokens, and what is no access token, are not active, and nothing else is said of them', async () => {
-  const { accessToken, refreshToken } = expect(200, await login(url, credentials))
+  const { accessToken, refreshToken } = expect(200, await api.login(credentials))
   const payload = decodeJwt(accessToken)
   const forger = createForger({ ...{ key: privateKeyOf(signing), kid: 'key', alg: 'ES256' }, payload, accessToken })
   const forgeries = { ...(await forger.forgeries()), refreshToken, nothing: '', text: 'nonsense' }
@@ -58,11 +58,11 @@ test('forged tokens, and what is no access token, are not active, and nothing el
     const { status, body } = await introspect(new URLSearchParams({ token }).toString())
     assert.deepEqual([status, body], [200, { active: false }], kind)
   }
-  expect(200, await me(url, accessToken))
+  expect(200, await api.me(accessToken))
 })
 
 test('a service shows its key as a bearer token or, as clients of OAuth do, with its name', async () => {
-  const { accessToken } = expect(200, await login(url, credentials))
+  const { accessToken } = expect(200, await api.login(credentials))
   const form = `token=${accessToken}`
   for (const good of [`Bearer ${crm}`, basic('shop', shop), basic('shop', encodeURIComponent(shop)), basic('crm', crm)])
     assert.equal((await introspect(form, good)).body.active, true, good)
@@ -92,7 +92,7 @@ test('a request that is no form, or has no token or two, is refused', async () =
 })
 
 test('introspection is on the service port alone', async () => {
-  const answer = await fetch(`${url}/v1/introspect`, { method: 'POST', body: new URLSearchParams({ token: 'x' }) })
+  const answer = await fetch(`${api.url}/v1/introspect`, { method: 'POST', body: new URLSearchParams({ token: 'x' }) })
   const { status, headers } = answer
   assertProblem({ status, headers, body: JSON.parse(await answer.text()) }, 404, 'not_found')
 })

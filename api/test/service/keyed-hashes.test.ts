@@ -5,7 +5,7 @@ import { createPasswordsWith } from '@spillway/client/application/create-passwor
 import { until } from '@spillway/infra/processes/until'
 import { test } from 'vitest'
 import { accountWithHash } from '../account.ts'
-import { assertProblem, call, expect, login } from '../client.ts'
+import { assertProblem, expect } from '../client.ts'
 import { openSystem } from '../system.ts'
 
 const newKey = () => randomBytes(32).toString('base64')
@@ -13,10 +13,10 @@ const [shop, crm, secret] = [newKey(), newKey(), 'a pepper of sixteen']
 const system = await openSystem()
 const peppers = { PASSWORD_PEPPERS: `pep:${Buffer.from(secret).toString('base64')}` }
 await system.worker({ ...peppers, KEYED_HASHES_FOR: 'crm' })
-const { url, serviceUrl = '' } = await system.gateway({ SERVICE_KEYS: `shop:${shop},crm:${crm}`, SERVICE_PORT: '0' })
+const { api, service } = await system.gateway({ SERVICE_KEYS: `shop:${shop},crm:${crm}`, SERVICE_PORT: '0' })
 
 const password = 'correct horse'
-const post = (path: string, body: object, token = shop) => call(serviceUrl, 'POST', path, { token, body })
+const post = (path: string, body: object, token = shop) => service.call('POST', path, { token, body })
 const verify = (storedHash: string, token: string) => post('/v1/passwords/verify', { password, storedHash }, token)
 const isMatch = async (storedHash: string, token: string) =>
   ({ match: undefined, ...expect(200, await verify(storedHash, token)) }).match
@@ -30,7 +30,7 @@ const storedHashOf = (steps: string, inner: string, name = 'pep') => `$of$${step
 test('accounts of the gateway, and a service that the operator named, have them verified', async () => {
   for (const [steps, inner] of Object.entries(keyed)) {
     const storedHash = storedHashOf(steps, inner)
-    expect(200, await login(url, await accountWithHash(system.database, storedHash, password)))
+    expect(200, await api.login(await accountWithHash(system.database, storedHash, password)))
     assert.equal(await isMatch(storedHash, crm), true)
   }
 })

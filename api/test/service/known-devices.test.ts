@@ -4,26 +4,26 @@ import { until } from '@spillway/infra/processes/until'
 import { readMetric } from '@spillway/infra/rig/api-client'
 import { test } from 'vitest'
 import { gatedAccount, slowAccount } from '../account.ts'
-import { assertProblem, expect, keepTicket, letIn, login, respondAsync } from '../client.ts'
+import { assertProblem, expect, keepTicket, letIn, respondAsync } from '../client.ts'
 import { openSystem } from '../system.ts'
 
 const system = await openSystem()
 await system.worker({ SPILLWAY_TEST_HASHES: 'true', SHUTDOWN_GRACE_MS: '0' })
 const MAX_OUTSTANDING = 3
 const full = { MAX_OUTSTANDING: String(MAX_OUTSTANDING), GUESSES_PER_ACCOUNT: '100', LOGIN_WAIT_MS: '30000' }
-const { url, opsUrl } = await system.gateway(full)
+const { api, opsUrl } = await system.gateway(full)
 
 const known = (token: string) => ({ ...keepTicket, headers: { 'spillway-device': token } })
 const jobsOf = (lane: string, ops = opsUrl) => readMetric(ops, 'spillway_jobs_added_total', `lane="${lane}"`)
 
 test('a device that became unknown since its last login has the place of a stranger', async () => {
   // Its own gateway: quick logins count until the queue is read again, and fill the other one.
-  const { url, opsUrl: ops } = await system.gateway()
+  const { api, opsUrl: ops } = await system.gateway()
   const owner = await slowAccount(system.database, 1)
-  const { deviceToken } = expect(200, await login(url, owner))
+  const { deviceToken } = expect(200, await api.login(owner))
   await system.database.user.update({ where: { email: owner.email }, data: { credentialVersion: { increment: 1 } } })
   const before = { known: await jobsOf('known', ops), held: await jobsOf('held', ops) }
-  expect(200, await login(url, owner, known(deviceToken)))
+  expect(200, await api.login(owner, known(deviceToken)))
   assert.deepEqual(
     { known: await jobsOf('known', ops), held: await jobsOf('held', ops) },
     { ...before, held: before.held + 1 },
@@ -33,16 +33,16 @@ test('a device that became unknown since its last login has the place of a stran
 test('a known device is let in and answered before those who wait, where a stranger is refused', async (t) => {
   const [owner, other] = await Promise.all([slowAccount(system.database, 300), slowAccount(system.database, 300)])
   const { account: stranger, open } = await gatedAccount(t, system.database)
-  const mine = expect(200, await login(url, owner)).deviceToken
-  const others = expect(200, await login(url, other)).deviceToken
+  const mine = expect(200, await api.login(owner)).deviceToken
+  const others = expect(200, await api.login(other)).deviceToken
   const before = await jobsOf('known')
-  await letIn(MAX_OUTSTANDING, () => login(url, stranger, respondAsync))
+  await letIn(MAX_OUTSTANDING, () => api.login(stranger, respondAsync))
 
   const [device, issuedAt = '', signature] = mine.split('.')
   const useless = ['', 'x', others, `${device}.${Number(issuedAt) + 1}.${signature}`, `${mine}x`]
-  const refused = await Promise.all(useless.map((token) => login(url, owner, known(token))))
+  const refused = await Promise.all(useless.map((token) => api.login(owner, known(token))))
   for (const answer of refused) assertProblem(answer, 503, 'busy')
-  const letInFirst = login(url, owner, known(mine))
+  const letInFirst = api.login(owner, known(mine))
   await until(async () => (await jobsOf('known')) === before + 1)
   open()
   const { deviceToken } = expect(200, await letInFirst)

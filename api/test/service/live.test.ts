@@ -4,8 +4,8 @@ import { until } from '@spillway/infra/processes/until'
 import { Queue } from 'bullmq'
 import { describe, test } from 'vitest'
 import type { LiveState } from '../../src/operators/live.ts'
-import { login, respondAsync } from '../client.ts'
-import { openSystem } from '../system.ts'
+import { respondAsync } from '../client.ts'
+import { type Clients, openSystem } from '../system.ts'
 
 const system = await openSystem()
 const key = `${system.namespace.queuePrefix}:gateways`
@@ -17,9 +17,9 @@ async function liveOf({ opsUrl }: { opsUrl: string }): Promise<LiveState> {
 }
 
 /** So many logins that nobody waits for; each is answered with a ticket. */
-async function comeAndGo({ url }: { url: string }, count: number): Promise<void> {
+async function comeAndGo({ api }: Clients, count: number): Promise<void> {
   for (let n = 0; n < count; n++) {
-    const { status } = await login(url, { email: `nobody-${n}@example.test`, password: 'a passphrase' }, respondAsync)
+    const { status } = await api.login({ email: `nobody-${n}@example.test`, password: 'a passphrase' }, respondAsync)
     assert.equal(status, 202)
   }
 }

@@ -19,7 +19,7 @@ import type { MailRequest } from '../../src/mail/requests.ts'
 import { Smtp } from '../../src/mail/smtp.ts'
 import { readTexts } from '../../src/mail/texts.ts'
 import { newMailToken } from '../../src/mail/tokens.ts'
-import { call, expect, login, newAccount, newCredentials, redeem, register } from '../client.ts'
+import { expect, newCredentials } from '../client.ts'
 import { startMailServer } from '../mail-server.ts'
 import { readKeyspace, Secrets } from '../secret-search.ts'
 import { openSystem, shareSystem } from '../system.ts'
@@ -32,8 +32,8 @@ afterAll(() => {
 const { redis, namespace } = system
 const key = (name: string) => `${namespace.queuePrefix}:mail:${name}`
 const gateway = await system.gateway(mails.env)
-const { url, opsUrl } = gateway
-const forgotten = (email: string) => call(url, 'POST', '/v1/password/forgotten', { body: { email } })
+const { api, opsUrl } = gateway
+const forgotten = (email: string) => api.call('POST', '/v1/password/forgotten', { body: { email } })
 const RESET = /Choose a new password/
 
 /** The ids of the mails that are in Redis, whatever their state. */
@@ -52,12 +52,12 @@ async function outcome(name: string): Promise<number> {
 }
 
 test('a mail server that is dead delays mails and nothing else; Redis and Bull Board show nothing of what they hold', async () => {
-  const account = await newAccount(url)
+  const account = await api.newAccount()
   await mails.next(account.email, /Confirm/)
   await mails.stop()
   const unknown = newCredentials()
   expect(204, await forgotten(account.email))
-  expect(200, await login(url, account))
+  expect(200, await api.login(account))
   const secrets = new Secrets()
   secrets.add('address', account.email)
   secrets.add('page', 'https://app.example.test/reset')
@@ -138,9 +138,9 @@ test('mails of every kind are of one length in Redis, whoever gets them', async 
 test('an address that the server refuses is given up at once, is found on the board, and others get their mail', async () => {
   const refused = newCredentials()
   mails.refused.set(refused.email, 550)
-  expect(201, await register(url, refused))
+  expect(201, await api.register(refused))
   const failed = await until(async () => (await redis.zrange(key('failed'), 0, '-1')).at(-1))
-  const other = await newAccount(url)
+  const other = await api.newAccount()
   await mails.next(other.email, /Confirm/)
   assert.equal(mails.to(refused.email).length, 0)
   const kept = JSON.stringify(await redis.hgetall(key(failed)))
@@ -159,7 +159,7 @@ test('an address is refused for good by codes from 500 on, and tried again after
     const { email, password } = newCredentials()
     mails.refused.set(email, code)
     const before = await outcome(reason)
-    expect(201, await register(url, { email, password }))
+    expect(201, await api.register({ email, password }))
     await until(async () => (await outcome(reason)) > before)
     mails.refused.delete(email)
     if (reason === 'retried') await mails.next(email, /Confirm/)
@@ -167,13 +167,13 @@ test('an address is refused for good by codes from 500 on, and tried again after
 })
 
 test('a slow mail server holds up no request', async () => {
-  const account = await newAccount(url)
+  const account = await api.newAccount()
   await mails.next(account.email, /Confirm/)
   const release = holdMails()
   expect(204, await forgotten(account.email))
   await until(() => mails.held() > 0)
   for (let n = 0; n < 10; n += 1) expect(204, await forgotten(newCredentials().email))
-  expect(200, await login(url, account))
+  expect(200, await api.login(account))
   assert.ok(mails.held() > 0)
   release()
   await mails.next(account.email, RESET)
@@ -185,7 +185,7 @@ test('a gateway that is killed while it sends: the mail is sent by another, with
   await other.database.user.create({ data: { id: randomUUID(), email, passwordHash: 'none' } })
   const killed = await other.gatewayProcess(mails.env)
   const release = holdMails()
-  expect(204, await call(killed.url, 'POST', '/v1/password/forgotten', { body: { email } }))
+  expect(204, await killed.api.call('POST', '/v1/password/forgotten', { body: { email } }))
   await until(() => mails.held() > 0)
   killed.signal('SIGKILL')
   mails.hold = undefined
@@ -204,7 +204,7 @@ test('a gateway that is killed while it sends: the mail is sent by another, with
 })
 
 test('forged, altered and replayed mails are never sent, but for a mail that is not used and not too old', async () => {
-  const account = await newAccount(url)
+  const account = await api.newAccount()
   await mails.next(account.email, /Confirm/)
   const release = holdMails()
   expect(204, await forgotten(account.email))
@@ -229,8 +229,8 @@ test('forged, altered and replayed mails are never sent, but for a mail that is 
   assert.equal(again.token, token)
   assert.equal(again.id, mails.to(account.email).find((mail) => mail.token === token)?.id)
   const body = { token, newPassword: 'another pass phrase entirely' }
-  let answer = await call(url, 'POST', '/v1/password/reset', { body })
-  while (answer.status === 202) answer = await redeem(url, answer.body.ticket)
+  let answer = await api.call('POST', '/v1/password/reset', { body })
+  while (answer.status === 202) answer = await api.redeem(answer.body.ticket)
   expect(204, answer)
   const nobody = await outcome('nobody')
   await redis.del(key(id))
@@ -265,8 +265,8 @@ test('texts are replaced by files of a folder, which are checked at the start', 
   await file('reset', 'Subject: Neues Passwort für Ütland\r\n\r\nHier entlang:\r\n{link}\r\n')
   const own = await system.gateway({ ...mails.env, MAIL_TEXTS: folder })
   await gateway.close()
-  const account = await newAccount(own.url)
-  expect(204, await call(own.url, 'POST', '/v1/password/forgotten', { body: { email: account.email } }))
+  const account = await own.api.newAccount()
+  expect(204, await own.api.call('POST', '/v1/password/forgotten', { body: { email: account.email } }))
   assert.match((await mails.next(account.email, /Hier entlang/)).text, /https:\/\/app\.example\.test\/reset#[\w-]{43}/)
   for (const wrong of [
     '',

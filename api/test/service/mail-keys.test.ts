@@ -5,9 +5,9 @@ import { until } from '@spillway/infra/processes/until'
 import { parseKeyring } from '@spillway/queue/queue-client'
 import { canaryOf } from '@spillway/queue/wire/capacity'
 import { test } from 'vitest'
-import { call, expect, newAccount } from '../client.ts'
+import { expect } from '../client.ts'
 import { startMailServer } from '../mail-server.ts'
-import { openSystem } from '../system.ts'
+import { type Clients, openSystem } from '../system.ts'
 
 const mails = await startMailServer()
 const system = await openSystem()
@@ -17,11 +17,11 @@ const key = (name: string) => `${namespace.queuePrefix}:${name}`
 const otherKeys = `other:${randomBytes(32).toString('base64')}`
 const env = { ...mails.env, LIMIT_MAIL_PER_RECIPIENT: '0', LIMIT_MAIL_PER_NETWORK: '0' }
 const right = await system.gateway(env)
-const account = await newAccount(right.url)
+const account = await right.api.newAccount()
 const RESET = /Choose a new password/
 
-async function ask({ url }: { url: string }): Promise<void> {
-  expect(204, await call(url, 'POST', '/v1/password/forgotten', { body: { email: account.email } }))
+async function ask({ api }: Clients): Promise<void> {
+  expect(204, await api.call('POST', '/v1/password/forgotten', { body: { email: account.email } }))
 }
 
 async function outcomes({ opsUrl }: { opsUrl: string }): Promise<string[]> {

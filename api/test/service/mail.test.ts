@@ -9,17 +9,10 @@ import {
   type Answer,
   assertProblem,
   type Call,
-  call,
-  changePassword,
+  type Client,
   expect,
-  login,
-  me,
-  newAccount,
   newCredentials,
   patiently,
-  redeem,
-  refresh,
-  register,
   respondAsync,
 } from '../client.ts'
 import { locksAwaited } from '../locks.ts'
@@ -28,30 +21,30 @@ import { shareSystem } from '../system.ts'
 
 const mails = await startMailServer()
 const system = await shareSystem()
-const [{ url: here }, { url: there }] = await Promise.all([system.gateway(mails.env), system.gateway(mails.env)])
+const [{ api: here }, { api: there }] = await Promise.all([system.gateway(mails.env), system.gateway(mails.env)])
 const { database } = system
 /** What mails are about. */
 const [CONFIRM, RESET, CHANGE, TAKEN] = [/Confirm your e-mail/, /Choose a new password/, /Confirm your new/, /already/]
 const NEXT = 'another pass phrase entirely'
 
-const post = (url: string, path: string, body: unknown, options: Call = {}) =>
-  call(url, 'POST', path, { ...options, body })
-const forgotten = (url: string, email: string) => post(url, '/v1/password/forgotten', { email })
-const confirm = (url: string, token: string) => post(url, '/v1/email/confirm', { token })
+const post = (api: Client, path: string, body: unknown, options: Call = {}) =>
+  api.call('POST', path, { ...options, body })
+const forgotten = (api: Client, email: string) => post(api, '/v1/password/forgotten', { email })
+const confirm = (api: Client, token: string) => post(api, '/v1/email/confirm', { token })
 
-async function settled(asked: Promise<Answer>, url = here): Promise<Answer> {
+async function settled(asked: Promise<Answer>, api = here): Promise<Answer> {
   let answer = await asked
-  while (answer.status === 202) answer = await redeem(url, answer.body.ticket)
+  while (answer.status === 202) answer = await api.redeem(answer.body.ticket)
   return answer
 }
-const reset = (url: string, token: string, newPassword = NEXT) =>
-  settled(post(url, '/v1/password/reset', { token, newPassword }))
-const changeEmail = (url: string, token: string, newEmail: string, password: string) =>
-  settled(call(url, 'PUT', '/v1/me/email', { token, body: { newEmail, password } }))
+const reset = (api: Client, token: string, newPassword = NEXT) =>
+  settled(post(api, '/v1/password/reset', { token, newPassword }))
+const changeEmail = (api: Client, token: string, newEmail: string, password: string) =>
+  settled(api.call('PUT', '/v1/me/email', { token, body: { newEmail, password } }))
 
 test('a new account is sent a link, which confirms its address once, of a hundred at once', async () => {
   const { email, password } = newCredentials()
-  expect(201, await register(here, { email, password }))
+  expect(201, await here.register({ email, password }))
   const mail = await mails.next(email, CONFIRM)
   assert.match(mail.subject, /confirm/i)
   assert.match(mail.text, /https:\/\/app\.example\.test\/confirm#/)
@@ -64,10 +57,10 @@ test('a new account is sent a link, which confirms its address once, of a hundre
 })
 
 test('the link can be sent again, and using one voids the others', async () => {
-  const account = await newAccount(here)
+  const account = await here.newAccount()
   const first = await mails.next(account.email, CONFIRM)
-  const { accessToken } = expect(200, await login(here, account))
-  expect(204, await call(there, 'POST', '/v1/me/email/confirmation', { token: accessToken }))
+  const { accessToken } = expect(200, await here.login(account))
+  expect(204, await there.call('POST', '/v1/me/email/confirmation', { token: accessToken }))
   const second = await mails.next(account.email, CONFIRM, 1)
   assert.notEqual(first.token, second.token)
   expect(204, await confirm(here, second.token))
@@ -75,15 +68,15 @@ test('the link can be sent again, and using one voids the others', async () => {
 })
 
 test('a taken address is answered as a free one, whenever its ticket is redeemed, and its owner gets the mail', async () => {
-  const owner = await newAccount(here)
+  const owner = await here.newAccount()
   const free = newCredentials().email
   const before = await database.user.findUnique({ where: { email: owner.email } })
   const shapes = await Promise.all(
     [owner.email, free].map(async (email) => {
       const body = { email, password: NEXT }
-      const direct = await register(here, body)
-      const { ticket } = expect(202, await register(there, body, respondAsync))
-      const twice = await Promise.all([settled(redeem(here, ticket)), settled(redeem(there, ticket))])
+      const direct = await here.register(body)
+      const { ticket } = expect(202, await there.register(body, respondAsync))
+      const twice = await Promise.all([settled(here.redeem(ticket)), settled(there.redeem(ticket))])
       const codes = twice.map(({ status, body: { code } }) => `${status} ${code}`).sort()
       const { id, createdAt, email: told } = direct.body
       assert.match(id, /^[0-9a-f-]{36}$/)
@@ -95,7 +88,7 @@ test('a taken address is answered as a free one, whenever its ticket is redeemed
         fields: Object.keys(direct.body),
         headers,
         codes,
-        last: (await redeem(here, ticket)).body.code,
+        last: (await here.redeem(ticket)).body.code,
       }
     }),
   )
@@ -103,22 +96,22 @@ test('a taken address is answered as a free one, whenever its ticket is redeemed
   assert.deepEqual(shapes[0]?.codes, ['201 undefined', '409 ticket_used'])
   assert.equal((await mails.next(owner.email, TAKEN)).token, '')
   assert.deepEqual(await database.user.findUnique({ where: { email: owner.email } }), before)
-  expect(200, await login(here, owner))
+  expect(200, await here.login(owner))
 })
 
 test('a forgotten password is replaced by the link, once, and every session ends', async () => {
-  const account = await newAccount(here)
-  const { accessToken, refreshToken } = expect(200, await login(there, account))
+  const account = await here.newAccount()
+  const { accessToken, refreshToken } = expect(200, await there.login(account))
   expect(204, await forgotten(here, account.email.toUpperCase()))
   const { token } = await mails.next(account.email, /\/reset#/)
   const weak = await reset(here, token, 'password')
   assertProblem(weak, 422, 'invalid_request')
   expect(204, await reset(there, token))
   assertProblem(await reset(here, token), 400, 'invalid_mail_token')
-  assertProblem(await me(here, accessToken), 401, 'invalid_token')
-  assertProblem(await refresh(here, refreshToken), 401, 'invalid_refresh_token')
-  assertProblem(await login(here, account), 401, 'invalid_credentials')
-  expect(200, await login(here, { ...account, password: NEXT }))
+  assertProblem(await here.me(accessToken), 401, 'invalid_token')
+  assertProblem(await here.refresh(refreshToken), 401, 'invalid_refresh_token')
+  assertProblem(await here.login(account), 401, 'invalid_credentials')
+  expect(200, await here.login({ ...account, password: NEXT }))
   await mails.next(account.email, /password was changed/)
   assert.notEqual(await confirmedAt(account.email), null)
   const { id: userId } = await database.user.findUniqueOrThrow({ where: { email: account.email } })
@@ -128,7 +121,7 @@ test('a forgotten password is replaced by the link, once, and every session ends
 })
 
 test('of a hundred resets at once with two links one wins, and its password is the one', async () => {
-  const account = await newAccount(here)
+  const account = await here.newAccount()
   await forgotten(here, account.email)
   await forgotten(there, account.email)
   const tokens = [(await mails.next(account.email, RESET)).token, (await mails.next(account.email, RESET, 1)).token]
@@ -139,28 +132,28 @@ test('of a hundred resets at once with two links one wins, and its password is t
   )
   assertOneWon(answers)
   const won = answers.findIndex(({ status }) => status === 204)
-  expect(200, await login(here, { ...account, password: `${NEXT} ${won}` }))
+  expect(200, await here.login({ ...account, password: `${NEXT} ${won}` }))
 })
 
 test('a session that is being opened while the password is reset does not outlive it', async () => {
-  const account = await newAccount(here)
+  const account = await here.newAccount()
   await forgotten(here, account.email)
   const { token } = await mails.next(account.email, RESET)
   const [changed, ...logins] = await Promise.all([
     reset(here, token),
-    ...Array.from({ length: 20 }, (_, n) => login(n % 2 ? here : there, account)),
+    ...Array.from({ length: 20 }, (_, n) => (n % 2 ? here : there).login(account)),
   ])
   expect(204, changed)
   for (const { status, body } of logins)
-    if (status === 200) assertProblem(await me(here, body.accessToken), 401, 'invalid_token')
+    if (status === 200) assertProblem(await here.me(body.accessToken), 401, 'invalid_token')
 })
 
 test('a link is void once it has expired, the password was changed, or the account has another address', async () => {
-  const account = await newAccount(here)
-  const { accessToken } = expect(200, await login(here, account))
+  const account = await here.newAccount()
+  const { accessToken } = expect(200, await here.login(account))
   await forgotten(here, account.email)
   const [confirmation, link] = [await mails.next(account.email, CONFIRM), await mails.next(account.email, RESET)]
-  expect(204, await changePassword(here, accessToken, { currentPassword: account.password, newPassword: NEXT }))
+  expect(204, await here.changePassword(accessToken, { currentPassword: account.password, newPassword: NEXT }))
   assertProblem(await reset(here, link.token), 400, 'invalid_mail_token')
 
   await forgotten(here, account.email)
@@ -179,12 +172,12 @@ test('a link is void once it has expired, the password was changed, or the accou
   const abandoned = newCredentials().email
   expect(204, await changeEmail(here, accessToken, abandoned, NEXT))
   const change = await mails.next(abandoned, CHANGE)
-  expect(204, await changePassword(here, accessToken, { currentPassword: NEXT, newPassword: account.password }))
+  expect(204, await here.changePassword(accessToken, { currentPassword: NEXT, newPassword: account.password }))
   assertProblem(await confirm(here, change.token), 400, 'invalid_mail_token')
 })
 
 test('a token is good for what it was sent for alone', async () => {
-  const account = await newAccount(here)
+  const account = await here.newAccount()
   await forgotten(here, account.email)
   const [confirmation, link] = [await mails.next(account.email, CONFIRM), await mails.next(account.email, RESET)]
   assertProblem(await reset(here, confirmation.token), 400, 'invalid_mail_token')
@@ -198,41 +191,41 @@ test('a token is good for what it was sent for alone', async () => {
 })
 
 test('the address changes by the link to the new one and the password; the old one is told', async () => {
-  const account = await newAccount(here)
-  const { accessToken } = expect(200, await login(here, account))
+  const account = await here.newAccount()
+  const { accessToken } = expect(200, await here.login(account))
   const to = newCredentials().email
   assertProblem(await changeEmail(here, accessToken, to, 'a guess'), 401, 'invalid_credentials')
   expect(204, await changeEmail(here, accessToken, to.toUpperCase(), account.password))
   const { token } = await mails.next(to, CHANGE)
-  assert.equal((await me(here, accessToken)).body.email, account.email)
+  assert.equal((await here.me(accessToken)).body.email, account.email)
   expect(204, await confirm(there, token))
   assertProblem(await confirm(here, token), 400, 'invalid_mail_token')
-  assert.equal((await me(there, accessToken)).body.email, to)
+  assert.equal((await there.me(accessToken)).body.email, to)
   await mails.next(account.email, /address was changed/)
-  expect(200, await login(here, { email: to, password: account.password }))
-  assertProblem(await login(here, account), 401, 'invalid_credentials')
+  expect(200, await here.login({ email: to, password: account.password }))
+  assertProblem(await here.login(account), 401, 'invalid_credentials')
 })
 
 test('an address that has an account stays with it: the answer is the same, its owner is told, also if it is taken meanwhile', async () => {
-  const [mine, other] = [await newAccount(here), await newAccount(here)]
-  const { accessToken } = expect(200, await login(here, mine))
+  const [mine, other] = [await here.newAccount(), await here.newAccount()]
+  const { accessToken } = expect(200, await here.login(mine))
   expect(204, await changeEmail(here, accessToken, other.email, mine.password))
   await mails.next(other.email, TAKEN)
 
   const late = newCredentials()
   expect(204, await changeEmail(here, accessToken, late.email, mine.password))
   const { token } = await mails.next(late.email, CHANGE)
-  expect(201, await register(here, late))
+  expect(201, await here.register(late))
   assertProblem(await confirm(here, token), 400, 'invalid_mail_token')
-  assert.equal((await me(here, accessToken)).body.email, mine.email)
+  assert.equal((await here.me(accessToken)).body.email, mine.email)
 })
 
 test('of two accounts that are changed to one address at once one gets it, by one of a hundred uses of their links', async () => {
   const to = newCredentials().email
-  const accounts = [await newAccount(here), await newAccount(there)]
+  const accounts = [await here.newAccount(), await there.newAccount()]
   const tokens: string[] = []
   for (const [n, account] of accounts.entries()) {
-    const { accessToken } = expect(200, await login(here, account))
+    const { accessToken } = expect(200, await here.login(account))
     expect(204, await changeEmail(here, accessToken, to, account.password))
     tokens.push((await mails.next(to, CHANGE, n)).token)
   }
@@ -248,8 +241,8 @@ test('of two accounts that are changed to one address at once one gets it, by on
 })
 
 test('of two links that change one address, used in the same moment, one does', async () => {
-  const account = await newAccount(here)
-  const { accessToken } = expect(200, await login(here, account))
+  const account = await here.newAccount()
+  const { accessToken } = expect(200, await here.login(account))
   const tokens: string[] = []
   for (const to of [newCredentials().email, newCredentials().email]) {
     expect(204, await changeEmail(here, accessToken, to, account.password))
@@ -269,7 +262,7 @@ test('of two links that change one address, used in the same moment, one does', 
 })
 
 test('whether an address has an account is not even looked up before the answer to a forgotten password', async () => {
-  const account = await newAccount(here)
+  const account = await here.newAccount()
   await mails.next(account.email, CONFIRM)
   const answers = await database.$transaction(
     async (locked) => {
@@ -285,9 +278,9 @@ test('whether an address has an account is not even looked up before the answer 
 })
 
 test('a deleted account leaves no token, and gets a last mail', async () => {
-  const account = await newAccount(here)
-  const { accessToken } = expect(200, await login(here, account))
-  const { id } = expect(200, await me(here, accessToken))
+  const account = await here.newAccount()
+  const { accessToken } = expect(200, await here.login(account))
+  const { id } = expect(200, await here.me(accessToken))
   await forgotten(here, account.email)
   const { token } = await mails.next(account.email, RESET)
   expect(204, await settled(post(here, '/v1/me/delete', { password: account.password }, { token: accessToken })))
@@ -297,42 +290,42 @@ test('a deleted account leaves no token, and gets a last mail', async () => {
 })
 
 test('where confirmation is needed, a right password does not log in before it, and is told apart from a wrong one by nothing', async () => {
-  const { url } = await system.gateway({ ...mails.env, LOGIN_NEEDS_CONFIRMATION: 'true' })
-  const account = await newAccount(url)
-  const [right, wrong] = [await login(url, account), await login(url, { ...account, password: 'a guess at it' })]
+  const { api } = await system.gateway({ ...mails.env, LOGIN_NEEDS_CONFIRMATION: 'true' })
+  const account = await api.newAccount()
+  const [right, wrong] = [await api.login(account), await api.login({ ...account, password: 'a guess at it' })]
   assertProblem(right, 401, 'invalid_credentials')
   assert.deepEqual(right.body, wrong.body)
   // Nor by its work: neither gets as far as the sessions.
   const answers = await database.$transaction(
     async (locked) => {
       await locked.$executeRaw`LOCK TABLE sessions IN ACCESS EXCLUSIVE MODE`
-      return [await login(url, account), await login(url, { ...account, password: 'a guess at it' })]
+      return [await api.login(account), await api.login({ ...account, password: 'a guess at it' })]
     },
     { timeout: 60_000 },
   )
   for (const answer of answers) assertProblem(answer, 401, 'invalid_credentials')
-  expect(204, await confirm(url, (await mails.next(account.email, CONFIRM)).token))
-  expect(200, await login(url, account))
+  expect(204, await confirm(api, (await mails.next(account.email, CONFIRM)).token))
+  expect(200, await api.login(account))
   // An owner who has lost that mail gets in by another.
-  const lost = await newAccount(url)
-  await forgotten(url, lost.email)
-  expect(204, await reset(url, (await mails.next(lost.email, RESET)).token))
-  expect(200, await login(url, { ...lost, password: NEXT }))
+  const lost = await api.newAccount()
+  await forgotten(api, lost.email)
+  expect(204, await reset(api, (await mails.next(lost.email, RESET)).token))
+  expect(200, await api.login({ ...lost, password: NEXT }))
 })
 
 test('nobody gets more mails within an hour than the limit, from whomever they come, and nobody is told', async () => {
-  const { url, opsUrl } = await system.gateway({ ...mails.env, LIMIT_MAIL_PER_RECIPIENT: '3' })
+  const { api, opsUrl } = await system.gateway({ ...mails.env, LIMIT_MAIL_PER_RECIPIENT: '3' })
   const account = newCredentials()
-  expect(201, await register(url, account))
-  for (let n = 0; n < 6; n += 1) expect(204, await forgotten(url, account.email))
-  expect(201, await register(url, account))
+  expect(201, await api.register(account))
+  for (let n = 0; n < 6; n += 1) expect(204, await forgotten(api, account.email))
+  expect(201, await api.register(account))
   await until(async () => (await limitedAt(opsUrl)) === 5)
   await mails.next(account.email, /./, 2)
   assert.equal(mails.to(account.email).length, 3)
 })
 
 test('a value that is no count, under the key of the count of mails, keeps no mail from its reader', async () => {
-  const account = await newAccount(here)
+  const account = await here.newAccount()
   await mails.next(account.email, CONFIRM)
   const counter = `${system.namespace.queuePrefix}:limit:mail:${nameInRedis(system, account.email)}`
   assert.equal(await system.redis.del(counter), 1)
@@ -342,39 +335,39 @@ test('a value that is no count, under the key of the count of mails, keeps no ma
 })
 
 test('a notice reaches its reader, whatever else was asked for before: only who has the password or a link causes one', async () => {
-  const { url } = await system.gateway({ ...mails.env, LIMIT_MAIL_PER_RECIPIENT: '1' })
-  const account = await newAccount(url)
-  expect(204, await confirm(url, (await mails.next(account.email, CONFIRM)).token))
-  const { accessToken } = expect(200, await login(url, account))
-  for (let n = 0; n < 3; n += 1) expect(204, await forgotten(url, account.email))
-  expect(204, await changePassword(url, accessToken, { currentPassword: account.password, newPassword: NEXT }))
+  const { api } = await system.gateway({ ...mails.env, LIMIT_MAIL_PER_RECIPIENT: '1' })
+  const account = await api.newAccount()
+  expect(204, await confirm(api, (await mails.next(account.email, CONFIRM)).token))
+  const { accessToken } = expect(200, await api.login(account))
+  for (let n = 0; n < 3; n += 1) expect(204, await forgotten(api, account.email))
+  expect(204, await api.changePassword(accessToken, { currentPassword: account.password, newPassword: NEXT }))
   await mails.next(account.email, /password was changed/)
   assert.equal(mails.to(account.email).filter(({ subject }) => RESET.test(subject)).length, 0)
 })
 
 test('an address that nobody confirmed gets no more notices than other mails, whatever is done to its accounts', async () => {
-  const { url, opsUrl } = await system.gateway({ ...mails.env, LIMIT_MAIL_PER_RECIPIENT: '3' })
-  const victim = await newAccount(url)
-  const { accessToken } = expect(200, await login(url, victim))
-  await changeOften(url, accessToken, victim.password, 4)
+  const { api, opsUrl } = await system.gateway({ ...mails.env, LIMIT_MAIL_PER_RECIPIENT: '3' })
+  const victim = await api.newAccount()
+  const { accessToken } = expect(200, await api.login(victim))
+  await changeOften(api, accessToken, victim.password, 4)
   // Then by moving the account away, and by deleting another one of the address.
   const away = newCredentials().email
-  expect(204, await changeEmail(url, accessToken, away, victim.password))
-  expect(204, await confirm(url, (await mails.next(away, CHANGE)).token))
-  expect(201, await register(url, victim))
-  const { accessToken: next } = expect(200, await login(url, victim))
-  expect(204, await settled(post(url, '/v1/me/delete', { password: victim.password }, { token: next }), url))
+  expect(204, await changeEmail(api, accessToken, away, victim.password))
+  expect(204, await confirm(api, (await mails.next(away, CHANGE)).token))
+  expect(201, await api.register(victim))
+  const { accessToken: next } = expect(200, await api.login(victim))
+  expect(204, await settled(post(api, '/v1/me/delete', { password: victim.password }, { token: next }), api))
   await until(async () => (await limitedAt(opsUrl)) === 5)
   await mails.next(victim.email, /./, 2)
   assert.equal(mails.to(victim.email).length, 3)
 })
 
 test('an address that was confirmed gets a notice of each change, up to a bound of its own', async () => {
-  const { url, opsUrl } = await system.gateway({ ...mails.env, LIMIT_MAIL_PER_RECIPIENT: '1' })
-  const account = await newAccount(url)
-  expect(204, await confirm(url, (await mails.next(account.email, CONFIRM)).token))
-  const { accessToken } = expect(200, await login(url, account))
-  await changeOften(url, accessToken, account.password, NOTICES_PER_READER + 2)
+  const { api, opsUrl } = await system.gateway({ ...mails.env, LIMIT_MAIL_PER_RECIPIENT: '1' })
+  const account = await api.newAccount()
+  expect(204, await confirm(api, (await mails.next(account.email, CONFIRM)).token))
+  const { accessToken } = expect(200, await api.login(account))
+  await changeOften(api, accessToken, account.password, NOTICES_PER_READER + 2)
   await until(async () => (await limitedAt(opsUrl)) === 2)
   const about = /password was changed/
   await mails.next(account.email, about, NOTICES_PER_READER - 1)
@@ -382,24 +375,24 @@ test('an address that was confirmed gets a notice of each change, up to a bound 
 })
 
 test('a network asks for so many mails an hour and is then refused, before any work', async () => {
-  const { url } = await system.gateway({ ...mails.env, LIMIT_MAIL_PER_NETWORK: '2', TRUST_PROXY: '127.0.0.1' })
+  const { api } = await system.gateway({ ...mails.env, LIMIT_MAIL_PER_NETWORK: '2', TRUST_PROXY: '127.0.0.1' })
   const from = (address: string) => ({ headers: { 'x-forwarded-for': address } })
-  const ask = (address: string) => post(url, '/v1/password/forgotten', newEmail(), from(address))
+  const ask = (address: string) => post(api, '/v1/password/forgotten', newEmail(), from(address))
   expect(204, await ask('2001:db8::1'))
   expect(204, await ask('2001:db8::2'))
   const refused = await ask('2001:db8::3')
   assertProblem(refused, 429, 'too_many_requests')
   assert.ok(Number(refused.headers.get('retry-after')) > 60)
-  assertProblem(await register(url, newCredentials(), from('2001:db8::4')), 429, 'too_many_requests')
+  assertProblem(await api.register(newCredentials(), from('2001:db8::4')), 429, 'too_many_requests')
   expect(204, await ask('2001:db8:1::1'))
-  expect(401, await login(url, newCredentials(), from('2001:db8::5')))
+  expect(401, await api.login(newCredentials(), from('2001:db8::5')))
 })
 
 test('without a mail server nothing of it is there, and a registration tells that an address is taken', async () => {
-  const { url } = await system.gateway()
-  const account = await newAccount(url)
-  assertProblem(await register(url, account), 409, 'email_taken')
-  const { accessToken } = expect(200, await login(url, account))
+  const { api } = await system.gateway()
+  const account = await api.newAccount()
+  assertProblem(await api.register(account), 409, 'email_taken')
+  const { accessToken } = expect(200, await api.login(account))
   for (const [method, path] of [
     ['POST', '/v1/password/forgotten'],
     ['POST', '/v1/password/reset'],
@@ -407,16 +400,16 @@ test('without a mail server nothing of it is there, and a registration tells tha
     ['POST', '/v1/me/email/confirmation'],
     ['PUT', '/v1/me/email'],
   ] as const)
-    assertProblem(await call(url, method, path, { token: accessToken, body: {} }), 403, 'mail_off')
+    assertProblem(await api.call(method, path, { token: accessToken, body: {} }), 403, 'mail_off')
 })
 
 const newEmail = () => ({ email: newCredentials().email })
 
 /** Changes the password an even number of times, so that it is the same again. */
-async function changeOften(url: string, token: string, password: string, times: number): Promise<void> {
+async function changeOften(api: Client, token: string, password: string, times: number): Promise<void> {
   for (let n = 0; n < times; n += 1) {
     const [currentPassword, newPassword] = n % 2 ? [NEXT, password] : [password, NEXT]
-    expect(204, await changePassword(url, token, { currentPassword, newPassword }))
+    expect(204, await api.changePassword(token, { currentPassword, newPassword }))
   }
 }
 

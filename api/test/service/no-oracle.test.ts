@@ -2,20 +2,20 @@
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
 import { accountWithHash } from '../account.ts'
-import { type Answer, type Credentials, login, newAccount, newCredentials, redeem, respondAsync } from '../client.ts'
+import { type Answer, type Credentials, newCredentials, respondAsync } from '../client.ts'
 import { solve } from '../solve.ts'
 import { shareSystem } from '../system.ts'
 
 const system = await shareSystem()
 const BOUND = 4
-const { url } = await system.gateway({ GUESSES_PER_ACCOUNT: String(BOUND), CHALLENGE_BITS: '1' })
+const { api } = await system.gateway({ GUESSES_PER_ACCOUNT: String(BOUND), CHALLENGE_BITS: '1' })
 /** Where nobody has to wait after a first failure: how long that is would depend on the machine. */
-const { url: patient } = await system.gateway({ GUESSES_PER_ACCOUNT: '100', CHALLENGE_BITS: '1' })
+const { api: patient } = await system.gateway({ GUESSES_PER_ACCOUNT: '100', CHALLENGE_BITS: '1' })
 
 /** Addresses of one length, so that what is made from them has one too. */
 const accounts: Record<string, () => Promise<Credentials>> = {
   unknown: async () => newCredentials(),
-  'of today': () => newAccount(url),
+  'of today': () => api.newAccount(),
   'with bcrypt': () => accountWithHash(system.database, '$2b$04$aFu/6hE6KsmKW6dioDx0/.IMW4l40x6esYzs8A1UrxgTRci6vATWW'),
   'with a hash that nothing verifies': () => accountWithHash(system.database, '$unsupported$1$damaged'),
   'that costs too much': () => accountWithHash(system.database, `$2b$31$${'a'.repeat(53)}`),
@@ -60,8 +60,8 @@ async function assertAlike(attempt: (credentials: Credentials) => Promise<Answer
 for (const [kind, password] of Object.entries(passwords)) {
   test(`a password that is ${kind} is answered the same for every account, held or by ticket`, async () => {
     await assertAlike(async ({ email }) => {
-      const held = await login(patient, { email, password })
-      const deferred = await login(patient, { email, password }, respondAsync)
+      const held = await patient.login({ email, password })
+      const deferred = await patient.login({ email, password }, respondAsync)
       return deferred.status === 202 ? [held, deferred, await redeemed(deferred.body.ticket)] : [held, deferred]
     })
   })
@@ -70,21 +70,21 @@ for (const [kind, password] of Object.entries(passwords)) {
 test('an account on which strangers failed too often is answered the same, solved or not', async () => {
   await assertAlike(async ({ email }) => {
     const guess = { email, password: 'a guess' }
-    let asked = await login(url, guess)
+    let asked = await api.login(guess)
     for (let failed = asked.status === 401 ? 1 : 0; failed < BOUND; ) {
-      asked = await login(url, guess, asked.status === 429 ? solving(asked) : {})
+      asked = await api.login(guess, asked.status === 429 ? solving(asked) : {})
       assert.ok([401, 429].includes(asked.status), `answered ${asked.status}`)
       if (asked.status === 401) failed += 1
     }
-    const refused = await login(url, guess)
+    const refused = await api.login(guess)
     assert.equal(refused.body.code, 'challenge_required')
-    return [refused, await login(url, guess, solving(refused)), await login(url, guess)]
+    return [refused, await api.login(guess, solving(refused)), await api.login(guess)]
   })
 })
 
 const solving = ({ body }: Answer) => ({ headers: { 'spillway-challenge': solve(body.challenge) } })
 
 async function redeemed(ticket: string): Promise<Answer> {
-  const answer = await redeem(url, ticket)
+  const answer = await api.redeem(ticket)
   return answer.status === 202 ? await redeemed(ticket) : answer
 }

@@ -9,7 +9,7 @@ import { readRawLoad } from '@spillway/queue/jobs/capacity'
 import { ASK_OLD_SYSTEM } from '@spillway/queue/wire/stored-hash'
 import { afterAll, test } from 'vitest'
 import { accountWithHash } from '../account.ts'
-import { type Answer, assertProblem, call, expect, login, redeem, register, respondAsync } from '../client.ts'
+import { type Answer, assertProblem, expect, respondAsync } from '../client.ts'
 import { openSystem } from '../system.ts'
 
 /** The accounts of the old system, and whom it was asked about. */
@@ -38,7 +38,7 @@ await system.worker({
   LEGACY_VERIFY_KEY: Buffer.alloc(32, 7).toString('base64'),
   ...{ LEGACY_VERIFY_CONCURRENCY: '2', LEGACY_VERIFY_TIMEOUT_MS: '30000' },
 })
-const { url } = await system.gateway({ LEGACY_VERIFY: 'true' })
+const { api } = await system.gateway({ LEGACY_VERIFY: 'true' })
 
 function oldAccount() {
   const credentials = { email: `${randomUUID()}@example.test`, password: 'Passwort² von früher' }
@@ -56,13 +56,13 @@ const same = ({ status, body }: Answer) => [status, body.code]
 
 test('an address that is unknown here gets an account by its first login, and the old system is asked no more', async () => {
   const credentials = oldAccount()
-  assertProblem(await login(url, { ...credentials, password: 'not the one' }), 401, 'invalid_credentials')
+  assertProblem(await api.login({ ...credentials, password: 'not the one' }), 401, 'invalid_credentials')
   assert.equal(await stored(credentials.email), null)
-  expect(200, await login(url, credentials))
+  expect(200, await api.login(credentials))
   assert.match((await stored(credentials.email))?.passwordHash ?? '', today)
   const before = asked.length
-  expect(200, await login(url, credentials))
-  assertProblem(await login(url, { ...credentials, password: 'not the one' }), 401, 'invalid_credentials')
+  expect(200, await api.login(credentials))
+  assertProblem(await api.login({ ...credentials, password: 'not the one' }), 401, 'invalid_credentials')
   assert.equal(asked.length, before)
 })
 
@@ -72,8 +72,8 @@ test('an account that came without a hash is completed, also by ticket, and keep
   const { email } = await accountWithHash(system.database, ASK_OLD_SYSTEM, credentials.password)
   old.set(email, credentials.password)
   const before = await stored(email)
-  const { ticket } = expect(202, await login(url, { email, password: credentials.password }, respondAsync))
-  expect(200, await redeem(url, ticket))
+  const { ticket } = expect(202, await api.login({ email, password: credentials.password }, respondAsync))
+  expect(200, await api.redeem(ticket))
   const after = await stored(email)
   assert.equal(after?.id, before?.id)
   assert.match(after?.passwordHash ?? '', today)
@@ -84,17 +84,17 @@ test('a disabled account is not asked about, and is told what a wrong password i
   const { email } = await accountWithHash(system.database, ASK_OLD_SYSTEM, credentials.password)
   old.set(email, credentials.password)
   await system.database.user.update({ where: { email }, data: { disabledAt: new Date() } })
-  const wrong = await login(url, { email: `${randomUUID()}@example.test`, password: 'not the one' })
+  const wrong = await api.login({ email: `${randomUUID()}@example.test`, password: 'not the one' })
   const before = asked.length
-  assert.deepEqual(same(await login(url, { email, password: credentials.password })), same(wrong))
+  assert.deepEqual(same(await api.login({ email, password: credentials.password })), same(wrong))
   assert.equal(asked.length, before)
 })
 
 test('an account with a hash of its own is verified by that alone, whatever the old system would say', async () => {
   const { email } = await accountWithHash(system.database, DJANGO_HASH, DJANGO_PASSWORD)
   old.set(email, 'the old one')
-  assertProblem(await login(url, { email, password: 'the old one' }), 401, 'invalid_credentials')
-  expect(200, await login(url, { email, password: DJANGO_PASSWORD }))
+  assertProblem(await api.login({ email, password: 'the old one' }), 401, 'invalid_credentials')
+  expect(200, await api.login({ email, password: DJANGO_PASSWORD }))
   assert.ok(!asked.includes(email))
 })
 
@@ -102,10 +102,10 @@ test('while the old system answers nobody, others log in beside its questions, a
   const credentials = Array.from({ length: 6 }, oldAccount)
   const { email } = await accountWithHash(system.database, DJANGO_HASH, DJANGO_PASSWORD)
   answer = 'late'
-  const logins = credentials.map((one) => login(url, one, wait(20)))
+  const logins = credentials.map((one) => api.login(one, wait(20)))
   // With one hashing thread: as many as there are places, each of which would hold it.
   await until(() => late.length === 2, { what: 'two questions' })
-  expect(200, await login(url, { email, password: DJANGO_PASSWORD }))
+  expect(200, await api.login({ email, password: DJANGO_PASSWORD }))
   await until(async () => Object.values((await load()).capacity).every((entry) => JSON.parse(entry).asking === 6), {
     what: 'a capacity that knows of six',
   })
@@ -118,20 +118,20 @@ test('while the old system answers nobody, others log in beside its questions, a
 test('a ticket of an account that the old system gave no verdict on stays pending until it does', async () => {
   const credentials = oldAccount()
   answer = 'down'
-  const { ticket } = expect(202, await login(url, credentials, respondAsync))
+  const { ticket } = expect(202, await api.login(credentials, respondAsync))
   for (let n = 0; n < 2; n++) {
-    const pending = await redeem(url, ticket)
+    const pending = await api.redeem(ticket)
     expect(202, pending)
     assert.equal(pending.headers.get('retry-after'), '5')
   }
   // By each redemption, and by the first request where a worker took its job sooner.
   assert.ok(asked.filter((who) => who === credentials.email).length >= 2)
   answer = 'honest'
-  expect(200, await redeem(url, ticket))
+  expect(200, await api.redeem(ticket))
 })
 
 test('where addresses must be confirmed, the old system has confirmed those that it vouches for', async () => {
-  const { url } = await system.gateway({
+  const { api } = await system.gateway({
     ...{ LEGACY_VERIFY: 'true', LOGIN_NEEDS_CONFIRMATION: 'true' },
     ...{ SMTP_URL: 'smtp://127.0.0.1:1', MAIL_FROM: 'login@example.test' },
     ...{ MAIL_CONFIRM_URL: 'https://example.test#{token}', MAIL_RESET_URL: 'https://example.test#{token}' },
@@ -141,9 +141,9 @@ test('where addresses must be confirmed, the old system has confirmed those that
   const { email } = await accountWithHash(system.database, ASK_OLD_SYSTEM, imported.password)
   old.set(email, imported.password)
   for (const credentials of [unknown, { email, password: imported.password }]) {
-    assertProblem(await login(url, { ...credentials, password: 'not the one' }), 401, 'invalid_credentials')
-    expect(200, await login(url, credentials))
-    expect(200, await login(url, credentials))
+    assertProblem(await api.login({ ...credentials, password: 'not the one' }), 401, 'invalid_credentials')
+    expect(200, await api.login(credentials))
+    expect(200, await api.login(credentials))
     assert.ok((await stored(credentials.email))?.emailConfirmedAt)
   }
 })
@@ -164,7 +164,7 @@ test('of two first logins at once one makes the account, and the other is verifi
   const { email } = await accountWithHash(system.database, ASK_OLD_SYSTEM, imported.password)
   old.set(email, imported.password)
   for (const credentials of [unknown, { email, password: imported.password }]) {
-    const answers = await bothAsked(2, () => login(url, credentials, wait(20)))
+    const answers = await bothAsked(2, () => api.login(credentials, wait(20)))
     assert.deepEqual(
       answers.map(({ status }) => status),
       [200, 200],
@@ -177,20 +177,20 @@ test('of two first logins at once one makes the account, and the other is verifi
 test('a ticket whose account was made meanwhile is lost, and its client logs in', async () => {
   const credentials = oldAccount()
   const answers = await bothAsked(2, async () => {
-    const { ticket } = expect(202, await login(url, credentials, respondAsync))
-    return await redeem(url, ticket)
+    const { ticket } = expect(202, await api.login(credentials, respondAsync))
+    return await api.redeem(ticket)
   })
   const [first, second] = answers.toSorted((one, other) => one.status - other.status)
   assert.equal(first?.status, 200)
   assert.ok(second)
   assertProblem(second, 410, 'ticket_lost')
-  expect(200, await login(url, credentials))
+  expect(200, await api.login(credentials))
 })
 
 test('an account that somebody else made meanwhile is not entered by what the old system said', async () => {
   const credentials = oldAccount()
   answer = 'late'
-  const asking = login(url, credentials, wait(20))
+  const asking = api.login(credentials, wait(20))
   await until(() => late.length === 1, { what: 'a question' })
   const { email, password } = credentials
   const id = randomUUID()
@@ -199,7 +199,7 @@ test('an account that somebody else made meanwhile is not entered by what the ol
   for (const release of late.splice(0)) release()
   assertProblem(await asking, 401, 'invalid_credentials')
   assert.equal(await system.database.session.count({ where: { userId: id } }), 0)
-  assertProblem(await login(url, { email, password }), 401, 'invalid_credentials')
+  assertProblem(await api.login({ email, password }), 401, 'invalid_credentials')
 })
 
 test('nobody comes back by the old password of an address that had an account, whoever deleted or changed it', async () => {
@@ -207,8 +207,8 @@ test('nobody comes back by the old password of an address that had an account, w
   await until(async () => (await database.tombstoneKey.count()) === 1, { what: 'the key of tombstones' })
   const ends = {
     async deletes({ email, password }: { email: string; password: string }) {
-      const { accessToken } = expect(200, await login(url, { email, password }))
-      expect(204, await call(url, 'POST', '/v1/me/delete', { token: accessToken, body: { password } }))
+      const { accessToken } = expect(200, await api.login({ email, password }))
+      expect(204, await api.call('POST', '/v1/me/delete', { token: accessToken, body: { password } }))
     },
     operator: ({ email }: { email: string }) => database.$executeRaw`DELETE FROM users WHERE email = ${email}`,
     changes: ({ email }: { email: string }) =>
@@ -216,13 +216,13 @@ test('nobody comes back by the old password of an address that had an account, w
   }
   for (const end of Object.values(ends)) {
     const credentials = oldAccount()
-    expect(200, await login(url, credentials))
-    const { ticket } = expect(202, await login(url, credentials, respondAsync))
+    expect(200, await api.login(credentials))
+    const { ticket } = expect(202, await api.login(credentials, respondAsync))
     await end(credentials)
     const before = asked.length
-    assertProblem(await login(url, credentials), 401, 'invalid_credentials')
+    assertProblem(await api.login(credentials), 401, 'invalid_credentials')
     // The account that has another address now is entered by it.
-    if (end !== ends.changes) assert.notEqual((await redeem(url, ticket)).status, 200)
+    if (end !== ends.changes) assert.notEqual((await api.redeem(ticket)).status, 200)
     assert.equal(asked.length, before)
     assert.equal(await stored(credentials.email), null)
   }
@@ -232,15 +232,15 @@ test('nobody comes back by the old password of an address that had an account, w
   const credentials = { ...oldAccount(), password: 'a new pass phrase' }
   await database.user.create({ data: { id: randomUUID(), email: credentials.email, passwordHash: DJANGO_HASH } })
   await database.user.delete({ where: { email: credentials.email } })
-  expect(201, await register(url, credentials))
-  expect(200, await login(url, credentials))
+  expect(201, await api.register(credentials))
+  expect(200, await api.login(credentials))
 })
 
 test('an account that is deleted while the old system is asked about it is not made again', async () => {
   const credentials = oldAccount()
   const { email } = credentials
   answer = 'late'
-  const asking = login(url, credentials, wait(20))
+  const asking = api.login(credentials, wait(20))
   await until(() => late.length === 1, { what: 'a question' })
   await system.database.user.create({ data: { id: randomUUID(), email, passwordHash: DJANGO_HASH } })
   await system.database.user.delete({ where: { email } })
@@ -251,18 +251,18 @@ test('an account that is deleted while the old system is asked about it is not m
 })
 
 test('while the old system is down all others log in, its accounts are told when to come back, and nothing counts', async () => {
-  const { url } = await system.gateway({ LEGACY_VERIFY: 'true', LIMIT_PER_ADDRESS: '6', LIMIT_PER_ACCOUNT: '0' })
+  const { api } = await system.gateway({ LEGACY_VERIFY: 'true', LIMIT_PER_ADDRESS: '6', LIMIT_PER_ACCOUNT: '0' })
   const before = await load()
   const credentials = oldAccount()
   answer = 'down'
   for (let n = 0; n < 20; n++) {
-    const refused = await login(url, n % 2 === 0 ? credentials : oldAccount())
+    const refused = await api.login(n % 2 === 0 ? credentials : oldAccount())
     assertProblem(refused, 503, 'unavailable')
     assert.equal(refused.headers.get('retry-after'), '5')
   }
   const { email } = await accountWithHash(system.database, DJANGO_HASH, DJANGO_PASSWORD)
-  assertProblem(await login(url, { email, password: 'not the one' }), 401, 'invalid_credentials')
-  expect(200, await login(url, { email, password: DJANGO_PASSWORD }))
+  assertProblem(await api.login({ email, password: 'not the one' }), 401, 'invalid_credentials')
+  expect(200, await api.login({ email, password: DJANGO_PASSWORD }))
   assert.equal(await stored(credentials.email), null)
   // Nobody waits for the jobs of refused logins.
   const { absent, active, waiting } = await load()

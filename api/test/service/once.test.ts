@@ -5,17 +5,11 @@ import {
   type Answer,
   type Body,
   type Call,
+  type Client,
   type Credentials,
-  call,
-  changePassword,
   expect,
-  login,
-  me,
-  newAccount,
   newCredentials,
   patiently,
-  redeem,
-  register,
   respondAsync,
 } from '../client.ts'
 import { startMailServer } from '../mail-server.ts'
@@ -23,11 +17,11 @@ import { shareSystem } from '../system.ts'
 
 const mails = await startMailServer()
 const system = await shareSystem()
-const [{ url: here }, { url: there }] = await Promise.all([system.gateway(mails.env), system.gateway(mails.env)])
+const [{ api: here }, { api: there }] = await Promise.all([system.gateway(mails.env), system.gateway(mails.env)])
 const NEXT = 'another pass phrase entirely'
 
 /** The answers, with one word for each: `won`, or the code of its problem */
-async function hundredAtOnce(ask: (url: string, n: number) => Promise<Answer>) {
+async function hundredAtOnce(ask: (api: Client, n: number) => Promise<Answer>) {
   const answers = await Promise.all(Array.from({ length: 100 }, (_, n) => ended(() => ask(n % 2 ? here : there, n))))
   return { answers, words: answers.map(({ status, body }) => (status < 300 ? 'won' : body.code)) }
 }
@@ -59,7 +53,7 @@ const operations: Record<
   { ask(once: Once): Promise<Answer>; others: string[]; won(once: Once): Promise<void> }
 > = {
   login: {
-    ask: ({ credentials }) => login(here, credentials, respondAsync),
+    ask: ({ credentials }) => here.login(credentials, respondAsync),
     others: [],
     async won({ credentials: { email } }) {
       assert.equal(await system.database.session.count({ where: { user: { email } } }), 2)
@@ -67,7 +61,7 @@ const operations: Record<
   },
   'change of the password': {
     ask: ({ credentials, session }) =>
-      changePassword(here, session.accessToken, change(credentials, NEXT), respondAsync),
+      here.changePassword(session.accessToken, change(credentials, NEXT), respondAsync),
     others: [],
     async won({ credentials: { email } }) {
       assert.equal(await count({ email, credentialVersion: 2 }), 1)
@@ -75,9 +69,9 @@ const operations: Record<
   },
   'reset of the password': {
     async ask({ credentials: { email } }) {
-      await call(there, 'POST', '/v1/password/forgotten', { body: { email } })
+      await there.call('POST', '/v1/password/forgotten', { body: { email } })
       const { token } = await mails.next(email, /Choose a new password/)
-      return await call(here, 'POST', '/v1/password/reset', { ...respondAsync, body: { token, newPassword: NEXT } })
+      return await here.call('POST', '/v1/password/reset', { ...respondAsync, body: { token, newPassword: NEXT } })
     },
     others: ['invalid_mail_token'],
     async won({ credentials: { email } }) {
@@ -95,17 +89,17 @@ const operations: Record<
 
 const change = ({ password: currentPassword }: Credentials, newPassword: string) => ({ currentPassword, newPassword })
 const post = (path: string, body: object, { accessToken: token }: Body, options: Call = respondAsync) =>
-  call(here, 'POST', path, { ...options, token, body })
+  here.call('POST', path, { ...options, token, body })
 
 /** Some connections that redeem one ticket are held at a gateway; others are told to come later. */
 const TOLD_TO_WAIT = 'too_many_requests'
 
 for (const [name, { ask, others, won }] of Object.entries(operations)) {
   test(`the ticket of a ${name} answers one of a hundred`, async () => {
-    const credentials = await newAccount(here)
-    const once = { credentials, session: expect(200, await login(here, credentials)) }
+    const credentials = await here.newAccount()
+    const once = { credentials, session: expect(200, await here.login(credentials)) }
     const { ticket } = expect(202, await ask(once))
-    const { words } = await hundredAtOnce((url) => redeem(url, ticket))
+    const { words } = await hundredAtOnce((api) => api.redeem(ticket))
     assertOneWon(words, ['ticket_used', TOLD_TO_WAIT, ...others])
     await won(once)
   })
@@ -113,35 +107,35 @@ for (const [name, { ask, others, won }] of Object.entries(operations)) {
 
 test('the ticket of a registration answers one of a hundred, whether mail is on or not', async () => {
   const withoutMail = await Promise.all([system.gateway(), system.gateway()])
-  for (const urls of [[here, there], withoutMail.map(({ url }) => url)]) {
+  for (const [first, second] of [[here, there], withoutMail.map(({ api }) => api)]) {
     const credentials = newCredentials()
-    const [first = '', second = ''] = urls
-    const { ticket } = expect(202, await register(first, credentials, respondAsync))
-    const { words } = await hundredAtOnce((_, n) => redeem(n % 2 ? first : second, ticket))
+    assert.ok(first && second)
+    const { ticket } = expect(202, await first.register(credentials, respondAsync))
+    const { words } = await hundredAtOnce((_, n) => (n % 2 ? first : second).redeem(ticket))
     assertOneWon(words, ['ticket_used', TOLD_TO_WAIT])
     assert.equal(await count({ email: credentials.email }), 1)
   }
 })
 
 test('of a hundred changes of a password at once one wins, its password is the one, and its session goes on', async () => {
-  const credentials = await newAccount(here)
-  const { accessToken } = expect(200, await login(here, credentials))
-  const { answers, words } = await hundredAtOnce((url, n) =>
-    changePassword(url, accessToken, change(credentials, `${NEXT} ${n}`)),
+  const credentials = await here.newAccount()
+  const { accessToken } = expect(200, await here.login(credentials))
+  const { answers, words } = await hundredAtOnce((api, n) =>
+    api.changePassword(accessToken, change(credentials, `${NEXT} ${n}`)),
   )
   assertOneWon(words, ['invalid_credentials'])
   const winner = answers.findIndex(({ status }) => status === 204)
-  expect(200, await login(here, { ...credentials, password: `${NEXT} ${winner}` }))
-  expect(200, await me(there, accessToken))
+  expect(200, await here.login({ ...credentials, password: `${NEXT} ${winner}` }))
+  expect(200, await there.me(accessToken))
 })
 
 test('the ticket of a change of the address sends one mail, however many redeem it', async () => {
   const { password, ...session } = await signedIn()
   const { email: newEmail } = newCredentials()
   const body = { newEmail, password }
-  const { ticket } = expect(202, await call(here, 'PUT', '/v1/me/email', { ...respondAsync, ...session, body }))
+  const { ticket } = expect(202, await here.call('PUT', '/v1/me/email', { ...respondAsync, ...session, body }))
   const before = await mailsAdded()
-  const { words } = await hundredAtOnce((url) => redeem(url, ticket))
+  const { words } = await hundredAtOnce((api) => api.redeem(ticket))
   assert.deepEqual(
     words.filter((word) => word !== 'won' && word !== 'ticket_used' && word !== TOLD_TO_WAIT),
     [],
@@ -151,8 +145,8 @@ test('the ticket of a change of the address sends one mail, however many redeem 
 })
 
 async function signedIn() {
-  const credentials = await newAccount(here)
-  const { accessToken } = expect(200, await login(here, credentials))
+  const credentials = await here.newAccount()
+  const { accessToken } = expect(200, await here.login(credentials))
   return { password: credentials.password, token: accessToken }
 }
 

@@ -2,21 +2,7 @@
 import assert from 'node:assert/strict'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { test } from 'vitest'
-import {
-  type Answer,
-  call,
-  changePassword,
-  expect,
-  login,
-  logout,
-  me,
-  newAccount,
-  newCredentials,
-  redeem,
-  refresh,
-  register,
-  respondAsync,
-} from '../client.ts'
+import { type Answer, expect, newCredentials, respondAsync } from '../client.ts'
 import { shareSystem } from '../system.ts'
 
 interface Operation {
@@ -48,10 +34,10 @@ const mail = {
   MAIL_RESET_URL: 'https://app.example.test/reset#{token}',
 }
 const system = await shareSystem()
-const { url } = await system.gateway({ ...mail, ISSUER: 'https://login.example.test' })
+const { api } = await system.gateway({ ...mail, ISSUER: 'https://login.example.test' })
 /** Logged in before the document is validated, which keeps this process busy for seconds */
-const { accessToken: token } = expect(200, await login(url, await newAccount(url)))
-const document: Description = JSON.parse(await (await fetch(`${url}/openapi.json`)).text())
+const { accessToken: token } = expect(200, await api.login(await api.newAccount()))
+const document: Description = JSON.parse(await (await fetch(`${api.url}/openapi.json`)).text())
 
 const withBody = ['400', '413', '415', '422', '500', '503']
 const design: Record<string, string[]> = {
@@ -152,7 +138,7 @@ test('lengths that the document gives are those that are enforced', async () => 
         const value = /email$/i.test(field)
           ? `${'x'.repeat(2 - (length % 2))}@x${'.x'.repeat((length - 3) / 2)}`
           : 'x'.repeat(length)
-        const { errors = [] } = (await call(url, method, path, { token, body: { [field]: value } })).body ?? {}
+        const { errors = [] } = (await api.call(method, path, { token, body: { [field]: value } })).body ?? {}
         return errors.some((error: { field: string }) => error.field === field)
       }
       const found = [await wrong(maxLength + 1), await wrong(maxLength)]
@@ -199,59 +185,59 @@ test('answers have the statuses and the media types that the document gives them
     assert.deepEqual(Object.keys(response.content ?? {}), mediaType === '' ? [] : [mediaType], `${name} ${status}`)
     return body
   }
-  await seen('POST /v1/users', register(url, credentials))
-  await seen('POST /v1/users', register(url, credentials))
-  await seen('POST /v1/users', register(url, { ...credentials, password: '' }))
-  await seen('POST /v1/login', login(url, newCredentials()))
-  const { ticket } = await seen('POST /v1/login', login(url, credentials, respondAsync))
-  await seen('POST /v1/tickets/redeem', redeem(url, ticket))
-  await seen('POST /v1/tickets/redeem', redeem(url, ticket))
-  await seen('POST /v1/tickets/redeem', redeem(url, 'nonsense'))
-  const { accessToken, refreshToken } = await seen('POST /v1/login', login(url, credentials))
-  await seen('GET /v1/me', me(url, accessToken))
-  await seen('GET /v1/me', me(url, 'nonsense'))
-  const sessions = await seen('GET /v1/me/sessions', call(url, 'GET', '/v1/me/sessions', { token: accessToken }))
+  await seen('POST /v1/users', api.register(credentials))
+  await seen('POST /v1/users', api.register(credentials))
+  await seen('POST /v1/users', api.register({ ...credentials, password: '' }))
+  await seen('POST /v1/login', api.login(newCredentials()))
+  const { ticket } = await seen('POST /v1/login', api.login(credentials, respondAsync))
+  await seen('POST /v1/tickets/redeem', api.redeem(ticket))
+  await seen('POST /v1/tickets/redeem', api.redeem(ticket))
+  await seen('POST /v1/tickets/redeem', api.redeem('nonsense'))
+  const { accessToken, refreshToken } = await seen('POST /v1/login', api.login(credentials))
+  await seen('GET /v1/me', api.me(accessToken))
+  await seen('GET /v1/me', api.me('nonsense'))
+  const sessions = await seen('GET /v1/me/sessions', api.call('GET', '/v1/me/sessions', { token: accessToken }))
   const [{ id = '' } = {}] = 'sessions' in sessions && Array.isArray(sessions.sessions) ? sessions.sessions : []
   for (const [other, path] of [
     ['DELETE /v1/me/sessions', '/v1/me/sessions'],
     ['DELETE /v1/me/sessions/{id}', '/v1/me/sessions/00000000-0000-0000-0000-000000000000'],
   ] as const)
-    await seen(other, call(url, 'DELETE', path, { token: accessToken }))
+    await seen(other, api.call('DELETE', path, { token: accessToken }))
   assert.notEqual(id, '')
   const change = { currentPassword: credentials.password, newPassword: 'another pass phrase' }
-  await seen('PUT /v1/me/password', changePassword(url, accessToken, change))
-  await seen('PUT /v1/me/password', changePassword(url, accessToken, change))
-  await seen('POST /v1/token/refresh', refresh(url, refreshToken))
-  await seen('POST /v1/token/refresh', refresh(url, refreshToken))
-  await seen('POST /v1/logout', logout(url, refreshToken))
+  await seen('PUT /v1/me/password', api.changePassword(accessToken, change))
+  await seen('PUT /v1/me/password', api.changePassword(accessToken, change))
+  await seen('POST /v1/token/refresh', api.refresh(refreshToken))
+  await seen('POST /v1/token/refresh', api.refresh(refreshToken))
+  await seen('POST /v1/logout', api.logout(refreshToken))
   const documents = ['jwks.json', 'openid-configuration', 'oauth-authorization-server']
   for (const path of ['/healthz', '/readyz', '/v1/line', ...documents.map((name) => `/.well-known/${name}`)])
-    await seen(`GET ${path}`, call(url, 'GET', path))
+    await seen(`GET ${path}`, api.call('GET', path))
 })
 
 test('the page to read it on takes everything from this host', async () => {
-  const pages = [`${url}/docs`, `${url}/docs/static/swagger-initializer.js`, `${url}/docs/static/index.css`]
+  const pages = [`${api.url}/docs`, `${api.url}/docs/static/swagger-initializer.js`, `${api.url}/docs/static/index.css`]
   const linked: string[] = []
   for (const page of pages) {
     const response = await fetch(page)
     assert.equal(response.status, 200, page)
     const source = await response.text()
     for (const [, target = ''] of source.matchAll(/(?:src|href)="([^"]+)"|url\(([^)]+)\)/g)) {
-      linked.push(new URL(target, response.url.endsWith('/docs') ? `${url}/` : response.url).href)
+      linked.push(new URL(target, response.url.endsWith('/docs') ? `${api.url}/` : response.url).href)
     }
     assert.doesNotMatch(source, /(?:src|href)="(?:https?:)?\/\//)
     assert.doesNotMatch(source, /fetch\(|@import|validatorUrl: (?!null)/)
   }
   assert.ok(linked.length >= 4)
-  assert.match(await (await fetch(`${url}/docs`)).text(), /<title>Spillway API<\/title>/)
-  const initializer = await (await fetch(`${url}/docs/static/swagger-initializer.js`)).text()
+  assert.match(await (await fetch(`${api.url}/docs`)).text(), /<title>Spillway API<\/title>/)
+  const initializer = await (await fetch(`${api.url}/docs/static/swagger-initializer.js`)).text()
   const [, shownLogo = ''] = /data:image\/svg\+xml;base64,([\w+/=]+)/.exec(initializer) ?? []
   assert.match(Buffer.from(shownLogo, 'base64').toString(), />Spillway<\/text>/)
   for (const link of linked) {
-    assert.equal(new URL(link).origin, new URL(url).origin)
+    assert.equal(new URL(link).origin, new URL(api.url).origin)
     assert.equal((await fetch(link)).status, 200, link)
   }
-  const shown = await (await fetch(`${url}/docs/json`)).text()
+  const shown = await (await fetch(`${api.url}/docs/json`)).text()
   assert.deepEqual(JSON.parse(shown), document)
 })
 

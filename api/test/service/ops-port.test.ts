@@ -5,7 +5,7 @@ import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { until } from '@spillway/infra/processes/until'
 import { test } from 'vitest'
-import { expect, login, newCredentials, register, respondAsync } from '../client.ts'
+import { expect, newCredentials, respondAsync } from '../client.ts'
 import { openSystem } from '../system.ts'
 
 const OPERATOR = { OPS_USER: 'operator', OPS_PASSWORD: 'a password for operators' }
@@ -108,9 +108,9 @@ test('a password that is no UTF-8 is refused, whatever the environment made of t
 })
 
 test('the board shows the jobs that there are, whatever else someone has put into the queue', async () => {
-  const { url, opsUrl } = await system.gateway({ ...OPERATOR, OPS_LOG_URL: 'https://logs.example/?q={jobId}' })
+  const { api, opsUrl } = await system.gateway({ ...OPERATOR, OPS_LOG_URL: 'https://logs.example/?q={jobId}' })
   const key = (name: string) => `${system.namespace.queuePrefix}:passwords:${name}`
-  const { ticket } = expect(202, await register(url, newCredentials(), respondAsync))
+  const { ticket } = expect(202, await api.register(newCredentials(), respondAsync))
   const forged = { name: 'verify', data: '{}', opts: '{}', timestamp: '1' }
   for (const field of ['data', 'opts', 'parent', 'progress', 'stacktrace', 'returnvalue', 'failedReason', 'rjk']) {
     await system.redis.hset(key(`forged-${field}`), { ...forged, [field]: '{' })
@@ -181,9 +181,9 @@ test('without a password only requests that call the port by a loopback name are
 test('the live page is told of the queue, its workers and what became of requests', async (t) => {
   // Requests of all gateways are counted, and there have been some.
   const own = await openSystem(t)
-  const { url, opsUrl } = await own.gateway({ LOGIN_WAIT_MS: '0' })
+  const { api, opsUrl } = await own.gateway({ LOGIN_WAIT_MS: '0' })
   const live = async () => JSON.parse((await ask(`${opsUrl}/live.json`)).text)
-  assert.equal((await login(url, { email: 'nobody@example.test', password: 'a passphrase' }, respondAsync)).status, 202)
+  assert.equal((await api.login({ email: 'nobody@example.test', password: 'a passphrase' }, respondAsync)).status, 202)
   const waiting = await until(async () => {
     const state = await live()
     // By the clock of Redis, the job may be as old as the report itself.

@@ -4,21 +4,7 @@ import { until } from '@spillway/infra/processes/until'
 import { startProxy } from '@spillway/infra/rig/tcp-proxy'
 import { test } from 'vitest'
 import { gatedAccount, slowAccount } from '../account.ts'
-import {
-  type Answer,
-  assertProblem,
-  call,
-  expect,
-  keepTicket,
-  login,
-  me,
-  newAccount,
-  newCredentials,
-  redeem,
-  refresh,
-  register,
-  respondAsync,
-} from '../client.ts'
+import { type Answer, assertProblem, expect, keepTicket, newCredentials, respondAsync } from '../client.ts'
 import { locksAwaited } from '../locks.ts'
 import { watchQueue } from '../queue.ts'
 import { openSystem, readiness } from '../system.ts'
@@ -29,113 +15,113 @@ await system.worker({ SPILLWAY_TEST_HASHES: 'true' })
 test('without PostgreSQL: 503 at once, named by readiness, and well again when it is back', async (t) => {
   const proxy = await startProxy(system.namespace.databaseUrl)
   t.onTestFinished(() => proxy.close())
-  const { url } = await system.gateway({ DATABASE_URL: proxy.url })
-  const credentials = await newAccount(url)
-  const tokens = expect(200, await login(url, credentials))
+  const { api } = await system.gateway({ DATABASE_URL: proxy.url })
+  const credentials = await api.newAccount()
+  const tokens = expect(200, await api.login(credentials))
   proxy.refuse()
 
   for (const answer of await Promise.all([
-    login(url, credentials),
-    register(url, newCredentials()),
-    me(url, tokens.accessToken),
-    refresh(url, tokens.refreshToken),
+    api.login(credentials),
+    api.register(newCredentials()),
+    api.me(tokens.accessToken),
+    api.refresh(tokens.refreshToken),
   ])) {
     assertUnavailable(answer)
   }
-  assert.equal((await fetch(`${url}/healthz`)).status, 200)
+  assert.equal((await fetch(`${api.url}/healthz`)).status, 200)
   // Probes share the database's answer for a moment, and the gateway was seen ready just before.
-  await until(async () => (await fetch(`${url}/readyz`)).status === 503)
-  assert.deepEqual((await readiness(url)).checks, { database: 'failing', queue: 'ok' })
+  await until(async () => (await fetch(`${api.url}/readyz`)).status === 503)
+  assert.deepEqual((await readiness(api.url)).checks, { database: 'failing', queue: 'ok' })
 
   proxy.restore()
-  await until(async () => (await readiness(url)).status === 'ok')
-  expect(200, await refresh(url, tokens.refreshToken))
-  expect(200, await login(url, credentials))
+  await until(async () => (await readiness(api.url)).status === 'ok')
+  expect(200, await api.refresh(tokens.refreshToken))
+  expect(200, await api.login(credentials))
 })
 
 test('when PostgreSQL falls silent in mid-query, requests end as problems, not as hangs', async (t) => {
   const proxy = await startProxy(system.namespace.databaseUrl)
   t.onTestFinished(() => proxy.close())
-  const { url } = await system.gateway({ DATABASE_URL: proxy.url, DATABASE_POOL_SIZE: '1' })
-  const credentials = await newAccount(url)
+  const { api } = await system.gateway({ DATABASE_URL: proxy.url, DATABASE_POOL_SIZE: '1' })
+  const credentials = await api.newAccount()
   proxy.freeze()
-  for (const answer of await Promise.all([login(url, credentials), login(url, credentials)])) assertUnavailable(answer)
+  for (const answer of await Promise.all([api.login(credentials), api.login(credentials)])) assertUnavailable(answer)
 })
 
 test('a verdict outlives PostgreSQL: its login gets a ticket, which stays good, and nothing is hashed twice', async (t) => {
   const proxy = await startProxy(system.namespace.databaseUrl)
   t.onTestFinished(() => proxy.close())
-  const { url } = await system.gateway({ DATABASE_URL: proxy.url })
+  const { api } = await system.gateway({ DATABASE_URL: proxy.url })
   const queue = watchQueue(system)
   const { account, open } = await gatedAccount(t, system.database)
   const before = await queue.added()
-  const held = login(url, account, keepTicket)
+  const held = api.login(account, keepTicket)
   await queue.settled(0, 1)
   proxy.refuse()
   open()
   const { ticket } = expect(202, await held)
-  const again = await redeem(url, ticket)
+  const again = await api.redeem(ticket)
   assert.equal(again.headers.get('retry-after'), '1')
   assert.notEqual(expect(202, again).ticket, '')
   proxy.restore()
-  await until(async () => (await redeem(url, ticket)).status === 200)
+  await until(async () => (await api.redeem(ticket)).status === 200)
   assert.equal((await queue.added()).length, before.length + 1)
 })
 
 test('a ticket that was marked as used when PostgreSQL went away is good again when it is back, once', async (t) => {
   const proxy = await startProxy(system.namespace.databaseUrl)
   t.onTestFinished(() => proxy.close())
-  const { url } = await system.gateway({ DATABASE_URL: proxy.url })
+  const { api } = await system.gateway({ DATABASE_URL: proxy.url })
   const other = await system.gateway()
-  const { ticket } = expect(202, await login(url, await slowAccount(system.database, 1), respondAsync))
+  const { ticket } = expect(202, await api.login(await slowAccount(system.database, 1), respondAsync))
   await until(() => system.redis.exists(`${system.namespace.queuePrefix}:verdict:${ticket.split('.')[0]}`))
   await system.database.$transaction(async (locked) => {
     await locked.$executeRaw`LOCK TABLE sessions IN ACCESS EXCLUSIVE MODE`
-    const redeemed = redeem(url, ticket)
+    const redeemed = api.redeem(ticket)
     await until(() => locksAwaited(system.database))
     proxy.refuse()
     expect(202, await redeemed)
-    assertProblem(await redeem(other.url, ticket), 409, 'ticket_used')
+    assertProblem(await other.api.redeem(ticket), 409, 'ticket_used')
   })
-  expect(202, await redeem(url, ticket))
+  expect(202, await api.redeem(ticket))
   proxy.restore()
   const { status } = await until(async () => {
-    const answer = await redeem(url, ticket)
+    const answer = await api.redeem(ticket)
     return answer.status === 202 ? undefined : answer
   })
   // The statement that waited for the lock may have run after all: its session is this job's.
   assert.ok(status === 200 || status === 409)
-  assertProblem(await redeem(other.url, ticket), 409, 'ticket_used')
+  assertProblem(await other.api.redeem(ticket), 409, 'ticket_used')
 })
 
 test('without Redis: 503 at once, what needs no queue goes on, and well again when it is back', async (t) => {
   const proxy = await startProxy(system.namespace.redisUrl)
   t.onTestFinished(() => proxy.close())
   const limits = { LIMIT_PER_ADDRESS: '1000', LIMIT_PER_ACCOUNT: '1000' }
-  const { url } = await system.gateway({ REDIS_URL: proxy.url, ...limits })
-  const credentials = await newAccount(url)
-  const tokens = expect(200, await login(url, credentials))
+  const { api } = await system.gateway({ REDIS_URL: proxy.url, ...limits })
+  const credentials = await api.newAccount()
+  const tokens = expect(200, await api.login(credentials))
   proxy.refuse()
 
-  await until(async () => (await readiness(url)).checks.queue === 'failing')
-  for (const answer of await Promise.all([login(url, credentials), register(url, newCredentials())])) {
+  await until(async () => (await readiness(api.url)).checks.queue === 'failing')
+  for (const answer of await Promise.all([api.login(credentials), api.register(newCredentials())])) {
     assertUnavailable(answer)
   }
-  expect(200, await me(url, tokens.accessToken))
-  expect(200, await refresh(url, tokens.refreshToken))
-  assert.deepEqual((await readiness(url)).checks, { database: 'ok', queue: 'failing' })
+  expect(200, await api.me(tokens.accessToken))
+  expect(200, await api.refresh(tokens.refreshToken))
+  assert.deepEqual((await readiness(api.url)).checks, { database: 'ok', queue: 'failing' })
 
   proxy.restore()
-  await until(async () => (await login(url, credentials)).status === 200)
-  assert.deepEqual((await readiness(url)).checks, { database: 'ok', queue: 'ok' })
+  await until(async () => (await api.login(credentials)).status === 200)
+  assert.deepEqual((await readiness(api.url)).checks, { database: 'ok', queue: 'ok' })
 })
 
 test('requests that are held while Redis goes away and comes back get their answer', async (t) => {
   const proxy = await startProxy(system.namespace.redisUrl)
   t.onTestFinished(() => proxy.close())
-  const { url } = await system.gateway({ REDIS_URL: proxy.url })
+  const { api } = await system.gateway({ REDIS_URL: proxy.url })
   const { account, open } = await gatedAccount(t, system.database)
-  const held = login(url, account)
+  const held = api.login(account)
   await watchQueue(system).settled(0, 1)
   proxy.cut()
   open()
@@ -145,13 +131,13 @@ test('requests that are held while Redis goes away and comes back get their answ
 test('an answer stands, also when Redis goes away before its ticket is marked as used', async (t) => {
   const proxy = await startProxy(system.namespace.redisUrl)
   t.onTestFinished(() => proxy.close())
-  const { url } = await system.gateway({ REDIS_URL: proxy.url })
+  const { api } = await system.gateway({ REDIS_URL: proxy.url })
   const { email, password } = await slowAccount(system.database, 1)
-  const { ticket } = expect(202, await login(url, { email, password }, respondAsync))
+  const { ticket } = expect(202, await api.login({ email, password }, respondAsync))
   await until(() => system.redis.exists(`${system.namespace.queuePrefix}:verdict:${ticket.split('.')[0]}`))
   const redeemed = await system.database.$transaction(async (locked) => {
     await locked.user.update({ where: { email }, data: { updatedAt: new Date() } })
-    const answer = redeem(url, ticket)
+    const answer = api.redeem(ticket)
     await until(() => locksAwaited(system.database))
     proxy.refuse()
     return { answer }
@@ -162,10 +148,10 @@ test('an answer stands, also when Redis goes away before its ticket is marked as
 test('when Redis falls silent, requests end as problems, not as hangs', async (t) => {
   const proxy = await startProxy(system.namespace.redisUrl)
   t.onTestFinished(() => proxy.close())
-  const { url } = await system.gateway({ REDIS_URL: proxy.url, LIMIT_PER_ADDRESS: '1000' })
-  const credentials = await newAccount(url)
+  const { api } = await system.gateway({ REDIS_URL: proxy.url, LIMIT_PER_ADDRESS: '1000' })
+  const credentials = await api.newAccount()
   proxy.freeze()
-  const answer = await login(url, credentials)
+  const answer = await api.login(credentials)
   assertUnavailable(answer)
   proxy.refuse()
 })
@@ -173,10 +159,10 @@ test('when Redis falls silent, requests end as problems, not as hangs', async (t
 test('a failure of our own is a 500 that says nothing about it', async (t) => {
   const broken = await openSystem(t)
   await broken.worker()
-  const { url } = await broken.gateway()
-  const { refreshToken } = expect(200, await login(url, await newAccount(url)))
+  const { api } = await broken.gateway()
+  const { refreshToken } = expect(200, await api.login(await api.newAccount()))
   await broken.database.$executeRaw`ALTER TABLE sessions RENAME COLUMN token_hash TO mislaid`
-  const answer = await refresh(url, refreshToken)
+  const answer = await api.refresh(refreshToken)
   assertProblem(answer, 500, 'internal_error')
   assert.deepEqual(answer.body, {
     type: 'about:blank',
@@ -189,20 +175,20 @@ test('a failure of our own is a 500 that says nothing about it', async (t) => {
 
 test('a gateway of which everything is away answers every call all the same', async (t) => {
   const alone = await openSystem(t)
-  const { url } = await alone.gateway({
+  const { api } = await alone.gateway({
     DATABASE_URL: 'postgresql://x:y@127.0.0.1:1/z',
     REDIS_URL: 'redis://127.0.0.1:1',
   })
-  assert.deepEqual(await readiness(url), {
+  assert.deepEqual(await readiness(api.url), {
     status: 'failing',
     checks: { database: 'failing', queue: 'failing' },
     workers: 0,
   })
-  assertUnavailable(await login(url, newCredentials()))
-  assertUnavailable(await register(url, newCredentials()))
-  assertProblem(await redeem(url, 'nonsense'), 400, 'invalid_ticket')
+  assertUnavailable(await api.login(newCredentials()))
+  assertUnavailable(await api.register(newCredentials()))
+  assertProblem(await api.redeem('nonsense'), 400, 'invalid_ticket')
   for (const path of ['/healthz', '/openapi.json', '/.well-known/jwks.json']) {
-    assert.equal((await call(url, 'GET', path)).status, 200)
+    assert.equal((await api.call('GET', path)).status, 200)
   }
 })
 

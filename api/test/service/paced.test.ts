@@ -7,7 +7,7 @@ import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { until } from '@spillway/infra/processes/until'
 import { afterAll, test, vi } from 'vitest'
-import { call, expect } from '../client.ts'
+import { expect } from '../client.ts'
 import { shareSystem } from '../system.ts'
 
 const system = await shareSystem()
@@ -15,7 +15,7 @@ const sockets: Socket[] = []
 afterAll(() => {
   for (const socket of sockets) socket.destroy()
 })
-const { url } = await system.gateway({ LIMIT_PER_ADDRESS: '0' })
+const { api } = await system.gateway({ LIMIT_PER_ADDRESS: '0' })
 
 const head = (line: string, ...headers: string[]) => `${[`${line} HTTP/1.1`, ...headers].join('\r\n')}\r\n\r\n`
 const post = (body: string, length = body.length) =>
@@ -40,7 +40,7 @@ const FLOOD = 150
 test('whatever is malformed is held once many have come, and other requests go before it', async () => {
   const answered: string[] = []
   async function send(kind: string, bytes: string): Promise<void> {
-    const socket = connect(Number(new URL(url).port), '127.0.0.1')
+    const socket = connect(Number(new URL(api.url).port), '127.0.0.1')
     sockets.push(socket)
     socket.on('error', () => undefined)
     socket.once('data', (answer) => {
@@ -52,10 +52,10 @@ test('whatever is malformed is held once many have come, and other requests go b
   }
   const clock = vi.spyOn(performance, 'now').mockReturnValue(performance.now())
   let flooded = 0
-  for (let n = 0; n < FLOOD; n += 1) void call(url, 'GET', '/nowhere').finally(() => (flooded += 1))
+  for (let n = 0; n < FLOOD; n += 1) void api.call('GET', '/nowhere').finally(() => (flooded += 1))
   await until(() => flooded >= ANSWERED)
   await Promise.all(Object.entries(kinds).map(([kind, bytes]) => send(kind, bytes)))
-  for (let n = 0; n < 20; n += 1) expect(200, await call(url, 'GET', '/healthz'))
+  for (let n = 0; n < 20; n += 1) expect(200, await api.call('GET', '/healthz'))
   // The gateway has read all of them by then, as a rule: without the hold all were answered.
   await sleep(300)
   assert.deepEqual(answered, [])
@@ -65,7 +65,7 @@ test('whatever is malformed is held once many have come, and other requests go b
 
 /** Asks again and again on one connection; counts answers a moment after so many have come */
 async function answersInARow(path: string, expected: number): Promise<number> {
-  const socket = connect(Number(new URL(url).port), '127.0.0.1')
+  const socket = connect(Number(new URL(api.url).port), '127.0.0.1')
   let answers = 0
   let received = ''
   socket.on('data', (bytes) => {
@@ -87,6 +87,6 @@ for (const [n, path] of ['/v1/line', '/.well-known/jwks.json', '/healthz'].entri
     const clock = vi.spyOn(performance, 'now').mockReturnValue(performance.now() + 60_000 * (n + 1))
     assert.equal(await answersInARow(path, 100), 100)
     assert.equal(await answersInARow(path, 1), 1)
-    expect(200, await call(url, 'GET', path))
+    expect(200, await api.call('GET', path))
     clock.mockRestore()
   })

@@ -4,11 +4,11 @@ import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { readMetric } from '@spillway/infra/rig/api-client'
 import { test } from 'vitest'
-import { type Answer, assertProblem, call, login, redeem } from '../client.ts'
+import { type Answer, assertProblem } from '../client.ts'
 import { openSystem } from '../system.ts'
 
 const system = await openSystem()
-const { url, opsUrl } = await system.gateway()
+const { api, opsUrl } = await system.gateway()
 const json = { 'content-type': 'application/json' }
 
 test('an unknown path is not found, whatever the method', async () => {
@@ -23,7 +23,7 @@ test('an unknown path is not found, whatever the method', async () => {
     ['GET', '/docs/static/*'],
     ['GET', '/v1/users(:id'],
   ]
-  for (const [method, path] of calls) assertProblem(await call(url, method, path), 404, 'not_found')
+  for (const [method, path] of calls) assertProblem(await api.call(method, path), 404, 'not_found')
 })
 
 test('a known path with another method is answered with the methods that it has', async () => {
@@ -39,7 +39,7 @@ test('a known path with another method is answered with the methods that it has'
     ['PUT', '/v1/me/sessions/0b8e4bd0-6d0c-4b6c-8a3b-1f3a2b1c0d9e', 'DELETE'],
   ]
   for (const [method, path, allowed] of calls) {
-    const answer = await call(url, method, path)
+    const answer = await api.call(method, path)
     assertProblem(answer, 405, 'method_not_allowed')
     assert.equal(answer.headers.get('allow'), allowed, path)
   }
@@ -47,7 +47,7 @@ test('a known path with another method is answered with the methods that it has'
 
 test('HEAD answers as GET does, without a body', async () => {
   for (const path of ['/healthz', '/readyz', '/openapi.json', '/.well-known/jwks.json']) {
-    const [head, get] = await Promise.all([fetch(url + path, { method: 'HEAD' }), fetch(url + path)])
+    const [head, get] = await Promise.all([fetch(api.url + path, { method: 'HEAD' }), fetch(api.url + path)])
     assert.equal(head.status, get.status)
     assert.equal(head.headers.get('content-type'), get.headers.get('content-type'))
     assert.equal(await head.text(), '')
@@ -72,19 +72,19 @@ test('a body that cannot be read is told apart from one that is wrong', async ()
   for (const [body, headers, status, code] of bodies) {
     assertProblem(await send('/v1/login', body, headers), status, code)
   }
-  assertProblem(await call(url, 'POST', '/v1/login'), 422, 'invalid_request')
+  assertProblem(await api.call('POST', '/v1/login'), 422, 'invalid_request')
 })
 
 test('every wrong field is named, with what is wrong about it, and never with its value', async () => {
   const secret = 'do not repeat me'
-  const answer = await call(url, 'POST', '/v1/users', {
+  const answer = await api.call('POST', '/v1/users', {
     body: { email: secret, password: 7, extra: secret, [secret]: 1 },
   })
   assertProblem(answer, 422, 'invalid_request')
   assert.deepEqual(answer.body.errors.map(({ field }) => field).sort(), [secret, 'email', 'extra', 'password'].sort())
   for (const { message } of answer.body.errors) assert.ok(message.length > 0 && !message.includes(secret))
 
-  const missing = await call(url, 'POST', '/v1/login', { body: {} })
+  const missing = await api.call('POST', '/v1/login', { body: {} })
   assert.deepEqual(missing.body.errors, [
     { field: 'email', message: 'is required' },
     { field: 'password', message: 'is required' },
@@ -95,7 +95,7 @@ test('every wrong field is named, with what is wrong about it, and never with it
     ['/v1/tickets/redeem', 'ticket'],
   ] as const) {
     for (const body of [{}, { [field]: null }, { [field]: 1 }, { [field]: [] }, { [field]: 'x'.repeat(5_000) }]) {
-      const wrong = await call(url, 'POST', path, { body })
+      const wrong = await api.call('POST', path, { body })
       assertProblem(wrong, 422, 'invalid_request')
       assert.deepEqual(
         wrong.body.errors.map((error) => error.field),
@@ -127,7 +127,7 @@ test('an answer is small, however much is wrong with a request, and shows nothin
     }
     assert.ok(Buffer.byteLength(body) > 7_000, what)
     for (const path of ['/v1/users', '/v1/login', '/v1/token/refresh', '/v1/logout', '/v1/tickets/redeem']) {
-      const response = await fetch(url + path, { method: 'POST', headers: json, body })
+      const response = await fetch(api.url + path, { method: 'POST', headers: json, body })
       const text = await response.text()
       assertProblem(
         { status: response.status, headers: response.headers, body: JSON.parse(text) },
@@ -142,14 +142,14 @@ test('an answer is small, however much is wrong with a request, and shows nothin
 
 test('values are taken as they are: numbers and lists are no text', async () => {
   for (const value of [12_345_678, ['pass phrase'], { pass: 'phrase' }, true, null]) {
-    const answer = await call(url, 'POST', '/v1/login', { body: { email: 'someone@example.test', password: value } })
+    const answer = await api.call('POST', '/v1/login', { body: { email: 'someone@example.test', password: value } })
     assertProblem(answer, 422, 'invalid_request')
   }
 })
 
 test('a URL that cannot be read is a problem', async () => {
   const request = 'GET /v1/%zz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'
-  for (const port of [url, opsUrl]) assertProblem(await raw(request, port), 400, 'malformed_request')
+  for (const port of [api.url, opsUrl]) assertProblem(await raw(request, port), 400, 'malformed_request')
 })
 
 test('bytes that are no HTTP, or too many headers, are a problem as well', async () => {
@@ -159,7 +159,7 @@ test('bytes that are no HTTP, or too many headers, are a problem as well', async
     'POST /v1/login HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
     `GET / HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`,
   ]) {
-    for (const port of [url, opsUrl]) {
+    for (const port of [api.url, opsUrl]) {
       const answer = await raw(request, port)
       assert.ok(answer.status === 400 || answer.status === 431, `${answer.status}`)
       assertProblem(answer, answer.status, answer.status === 400 ? 'malformed_request' : 'headers_too_large')
@@ -186,7 +186,7 @@ test('what cannot be read is logged and counted as any other request, and not re
 
 test('a request without Host, or with two, is a problem as well, but for HTTP/1.0, which needs none', async () => {
   for (const [port, path] of [
-    [url, '/healthz'],
+    [api.url, '/healthz'],
     [opsUrl, '/metrics'],
   ] as const) {
     for (const lines of ['', 'Host: x\r\nHost: x\r\n', 'Host: x\r\nHOST: y\r\n']) {
@@ -199,7 +199,7 @@ test('a request without Host, or with two, is a problem as well, but for HTTP/1.
 
 test('an expectation that is not known is passed over', async () => {
   for (const [port, path] of [
-    [url, '/healthz'],
+    [api.url, '/healthz'],
     [opsUrl, '/metrics'],
   ] as const) {
     const request = `GET ${path} HTTP/1.1\r\nHost: x\r\nExpect: the unexpected\r\nConnection: close\r\n\r\n`
@@ -226,14 +226,14 @@ test("refusals of the documentation's pages are problems with their status", asy
     [style, { range: 'bytes=99999999-' }, 416, 'range_not_satisfiable'],
   ]
   for (const [path, headers, status, code] of refused) {
-    assertProblem(await call(url, 'GET', path, { headers }), status, code)
+    assertProblem(await api.call('GET', path, { headers }), status, code)
   }
 })
 
 test("a client's mistake is no error in the log", async () => {
   const gateway = await system.gatewayProcess()
-  await call(gateway.url, 'GET', '/docs/static/%00')
-  assertProblem(await redeem(gateway.url, 'made.up'), 400, 'invalid_ticket')
+  await gateway.api.call('GET', '/docs/static/%00')
+  assertProblem(await gateway.api.redeem('made.up'), 400, 'invalid_ticket')
   await gateway.waitForLog(({ code }) => code === 'invalid_ticket')
   assert.deepEqual(
     gateway.logs.filter(({ level }) => level === 'error'),
@@ -244,28 +244,28 @@ test("a client's mistake is no error in the log", async () => {
 test('the public port shows nothing of the ops port, and the other way round', async () => {
   assert.equal((await fetch(`${opsUrl}/metrics`)).status, 200)
   assert.equal((await fetch(`${opsUrl}/v1/me`)).status, 404)
-  assert.equal((await fetch(`${url}/metrics`)).status, 404)
+  assert.equal((await fetch(`${api.url}/metrics`)).status, 404)
 })
 
 test('no answer names the software behind it', async () => {
-  const answer = await login(url, { email: 'nobody', password: '' })
+  const answer = await api.login({ email: 'nobody', password: '' })
   for (const name of ['server', 'x-powered-by', 'via']) assert.equal(answer.headers.get(name), null)
 })
 
 async function send(path: string, body: string, headers: Record<string, string>): Promise<Answer> {
-  const response = await fetch(url + path, { method: 'POST', headers, body })
+  const response = await fetch(api.url + path, { method: 'POST', headers, body })
   return { status: response.status, headers: response.headers, body: JSON.parse(await response.text()) }
 }
 
 /** Sends bytes as they are, and reads what comes until the connection ends. */
-async function bytes(request: string, to = url): Promise<string> {
+async function bytes(request: string, to = api.url): Promise<string> {
   const { hostname, port } = new URL(to)
   const socket = connect(Number(port), hostname)
   socket.write(request)
   return await text(socket)
 }
 
-async function raw(request: string, to = url): Promise<Answer> {
+async function raw(request: string, to = api.url): Promise<Answer> {
   const received = await bytes(request, to)
   const [head = '', body = ''] = received.split('\r\n\r\n')
   const [statusLine = '', ...fields] = head.split('\r\n')

@@ -5,20 +5,7 @@ import { readFile } from 'node:fs/promises'
 import { until } from '@spillway/infra/processes/until'
 import { monitorRedis } from '@spillway/infra/rig/redis-monitor'
 import { afterAll, test } from 'vitest'
-import {
-  type Call,
-  call,
-  changePassword,
-  expect,
-  keepTicket,
-  login,
-  logout,
-  newAccount,
-  newCredentials,
-  redeem,
-  refresh,
-  respondAsync,
-} from '../client.ts'
+import { type Call, expect, keepTicket, newCredentials, respondAsync } from '../client.ts'
 import { startMailServer } from '../mail-server.ts'
 import { solve } from '../solve.ts'
 import { openSystem } from '../system.ts'
@@ -69,34 +56,34 @@ function written(): Set<string> {
 }
 
 async function useEverything(): Promise<void> {
-  const { url, serviceUrl = '' } = await system.gateway(env)
-  const account = await newAccount(url)
-  const { accessToken, refreshToken, deviceToken } = expect(200, await login(url, account))
+  const { api, service } = await system.gateway(env)
+  const account = await api.newAccount()
+  const { accessToken, refreshToken, deviceToken } = expect(200, await api.login(account))
   const device: Call = { headers: { 'spillway-device': deviceToken } }
-  expect(200, await login(url, account, device))
-  expect(401, await login(url, { ...account, password: 'a guess' }, device))
+  expect(200, await api.login(account, device))
+  expect(401, await api.login({ ...account, password: 'a guess' }, device))
   const guess = newCredentials()
-  expect(401, await login(url, guess))
-  const { challenge } = expect(429, await login(url, guess))
-  expect(401, await login(url, guess, { headers: { 'spillway-challenge': solve(challenge) } }))
-  const { ticket } = expect(202, await login(url, account, { headers: { ...device.headers, ...respondAsync.headers } }))
-  await until(async () => (await redeem(url, ticket, keepTicket)).status === 200)
-  await call(url, 'POST', '/v1/password/forgotten', { body: { email: account.email } })
+  expect(401, await api.login(guess))
+  const { challenge } = expect(429, await api.login(guess))
+  expect(401, await api.login(guess, { headers: { 'spillway-challenge': solve(challenge) } }))
+  const { ticket } = expect(202, await api.login(account, { headers: { ...device.headers, ...respondAsync.headers } }))
+  await until(async () => (await api.redeem(ticket, keepTicket)).status === 200)
+  await api.call('POST', '/v1/password/forgotten', { body: { email: account.email } })
   await mails.next(account.email, /Choose a new password/)
   const { token: confirmation } = await mails.next(account.email, /Confirm your e-mail/)
-  expect(204, await call(url, 'POST', '/v1/email/confirm', { body: { token: confirmation } }))
+  expect(204, await api.call('POST', '/v1/email/confirm', { body: { token: confirmation } }))
   const change = { currentPassword: account.password, newPassword: 'another pass phrase' }
-  expect(204, await changePassword(url, accessToken, change))
+  expect(204, await api.changePassword(accessToken, change))
   await mails.next(account.email, /password was changed/)
-  expect(200, await refresh(url, refreshToken))
-  expect(204, await logout(url, refreshToken))
-  expect(401, await call(url, 'GET', '/v1/me', { token: accessToken }))
+  expect(200, await api.refresh(refreshToken))
+  expect(204, await api.logout(refreshToken))
+  expect(401, await api.call('GET', '/v1/me', { token: accessToken }))
   const body = { password: 'x' }
   const asked = expect(
     202,
-    await call(serviceUrl, 'POST', '/v1/passwords/hash', { token: serviceKey, body, ...respondAsync }),
+    await service.call('POST', '/v1/passwords/hash', { token: serviceKey, body, ...respondAsync }),
   )
-  await until(async () => (await redeem(serviceUrl, asked.ticket, { token: serviceKey })).status === 200)
+  await until(async () => (await service.redeem(asked.ticket, { token: serviceKey })).status === 200)
 }
 
 interface Row {

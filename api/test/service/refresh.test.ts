@@ -3,22 +3,22 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { withResolvers } from '@spillway/common/within'
 import { test } from 'vitest'
-import { assertProblem, type Body, call, expect, login, logout, me, newAccount, patiently, refresh } from '../client.ts'
+import { assertProblem, type Body, type Client, expect, patiently } from '../client.ts'
 import { shareSystem } from '../system.ts'
 
 const system = await shareSystem()
 const env = { TRUST_PROXY: '127.0.0.1' }
-const [{ url: here }, { url: there }] = await Promise.all([system.gateway(env), system.gateway(env)])
-const account = await newAccount(here)
-const newSession = async () => expect(200, await login(here, account))
+const [{ api: here }, { api: there }] = await Promise.all([system.gateway(env), system.gateway(env)])
+const account = await here.newAccount()
+const newSession = async () => expect(200, await here.login(account))
 
 /** Shows a token a hundred times at once, to both gateways by turns. */
-const hundredAtOnce = (token: string, urls = [here, there]) =>
-  Promise.all(Array.from({ length: 100 }, (_, n) => patiently(() => refresh(urls[n % 2] ?? here, token))))
+const hundredAtOnce = (token: string, apis = [here, there]) =>
+  Promise.all(Array.from({ length: 100 }, (_, n) => patiently(() => (apis[n % 2] ?? here).refresh(token))))
 
 /** As a client in another network than all other requests here. */
-const refreshElsewhere = (url: string, refreshToken: string) =>
-  call(url, 'POST', '/v1/token/refresh', { body: { refreshToken }, headers: { 'x-forwarded-for': '203.0.113.7' } })
+const refreshElsewhere = (api: Client, refreshToken: string) =>
+  api.call('POST', '/v1/token/refresh', { body: { refreshToken }, headers: { 'x-forwarded-for': '203.0.113.7' } })
 
 /** As if so much time had gone by since this session's token was replaced. */
 const laterBy = (interval: string, { accessToken }: Body) => system.database.$executeRaw`
@@ -27,47 +27,47 @@ const laterBy = (interval: string, { accessToken }: Body) => system.database.$ex
 
 test('a refresh token is good for one refresh, and its successor for the next', async () => {
   const first = await newSession()
-  const second = expect(200, await refresh(there, first.refreshToken))
-  const third = expect(200, await refresh(here, second.refreshToken))
+  const second = expect(200, await there.refresh(first.refreshToken))
+  const third = expect(200, await here.refresh(second.refreshToken))
   assert.equal(new Set([first, second, third].map(({ refreshToken }) => refreshToken)).size, 3)
-  expect(200, await me(there, third.accessToken))
+  expect(200, await there.me(third.accessToken))
 })
 
 test('a hundred refreshes of one token at once all get the same successor, and the session goes on, round after round', async () => {
   // A busy machine may take longer for a round than the usual grace.
   const patient = await Promise.all([1, 2].map(() => system.gateway({ ...env, REFRESH_GRACE_S: '300' })))
-  const urls = patient.map(({ url }) => url)
+  const apis = patient.map(({ api }) => api)
   const first = await newSession()
   let { refreshToken } = first
   for (let round = 0; round < 5; round += 1) {
-    const given = new Set((await hundredAtOnce(refreshToken, urls)).map((answer) => expect(200, answer).refreshToken))
+    const given = new Set((await hundredAtOnce(refreshToken, apis)).map((answer) => expect(200, answer).refreshToken))
     assert.equal(given.size, 1)
     assert.ok(!given.has(refreshToken))
     refreshToken = [...given].join()
   }
-  expect(200, await me(there, first.accessToken))
+  expect(200, await there.me(first.accessToken))
 })
 
 test('a token that is shown again within its grace ends nothing, and after it, elsewhere, the session for everyone', async () => {
   const [session, other] = [await newSession(), await newSession()]
-  const next = expect(200, await refresh(there, session.refreshToken))
+  const next = expect(200, await there.refresh(session.refreshToken))
   await laterBy('5 seconds', session)
-  assert.equal(expect(200, await refresh(here, session.refreshToken)).refreshToken, next.refreshToken)
+  assert.equal(expect(200, await here.refresh(session.refreshToken)).refreshToken, next.refreshToken)
   assert.equal(expect(200, await refreshElsewhere(here, session.refreshToken)).refreshToken, next.refreshToken)
   await laterBy('5 seconds', session)
 
   assertProblem(await refreshElsewhere(here, session.refreshToken), 401, 'invalid_refresh_token')
-  assertProblem(await refresh(there, next.refreshToken), 401, 'invalid_refresh_token')
-  assertProblem(await me(there, next.accessToken), 401, 'invalid_token')
-  expect(200, await refresh(there, other.refreshToken))
+  assertProblem(await there.refresh(next.refreshToken), 401, 'invalid_refresh_token')
+  assertProblem(await there.me(next.accessToken), 401, 'invalid_token')
+  expect(200, await there.refresh(other.refreshToken))
 })
 
 test('the grace is not prolonged by using it', async () => {
   const session = await newSession()
-  expect(200, await refresh(here, session.refreshToken))
+  expect(200, await here.refresh(session.refreshToken))
   for (let n = 0; n < 3; n += 1) {
     await laterBy('2 seconds', session)
-    expect(200, await refresh(there, session.refreshToken))
+    expect(200, await there.refresh(session.refreshToken))
   }
   await laterBy('4 seconds', session)
   assertProblem(await refreshElsewhere(there, session.refreshToken), 401, 'invalid_refresh_token')
@@ -75,35 +75,35 @@ test('the grace is not prolonged by using it', async () => {
 
 test('a client whose answer was lost comes back after the grace, from its network, as often as answers are lost', async () => {
   const session = await newSession()
-  const lost = expect(200, await refresh(here, session.refreshToken))
+  const lost = expect(200, await here.refresh(session.refreshToken))
   for (let n = 0; n < 3; n += 1) {
     await laterBy('1 minute', session)
-    const again = expect(200, await refresh(n % 2 ? here : there, session.refreshToken))
+    const again = expect(200, await (n % 2 ? here : there).refresh(session.refreshToken))
     assert.equal(again.refreshToken, lost.refreshToken)
   }
-  const next = expect(200, await refresh(there, lost.refreshToken))
-  expect(200, await refresh(here, next.refreshToken))
+  const next = expect(200, await there.refresh(lost.refreshToken))
+  expect(200, await here.refresh(next.refreshToken))
 })
 
 test('a successor that was used is given to nobody again', async () => {
   const session = await newSession()
-  const next = expect(200, await refresh(here, session.refreshToken))
-  expect(200, await refresh(here, next.refreshToken))
-  assertProblem(await refresh(here, session.refreshToken), 401, 'invalid_refresh_token')
-  assertProblem(await me(there, next.accessToken), 401, 'invalid_token')
+  const next = expect(200, await here.refresh(session.refreshToken))
+  expect(200, await here.refresh(next.refreshToken))
+  assertProblem(await here.refresh(session.refreshToken), 401, 'invalid_refresh_token')
+  assertProblem(await there.me(next.accessToken), 401, 'invalid_token')
 })
 
 test('a thief with a replaced token in the network of its owner has the session with them until one refreshes after the other', async () => {
   const session = await newSession()
-  const owners = expect(200, await refresh(here, session.refreshToken))
+  const owners = expect(200, await here.refresh(session.refreshToken))
   await laterBy('1 minute', session)
-  const thiefs = expect(200, await refresh(there, session.refreshToken))
+  const thiefs = expect(200, await there.refresh(session.refreshToken))
   assert.equal(thiefs.refreshToken, owners.refreshToken)
-  expect(200, await refresh(here, owners.refreshToken))
+  expect(200, await here.refresh(owners.refreshToken))
   await laterBy('1 minute', session)
   // The second time within six hours that someone comes back after a grace.
-  assertProblem(await refresh(there, thiefs.refreshToken), 401, 'invalid_refresh_token')
-  assertProblem(await me(here, owners.accessToken), 401, 'invalid_token')
+  assertProblem(await there.refresh(thiefs.refreshToken), 401, 'invalid_refresh_token')
+  assertProblem(await here.me(owners.accessToken), 401, 'invalid_token')
 })
 
 test('another answer may be lost after six hours, and not before', async () => {
@@ -112,14 +112,14 @@ test('another answer may be lost after six hours, and not before', async () => {
     ['5 hours', 401],
   ] as const) {
     const session = await newSession()
-    const next = expect(200, await refresh(here, session.refreshToken))
+    const next = expect(200, await here.refresh(session.refreshToken))
     await laterBy('1 minute', session)
-    expect(200, await refresh(here, session.refreshToken))
-    const last = expect(200, await refresh(here, next.refreshToken))
+    expect(200, await here.refresh(session.refreshToken))
+    const last = expect(200, await here.refresh(next.refreshToken))
     await laterBy('1 minute', session)
     await system.database.$executeRaw`
       UPDATE sessions SET asked_again_at = asked_again_at - ${interval}::interval WHERE id = ${sessionOf(session.accessToken)}::uuid`
-    const answer = await refresh(there, next.refreshToken)
+    const answer = await there.refresh(next.refreshToken)
     assert.equal(answer.status, status, interval)
     if (status === 200) assert.equal(answer.body.refreshToken, last.refreshToken)
   }
@@ -127,18 +127,18 @@ test('another answer may be lost after six hours, and not before', async () => {
 
 test('a token older than the last replaced one has no grace, however quickly it is shown', async () => {
   const first = await newSession()
-  const second = expect(200, await refresh(here, first.refreshToken))
-  const third = expect(200, await refresh(there, second.refreshToken))
-  assertProblem(await refresh(here, first.refreshToken), 401, 'invalid_refresh_token')
-  assertProblem(await refresh(here, third.refreshToken), 401, 'invalid_refresh_token')
+  const second = expect(200, await here.refresh(first.refreshToken))
+  const third = expect(200, await there.refresh(second.refreshToken))
+  assertProblem(await here.refresh(first.refreshToken), 401, 'invalid_refresh_token')
+  assertProblem(await here.refresh(third.refreshToken), 401, 'invalid_refresh_token')
 })
 
 test('a token from long ago still ends the session', async () => {
   const first = await newSession()
   let { refreshToken } = first
-  for (let n = 0; n < 10; n += 1) ({ refreshToken } = expect(200, await refresh(here, refreshToken)))
-  assertProblem(await refresh(there, first.refreshToken), 401, 'invalid_refresh_token')
-  assertProblem(await refresh(there, refreshToken), 401, 'invalid_refresh_token')
+  for (let n = 0; n < 10; n += 1) ({ refreshToken } = expect(200, await here.refresh(refreshToken)))
+  assertProblem(await there.refresh(first.refreshToken), 401, 'invalid_refresh_token')
+  assertProblem(await there.refresh(refreshToken), 401, 'invalid_refresh_token')
 })
 
 test('without a grace, of a hundred refreshes of one token at once one succeeds, and the session ends', async () => {
@@ -146,10 +146,10 @@ test('without a grace, of a hundred refreshes of one token at once one succeeds,
   const { refreshToken, accessToken } = await newSession()
   const answers = await hundredAtOnce(
     refreshToken,
-    without.map(({ url }) => url),
+    without.map(({ api }) => api),
   )
   assert.equal(answers.filter(({ status }) => status === 200).length, 1)
-  assertProblem(await me(here, accessToken), 401, 'invalid_token')
+  assertProblem(await here.me(accessToken), 401, 'invalid_token')
 })
 
 test('an unknown refresh token is refused and ends nothing', async () => {
@@ -158,21 +158,21 @@ test('an unknown refresh token is refused and ends nothing', async () => {
   const [, otherFamily] = (await newSession()).refreshToken.split('.')
   const inform = [`${refreshToken}x`, `${session}.${family}`, `${session}..${secret}`, 'x'.repeat(43)]
   for (const unknown of [...inform, `${session}.${otherFamily}.${secret}`, `${session}.${'A'.repeat(22)}.${secret}`])
-    assertProblem(await refresh(here, unknown), 401, 'invalid_refresh_token')
-  expect(200, await refresh(here, refreshToken))
+    assertProblem(await here.refresh(unknown), 401, 'invalid_refresh_token')
+  expect(200, await here.refresh(refreshToken))
 })
 
 test('a session can be refreshed until its time is over', async () => {
   const { refreshToken, accessToken } = await newSession()
   await system.database.session.update({ where: { id: sessionOf(accessToken) }, data: { expiresAt: new Date() } })
-  assertProblem(await refresh(there, refreshToken), 401, 'invalid_refresh_token')
+  assertProblem(await there.refresh(refreshToken), 401, 'invalid_refresh_token')
 })
 
 test('a logout with a dead token ends the session as well', async () => {
   const session = await newSession()
-  const next = expect(200, await refresh(here, session.refreshToken))
-  expect(204, await logout(there, session.refreshToken))
-  assertProblem(await refresh(here, next.refreshToken), 401, 'invalid_refresh_token')
+  const next = expect(200, await here.refresh(session.refreshToken))
+  expect(204, await there.logout(session.refreshToken))
+  assertProblem(await here.refresh(next.refreshToken), 401, 'invalid_refresh_token')
 })
 
 test('a made-up token, however it is made, is refused and logged out without a query', async () => {
@@ -196,14 +196,14 @@ test('a made-up token, however it is made, is refused and logged out without a q
   await locked.promise
   try {
     for (const token of made) {
-      assertProblem(await refresh(here, token), 401, 'invalid_refresh_token')
-      expect(204, await logout(there, token))
+      assertProblem(await here.refresh(token), 401, 'invalid_refresh_token')
+      expect(204, await there.logout(token))
     }
   } finally {
     untilUnlocked.resolve()
     await lock
   }
-  expect(200, await refresh(here, refreshToken))
+  expect(200, await here.refresh(refreshToken))
 })
 
 /** The id of the session that an access token is of. */

@@ -4,11 +4,11 @@ import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { until } from '@spillway/infra/processes/until'
 import { test } from 'vitest'
-import { type Answer, expect, login, newAccount, newCredentials, redeem, register, respondAsync } from '../client.ts'
+import { type Answer, type Client, expect, newCredentials, respondAsync } from '../client.ts'
 import { shareSystem } from '../system.ts'
 
 const system = await shareSystem()
-const [{ url: here }, { url: there }] = await Promise.all([system.gateway(), system.gateway()])
+const [{ api: here }, { api: there }] = await Promise.all([system.gateway(), system.gateway()])
 
 test('twenty registrations of one address at once leave no word of it in the log of PostgreSQL', async (t) => {
   const log = await serverLog()
@@ -16,7 +16,7 @@ test('twenty registrations of one address at once leave no word of it in the log
   const credentials = newCredentials()
   const tickets = await Promise.all(
     Array.from({ length: 20 }, async (_, n) =>
-      expect(202, await register(n % 2 ? here : there, credentials, respondAsync)),
+      expect(202, await (n % 2 ? here : there).register(credentials, respondAsync)),
     ),
   )
   const redemptions = tickets.map(({ ticket }, n) => redeemed(n % 2 ? here : there, ticket))
@@ -31,17 +31,17 @@ test('twenty registrations of one address at once leave no word of it in the log
 })
 
 test('where registration is closed everyone is refused alike, before any work, and those who have an account log in', async () => {
-  const { url, opsUrl } = await system.gateway({
+  const { api, opsUrl } = await system.gateway({
     REGISTRATION: 'closed',
     LIMIT_PER_ADDRESS: '100',
     LIMIT_PER_ACCOUNT: '1',
   })
-  const mine = await newAccount(here)
+  const mine = await here.newAccount()
   const json = { 'content-type': 'application/json' }
   const bodies = [mine, newCredentials(), { email: 'x', password: '' }].map((body) => JSON.stringify(body))
   const answers = await Promise.all(
     [...bodies, '{', ' '.repeat(20_000)].map(async (body) => {
-      const answer = await fetch(`${url}/v1/users`, { method: 'POST', headers: json, body })
+      const answer = await fetch(`${api.url}/v1/users`, { method: 'POST', headers: json, body })
       const names = [...answer.headers].filter(([name]) => name !== 'date')
       return JSON.stringify([answer.status, names, await answer.text()])
     }),
@@ -49,16 +49,16 @@ test('where registration is closed everyone is refused alike, before any work, a
   assert.equal(new Set(answers).size, 1, answers.join('\n'))
   assert.match(answers[0] ?? '', /^\[403,.*registration_closed/)
   // It is counted for nobody, so it costs nothing: the owner of a tried address logs in.
-  expect(200, await login(url, mine))
+  expect(200, await api.login(mine))
   const page = await (await fetch(`${opsUrl}/metrics`)).text()
   assert.match(page, /spillway_wait_seconds_count\{operation="login",outcome="answered"\} 1/)
   assert.doesNotMatch(page, /spillway_wait_seconds_count\{operation="register"[^}]*\} [1-9]/)
 })
 
 /** The answer for a ticket: a busy machine may have none in time, and the ticket stays good */
-async function redeemed(url: string, ticket: string): Promise<Answer> {
-  const answer = await redeem(url, ticket)
-  return answer.status === 503 ? redeemed(url, ticket) : answer
+async function redeemed(api: Client, ticket: string): Promise<Answer> {
+  const answer = await api.redeem(ticket)
+  return answer.status === 503 ? redeemed(api, ticket) : answer
 }
 
 /** The file that the standard error of PostgreSQL goes to, where it runs on this machine. */

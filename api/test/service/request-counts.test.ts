@@ -9,7 +9,7 @@ import { parseRedisServers } from '@spillway/queue/redis/servers'
 import { afterAll, test } from 'vitest'
 import { countIn } from '../../src/plugins/counts.ts'
 import { newRefreshToken, RefreshTokenTags } from '../../src/sessions/refresh-tokens.ts'
-import { assertProblem, refresh } from '../client.ts'
+import { assertProblem } from '../client.ts'
 import { openSystem, readiness } from '../system.ts'
 
 const namespace = await createNamespace()
@@ -71,12 +71,12 @@ afterAll(() => server.close())
 const system = await openSystem()
 
 test('requests that Redis refuses to count are let in and logged, and counted when it does again', async () => {
-  const { url, waitForLog } = await system.gatewayProcess({ REDIS_URL: server.url, LIMIT_REFRESH_PER_ADDRESS: '1' })
-  await until(async () => (await readiness(url)).checks.queue === 'ok')
+  const { api, waitForLog } = await system.gatewayProcess({ REDIS_URL: server.url, LIMIT_REFRESH_PER_ADDRESS: '1' })
+  await until(async () => (await readiness(api.url)).checks.queue === 'ok')
   // Of no session, and tagged as ours: others are not counted.
   const tags = new RefreshTokenTags(parseKeyring(system.environment.SPILLWAY_SEAL_KEYS ?? ''))
   const token = tags.tag(newRefreshToken(randomUUID()))
-  const ask = () => refresh(url, token)
+  const ask = () => api.refresh(token)
   assertProblem(await ask(), 401, 'invalid_refresh_token')
   await server.command('ACL', 'SETUSER', 'default', '-incr')
   assertProblem(await ask(), 401, 'invalid_refresh_token')

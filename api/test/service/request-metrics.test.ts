@@ -7,25 +7,14 @@ import { parseKeyring } from '@spillway/queue/queue-client'
 import { verdictKey } from '@spillway/queue/wire/reply'
 import { test } from 'vitest'
 import { newRefreshToken, RefreshTokenTags } from '../../src/sessions/refresh-tokens.ts'
-import {
-  assertProblem,
-  call,
-  expect,
-  login,
-  newAccount,
-  newCredentials,
-  redeem,
-  refresh,
-  register,
-  respondAsync,
-} from '../client.ts'
+import { assertProblem, expect, newCredentials, respondAsync } from '../client.ts'
 import { openSystem } from '../system.ts'
 
 const system = await openSystem()
 
 test('a ticket counts as redeemed by its answer, and not by a request that cannot be read', async () => {
-  const { url, opsUrl } = await system.gateway()
-  const { ticket } = expect(202, await register(url, newCredentials(), respondAsync))
+  const { api, opsUrl } = await system.gateway()
+  const { ticket } = expect(202, await api.register(newCredentials(), respondAsync))
   const bodies: [string, string, number][] = [
     ['{"ticket":', 'application/json', 400],
     ['{}', 'application/json', 422],
@@ -34,9 +23,9 @@ test('a ticket counts as redeemed by its answer, and not by a request that canno
   ]
   for (const [body, contentType, status] of bodies) {
     const init = { method: 'POST', headers: { 'content-type': contentType }, body }
-    assert.equal((await fetch(`${url}/v1/tickets/redeem`, init)).status, status)
+    assert.equal((await fetch(`${api.url}/v1/tickets/redeem`, init)).status, status)
   }
-  assertProblem(await redeem(url, 'made.up'), 400, 'invalid_ticket')
+  assertProblem(await api.redeem('made.up'), 400, 'invalid_ticket')
   const events = await until(async () => {
     const counted = await series(opsUrl, 'spillway_tickets_total')
     return counted['{event="invalid"}'] === 1 ? counted : undefined
@@ -44,22 +33,22 @@ test('a ticket counts as redeemed by its answer, and not by a request that canno
   assert.equal(events['{event="redeemed"}'], 0)
 
   await system.worker()
-  await until(async () => (await redeem(url, ticket)).status === 201)
+  await until(async () => (await api.redeem(ticket)).status === 201)
   await until(async () => (await series(opsUrl, 'spillway_tickets_total'))['{event="redeemed"}'] === 1)
 })
 
 test('a part that is not reachable is a failure, and neither a refusal nor fine', async (t) => {
   const proxy = await startProxy(system.namespace.databaseUrl)
   t.onTestFinished(() => proxy.close())
-  const { url, opsUrl } = await system.gateway({ DATABASE_URL: proxy.url, LIMIT_PER_ACCOUNT: '1' })
+  const { api, opsUrl } = await system.gateway({ DATABASE_URL: proxy.url, LIMIT_PER_ACCOUNT: '1' })
   proxy.refuse()
   const credentials = newCredentials()
   const tags = new RefreshTokenTags(parseKeyring(system.environment.SPILLWAY_SEAL_KEYS ?? ''))
-  assertProblem(await refresh(url, tags.tag(newRefreshToken(randomUUID()))), 503, 'unavailable')
-  assertProblem(await login(url, credentials), 503, 'unavailable')
-  assertProblem(await login(url, credentials), 429, 'too_many_requests')
+  assertProblem(await api.refresh(tags.tag(newRefreshToken(randomUUID()))), 503, 'unavailable')
+  assertProblem(await api.login(credentials), 503, 'unavailable')
+  assertProblem(await api.login(credentials), 429, 'too_many_requests')
   // The answer of a moment ago may still be good.
-  await until(async () => (await call(url, 'GET', '/readyz')).status === 503)
+  await until(async () => (await api.call('GET', '/readyz')).status === 503)
 
   const requests = await until(async () => {
     const { requests } = JSON.parse(await (await fetch(`${opsUrl}/live.json`)).text())
@@ -80,13 +69,13 @@ test('a part that is not reachable is a failure, and neither a refusal nor fine'
 test('a redemption that the database cannot answer does not count as redeemed, and an answered one does', async (t) => {
   const proxy = await startProxy(system.namespace.databaseUrl)
   t.onTestFinished(() => proxy.close())
-  const { url, opsUrl } = await system.gateway({ DATABASE_URL: proxy.url })
-  const { ticket } = expect(202, await login(url, await newAccount(url), respondAsync))
+  const { api, opsUrl } = await system.gateway({ DATABASE_URL: proxy.url })
+  const { ticket } = expect(202, await api.login(await api.newAccount(), respondAsync))
   await until(() => system.redis.exists(verdictKey(system.namespace.queuePrefix, ticket.split('.')[0] ?? '')))
   proxy.refuse()
-  expect(202, await redeem(url, ticket))
+  expect(202, await api.redeem(ticket))
   proxy.restore()
-  await until(async () => (await redeem(url, ticket)).status === 200)
+  await until(async () => (await api.redeem(ticket)).status === 200)
   const redeemed = await until(async () => (await series(opsUrl, 'spillway_tickets_total'))['{event="redeemed"}'])
   assert.equal(redeemed, 1)
 })

@@ -3,11 +3,10 @@ import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
 import { until } from '@spillway/infra/processes/until'
 import { test } from 'vitest'
-import type { Gateway } from '../../src/start.ts'
-import { type Answer, assertProblem, call, expect, letIn, login, newAccount, redeem, respondAsync } from '../client.ts'
+import { type Answer, assertProblem, expect, letIn, respondAsync } from '../client.ts'
 import { watchQueue } from '../queue.ts'
 import { readKeyspace } from '../secret-search.ts'
-import { shareSystem, startQuietly, whileFrozen } from '../system.ts'
+import { type Clients, shareSystem, startQuietly, whileFrozen } from '../system.ts'
 
 const newKey = () => randomBytes(32).toString('base64')
 const [shop, shopNext, crm] = [newKey(), newKey(), newKey()]
@@ -24,15 +23,15 @@ interface Verification {
 const system = await shareSystem()
 const { warmWorker: worker } = system
 const gateway = await system.gateway(keys)
-const { serviceUrl: url = '' } = gateway
+const { service } = gateway
 
 type Options = { token?: string; headers?: Record<string, string> }
 
-const post = (path: string, body: object, options: Options = {}, at = url): Promise<Answer> =>
-  call(at, 'POST', path, { token: shop, ...options, body })
+const post = (path: string, body: object, options: Options = {}, at = service): Promise<Answer> =>
+  at.call('POST', path, { token: shop, ...options, body })
 
 async function redeemed(answer: Answer): Promise<Answer> {
-  return answer.status === 202 ? redeemed(await redeem(url, answer.body.ticket, { token: shop })) : answer
+  return answer.status === 202 ? redeemed(await service.redeem(answer.body.ticket, { token: shop })) : answer
 }
 
 async function verify(body: object, options?: Options): Promise<Verification> {
@@ -100,43 +99,47 @@ test('only a key of the list is accepted, each of a service that has two', async
     const answers = [
       await post('/v1/passwords/verify', body, { token }),
       await post('/v1/passwords/hash', { password: 'x' }, { token }),
-      await redeem(url, 'anything', { token }),
-      await call(url, 'GET', '/v1/line', { token }),
+      await service.redeem('anything', { token }),
+      await service.call('GET', '/v1/line', { token }),
     ]
     for (const answer of answers) {
       assertProblem(answer, 401, 'invalid_service_key')
       assert.equal(answer.headers.get('www-authenticate'), 'Bearer')
     }
   }
-  assertProblem(await call(url, 'POST', '/v1/passwords/hash', { body: { password: 'x' } }), 401, 'invalid_service_key')
+  assertProblem(
+    await service.call('POST', '/v1/passwords/hash', { body: { password: 'x' } }),
+    401,
+    'invalid_service_key',
+  )
 })
 
 test('how far the line has come is told to services alone', async () => {
-  assertProblem(await call(url, 'GET', '/v1/line'), 401, 'invalid_service_key')
-  const told = await call(url, 'GET', '/v1/line', { token: shop })
+  assertProblem(await service.call('GET', '/v1/line'), 401, 'invalid_service_key')
+  const told = await service.call('GET', '/v1/line', { token: shop })
   assert.ok(Object.values(expect(200, told).serving).length > 0)
   const headers = { 'if-none-match': told.headers.get('etag') ?? '' }
-  assertProblem(await call(url, 'GET', '/v1/line', { headers }), 401, 'invalid_service_key')
+  assertProblem(await service.call('GET', '/v1/line', { headers }), 401, 'invalid_service_key')
 })
 
 test('a ticket answers once, to any key of its service and to nobody else', async () => {
   const { ticket } = expect(202, await post('/v1/passwords/verify', { password: 'x', storedHash: null }, respondAsync))
-  assertProblem(await redeem(url, ticket, { token: crm }), 400, 'invalid_ticket')
-  assertProblem(await redeem(gateway.url, ticket), 400, 'invalid_ticket')
-  assert.deepEqual(expect(200, await redeem(url, ticket, { token: shopNext })), { match: false })
-  assertProblem(await redeem(url, ticket, { token: shop }), 409, 'ticket_used')
+  assertProblem(await service.redeem(ticket, { token: crm }), 400, 'invalid_ticket')
+  assertProblem(await gateway.api.redeem(ticket), 400, 'invalid_ticket')
+  assert.deepEqual(expect(200, await service.redeem(ticket, { token: shopNext })), { match: false })
+  assertProblem(await service.redeem(ticket, { token: shop }), 409, 'ticket_used')
 
-  const account = await newAccount(gateway.url)
-  const { ticket: ofLogin } = expect(202, await login(gateway.url, account, respondAsync))
-  assertProblem(await redeem(url, ofLogin, { token: shop }), 400, 'invalid_ticket')
-  expect(200, await redeem(gateway.url, ofLogin))
+  const account = await gateway.api.newAccount()
+  const { ticket: ofLogin } = expect(202, await gateway.api.login(account, respondAsync))
+  assertProblem(await service.redeem(ofLogin, { token: shop }), 400, 'invalid_ticket')
+  expect(200, await gateway.api.redeem(ofLogin))
 })
 
 test('a service is limited by its name, whichever of its keys and gateways it uses', async () => {
   const limited = { ...keys, LIMIT_PER_SERVICE: '3' }
   const [here, there] = await Promise.all([system.gateway(limited), system.gateway(limited)])
-  const ask = (at: Gateway, token: string) =>
-    post('/v1/passwords/verify', { password: 'x', storedHash: null }, { token, ...respondAsync }, at.serviceUrl)
+  const ask = (at: Clients, token: string) =>
+    post('/v1/passwords/verify', { password: 'x', storedHash: null }, { token, ...respondAsync }, at.service)
   const left = []
   for (const [at, token] of [
     [here, shop],
@@ -161,12 +164,12 @@ test('redemptions are limited as well, by the name of the service, and not by it
   const limited = { ...keys, LIMIT_PER_SERVICE: '3' }
   const [here, there] = await Promise.all([system.gateway(limited), system.gateway(limited)])
   const body = { password: 'x', storedHash: null }
-  const ask = () => post('/v1/passwords/verify', body, { token: crm, ...respondAsync }, here.serviceUrl)
+  const ask = () => post('/v1/passwords/verify', body, { token: crm, ...respondAsync }, here.service)
   // The limit of the test before was counted for another service.
   const { ticket } = expect(202, await ask())
   await Promise.all([ask(), ask(), ask()])
   assertProblem(await ask(), 429, 'too_many_requests')
-  const redeemAt = ({ serviceUrl = '' }: Gateway) => redeem(serviceUrl, ticket, { token: crm })
+  const redeemAt = ({ service }: Clients) => service.redeem(ticket, { token: crm })
   const answers = [await redeemAt(here), await redeemAt(there), await redeemAt(here)]
   assert.deepEqual(
     answers.map(({ headers }) => headers.get('ratelimit-remaining')),
@@ -227,13 +230,13 @@ test('a stored hash that no worker verifies is said to be one', async () => {
 test('a body that is not UTF-8 is refused', async () => {
   const body = Buffer.concat([Buffer.from('{"password":"'), Buffer.from([0xef, 0xf0]), Buffer.from('"}')])
   const headers = { authorization: `Bearer ${shop}`, 'content-type': 'application/json' }
-  const { status } = await fetch(`${url}/v1/passwords/hash`, { method: 'POST', headers, body })
+  const { status } = await fetch(`${service.url}/v1/passwords/hash`, { method: 'POST', headers, body })
   assert.equal(status, 400)
 })
 
 test('more than the workers can answer in time is refused with when to come back', async () => {
   const small = await system.gateway({ ...keys, MAX_OUTSTANDING: '2' })
-  const ask = () => post('/v1/passwords/hash', { password: 'x', policy: cheap }, respondAsync, small.serviceUrl)
+  const ask = () => post('/v1/passwords/hash', { password: 'x', policy: cheap }, respondAsync, small.service)
   await whileFrozen(worker, async () => {
     await letIn(2, ask)
     const refused = await ask()
@@ -255,7 +258,7 @@ test('Redis holds neither the password nor the hash nor the key, while a job wai
     )
     return ticket
   })
-  expect(200, await redeem(url, ticket, { token: shop }))
+  expect(200, await service.redeem(ticket, { token: shop }))
   const keyspace = await readKeyspace(system.redis)
   assert.deepEqual(
     secrets.filter((secret) => keyspace.includes(String(secret))),
@@ -270,7 +273,7 @@ test('a client that goes away leaves no job', async () => {
     const leaving = new AbortController()
     const headers = { authorization: `Bearer ${shop}`, 'content-type': 'application/json' }
     const body = JSON.stringify({ password: 'x', policy: cheap })
-    const call = fetch(`${url}/v1/passwords/hash`, { method: 'POST', headers, body, signal: leaving.signal })
+    const call = fetch(`${service.url}/v1/passwords/hash`, { method: 'POST', headers, body, signal: leaving.signal })
     const gone = assert.rejects(call)
     await until(async () => (await waiting()).length > before, { what: 'the job' })
     leaving.abort()
@@ -280,7 +283,7 @@ test('a client that goes away leaves no job', async () => {
 })
 
 test('the description of the API has its operations and its key', async () => {
-  const document: unknown = await (await fetch(`${url}/openapi.json`)).json()
+  const document: unknown = await (await fetch(`${service.url}/openapi.json`)).json()
   const text = JSON.stringify(document)
   for (const id of ['verifyPassword', 'hashPassword', 'redeemTicket', 'introspectToken'])
     assert.ok(text.includes(`"operationId":"${id}"`), id)
@@ -290,7 +293,7 @@ test('the description of the API has its operations and its key', async () => {
 
 test('the public port has nothing of it, and without keys there is no such port', async () => {
   assertProblem(
-    await post('/v1/passwords/verify', { password: 'x', storedHash: null }, {}, gateway.url),
+    await post('/v1/passwords/verify', { password: 'x', storedHash: null }, {}, gateway.api),
     404,
     'not_found',
   )

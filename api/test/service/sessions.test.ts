@@ -3,27 +3,11 @@ import assert from 'node:assert/strict'
 import { until } from '@spillway/infra/processes/until'
 import { test } from 'vitest'
 import { LIVE_MAX } from '../../src/sessions/session-opening.ts'
-import {
-  assertProblem,
-  type Body,
-  type Call,
-  type Credentials,
-  call,
-  changePassword,
-  expect,
-  login,
-  logout,
-  me,
-  newAccount,
-  patiently,
-  redeem,
-  refresh,
-  respondAsync,
-} from '../client.ts'
+import { assertProblem, type Body, type Call, type Credentials, expect, patiently, respondAsync } from '../client.ts'
 import { shareSystem } from '../system.ts'
 
 const system = await shareSystem()
-const { url } = await system.gateway()
+const { api } = await system.gateway()
 
 interface Listed {
   id: string
@@ -36,10 +20,10 @@ interface Listed {
 }
 
 const on = (device: string): Call => ({ headers: { 'user-agent': device } })
-const logIn = async (account: Credentials, options?: Call) => expect(200, await login(url, account, options))
-const sessionsOf = ({ accessToken }: Body) => call(url, 'GET', '/v1/me/sessions', { token: accessToken })
-const end = ({ accessToken }: Body, id: string) => call(url, 'DELETE', `/v1/me/sessions/${id}`, { token: accessToken })
-const endOthers = ({ accessToken }: Body) => call(url, 'DELETE', '/v1/me/sessions', { token: accessToken })
+const logIn = async (account: Credentials, options?: Call) => expect(200, await api.login(account, options))
+const sessionsOf = ({ accessToken }: Body) => api.call('GET', '/v1/me/sessions', { token: accessToken })
+const end = ({ accessToken }: Body, id: string) => api.call('DELETE', `/v1/me/sessions/${id}`, { token: accessToken })
+const endOthers = ({ accessToken }: Body) => api.call('DELETE', '/v1/me/sessions', { token: accessToken })
 
 async function list(session: Body): Promise<Listed[]> {
   const { sessions }: Body & { sessions?: Listed[] } = expect(200, await sessionsOf(session))
@@ -49,12 +33,12 @@ async function list(session: Body): Promise<Listed[]> {
 const idOf = async (session: Body) => (await list(session)).find(({ current }) => current)?.id ?? assert.fail()
 
 async function assertEnded({ accessToken, refreshToken }: Body): Promise<void> {
-  assertProblem(await me(url, accessToken), 401, 'invalid_token')
-  assertProblem(await refresh(url, refreshToken), 401, 'invalid_refresh_token')
+  assertProblem(await api.me(accessToken), 401, 'invalid_token')
+  assertProblem(await api.refresh(refreshToken), 401, 'invalid_refresh_token')
 }
 
 test('sessions are listed with device, address and last use, the newest first', async () => {
-  const account = await newAccount(url)
+  const account = await api.newAccount()
   const phone = await logIn(account, on('A phone'))
   const laptop = await logIn(account, on('A laptop'))
   const before = await list(phone)
@@ -65,7 +49,7 @@ test('sessions are listed with device, address and last use, the newest first', 
       { device: 'A phone', address: '127.0.0.1', current: true },
     ],
   )
-  expect(200, await refresh(url, laptop.refreshToken))
+  expect(200, await api.refresh(laptop.refreshToken))
   const [used, unused] = await list(phone)
   assert.ok(used && unused && used.lastUsedAt > used.createdAt)
   assert.equal(unused.lastUsedAt, unused.createdAt)
@@ -73,27 +57,27 @@ test('sessions are listed with device, address and last use, the newest first', 
 })
 
 test('what a client calls itself is kept as printable text, and cut', async () => {
-  const session = await logIn(await newAccount(url), on(`\u00e9\tx ${'y'.repeat(300)}`))
+  const session = await logIn(await api.newAccount(), on(`\u00e9\tx ${'y'.repeat(300)}`))
   assert.equal((await list(session))[0]?.device, `x ${'y'.repeat(254)}`)
 })
 
 test('a session that was opened by a ticket is of the client that redeemed it', async () => {
-  const account = await newAccount(url)
+  const account = await api.newAccount()
   const headers = { ...respondAsync.headers, 'user-agent': 'The one that asked' }
-  const { ticket } = expect(202, await login(url, account, { headers }))
+  const { ticket } = expect(202, await api.login(account, { headers }))
   const { body: session } = await until(async () => {
-    const answer = await redeem(url, ticket, on('The one that redeemed'))
+    const answer = await api.redeem(ticket, on('The one that redeemed'))
     return answer.status === 200 ? answer : undefined
   })
   assert.equal((await list(session))[0]?.device, 'The one that redeemed')
 })
 
 test('a session that is ended refreshes no more, and its access token is refused', async () => {
-  const account = await newAccount(url)
+  const account = await api.newAccount()
   const [mine, thief] = [await logIn(account), await logIn(account)]
   expect(204, await end(mine, await idOf(thief)))
   await assertEnded(thief)
-  expect(200, await me(url, mine.accessToken))
+  expect(200, await api.me(mine.accessToken))
   assertProblem(await sessionsOf(thief), 401, 'invalid_token')
   assertProblem(await endOthers(thief), 401, 'invalid_token')
   const own = await idOf(mine)
@@ -103,7 +87,7 @@ test('a session that is ended refreshes no more, and its access token is refused
 })
 
 test('of a hundred that end a session at once one does', async () => {
-  const account = await newAccount(url)
+  const account = await api.newAccount()
   const [mine, other] = [await logIn(account), await logIn(account)]
   const id = await idOf(other)
   const answers = await Promise.all(Array.from({ length: 100 }, () => end(mine, id)))
@@ -114,18 +98,18 @@ test('of a hundred that end a session at once one does', async () => {
 })
 
 test("nobody ends another account's sessions, nor one that never was", async () => {
-  const [mine, other] = [await logIn(await newAccount(url)), await logIn(await newAccount(url))]
+  const [mine, other] = [await logIn(await api.newAccount()), await logIn(await api.newAccount())]
   const id = await idOf(other)
   assertProblem(await end(mine, id), 404, 'session_not_found')
   assertProblem(await end(mine, '00000000-0000-0000-0000-000000000000'), 404, 'session_not_found')
   assertProblem(await end(mine, 'no-id'), 422, 'invalid_request')
   assertProblem(await end(mine, `${id}'%00`), 422, 'invalid_request')
   expect(204, await endOthers(mine))
-  expect(200, await me(url, other.accessToken))
+  expect(200, await api.me(other.accessToken))
 })
 
 test('all other sessions end at once', async () => {
-  const account = await newAccount(url)
+  const account = await api.newAccount()
   const [mine, ...others] = await Promise.all(Array.from({ length: 4 }, () => logIn(account)))
   assert.ok(mine)
   expect(204, await endOthers(mine))
@@ -138,13 +122,13 @@ const laterBy = ({ email }: Credentials, interval: string) => system.database.$e
   UPDATE sessions SET idle_ends_at = idle_ends_at - ${interval}::interval FROM users WHERE users.id = user_id AND email = ${email}`
 
 test('a session that nobody uses for two weeks ends, and one that is refreshed goes on', async () => {
-  const account = await newAccount(url)
+  const account = await api.newAccount()
   const [used, unused] = [await logIn(account, on('used')), await logIn(account, on('unused'))]
   await laterBy(account, '13 days')
-  const next = expect(200, await refresh(url, used.refreshToken))
+  const next = expect(200, await api.refresh(used.refreshToken))
   await laterBy(account, '2 days')
-  assertProblem(await refresh(url, unused.refreshToken), 401, 'invalid_refresh_token')
-  const last = expect(200, await refresh(url, next.refreshToken))
+  assertProblem(await api.refresh(unused.refreshToken), 401, 'invalid_refresh_token')
+  const last = expect(200, await api.refresh(next.refreshToken))
   assert.deepEqual(
     (await list(last)).map(({ device }) => device),
     ['used'],
@@ -157,25 +141,25 @@ test('an access token may not outlive its session', async () => {
 
 test('an address in the body of a signed-in request neither fails it nor escapes the limit of its account', async () => {
   const limited = await system.gateway({ LIMIT_PER_ACCOUNT: '5' })
-  const { accessToken: token } = await logIn(await newAccount(url))
+  const { accessToken: token } = await logIn(await api.newAccount())
   const emails = [{ toString: 1 }, ...Array.from({ length: 9 }, (_, n) => `someone-${n}@example.test`)]
-  const answers = emails.map((email) => call(limited.url, 'DELETE', '/v1/me/sessions', { token, body: { email } }))
+  const answers = emails.map((email) => limited.api.call('DELETE', '/v1/me/sessions', { token, body: { email } }))
   const statuses = (await Promise.all(answers)).map(({ status }) => status).sort()
   assert.deepEqual(statuses, [...Array<number>(5).fill(204), ...Array<number>(5).fill(429)])
 })
 
 /** A token that was replaced is not excused. */
-const { url: strict } = await system.gateway({ REFRESH_GRACE_S: '0' })
+const { api: strict } = await system.gateway({ REFRESH_GRACE_S: '0' })
 /** Logins that come at once. */
 const AT_ONCE = 10
 
-const logInPatiently = async (account: Credentials) => expect(200, await patiently(() => login(strict, account)))
+const logInPatiently = async (account: Credentials) => expect(200, await patiently(() => strict.login(account)))
 const liveOf = (userId: string) => system.database.session.count({ where: { userId, revokedAt: null } })
 
 test('a user has a thousand sessions: the oldest end as others are opened, and a new password ends all but one', async () => {
-  const account = await newAccount(strict)
-  const [first, stranger] = [await logInPatiently(account), await logInPatiently(await newAccount(strict))]
-  const { id: userId } = expect(200, await me(strict, first.accessToken))
+  const account = await strict.newAccount()
+  const [first, stranger] = [await logInPatiently(account), await logInPatiently(await strict.newAccount())]
+  const { id: userId } = expect(200, await strict.me(first.accessToken))
   await addOlderSessions(userId, LIVE_MAX + 500)
   // One login of several looks, by chance; of those that come at once, more than one may.
   await until(
@@ -195,28 +179,28 @@ test('a user has a thousand sessions: the oldest end as others are opened, and a
   const oldest = await system.database.session.findFirstOrThrow({ where: ofUser, orderBy: { createdAt: 'asc' } })
   const outlived = { userId, revokedAt: { not: null }, createdAt: { gt: oldest.createdAt } }
   assert.equal(await system.database.session.count({ where: outlived }), 0)
-  for (const { accessToken } of [first, stranger]) expect(200, await me(strict, accessToken))
+  for (const { accessToken } of [first, stranger]) expect(200, await strict.me(accessToken))
 
   const change = { currentPassword: account.password, newPassword: 'another pass phrase entirely' }
-  expect(204, await changePassword(strict, first.accessToken, change))
+  expect(204, await strict.changePassword(first.accessToken, change))
   assert.equal(await liveOf(userId), 1)
-  expect(200, await me(strict, first.accessToken))
+  expect(200, await strict.me(first.accessToken))
 })
 
 test('a session that has ended is deleted a day later, not a month, however it ended', async () => {
-  const account = await newAccount(strict)
+  const account = await strict.newAccount()
   const mine = await logInPatiently(account)
-  const { id: userId } = expect(200, await me(strict, mine.accessToken))
+  const { id: userId } = expect(200, await strict.me(mine.accessToken))
   const [reused, left, other] = [
     await logInPatiently(account),
     await logInPatiently(account),
     await logInPatiently(account),
   ]
-  expect(200, await refresh(strict, reused.refreshToken))
-  assertProblem(await refresh(strict, reused.refreshToken), 401, 'invalid_refresh_token')
-  expect(204, await logout(strict, left.refreshToken))
-  expect(204, await call(strict, 'DELETE', '/v1/me/sessions', { token: mine.accessToken }))
-  assertProblem(await me(strict, other.accessToken), 401, 'invalid_token')
+  expect(200, await strict.refresh(reused.refreshToken))
+  assertProblem(await strict.refresh(reused.refreshToken), 401, 'invalid_refresh_token')
+  expect(204, await strict.logout(left.refreshToken))
+  expect(204, await strict.call('DELETE', '/v1/me/sessions', { token: mine.accessToken }))
+  assertProblem(await strict.me(other.accessToken), 401, 'invalid_token')
   const ended = await system.database.session.findMany({ where: { userId, revokedAt: { not: null } } })
   assert.equal(ended.length, 3)
   for (const { expiresAt } of ended) assert.ok(expiresAt.getTime() <= Date.now() + 1_000)

@@ -6,19 +6,11 @@ import {
   type Answer,
   assertProblem,
   type Call,
+  type Client,
   type Credentials,
-  call,
-  changePassword,
   expect,
-  login,
-  logout,
-  me,
-  newAccount,
   newCredentials,
   patiently,
-  redeem,
-  refresh,
-  register,
   respondAsync,
 } from '../client.ts'
 import { startMailServer } from '../mail-server.ts'
@@ -27,21 +19,21 @@ import { shareSystem, whileFrozen } from '../system.ts'
 const mails = await startMailServer()
 const system = await shareSystem()
 const { warmWorker: worker } = system
-const [{ url: here }, { url: there }] = await Promise.all([system.gateway(mails.env), system.gateway(mails.env)])
+const [{ api: here }, { api: there }] = await Promise.all([system.gateway(mails.env), system.gateway(mails.env)])
 const NEXT = 'another pass phrase entirely'
 
-async function deleteAccount(url: string, token: string, password: string, options: Call = {}): Promise<Answer> {
-  let answer = await call(url, 'POST', '/v1/me/delete', { ...options, token, body: { password } })
-  while (answer.status === 202 && options.headers === undefined) answer = await redeem(url, answer.body.ticket)
+async function deleteAccount(api: Client, token: string, password: string, options: Call = {}): Promise<Answer> {
+  let answer = await api.call('POST', '/v1/me/delete', { ...options, token, body: { password } })
+  while (answer.status === 202 && options.headers === undefined) answer = await api.redeem(answer.body.ticket)
   return answer
 }
 
 test('with the right password the account is deleted, and nothing of it is left anywhere in the database', async () => {
-  const account = await newAccount(here)
-  const phone = expect(200, await login(there, account))
-  const { accessToken, refreshToken } = expect(200, await login(here, account))
-  const { id } = expect(200, await me(here, accessToken))
-  expect(200, await refresh(there, phone.refreshToken))
+  const account = await here.newAccount()
+  const phone = expect(200, await there.login(account))
+  const { accessToken, refreshToken } = expect(200, await here.login(account))
+  const { id } = expect(200, await here.me(accessToken))
+  expect(200, await there.refresh(phone.refreshToken))
   assertProblem(await deleteAccount(here, accessToken, 'a guess'), 401, 'invalid_credentials')
   expect(204, await deleteAccount(here, accessToken, account.password))
 
@@ -51,34 +43,34 @@ test('with the right password the account is deleted, and nothing of it is left 
     (await tablesWith([id])).filter((table) => table !== 'audit_events'),
     [],
   )
-  assertProblem(await me(there, phone.accessToken), 401, 'invalid_token')
-  assertProblem(await refresh(there, refreshToken), 401, 'invalid_refresh_token')
-  assertProblem(await login(there, account), 401, 'invalid_credentials')
+  assertProblem(await there.me(phone.accessToken), 401, 'invalid_token')
+  assertProblem(await there.refresh(refreshToken), 401, 'invalid_refresh_token')
+  assertProblem(await there.login(account), 401, 'invalid_credentials')
   assertProblem(await deleteAccount(there, accessToken, account.password), 401, 'invalid_token')
   // The address is free again, for an account of its own.
-  assert.notEqual(expect(201, await register(here, account)).id, id)
+  assert.notEqual(expect(201, await here.register(account)).id, id)
 })
 
 test('an account of another user is left alone', async () => {
-  const [mine, other] = [await newAccount(here), await newAccount(here)]
-  const { accessToken } = expect(200, await login(here, mine))
+  const [mine, other] = [await here.newAccount(), await here.newAccount()]
+  const { accessToken } = expect(200, await here.login(mine))
   assertProblem(await deleteAccount(here, accessToken, other.password), 401, 'invalid_credentials')
   expect(204, await deleteAccount(here, accessToken, mine.password))
-  expect(200, await login(here, other))
+  expect(200, await here.login(other))
 })
 
 test('a ticket deletes nothing once the password has changed', async () => {
   const { account, accessToken } = await newSession()
   const { ticket } = expect(202, await deleteAccount(here, accessToken, account.password, respondAsync))
   const change = { currentPassword: account.password, newPassword: NEXT }
-  expect(204, await changePassword(there, accessToken, change))
+  expect(204, await there.changePassword(accessToken, change))
   assert.equal((await settled(there, ticket)).status, 401)
   assert.equal(await system.database.user.count({ where: { email: account.email } }), 1)
 })
 
 test('of a hundred deletions at once one succeeds, and all others are told that the session is gone', async () => {
-  const account = await newAccount(here)
-  const { accessToken } = expect(200, await login(here, account))
+  const account = await here.newAccount()
+  const { accessToken } = expect(200, await here.login(account))
   const answers = await Promise.all(
     Array.from({ length: 100 }, (_, n) =>
       // A machine that is busy may have no free connection to the database.
@@ -91,9 +83,9 @@ test('of a hundred deletions at once one succeeds, and all others are told that 
 })
 
 /** The answer for a ticket, once it is there. */
-async function settled(url: string, ticket: string): Promise<Answer> {
-  const answer = await redeem(url, ticket)
-  return answer.status === 202 ? settled(url, ticket) : answer
+async function settled(api: Client, ticket: string): Promise<Answer> {
+  const answer = await api.redeem(ticket)
+  return answer.status === 202 ? settled(api, ticket) : answer
 }
 
 /** The tables in which any column of any row is one of these texts. */
@@ -109,24 +101,24 @@ async function tablesWith(texts: string[]): Promise<string[]> {
   return found
 }
 
-const verify = (url: string, token: string, password: string, options: Call = {}) =>
-  call(url, 'POST', '/v1/me/password/verify', { ...options, token, body: { password } })
+const verify = (api: Client, token: string, password: string, options: Call = {}) =>
+  api.call('POST', '/v1/me/password/verify', { ...options, token, body: { password } })
 
 async function newSession(): Promise<{ account: Credentials; accessToken: string; refreshToken: string }> {
-  const account = await newAccount(here)
-  return { account, ...expect(200, await login(here, account)) }
+  const account = await here.newAccount()
+  return { account, ...expect(200, await here.login(account)) }
 }
 
 test('the right password is 204, a wrong one 401, and neither changes the session', async () => {
   const { account, accessToken, refreshToken } = await newSession()
   expect(204, await verify(here, accessToken, account.password))
   assertProblem(await verify(here, accessToken, `${account.password}!`), 401, 'invalid_credentials')
-  expect(200, await refresh(here, refreshToken))
+  expect(200, await here.refresh(refreshToken))
 })
 
 test('without a session there is nothing to verify, and no hash', async () => {
   const { account, accessToken, refreshToken } = await newSession()
-  expect(204, await logout(here, refreshToken))
+  expect(204, await here.logout(refreshToken))
   await whileFrozen(worker, async () => {
     assertProblem(await verify(here, accessToken, account.password), 401, 'invalid_token')
     assertProblem(await verify(here, 'no token', account.password), 401, 'invalid_token')
@@ -137,26 +129,26 @@ test('a ticket for it is redeemed at another gateway, once', async () => {
   const { account, accessToken } = await newSession()
   const right = expect(202, await verify(here, accessToken, account.password, respondAsync))
   const wrong = expect(202, await verify(here, accessToken, 'another pass phrase', respondAsync))
-  expect(204, await redeem(there, right.ticket))
-  assertProblem(await redeem(here, right.ticket), 409, 'ticket_used')
-  assertProblem(await redeem(there, wrong.ticket), 401, 'invalid_credentials')
+  expect(204, await there.redeem(right.ticket))
+  assertProblem(await here.redeem(right.ticket), 409, 'ticket_used')
+  assertProblem(await there.redeem(wrong.ticket), 401, 'invalid_credentials')
 })
 
 test('a verdict does not count if the password was changed or the session ended meanwhile', async () => {
   const { account, accessToken } = await newSession()
-  const other = expect(200, await login(here, account))
+  const other = expect(200, await here.login(account))
   const [kept, ended] = [
     expect(202, await verify(here, accessToken, account.password, respondAsync)),
     expect(202, await verify(here, other.accessToken, account.password, respondAsync)),
   ]
   const change = { currentPassword: account.password, newPassword: 'another pass phrase' }
-  expect(204, await changePassword(here, accessToken, change))
-  assertProblem(await redeem(there, kept.ticket), 401, 'invalid_credentials')
-  assertProblem(await redeem(there, ended.ticket), 401, 'invalid_token')
+  expect(204, await here.changePassword(accessToken, change))
+  assertProblem(await there.redeem(kept.ticket), 401, 'invalid_credentials')
+  assertProblem(await there.redeem(ended.ticket), 401, 'invalid_token')
 })
 
 test('guesses are limited for each account', async () => {
-  const limited = (await system.gateway({ LIMIT_PER_ACCOUNT: '3' })).url
+  const limited = (await system.gateway({ LIMIT_PER_ACCOUNT: '3' })).api
   const { account, accessToken } = await newSession()
   for (let guess = 0; guess < 3; guess++) {
     assertProblem(await verify(limited, accessToken, `guess ${guess} at it`), 401, 'invalid_credentials')
@@ -183,11 +175,11 @@ for (const [name, { method, path, bodyOf }] of Object.entries(operations)) {
   test(`the ticket of a ${name} does not survive the end of its session, whether the password was right or wrong`, async () => {
     const { account, accessToken, refreshToken } = await newSession()
     const ask = (password: string) =>
-      call(here, method, path, { ...respondAsync, token: accessToken, body: bodyOf(password) })
+      here.call(method, path, { ...respondAsync, token: accessToken, body: bodyOf(password) })
     const [right, wrong] = [expect(202, await ask(account.password)), expect(202, await ask('wrong'))]
-    expect(204, await logout(there, refreshToken))
-    for (const { ticket } of [right, wrong]) assertProblem(await redeem(there, ticket), 401, 'invalid_token')
-    expect(200, await login(here, account))
+    expect(204, await there.logout(refreshToken))
+    for (const { ticket } of [right, wrong]) assertProblem(await there.redeem(ticket), 401, 'invalid_token')
+    expect(200, await here.login(account))
     const { email } = account
     assert.equal(await system.database.user.count({ where: { email, credentialVersion: 1 } }), 1)
   })

@@ -13,23 +13,12 @@ import { verdictKey, verdictSeal } from '@spillway/queue/wire/reply'
 import { test } from 'vitest'
 import { TICKET_MAX_LENGTH } from '../../src/routes/tickets.ts'
 import { slowAccount } from '../account.ts'
-import {
-  type Answer,
-  assertProblem,
-  changePassword,
-  expect,
-  login,
-  newAccount,
-  newCredentials,
-  redeem,
-  register,
-  respondAsync,
-} from '../client.ts'
+import { type Answer, assertProblem, expect, newCredentials, respondAsync } from '../client.ts'
 import { openSystem, whileFrozen } from '../system.ts'
 
 const system = await openSystem()
 const worker = await system.worker({ SPILLWAY_TEST_HASHES: 'true' })
-const { url } = await system.gateway()
+const { api } = await system.gateway()
 
 /** What is written in clear in the job of a ticket. */
 async function jobOf(ticket: string): Promise<{ deadline: number }> {
@@ -38,31 +27,31 @@ async function jobOf(ticket: string): Promise<{ deadline: number }> {
 }
 
 test('a ticket can be redeemed until its time is over, and then no more', async () => {
-  const { url: hasty } = await system.gateway({ TICKET_TTL_MS: '3000', LOGIN_WAIT_MS: '0' })
+  const { api: hasty } = await system.gateway({ TICKET_TTL_MS: '3000', LOGIN_WAIT_MS: '0' })
   // On a busy machine its time may be over first.
   const used = await until(async () => {
-    const given = expect(202, await register(hasty, newCredentials(), respondAsync))
-    return (await redeem(url, given.ticket)).status === 201 ? given : undefined
+    const given = expect(202, await hasty.register(newCredentials(), respondAsync))
+    return (await api.redeem(given.ticket)).status === 201 ? given : undefined
   })
 
   const credentials = newCredentials()
-  const { ticket } = expect(202, await register(hasty, credentials, respondAsync))
+  const { ticket } = expect(202, await hasty.register(credentials, respondAsync))
   const { deadline } = await jobOf(ticket)
   const verdict = `${system.namespace.queuePrefix}:verdict:${ticket.split('.')[0]}`
   // Gateways estimate Redis's clock, each by itself.
   await until(async () => (await redisTime(system.redis)) > deadline + 1_000)
   assert.equal(await system.redis.exists(verdict), 0)
-  assertProblem(await redeem(url, ticket), 410, 'ticket_expired')
-  assertProblem(await redeem(url, used.ticket), 410, 'ticket_expired')
-  assertProblem(await login(url, credentials), 401, 'invalid_credentials')
+  assertProblem(await api.redeem(ticket), 410, 'ticket_expired')
+  assertProblem(await api.redeem(used.ticket), 410, 'ticket_expired')
+  assertProblem(await api.login(credentials), 401, 'invalid_credentials')
 })
 
 test('a job whose ticket expired before its turn is dropped, and redeeming it is told so when its time is over', async () => {
-  const { url: hasty } = await system.gateway({ TICKET_TTL_MS: '3000', LOGIN_WAIT_MS: '0' })
+  const { api: hasty } = await system.gateway({ TICKET_TTL_MS: '3000', LOGIN_WAIT_MS: '0' })
   await whileFrozen(worker, async () => {
-    const { ticket } = expect(202, await register(hasty, newCredentials(), respondAsync))
+    const { ticket } = expect(202, await hasty.register(newCredentials(), respondAsync))
     const { deadline } = await jobOf(ticket)
-    assertProblem(await redeem(url, ticket), 410, 'ticket_expired')
+    assertProblem(await api.redeem(ticket), 410, 'ticket_expired')
     // Gateway and worker estimate Redis's clock: for milliseconds only one knows that time is over.
     await until(async () => (await redisTime(system.redis)) > deadline + 1_000)
   })
@@ -72,20 +61,20 @@ test('a job whose ticket expired before its turn is dropped, and redeeming it is
 })
 
 test('a redemption is held no longer than its ticket is good, however long it may be otherwise', async () => {
-  const { url: patient } = await system.gateway({ TICKET_TTL_MS: '9000', LOGIN_WAIT_MS: '6000' })
+  const { api: patient } = await system.gateway({ TICKET_TTL_MS: '9000', LOGIN_WAIT_MS: '6000' })
   await whileFrozen(worker, async () => {
-    const { ticket } = expect(202, await register(patient, newCredentials(), respondAsync))
+    const { ticket } = expect(202, await patient.register(newCredentials(), respondAsync))
     // With five seconds behind it, it has four left.
-    expect(202, await redeem(patient, ticket, { headers: { prefer: 'wait=5' } }))
-    const { ticket: fresh } = expect(202, await register(patient, newCredentials(), respondAsync))
-    const [expired, held] = [redeem(patient, ticket), redeem(patient, fresh)]
+    expect(202, await patient.redeem(ticket, { headers: { prefer: 'wait=5' } }))
+    const { ticket: fresh } = expect(202, await patient.register(newCredentials(), respondAsync))
+    const [expired, held] = [patient.redeem(ticket), patient.redeem(fresh)]
     assertProblem(await Promise.race([expired, held]), 410, 'ticket_expired')
     expect(202, await held)
   })
 })
 
 test('a ticket whose password could not be hashed stays good', async () => {
-  const { ticket } = expect(202, await login(url, await slowAccount(system.database, 1), respondAsync))
+  const { ticket } = expect(202, await api.login(await slowAccount(system.database, 1), respondAsync))
   const [id = ''] = ticket.split('.')
   const { queuePrefix } = system.namespace
   const verdict = await until(() => system.redis.get(verdictKey(queuePrefix, id)))
@@ -96,19 +85,19 @@ test('a ticket whose password could not be hashed stays good', async () => {
     code: 'hashing_failed',
   })
   await system.redis.set(verdictKey(queuePrefix, id), failure, 'KEEPTTL')
-  for (let n = 0; n < 2; n++) assertProblem(await redeem(url, ticket), 500, 'internal_error')
+  for (let n = 0; n < 2; n++) assertProblem(await api.redeem(ticket), 500, 'internal_error')
   await system.redis.set(verdictKey(queuePrefix, id), verdict, 'KEEPTTL')
-  expect(200, await redeem(url, ticket))
+  expect(200, await api.redeem(ticket))
 })
 
 test('a first login whose job ends without a verdict is told when to come again, and counts for nothing', async () => {
-  const { url: strict } = await system.gateway({ LIMIT_PER_ADDRESS: '1' })
+  const { api: strict } = await system.gateway({ LIMIT_PER_ADDRESS: '1' })
   const { queuePrefix } = system.namespace
   const keyring = parseKeyring(system.environment.SPILLWAY_SEAL_KEYS ?? '')
   await whileFrozen(worker, async () => {
     for (const code of ['expired', 'unavailable'] as const) {
       // One that counted would leave no room for the next, which would go behind.
-      const held = login(strict, newCredentials(), { headers: { prefer: 'wait=8' }, keepTicket: true })
+      const held = strict.login(newCredentials(), { headers: { prefer: 'wait=8' }, keepTicket: true })
       const id = await until(() => system.redis.lindex(queueKey(queuePrefix, 'wait'), 0))
       const { deadline } = JSON.parse((await system.redis.hget(jobKey(queuePrefix, id), 'data')) ?? '')
       const refused = keyring.seal(verdictSeal({ id, name: 'verify', deadline }), { kind: 'refused', code })
@@ -122,7 +111,7 @@ test('a first login whose job ends without a verdict is told when to come again,
 })
 
 test('a job that fails, because no worker can open it, is told as unavailable, counts for nothing, and loses its ticket', async () => {
-  const { url: strict } = await system.gateway({ LIMIT_PER_ADDRESS: '1' })
+  const { api: strict } = await system.gateway({ LIMIT_PER_ADDRESS: '1' })
   const { queuePrefix } = system.namespace
   const damage = async (id: string) => {
     const data = JSON.parse((await system.redis.hget(jobKey(queuePrefix, id), 'data')) ?? '')
@@ -131,22 +120,22 @@ test('a job that fails, because no worker can open it, is told as unavailable, c
   for (let n = 0; n < 2; n++) {
     const answers: Promise<Answer>[] = []
     await whileFrozen(worker, async () => {
-      answers.push(login(strict, newCredentials(), { headers: { prefer: 'wait=8' }, keepTicket: true }))
+      answers.push(strict.login(newCredentials(), { headers: { prefer: 'wait=8' }, keepTicket: true }))
       await damage(await until(() => system.redis.lindex(queueKey(queuePrefix, 'wait'), 0)))
     })
     for (const answer of answers) assertProblem(await answer, 503, 'unavailable')
   }
   const { ticket } = await whileFrozen(worker, async () => {
-    const given = expect(202, await register(url, newCredentials(), respondAsync))
+    const given = expect(202, await api.register(newCredentials(), respondAsync))
     await damage(given.ticket.split('.')[0] ?? '')
     return given
   })
-  await until(async () => (await redeem(url, ticket)).body.code === 'ticket_lost', { what: 'the end of the ticket' })
+  await until(async () => (await api.redeem(ticket)).body.code === 'ticket_lost', { what: 'the end of the ticket' })
 })
 
 test('a string that is no ticket of this service is refused', async () => {
-  const { ticket } = expect(202, await register(url, newCredentials(), respondAsync))
-  const other = expect(202, await register(url, newCredentials(), respondAsync))
+  const { ticket } = expect(202, await api.register(newCredentials(), respondAsync))
+  const other = expect(202, await api.register(newCredentials(), respondAsync))
   const [id = '', kid = '', sealed = ''] = ticket.split('.')
   const [otherId = ''] = other.ticket.split('.')
   const flipped = `${sealed.startsWith('A') ? 'B' : 'A'}${sealed.slice(1)}`
@@ -165,9 +154,9 @@ test('a string that is no ticket of this service is refused', async () => {
     `.${kid}.${sealed}`,
     'x'.repeat(2_048),
   ]
-  for (const forgery of forgeries) assertProblem(await redeem(url, forgery), 400, 'invalid_ticket')
-  assertProblem(await redeem(url, 'x'.repeat(2_049)), 422, 'invalid_request')
-  expect(201, await redeem(url, ticket))
+  for (const forgery of forgeries) assertProblem(await api.redeem(forgery), 400, 'invalid_ticket')
+  assertProblem(await api.redeem('x'.repeat(2_049)), 422, 'invalid_request')
+  expect(201, await api.redeem(ticket))
 })
 
 test('the longest ticket that is given can be redeemed', async () => {
@@ -182,37 +171,37 @@ test('the longest ticket that is given can be redeemed', async () => {
   })
   assert.ok(issued.length <= TICKET_MAX_LENGTH, `${issued.length} characters`)
 
-  const answer = await register(url, { email, password: newCredentials().password }, respondAsync)
+  const answer = await api.register({ email, password: newCredentials().password }, respondAsync)
   const { ticket } = expect(202, answer)
   assert.ok(ticket.length <= issued.length)
-  expect(201, await redeem(url, ticket))
+  expect(201, await api.redeem(ticket))
 })
 
 test('a ticket sealed by another service, or for another purpose, is refused', async () => {
-  const { url: foreign } = await system.gateway({ SPILLWAY_SEAL_KEYS: newSealKey() })
-  const { ticket } = expect(202, await register(foreign, newCredentials(), respondAsync))
-  assertProblem(await redeem(url, ticket), 400, 'invalid_ticket')
+  const { api: foreign } = await system.gateway({ SPILLWAY_SEAL_KEYS: newSealKey() })
+  const { ticket } = expect(202, await foreign.register(newCredentials(), respondAsync))
+  assertProblem(await api.redeem(ticket), 400, 'invalid_ticket')
 
-  const held = expect(202, await login(url, await slowAccount(system.database, 1), respondAsync))
+  const held = expect(202, await api.login(await slowAccount(system.database, 1), respondAsync))
   const [id = ''] = held.ticket.split('.')
   const verdict = await until(() => system.redis.get(`${system.namespace.queuePrefix}:verdict:${id}`))
-  assertProblem(await redeem(url, `${id}.${verdict}`), 400, 'invalid_ticket')
-  expect(200, await redeem(url, held.ticket))
+  assertProblem(await api.redeem(`${id}.${verdict}`), 400, 'invalid_ticket')
+  expect(200, await api.redeem(held.ticket))
 })
 
 test('a verdict written into Redis by someone else answers nothing', async () => {
-  const { email } = await newAccount(url)
-  const attempt = expect(202, await login(url, { email, password: 'not the password' }, respondAsync))
-  const mine = await newAccount(url)
-  const right = expect(202, await login(url, mine, respondAsync))
+  const { email } = await api.newAccount()
+  const attempt = expect(202, await api.login({ email, password: 'not the password' }, respondAsync))
+  const mine = await api.newAccount()
+  const right = expect(202, await api.login(mine, respondAsync))
   const key = (ticket: string) => `${system.namespace.queuePrefix}:verdict:${ticket.split('.')[0]}`
   const match = await until(() => system.redis.get(key(right.ticket)))
   await until(() => system.redis.get(key(attempt.ticket)))
   await system.redis.set(key(attempt.ticket), match, 'KEEPTTL')
-  expect(202, await redeem(url, attempt.ticket, respondAsync))
+  expect(202, await api.redeem(attempt.ticket, respondAsync))
   await system.redis.set(key(attempt.ticket), 'match', 'KEEPTTL')
-  expect(202, await redeem(url, attempt.ticket, respondAsync))
-  expect(200, await redeem(url, right.ticket))
+  expect(202, await api.redeem(attempt.ticket, respondAsync))
+  expect(200, await api.redeem(right.ticket))
 })
 
 test('a seal key is rotated without losing a ticket', async (t) => {
@@ -222,22 +211,25 @@ test('a seal key is rotated without losing a ticket', async (t) => {
   const before = await rotated.gateway({ SPILLWAY_SEAL_KEYS: `${older},${newer}` })
   const between = await rotated.gateway({ SPILLWAY_SEAL_KEYS: `${newer},${older}` })
   const credentials = newCredentials()
-  const { ticket } = expect(202, await register(before.url, credentials, respondAsync))
-  expect(201, await redeem(between.url, ticket))
-  const tokens = expect(200, await login(between.url, credentials))
+  const { ticket } = expect(202, await before.api.register(credentials, respondAsync))
+  expect(201, await between.api.redeem(ticket))
+  const tokens = expect(200, await between.api.login(credentials))
   const change = { currentPassword: credentials.password, newPassword: 'another pass phrase' }
-  expect(204, await changePassword(before.url, tokens.accessToken, change))
+  expect(204, await before.api.changePassword(tokens.accessToken, change))
 })
 
 test('of a thousand connections that redeem one ticket at once a few are held, and all others told to come later', async () => {
   // Not in this process, which has the thousand clients.
-  const { url, opsUrl } = await system.gatewayProcess({ LOGIN_WAIT_MS: '100000' })
-  const credentials = await newAccount(url)
+  const { api, opsUrl } = await system.gatewayProcess({ LOGIN_WAIT_MS: '100000' })
+  const credentials = await api.newAccount()
   const [connections, heldMax] = [1_000, 8]
   const answers: string[] = []
   const { asked } = await whileFrozen(worker, async () => {
-    const { ticket } = expect(202, await login(url, credentials, respondAsync))
-    const asked = Array.from({ length: connections }, async () => void answers.push(await redeemByItself(url, ticket)))
+    const { ticket } = expect(202, await api.login(credentials, respondAsync))
+    const asked = Array.from(
+      { length: connections },
+      async () => void answers.push(await redeemByItself(api.url, ticket)),
+    )
     await until(() => answers.length >= connections - heldMax, { what: 'an answer to all but the held' })
     return { asked }
   })

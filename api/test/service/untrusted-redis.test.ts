@@ -4,14 +4,14 @@ import { until } from '@spillway/infra/processes/until'
 import { redisTime } from '@spillway/infra/rig/clocks'
 import { test } from 'vitest'
 import { slowAccount } from '../account.ts'
-import { assertProblem, type Call, type Credentials, call, expect, keepTicket, login, respondAsync } from '../client.ts'
+import { assertProblem, type Call, type Credentials, expect, keepTicket, respondAsync } from '../client.ts'
 import { watchQueue } from '../queue.ts'
 import { openSystem, whileFrozen } from '../system.ts'
 
 const system = await openSystem()
 const worker = await system.worker({ SPILLWAY_TEST_HASHES: 'true' })
 const gateway = await system.gateway({ LOGIN_WAIT_MS: '2000' })
-const { url } = gateway
+const { api } = gateway
 const { redis, namespace } = system
 const queue = watchQueue(system)
 const key = (name: string) => `${namespace.queuePrefix}:${name}`
@@ -20,7 +20,7 @@ const jobOf = (ticket: string) => ticket.split('.')[0] ?? ''
 /** A login that waits for its hash, and the id of its job. */
 async function begin(credentials: Credentials, options: Call = {}) {
   const known = (await queue.added()).length
-  const answer = login(url, credentials, options)
+  const answer = api.login(credentials, options)
   const id = await until(async () => (await queue.added())[known])
   return { answer, id }
 }
@@ -43,7 +43,7 @@ async function sealedOf(jobId: string): Promise<{ data: string; replyTo: string 
 
 /** A ticket of a right password, and the verdict that was stored for it. */
 async function earned(credentials: Credentials): Promise<{ ticket: string; verdict: string }> {
-  const { ticket } = expect(202, await login(url, credentials, respondAsync))
+  const { ticket } = expect(202, await api.login(credentials, respondAsync))
   return { ticket, verdict: await until(() => redis.get(key(`verdict:${jobOf(ticket)}`))) }
 }
 
@@ -120,10 +120,10 @@ test('lies about workers cost no more than a ticket or a refusal', async () => {
     await redis.hset(key('capacity'), `liar-${n}`, lie)
   }
   for (let n = 0; n < 5; n += 1) {
-    const { status } = await login(url, account, keepTicket)
+    const { status } = await api.login(account, keepTicket)
     assert.ok([200, 202, 503].includes(status))
   }
-  assert.equal((await call(url, 'GET', '/healthz')).status, 200)
+  assert.equal((await api.call('GET', '/healthz')).status, 200)
   // An entry that is not renewed does not count.
-  await until(async () => (await login(url, account)).status === 200)
+  await until(async () => (await api.login(account)).status === 200)
 })

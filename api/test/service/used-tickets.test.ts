@@ -10,15 +10,11 @@ import {
   type Answer,
   assertProblem,
   type Body,
+  type Client,
   type Credentials,
-  call,
   expect,
-  login,
-  newAccount,
   newCredentials,
   patiently,
-  redeem,
-  register,
   respondAsync,
 } from '../client.ts'
 import { startMailServer } from '../mail-server.ts'
@@ -30,9 +26,7 @@ const worker = await system.worker()
 const serviceKey = randomBytes(32).toString('base64')
 const env = { ...mails.env, SERVICE_KEYS: `shop:${serviceKey}`, SERVICE_PORT: '0' }
 const gateways = [await system.gateway(env), await system.gateway(env)]
-const [{ url }, { serviceUrl = '' }] = [gateways[0] ?? assert.fail(), gateways[0] ?? assert.fail()]
-const urls = gateways.map((gateway) => gateway.url)
-const serviceUrls = gateways.map((gateway) => gateway.serviceUrl ?? '')
+const { api, service } = gateways[0] ?? assert.fail()
 const NEXT = 'another pass phrase entirely'
 /** As many as a gateway holds for one ticket. */
 const HELD = 8
@@ -42,19 +36,19 @@ interface SignedIn extends Credentials {
 }
 
 async function signedIn(): Promise<SignedIn> {
-  const credentials = await newAccount(url)
-  return { ...credentials, session: expect(200, await login(url, credentials)) }
+  const credentials = await api.newAccount()
+  return { ...credentials, session: expect(200, await api.login(credentials)) }
 }
 
 const ask = (method: string, path: string, body: object, { session }: SignedIn) =>
-  call(url, method, path, { ...respondAsync, token: session.accessToken, body })
+  api.call(method, path, { ...respondAsync, token: session.accessToken, body })
 const askService = (path: string, body: object) =>
-  call(serviceUrl, 'POST', path, { ...respondAsync, token: serviceKey, body })
+  service.call('POST', path, { ...respondAsync, token: serviceKey, body })
 
 /** By operation: a request for its ticket, and the status of its answer. */
 const tickets: Record<string, { ask(): Promise<Answer>; status: number }> = {
-  register: { ask: () => register(url, newCredentials(), respondAsync), status: 201 },
-  login: { ask: async () => login(url, await newAccount(url), respondAsync), status: 200 },
+  register: { ask: () => api.register(newCredentials(), respondAsync), status: 201 },
+  login: { ask: async () => api.login(await api.newAccount(), respondAsync), status: 200 },
   change_password: {
     async ask() {
       const user = await signedIn()
@@ -64,10 +58,10 @@ const tickets: Record<string, { ask(): Promise<Answer>; status: number }> = {
   },
   reset_password: {
     async ask() {
-      const { email } = await newAccount(url)
-      await call(url, 'POST', '/v1/password/forgotten', { body: { email } })
+      const { email } = await api.newAccount()
+      await api.call('POST', '/v1/password/forgotten', { body: { email } })
       const { token } = await mails.next(email, /Choose a new password/)
-      return call(url, 'POST', '/v1/password/reset', { ...respondAsync, body: { token, newPassword: NEXT } })
+      return api.call('POST', '/v1/password/reset', { ...respondAsync, body: { token, newPassword: NEXT } })
     },
     status: 204,
   },
@@ -96,8 +90,8 @@ const tickets: Record<string, { ask(): Promise<Answer>; status: number }> = {
   service_hash: { ask: () => askService('/v1/passwords/hash', { password: 'x' }), status: 200 },
 }
 
-const placesOf = (kind: string) => (kind.startsWith('service_') ? serviceUrls : urls)
-const redeemAt = (place: string, ticket: string) => redeem(place, ticket, { token: serviceKey })
+const placesOf = (kind: string) => gateways.map(({ api, service }) => (kind.startsWith('service_') ? service : api))
+const redeemAt = (place: Client, ticket: string) => place.redeem(ticket, { token: serviceKey })
 const verdictKeyOf = (ticket: string) => `${system.namespace.queuePrefix}:verdict:${ticket.split('.')[0]}`
 const verdictOf = (ticket: string) => until(() => system.redis.get(verdictKeyOf(ticket)))
 const putBack = (ticket: string, verdict: string) => system.redis.set(verdictKeyOf(ticket), verdict, 'PX', 60_000)
@@ -123,26 +117,26 @@ for (const [kind, { ask, status }] of Object.entries(tickets)) {
 
 test('an account that was deleted does not come back by the ticket of its registration', async () => {
   const credentials = newCredentials()
-  const { ticket } = expect(202, await register(url, credentials, respondAsync))
+  const { ticket } = expect(202, await api.register(credentials, respondAsync))
   const verdict = await verdictOf(ticket)
-  expect(201, await redeem(url, ticket))
-  const session = expect(200, await login(url, credentials))
+  expect(201, await api.redeem(ticket))
+  const session = expect(200, await api.login(credentials))
   const { password } = credentials
-  const deletion = await call(url, 'POST', '/v1/me/delete', { token: session.accessToken, body: { password } })
+  const deletion = await api.call('POST', '/v1/me/delete', { token: session.accessToken, body: { password } })
   assert.ok([202, 204].includes(deletion.status))
-  if (deletion.status === 202) expect(204, await redeem(url, deletion.body.ticket))
+  if (deletion.status === 202) expect(204, await api.redeem(deletion.body.ticket))
   await putBack(ticket, verdict)
-  assertProblem(await redeem(url, ticket), 409, 'ticket_used')
+  assertProblem(await api.redeem(ticket), 409, 'ticket_used')
   assert.equal(await system.database.user.count({ where: { email: credentials.email } }), 0)
 })
 
 test('a refusal uses a ticket as well: a wrong password is told once', async () => {
-  const { email } = await newAccount(url)
-  const { ticket } = expect(202, await login(url, { email, password: 'wrong' }, respondAsync))
+  const { email } = await api.newAccount()
+  const { ticket } = expect(202, await api.login({ email, password: 'wrong' }, respondAsync))
   const verdict = await verdictOf(ticket)
-  assertProblem(await redeem(url, ticket), 401, 'invalid_credentials')
+  assertProblem(await api.redeem(ticket), 401, 'invalid_credentials')
   await putBack(ticket, verdict)
-  assertProblem(await redeem(url, ticket), 409, 'ticket_used')
+  assertProblem(await api.redeem(ticket), 409, 'ticket_used')
 })
 
 test('a worker that was stopped with the job answers it again, and the ticket stays used', async () => {
@@ -153,10 +147,10 @@ test('a worker that was stopped with the job answers it again, and the ticket st
   worker.signal('SIGSTOP')
   const other = await system.worker()
   const verdict = await until(async () => system.redis.get(verdictKeyOf(ticket)))
-  const { body } = await patiently(() => redeemAt(serviceUrl, ticket))
+  const { body } = await patiently(() => redeemAt(service, ticket))
   assert.ok('hash' in body)
   worker.signal('SIGCONT')
   await until(async () => (await system.redis.get(verdictKeyOf(ticket))) !== verdict)
-  for (const place of serviceUrls) assertProblem(await redeemAt(place, ticket), 409, 'ticket_used')
+  for (const place of placesOf('service_hash')) assertProblem(await redeemAt(place, ticket), 409, 'ticket_used')
   assert.equal(other.exit, undefined)
 })

@@ -4,17 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { until } from '@spillway/infra/processes/until'
 import { test } from 'vitest'
 import { accountWithHash, gatedAccount } from '../account.ts'
-import {
-  type Answer,
-  assertProblem,
-  expect,
-  keepTicket,
-  login,
-  newCredentials,
-  redeem,
-  register,
-  respondAsync,
-} from '../client.ts'
+import { type Answer, assertProblem, expect, keepTicket, newCredentials, respondAsync } from '../client.ts'
 import { locksAwaited } from '../locks.ts'
 import { watchQueue } from '../queue.ts'
 import { shareSystem, whileFrozen } from '../system.ts'
@@ -22,50 +12,50 @@ import { shareSystem, whileFrozen } from '../system.ts'
 const system = await shareSystem()
 const { warmWorker: worker } = system
 const gateways = [await system.gateway({ LOGIN_WAIT_MS: '300' }), await system.gateway()] as const
-const [brief, patient] = [gateways[0].url, gateways[1].url]
+const [brief, patient] = [gateways[0].api, gateways[1].api]
 const queue = watchQueue(system)
 const prefer = (preference: string) => ({ headers: { prefer: preference } })
 
 test('a login that takes longer than the wait gets a ticket when the wait runs out, and its answer later', async (t) => {
   await expectQuickAnswers()
   const { account, open } = await gatedAccount(t, system.database)
-  const held = await timed(login(brief, account, keepTicket))
+  const held = await timed(brief.login(account, keepTicket))
   const { ticket } = assertTicket(held.answer)
   assert.ok(held.tookMs >= 290, `held for ${held.tookMs} ms`)
   open()
-  expect(200, await redeem(patient, ticket))
+  expect(200, await patient.redeem(ticket))
 })
 
 test('a registration behind a slow login gets a ticket as well, and its account later', async (t) => {
   const { account, open } = await gatedAccount(t, system.database)
-  const ahead = login(patient, account)
+  const ahead = patient.login(account)
   await queue.settled(0, 1)
   const credentials = newCredentials()
-  const { ticket } = assertTicket(await register(brief, credentials, keepTicket))
+  const { ticket } = assertTicket(await brief.register(credentials, keepTicket))
   open()
-  expect(201, await redeem(patient, ticket))
+  expect(201, await patient.redeem(ticket))
   expect(200, await ahead)
-  expect(200, await login(patient, credentials))
+  expect(200, await patient.login(credentials))
 })
 
 test('requests are held while the only worker is frozen, and answered when it goes on', async () => {
   const credentials = newCredentials()
-  expect(201, await register(patient, credentials))
+  expect(201, await patient.register(credentials))
   await expectQuickAnswers()
   const { redeemed } = await whileFrozen(worker, async () => {
-    const held = await timed(login(brief, credentials, keepTicket))
+    const held = await timed(brief.login(credentials, keepTicket))
     assert.ok(held.tookMs >= 290, `held for ${held.tookMs} ms`)
-    return { redeemed: redeem(patient, assertTicket(held.answer).ticket) }
+    return { redeemed: patient.redeem(assertTicket(held.answer).ticket) }
   })
   expect(200, await redeemed)
 })
 
 test('respond-async gives the ticket at once, however quick the answer would be', async () => {
   const credentials = newCredentials()
-  for (const start of [register, login]) {
-    const answer = await start(patient, credentials, respondAsync)
+  for (const start of ['register', 'login'] as const) {
+    const answer = await patient[start](credentials, respondAsync)
     assert.equal(answer.headers.get('preference-applied'), 'respond-async')
-    expect(start === register ? 201 : 200, await redeem(patient, assertTicket(answer).ticket))
+    expect(start === 'register' ? 201 : 200, await patient.redeem(assertTicket(answer).ticket))
   }
 })
 
@@ -73,15 +63,15 @@ test('wait=N holds for N seconds, with respond-async as well, and says so', asyn
   for (const preference of ['wait=1', 'respond-async, wait=1']) {
     await expectQuickAnswers()
     const { account, open } = await gatedAccount(t, system.database)
-    const { answer, tookMs } = await timed(login(patient, account, prefer(preference)))
+    const { answer, tookMs } = await timed(patient.login(account, prefer(preference)))
     open()
-    expect(200, await redeem(patient, assertTicket(answer).ticket))
+    expect(200, await patient.redeem(assertTicket(answer).ticket))
     assert.ok(tookMs >= 990, `held for ${tookMs} ms`)
     assert.equal(answer.headers.get('preference-applied'), preference)
   }
   await expectQuickAnswers()
   const credentials = await accountWithHash(system.database, '$spillway-token$')
-  const quick = await login(patient, credentials, prefer('return=minimal, Wait="7"; foo, respond-ASYNC'))
+  const quick = await patient.login(credentials, prefer('return=minimal, Wait="7"; foo, respond-ASYNC'))
   expect(200, quick)
   assert.equal(quick.headers.get('preference-applied'), 'respond-async, wait=7')
 })
@@ -89,18 +79,18 @@ test('wait=N holds for N seconds, with respond-async as well, and says so', asyn
 test('the time before the job is added is part of the wait', async () => {
   await expectQuickAnswers()
   await whileFrozen(worker, async () => {
-    const { ticket } = assertTicket(await login(patient, newCredentials(), respondAsync))
+    const { ticket } = assertTicket(await patient.login(newCredentials(), respondAsync))
     const held = await system.database.$transaction(
       async (locked) => {
         await locked.$executeRaw`LOCK TABLE users IN ACCESS EXCLUSIVE MODE`
-        const held = login(patient, newCredentials(), prefer('wait=4'))
+        const held = patient.login(newCredentials(), prefer('wait=4'))
         await until(() => locksAwaited(system.database))
         await sleep(3_500)
         return { answer: held }
       },
       { timeout: 60_000 },
     )
-    const later = redeem(patient, ticket, prefer('wait=3'))
+    const later = patient.redeem(ticket, prefer('wait=3'))
     assert.equal(await Promise.race([held.answer, later]), await held.answer)
     assertTicket(await held.answer)
     assertTicket(await later)
@@ -110,17 +100,17 @@ test('the time before the job is added is part of the wait', async () => {
 test('a wait beyond the limit is the limit, and is not said to be applied', async (t) => {
   await expectQuickAnswers()
   const { account, open } = await gatedAccount(t, system.database)
-  const { answer, tookMs } = await timed(login(brief, account, prefer('wait=60')))
+  const { answer, tookMs } = await timed(brief.login(account, prefer('wait=60')))
   open()
   assert.ok(tookMs >= 290, `held for ${tookMs} ms`)
   assert.equal(answer.headers.get('preference-applied'), null)
-  expect(200, await redeem(patient, assertTicket(answer).ticket))
+  expect(200, await patient.redeem(assertTicket(answer).ticket))
 })
 
 test('preferences that are malformed, or about other things, change nothing', async () => {
   const credentials = await accountWithHash(system.database, '$spillway-token$')
   for (const preference of ['wait', 'wait=', 'wait=soon', 'wait=-1', 'wait=1.5', 'return=minimal', ',,;=', 'async']) {
-    const answer = await login(patient, credentials, prefer(preference))
+    const answer = await patient.login(credentials, prefer(preference))
     expect(200, answer)
     assert.equal(answer.headers.get('preference-applied'), null, preference)
   }
@@ -128,20 +118,20 @@ test('preferences that are malformed, or about other things, change nothing', as
 
 test('redeeming waits by the same rules', async (t) => {
   const { account, open } = await gatedAccount(t, system.database)
-  const asked = await login(patient, account, respondAsync)
-  const first = await redeem(patient, assertTicket(asked).ticket, respondAsync)
-  const second = await timed(redeem(brief, assertTicket(first).ticket))
+  const asked = await patient.login(account, respondAsync)
+  const first = await patient.redeem(assertTicket(asked).ticket, respondAsync)
+  const second = await timed(brief.redeem(assertTicket(first).ticket))
   assert.ok(second.tookMs >= 290, `held for ${second.tookMs} ms`)
   open()
-  expect(200, await redeem(patient, assertTicket(second.answer).ticket))
-  assertProblem(await redeem(patient, assertTicket(asked).ticket), 409, 'ticket_used')
+  expect(200, await patient.redeem(assertTicket(second.answer).ticket))
+  assertProblem(await patient.redeem(assertTicket(asked).ticket), 409, 'ticket_used')
 })
 
 /** Makes gateways expect quick answers again: slow ones are foreseen, and get tickets at once */
 async function expectQuickAnswers(): Promise<void> {
   const quick = await accountWithHash(system.database, '$spillway-token$')
   await until(async () => {
-    for (const answer of await Promise.all(Array.from({ length: 10 }, () => login(patient, quick)))) expect(200, answer)
+    for (const answer of await Promise.all(Array.from({ length: 10 }, () => patient.login(quick)))) expect(200, answer)
     const metrics = await Promise.all(gateways.map(async ({ opsUrl }) => (await fetch(`${opsUrl}/metrics`)).text()))
     // So quick that even the ten above, should a gateway still count them, are not worth a ticket.
     return metrics.every((text) => Number(/^spillway_capacity_jobs_per_second (.*)$/m.exec(text)?.[1]) > 50)
