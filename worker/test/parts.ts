@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { createLogger, type Logger } from '@spillway/common/log'
 import { until } from '@spillway/infra/processes/until'
+import type { Ending } from '@spillway/infra/rig/namespace'
 import {
   createPasswordClient,
   type PasswordClient,
@@ -10,7 +11,6 @@ import {
   type Verdict,
 } from '@spillway/queue/queue-client'
 import { parseKeyring } from '@spillway/queue/wire/seal'
-import type { TestContext } from 'vitest'
 import { readWorkerConfig } from '../src/config.ts'
 import { RunningWorker } from '../src/consumer/start.ts'
 import { redisProxy, type Space, spaceFor } from './space.ts'
@@ -96,22 +96,28 @@ export async function readyClient(space: Space, options: Partial<PasswordClientO
 }
 
 /** A worker on a queue of its own; both are closed after the test. */
-export async function workerFor(t: TestContext, options: WorkerOptions = {}) {
+export async function workerFor(t: Ending, options: WorkerOptions = {}) {
   const space = spaceFor(t)
-  return { space, worker: await startedWorker(space, options) }
+  return { space, ...space, worker: await startedWorker(space, options) }
 }
 
 /** A client of a queue of its own, ready. */
-export async function clientFor(t: TestContext, options: Partial<PasswordClientOptions> = {}) {
+export async function clientFor(t: Ending, options: Partial<PasswordClientOptions> = {}) {
   const space = spaceFor(t)
-  return { space, client: await readyClient(space, options) }
+  return { space, ...space, client: await readyClient(space, options) }
+}
+
+/** Both ends of a queue of their own. */
+export async function clientAndWorker(t: Ending, options: WorkerOptions = {}) {
+  const ready = await clientFor(t)
+  return { ...ready, worker: await startedWorker(ready.space, options) }
 }
 
 /** The same by way of a proxy. */
-export async function proxiedClient(t: TestContext, options: Partial<PasswordClientOptions> = {}) {
+export async function proxiedClient(t: Ending, options: Partial<PasswordClientOptions> = {}) {
   const space = spaceFor(t)
   const proxy = await redisProxy(space)
-  return { space, proxy, client: await readyClient(space, { redisUrl: proxy.url, ...options }) }
+  return { space, ...space, proxy, client: await readyClient(space, { redisUrl: proxy.url, ...options }) }
 }
 
 /**

@@ -1,10 +1,9 @@
 // The resources of one test: a queue in the real Redis, and closing for everything that it starts.
 import { randomBytes } from 'node:crypto'
-import { deleteKeys, testEnvironment } from '@spillway/infra/rig/namespace'
+import { deleteKeys, type Ending, testEnvironment } from '@spillway/infra/rig/namespace'
 import { startProxy, type TcpProxy } from '@spillway/infra/rig/tcp-proxy'
 import { queueKey } from '@spillway/queue/jobs/keys'
 import { Redis } from 'ioredis'
-import type { TestContext } from 'vitest'
 
 export interface Space {
   redisUrl: string
@@ -16,7 +15,7 @@ export interface Space {
 }
 
 /** A space in the Redis that all tests share, or in this one. */
-export function spaceFor(t: TestContext, redisUrl = testEnvironment().redisUrl): Space {
+export function spaceFor(t: Ending, redisUrl = testEnvironment().redisUrl): Space {
   const redis = new Redis(redisUrl)
   const prefix = `{test-${randomBytes(6).toString('hex')}}`
   const closes: (() => Promise<unknown>)[] = []

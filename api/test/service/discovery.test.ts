@@ -51,7 +51,7 @@ test('an issuer with a path is found as either standard builds the URL, whether 
 
 test('an issuer without a path has its documents at the root alone', async () => {
   const { api } = await system.gateway({ ISSUER: 'http://localhost:3000' })
-  assert.equal((await metadataAt('/.well-known/openid-configuration')).issuer, 'http://localhost:3000')
+  assert.equal((await metadataAt('/.well-known/openid-configuration', api.url)).issuer, 'http://localhost:3000')
   assertProblem(await api.call('GET', '/login/.well-known/openid-configuration'), 404, 'not_found')
 })
 

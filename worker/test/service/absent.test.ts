@@ -8,7 +8,15 @@ import type { PasswordClient, PendingJob } from '@spillway/queue/queue-client'
 import { presentKey } from '@spillway/queue/wire/reply'
 import { test } from 'vitest'
 import { passwordsOf } from '../application.ts'
-import { answerOf, clientFor, jobsAreCounted, jobsCounted, readyClient, startedWorker } from '../parts.ts'
+import {
+  answerOf,
+  clientAndWorker,
+  clientFor,
+  jobsAreCounted,
+  jobsCounted,
+  readyClient,
+  startedWorker,
+} from '../parts.ts'
 import { jobKey, type Space, spaceFor } from '../space.ts'
 
 const request = { password: 'right', storedHash: '$spillway-token$' }
@@ -132,9 +140,7 @@ test.concurrent('a ticket that stays absent is dropped at its deadline, and coun
 })
 
 test.concurrent('only the worker that has a job passes it over, and only while its client is absent', async (t) => {
-  const space = spaceFor(t)
-  const { redis, prefix } = space
-  const client = await readyClient(space)
+  const { space, redis, prefix, client } = await clientFor(t)
   const job = await leftBehind(space, client)
   await redis.zrem(queueKey(prefix, 'prioritized'), job.id)
   await redis.lpush(queueKey(prefix, 'active'), job.id)
@@ -155,10 +161,7 @@ test.concurrent('only the worker that has a job passes it over, and only while i
 })
 
 test.concurrent('a job that is behind is not hashed unseen where Redis does not say whether its client is there', async (t) => {
-  const space = spaceFor(t)
-  const { redis, prefix } = space
-  const client = await readyClient(space)
-  const worker = await startedWorker(space)
+  const { space, redis, prefix, client, worker } = await clientAndWorker(t)
   // The script that passes over fails.
   await redis.set(absentKey(prefix), 'of another type')
   const behind = await client.submit('verify', request, 'behind', undefined, 0)
@@ -172,9 +175,7 @@ test.concurrent('a job that is behind is not hashed unseen where Redis does not 
 })
 
 test.concurrent('a ticket whose client is away lets held ones go before, and is next when its client comes; alone it is hashed', async (t) => {
-  const space = spaceFor(t)
-  const { redis, prefix } = space
-  const client = await readyClient(space)
+  const { space, redis, prefix, client } = await clientFor(t)
   const away = await client.submit('verify', request, 'deferred', undefined, 0)
   const there = await client.submit('verify', request, 'deferred', undefined, 8_000)
   await promoteOldestDeferred(redis, prefix)
@@ -211,9 +212,7 @@ test.concurrent('a ticket that was redeemed keeps its turn while its client is a
 })
 
 test.concurrent('a held job whose hold ran out is passed over where nobody comes for its ticket; who comes is next', async (t) => {
-  const space = spaceFor(t)
-  const { redis, prefix } = space
-  const client = await readyClient(space)
+  const { space, redis, prefix, client } = await clientFor(t)
   const [gone, late] = [await client.submit('verify', request, 'held'), await client.submit('verify', request, 'held')]
   for (const pending of [gone, late]) {
     assert.equal(await answerOf(pending, 1), undefined)
@@ -256,9 +255,7 @@ test.concurrent('a client that leaves gives its place up after a grace, unless i
 })
 
 test.concurrent('numbers go on where Redis has lost its data, and no number is given twice by one gateway', async (t) => {
-  const space = spaceFor(t)
-  const { redis, prefix } = space
-  const client = await readyClient(space)
+  const { redis, prefix, client } = await clientFor(t)
   const numberOf = async () => (await (await client.submit('verify', request, 'deferred')).expectation()).number
   assert.deepEqual([await numberOf(), await numberOf(), await numberOf()], [1, 2, 3])
   await redis.del(lineKey(prefix))
@@ -272,9 +269,7 @@ test.concurrent('numbers go on where Redis has lost its data, and no number is g
 })
 
 test.concurrent('a job that is behind follows all deferred ones, and is hashed only once its client may come', async (t) => {
-  const space = spaceFor(t)
-  const { redis, prefix } = space
-  const client = await readyClient(space)
+  const { space, redis, prefix, client } = await clientFor(t)
   const behind = await client.submit('verify', request, 'behind', undefined, 0)
   const others = [
     await client.submit('verify', request, 'deferred'),

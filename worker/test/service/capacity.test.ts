@@ -9,7 +9,7 @@ import { capacityKey } from '@spillway/queue/wire/capacity'
 import { test } from 'vitest'
 import { CapacityPublisher } from '../../src/consumer/capacity-publisher.ts'
 import { entry } from '../capacity-entry.ts'
-import { answerOf, clientFor, keyring, readyClient, startedWorker, submitted } from '../parts.ts'
+import { answerOf, clientAndWorker, clientFor, keyring, readyClient, startedWorker, submitted } from '../parts.ts'
 import { type Space, spaceFor } from '../space.ts'
 
 /** Writes the entry of a worker that there is not, fresh for the next second and a half. */
@@ -48,8 +48,7 @@ test.concurrent('a client sees the workers of its queue, their slots and what th
 })
 
 test.concurrent('a key of another type in the place of the capacity is deleted', async (t) => {
-  const { space, client } = await clientFor(t)
-  await startedWorker(space)
+  const { space, client } = await clientAndWorker(t)
   await until(() => client.load().workers === 1)
   await space.redis.set(capacityKey(space.prefix), 'anything')
   await until(async () => (await space.redis.type(capacityKey(space.prefix))) === 'hash')
@@ -131,8 +130,7 @@ test.concurrent('a job counts from the moment it is added, before the queue has 
 })
 
 test.concurrent('a worker that stops is not counted on any more, at once', async (t) => {
-  const { space, client } = await clientFor(t)
-  const worker = await startedWorker(space)
+  const { space, client, worker } = await clientAndWorker(t)
   await until(() => client.load().workers === 1)
   await worker.close()
   assert.equal(await space.redis.hlen(capacityKey(space.prefix)), 0)
@@ -141,9 +139,7 @@ test.concurrent('a worker that stops is not counted on any more, at once', async
 })
 
 test.concurrent('jobs that operators hold back are none that could be taken: by a pause, by a limit on their rate or on what is active', async (t) => {
-  const space = spaceFor(t)
-  const { redis, prefix } = space
-  const client = await readyClient(space)
+  const { space, redis, prefix, client } = await clientFor(t)
   for (const lane of ['held', 'deferred'] as const) await client.submit('hash', { password: 'x' }, lane)
   let waiting: number | undefined
   publisher(space, 1, (answer) => {

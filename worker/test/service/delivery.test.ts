@@ -7,14 +7,11 @@ import { RedisClock } from '@spillway/queue/redis/clock'
 import { type JobRef, presentKey, replyChannel, verdictKey } from '@spillway/queue/wire/reply'
 import { test } from 'vitest'
 import { Delivery } from '../../src/consumer/deliver.ts'
-import { answerOf, clientFor, jobsCounted, keepingLog, readyClient, startedWorker } from '../parts.ts'
+import { answerOf, clientAndWorker, clientFor, jobsCounted, keepingLog, readyClient, startedWorker } from '../parts.ts'
 import { jobKey, type Space, spaceFor } from '../space.ts'
 
 test.concurrent('a verdict crosses to Redis once, and how it is to be stored once for each connection', async (t) => {
-  const space = spaceFor(t)
-  const { redis, prefix } = space
-  const client = await readyClient(space)
-  await startedWorker(space)
+  const { space, redis, prefix, client } = await clientAndWorker(t)
   const monitor = await monitorRedis(space.redisUrl)
   space.closing(async () => monitor.close())
   const commands = []

@@ -10,7 +10,7 @@ import argon2 from 'argon2'
 import bcrypt from 'bcrypt'
 import { test, vi } from 'vitest'
 import { noProgram, rejectsWith, silent } from '../application.ts'
-import { jobsAreCounted, sealKeys, startedWorker } from '../parts.ts'
+import { jobsAreCounted, sealKeys, workerFor } from '../parts.ts'
 import { type Space, spaceFor } from '../space.ts'
 
 const run = promisify(execFile)
@@ -30,8 +30,7 @@ function passwordsOf(space: Space): ExactPasswords {
 }
 
 test('bcrypt: salts and bytes that are given reach the worker, and ordinary logins are verified there', async (t) => {
-  const space = spaceFor(t)
-  const worker = await startedWorker(space)
+  const { space, worker } = await workerFor(t)
   const ours = ourBcrypt
   const passwords = passwordsOf(space)
   for (const data of ['correct horse', bytes, 'a\0b', 'x'.repeat(100)]) {
@@ -46,8 +45,7 @@ test('bcrypt: salts and bytes that are given reach the worker, and ordinary logi
 })
 
 test('argon2: secrets, salts, associated data and other lengths that are given reach the worker', async (t) => {
-  const space = spaceFor(t)
-  await startedWorker(space)
+  const { space } = await workerFor(t)
   const ours = ourArgon2
   passwordsOf(space)
   const secret = Buffer.from('pepper')
@@ -62,8 +60,7 @@ test('argon2: secrets, salts, associated data and other lengths that are given r
 })
 
 test('a password that is longer than a job may be is refused at once', async (t) => {
-  const space = spaceFor(t)
-  await startedWorker(space)
+  const { space } = await workerFor(t)
   const passwords = passwordsOf(space)
   const long = 'x'.repeat(30_000)
   await rejectsWith('unsupported_password', ourArgon2.hash(long, given))
@@ -88,8 +85,7 @@ async function runToItsEnd(call: string, env: Record<string, string>): Promise<s
 }
 
 test('an application that does not close ends when it has nothing more to do', async (t) => {
-  const space = spaceFor(t)
-  await startedWorker(space)
+  const { space } = await workerFor(t)
   assert.match(await runToItsEnd("bcrypt.hash('x', 4)", environment(space)), /^\$2b\$04\$.{53}$/)
 })
 

@@ -8,7 +8,7 @@ import { type JobRef, requestSeal, verdictKey, verdictSeal } from '@spillway/que
 import { parseKeyring } from '@spillway/queue/wire/seal'
 import { Queue } from 'bullmq'
 import { test } from 'vitest'
-import { answerOf, clientFor, jobsAreCounted, jobsCounted, keyring, startedWorker } from '../parts.ts'
+import { answerOf, clientAndWorker, clientFor, jobsAreCounted, jobsCounted, keyring, startedWorker } from '../parts.ts'
 import { failureOf, jobKey, resultOf, type Space, waitingJobs } from '../space.ts'
 
 const request = { password: 'right', storedHash: '$spillway-token$' }
@@ -119,8 +119,7 @@ test('a forged job is not tried again, however often it asks to be', async (t) =
 })
 
 test("a request replayed under an id of the attacker's fails", async (t) => {
-  const { space, client } = await clientFor(t)
-  await startedWorker(space)
+  const { space, client } = await clientAndWorker(t)
   const pending = await client.submit('verify', request)
   assert.deepEqual(await answerOf(pending), { kind: 'match' })
   const data = await dataOf(space, pending.job)

@@ -6,7 +6,7 @@ import type { PendingJob } from '@spillway/queue/queue-client'
 import { type JobRef, replyChannel, requestSeal, verdictKey, verdictSeal } from '@spillway/queue/wire/reply'
 import { parseKeyring } from '@spillway/queue/wire/seal'
 import { test } from 'vitest'
-import { answerOf, clientFor, keyring, readyClient, startedWorker } from '../parts.ts'
+import { answerOf, clientAndWorker, keyring, readyClient, startedWorker } from '../parts.ts'
 import { jobKey, type Space, spaceFor } from '../space.ts'
 
 const unobserved = { verdictReceived: () => undefined, jobAddedAgain: () => undefined }
@@ -106,8 +106,7 @@ test.concurrent('a verdict announced on the channel of another client is of no u
 })
 
 test.concurrent('a verdict taken away is no verdict, and the wait ends in time', async (t) => {
-  const { space, client } = await clientFor(t)
-  await startedWorker(space)
+  const { space, client } = await clientAndWorker(t)
   const pending = await client.submit('verify', request)
   await until(() => space.redis.exists(verdictKey(space.prefix, pending.job.id)))
   await space.redis.del(verdictKey(space.prefix, pending.job.id))

@@ -4,7 +4,15 @@ import { randomUUID } from 'node:crypto'
 import { until } from '@spillway/infra/processes/until'
 import { queueKey } from '@spillway/queue/jobs/keys'
 import { test } from 'vitest'
-import { answerOf, clientFor, jobsCounted, keepingLog, type SaidLine, startedWorker } from '../parts.ts'
+import {
+  answerOf,
+  clientAndWorker,
+  clientFor,
+  jobsCounted,
+  keepingLog,
+  type SaidLine,
+  startedWorker,
+} from '../parts.ts'
 import { activeJobs, jobKey, type Space, waitingJobs } from '../space.ts'
 
 const request = { password: 'right', storedHash: '$spillway-token$' }
@@ -110,8 +118,7 @@ test.concurrent('three hundred of them at once, and again, are one line of the l
 })
 
 test.concurrent('they are removed from where no worker takes jobs too, once they are in its way', async (t) => {
-  const { space, client } = await clientFor(t)
-  await startedWorker(space)
+  const { space, client } = await clientAndWorker(t)
   const sets = ['completed', 'failed', 'delayed'] as const
   for (const set of sets) {
     for (const id of await write(space, ofTypes)) await space.redis.zadd(queueKey(space.prefix, set), 0, id)

@@ -13,7 +13,7 @@ import { Queue, Worker } from 'bullmq'
 import { test } from 'vitest'
 import { JobWatch } from '../../src/consumer/job-watch.ts'
 import { WorkerMetrics } from '../../src/ops/metrics.ts'
-import { startedWorker } from '../parts.ts'
+import { workerFor } from '../parts.ts'
 import { spaceFor } from '../space.ts'
 
 const log = createLogger({ service: 'test', level: 'silent' })
@@ -81,9 +81,7 @@ test('finished jobs are kept for ten minutes unless told otherwise', async (t) =
 })
 
 test('the capacity of dead workers is swept out, with values that are no capacity, and the capacity of live workers stays', async (t) => {
-  const space = spaceFor(t)
-  const { redis, prefix } = space
-  await startedWorker(space)
+  const { space, redis, prefix } = await workerFor(t)
   const key = capacityKey(prefix)
   const living = Object.keys(await redis.hgetall(key))
   assert.equal(living.length, 1)

@@ -12,7 +12,7 @@ import { RedisWatch } from '@spillway/queue/redis/watch'
 import { test } from 'vitest'
 import { JobWatch } from '../../src/consumer/job-watch.ts'
 import { WorkerMetrics } from '../../src/ops/metrics.ts'
-import { answerOf, jobsAreCounted, readyClient, startedWorker } from '../parts.ts'
+import { answerOf, clientFor, jobsAreCounted, readyClient, startedWorker } from '../parts.ts'
 import { activeJobs, jobKey, redisProxy, spaceFor, waitingJobs } from '../space.ts'
 
 /** Twice the time from a look for lost jobs to their requeueing. */
@@ -113,9 +113,7 @@ test('a lock that was lost is taken again only while nobody else has the job, an
 })
 
 test('a job whose reply is still on its way when the connection is ready again is not requeued', async (t) => {
-  const space = spaceFor(t)
-  const { redis, prefix } = space
-  const client = await readyClient(space)
+  const { space, redis, prefix, client } = await clientFor(t)
   const late = await client.submit('verify', lasting(1))
   const lost = await client.submit('verify', lasting(1))
   for (const { job } of [late, lost]) {

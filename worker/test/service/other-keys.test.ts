@@ -12,6 +12,7 @@ import { RunningWorker } from '../../src/consumer/start.ts'
 import { entry } from '../capacity-entry.ts'
 import {
   answerOf,
+  clientAndWorker,
   clientFor,
   jobsAreCounted,
   jobsCounted,
@@ -60,8 +61,7 @@ test.concurrent('a worker with other keys than a living one takes nothing and sa
 })
 
 test.concurrent('a worker with the keys of a living one begins at once, whoever else has left a canary', async (t) => {
-  const { space, client } = await clientFor(t)
-  await startedWorker(space)
+  const { space, client } = await clientAndWorker(t)
   await space.redis.set(canaryKey(space.prefix), canaryOf(parseKeyring(otherKeys), space.prefix), 'EX', 60)
   await startedWorker(space)
   await until(() => client.load().workers === 2)

@@ -388,9 +388,7 @@ test.concurrent('a worker that is started while Redis is away is alive, and take
 })
 
 test.concurrent('a verdict that Redis does not take is offered again until it does', async (t) => {
-  const space = spaceFor(t)
-  const { redis, prefix } = space
-  const client = await readyClient(space)
+  const { space, redis, prefix, client } = await clientFor(t)
   const user = await userWithoutVerdicts(space)
   const worker = await startedWorker(space, { slots: 1, env: { REDIS_URL: user.redisUrl } })
   const pending = await submitted(client)
@@ -404,9 +402,7 @@ test.concurrent('a verdict that Redis does not take is offered again until it do
 })
 
 test.concurrent('a worker that stops goes on offering a verdict that Redis does not take', async (t) => {
-  const space = spaceFor(t)
-  const { redis, prefix } = space
-  const client = await readyClient(space)
+  const { space, redis, prefix, client } = await clientFor(t)
   const user = await userWithoutVerdicts(space)
   const worker = await startedWorker(space, { slots: 1, env: { REDIS_URL: user.redisUrl, SHUTDOWN_GRACE_MS: '60000' } })
   const refusals = async () => {

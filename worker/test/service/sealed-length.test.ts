@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { padRequest } from '@spillway/queue/wire/job'
 import { requestSeal } from '@spillway/queue/wire/reply'
 import { test } from 'vitest'
-import { answerOf, clientFor, keyring, startedWorker } from '../parts.ts'
+import { answerOf, clientAndWorker, keyring } from '../parts.ts'
 import { jobKey } from '../space.ts'
 
 const job = { id: 'job', name: 'verify', deadline: 1_800_000_000_000 } as const
@@ -62,8 +62,7 @@ test('sealed passwords of up to 256 bytes have one length, and longer ones the l
 })
 
 test("a gateway's job has one length for a known and an unknown address, and is answered", async (t) => {
-  const { space, client } = await clientFor(t)
-  await startedWorker(space)
+  const { space, client } = await clientAndWorker(t)
   for (const length of [1, 100, 185, 200, 256, 257, 1_024]) {
     const password = 'x'.repeat(length)
     const lengths = new Set<number>()

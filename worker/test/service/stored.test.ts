@@ -8,7 +8,7 @@ import { Redis } from 'ioredis'
 import { test } from 'vitest'
 import { Hasher } from '../../src/hashing/index.ts'
 import { argon2idPolicy } from '../../src/hashing/policy.ts'
-import { answerOf, clientFor, policy, readyClient, startedWorker } from '../parts.ts'
+import { answerOf, clientAndWorker, clientFor, policy, readyClient, startedWorker } from '../parts.ts'
 import { failureOf, jobKey, resultOf, type Space, spaceFor, waitingJobs } from '../space.ts'
 
 const hasher = await Hasher.load(argon2idPolicy(policy), { testHashes: false })
@@ -89,8 +89,7 @@ test('no password, hash or verdict stands in Redis in clear: waiting, answered, 
 })
 
 test('a finished job does not tell a right password from a wrong one', async (t) => {
-  const { space, client } = await clientFor(t)
-  await startedWorker(space)
+  const { space, client } = await clientAndWorker(t)
   const storedHash = await hasher.hash('right')
   const kept = []
   for (const password of ['right', 'wrong']) {

@@ -4,7 +4,7 @@ import { until } from '@spillway/infra/processes/until'
 import { PasswordClientError } from '@spillway/queue/errors'
 import { verdictKey } from '@spillway/queue/wire/reply'
 import { test } from 'vitest'
-import { answerOf, clientFor, readyClient, startedWorker } from '../parts.ts'
+import { answerOf, clientAndWorker, clientFor, readyClient, startedWorker } from '../parts.ts'
 import { activeJobs, jobKey, resultOf, spaceFor, waitingJobs } from '../space.ts'
 
 const request = { password: 'right', storedHash: '$spillway-token$' }
@@ -28,8 +28,7 @@ test.concurrent('when the wait runs out first there is no answer, and the job go
 })
 
 test.concurrent('a verdict that is there already is found without any wait', async (t) => {
-  const { space, client } = await clientFor(t)
-  await startedWorker(space)
+  const { space, client } = await clientAndWorker(t)
   const pending = await client.submit('verify', request)
   await until(() => space.redis.exists(verdictKey(space.prefix, pending.job.id)))
   assert.deepEqual(await answerOf(pending, 0), match)
@@ -59,8 +58,7 @@ test.concurrent('a caller that was gone before the wait began is not waited for'
 })
 
 test.concurrent('a job in hand is not cancelled', async (t) => {
-  const { space, client } = await clientFor(t)
-  await startedWorker(space)
+  const { space, client } = await clientAndWorker(t)
   const pending = await client.submit('verify', { ...request, storedHash: '$spillway-wait$300$' })
   await until(async () => (await activeJobs(space)).length === 1)
   assert.equal(await client.cancel(pending.job), false)
@@ -68,8 +66,7 @@ test.concurrent('a job in hand is not cancelled', async (t) => {
 })
 
 test.concurrent('a job that was answered is not cancelled, and its verdict stays', async (t) => {
-  const { space, client } = await clientFor(t)
-  await startedWorker(space)
+  const { space, client } = await clientAndWorker(t)
   const pending = await client.submit('verify', request)
   await until(() => resultOf(space, pending.job.id))
   assert.equal(await client.cancel(pending.job), false)
