@@ -50,6 +50,9 @@ export interface Answer {
   body: Body
 }
 
+/** Replaces a password. */
+export const NEXT = 'another pass phrase entirely'
+
 export interface Call {
   body?: unknown
   headers?: Record<string, string>
@@ -108,6 +111,12 @@ export class Client {
     return this.call('POST', '/v1/tickets/redeem', { ...options, body: { ticket } })
   }
 
+  /** Redeems until there is an answer. */
+  async answerTo(ticket: string, options?: Call): Promise<Answer> {
+    const answer = await this.redeem(ticket, options)
+    return answer.status === 202 ? this.answerTo(answer.body.ticket, options) : answer
+  }
+
   refresh(refreshToken: string): Promise<Answer> {
     return this.call('POST', '/v1/token/refresh', { body: { refreshToken } })
   }
@@ -120,12 +129,32 @@ export class Client {
     return this.call('GET', '/v1/me', { token })
   }
 
-  changePassword(
-    token: string,
-    body: { currentPassword: string; newPassword: string },
-    options?: Call,
-  ): Promise<Answer> {
-    return this.#queued('PUT', '/v1/me/password', { ...options, token, body })
+  changePassword(token: string, currentPassword: string, newPassword = NEXT, options?: Call): Promise<Answer> {
+    return this.#queued('PUT', '/v1/me/password', { ...options, token, body: { currentPassword, newPassword } })
+  }
+
+  changeEmail(token: string, newEmail: string, password: string, options?: Call): Promise<Answer> {
+    return this.#queued('PUT', '/v1/me/email', { ...options, token, body: { newEmail, password } })
+  }
+
+  verifyPassword(token: string, password: string, options?: Call): Promise<Answer> {
+    return this.#queued('POST', '/v1/me/password/verify', { ...options, token, body: { password } })
+  }
+
+  deleteAccount(token: string, password: string, options?: Call): Promise<Answer> {
+    return this.#queued('POST', '/v1/me/delete', { ...options, token, body: { password } })
+  }
+
+  forgotten(email: string, options?: Call): Promise<Answer> {
+    return this.call('POST', '/v1/password/forgotten', { ...options, body: { email } })
+  }
+
+  resetPassword(token: string, newPassword = NEXT, options?: Call): Promise<Answer> {
+    return this.#queued('POST', '/v1/password/reset', { ...options, body: { token, newPassword } })
+  }
+
+  confirmEmail(token: string): Promise<Answer> {
+    return this.call('POST', '/v1/email/confirm', { body: { token } })
   }
 
   async newAccount(): Promise<Credentials> {
@@ -134,16 +163,21 @@ export class Client {
     return credentials
   }
 
+  /** A new account, and the tokens of its first login. */
+  async signedIn(): Promise<Body & { account: Credentials }> {
+    const account = await this.newAccount()
+    return { account, ...expect(200, await this.login(account)) }
+  }
+
   /**
    * One request that may wait for a job. A ticket is redeemed, because a busy machine may cause one
    * at any time: a worker that gets no processor for a second and a half counts as gone.
    */
   async #queued(method: string, path: string, options: Call): Promise<Answer> {
-    let answer = await this.call(method, path, options)
+    const answer = await this.call(method, path, options)
     const leaving = options.signal === undefined ? {} : { signal: options.signal }
     const asksForTicket = options.keepTicket === true || options.headers?.prefer !== undefined
-    while (answer.status === 202 && !asksForTicket) answer = await this.redeem(answer.body.ticket, leaving)
-    return answer
+    return answer.status === 202 && !asksForTicket ? this.answerTo(answer.body.ticket, leaving) : answer
   }
 }
 
@@ -166,6 +200,11 @@ export function expect(status: number, answer: Answer): Body {
 /** An address and a password that nobody has yet. */
 export function newCredentials(): Credentials {
   return { email: `${randomUUID()}@example.test`, password: `pass phrase ${randomUUID()}` }
+}
+
+/** So many requests at once. */
+export function atOnce<T>(count: number, ask: (n: number) => T | Promise<T>): Promise<T[]> {
+  return Promise.all(Array.from({ length: count }, (_, n) => ask(n)))
 }
 
 /** Asks until the gateway has the connections and the time to answer. */

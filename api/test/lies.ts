@@ -145,8 +145,7 @@ export async function openLiedTo() {
     ...{ LIMIT_REFRESH_PER_ADDRESS: many, LIMIT_REFRESH_PER_SESSION: many },
     ...{ LIMIT_MAIL_PER_RECIPIENT: many, LIMIT_MAIL_PER_NETWORK: many },
   })
-  const owner = await api.newAccount()
-  const { deviceToken } = expect(200, await api.login(owner))
+  const { account: owner, deviceToken } = await api.signedIn()
   const device = { headers: { 'spillway-device': deviceToken } }
 
   /** As a user, each once. Throws where one is not served. */

@@ -15,6 +15,7 @@ import { type TestContext, test } from 'vitest'
 import { acceptorsPlugin } from '../../src/plugins/acceptors.ts'
 import { clientGonePlugin } from '../../src/plugins/client-gone.ts'
 import { drainPlugin } from '../../src/plugins/connections.ts'
+import { atOnce } from '../client.ts'
 import { openSystem } from '../system.ts'
 
 const CONNECTIONS = 300
@@ -61,7 +62,7 @@ test('a busy server accepts several new connections in a turn of its event loop'
 test('no connection is lost while the handles are made', async (t) => {
   for (let round = 0; round < 5; round++) {
     const { port, log } = await listening(t)
-    do await Promise.all(Array.from({ length: 20 }, () => ask(port)))
+    do await atOnce(20, () => ask(port))
     while (log.length === 0)
   }
 })
@@ -111,7 +112,7 @@ test('connections of every handle end with the server, idle or in use, however l
   const agent = new Agent({ keepAlive: true })
   t.onTestFinished(() => agent.destroy())
   const slow = Array.from({ length: 50 }, () => ask(port, '/slow', agent))
-  await Promise.all(Array.from({ length: 50 }, () => ask(port, '/', agent)))
+  await atOnce(50, () => ask(port, '/', agent))
   await app.close()
   assert.deepEqual(new Set(await Promise.all(slow)), new Set([200]))
 })

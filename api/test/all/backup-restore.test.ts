@@ -109,8 +109,7 @@ async function closeToStrangers(api: Client, account: Credentials): Promise<void
 }
 
 const { spillway: lost, api: before } = await started()
-const account = await before.newAccount()
-const session = expect(200, await before.login(account))
+const { account, ...session } = await before.signedIn()
 const moving = expect(200, await before.login(account))
 const ending = expect(200, await before.login(account))
 const { ticket } = expect(202, await before.login(await before.newAccount(), respondAsync))

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { until } from '@spillway/infra/processes/until'
 import { test } from 'vitest'
-import { expect, keepTicket } from '../client.ts'
+import { atOnce, expect, keepTicket } from '../client.ts'
 import { openSystem } from '../system.ts'
 
 const system = await openSystem()
@@ -75,7 +75,7 @@ test('requests that a gateway cannot do in time are refused, and nothing is left
 
   // Once it is over everyone is served, and a session goes on.
   await until(async () => {
-    const answers = await Promise.all(Array.from({ length: 50 }, () => api.login(account)))
+    const answers = await atOnce(50, () => api.login(account))
     return answers.every(({ status }) => status === 200)
   }, patience)
   expect(200, await api.refresh(refreshToken))

@@ -127,16 +127,9 @@ async function runEveryFlow(): Promise<void> {
   expect(401, await here.me(`${tokens.accessToken}x`))
 
   const next = noted(newCredentials()).password
-  expect(
-    204,
-    await here.changePassword(tokens.accessToken, { currentPassword: credentials.password, newPassword: next }),
-  )
+  expect(204, await here.changePassword(tokens.accessToken, credentials.password, next))
   const last = noted(newCredentials()).password
-  const change = await here.changePassword(
-    tokens.accessToken,
-    { currentPassword: next, newPassword: last },
-    respondAsync,
-  )
+  const change = await here.changePassword(tokens.accessToken, next, last, respondAsync)
   expect(204, await there.redeem(notedTicket(expect(202, change))))
 
   const refreshed = notedTokens(expect(200, await there.refresh(tokens.refreshToken)))

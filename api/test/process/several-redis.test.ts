@@ -10,7 +10,7 @@ import { Redis } from 'ioredis'
 import { afterAll, type TestContext, test } from 'vitest'
 import { accountOfEmail, createAccountNames, inOrderOf } from '../../src/plugins/counts.ts'
 import { accountWithHash, slowAccount } from '../account.ts'
-import { assertProblem, type Client, expect, keepTicket, newCredentials, respondAsync } from '../client.ts'
+import { assertProblem, atOnce, type Client, expect, keepTicket, newCredentials, respondAsync } from '../client.ts'
 import { openSystem } from '../system.ts'
 
 const servers = [await startOwnRedis(), await startOwnRedis()] as const
@@ -82,7 +82,7 @@ for (const fault of ['SIGKILL', 'SIGSTOP'] as const) {
     // One that waited for the lost server would get a ticket.
     const answered = async () => expect(200, await api.login(account))
     // The first logins open the connections to PostgreSQL, and may be refused on a busy machine.
-    const first = () => Promise.all(Array.from({ length: 20 }, () => api.login(account)))
+    const first = () => atOnce(20, () => api.login(account))
     await until(async () => (await first()).every(({ status }) => status === 200))
     const held = Array.from({ length: 20 }, answered)
     const back = await whileLost(t, fault)

@@ -14,8 +14,7 @@ const older = newSigningKey('older', 'EdDSA')
 const { api } = await system.gateway({ SPILLWAY_JWT_KEYS: older, ACCESS_TOKEN_TTL_S: '120' })
 const jwks = (at: string) => createRemoteJWKSet(new URL(`${at}/.well-known/jwks.json`))
 
-const account = await api.newAccount()
-const { accessToken } = expect(200, await api.login(account))
+const { account, accessToken } = await api.signedIn()
 
 test('an access token is verified with the published keys, and says who, in which session, and how long', async () => {
   const user = expect(200, await api.me(accessToken))

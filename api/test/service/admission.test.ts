@@ -5,7 +5,7 @@ import { readMetric } from '@spillway/infra/rig/api-client'
 import { monitorRedis } from '@spillway/infra/rig/redis-monitor'
 import { describe, type TestContext, test, vi } from 'vitest'
 import { gatedAccount } from '../account.ts'
-import { assertProblem, expect, keepTicket, newCredentials, patiently, respondAsync } from '../client.ts'
+import { assertProblem, atOnce, expect, keepTicket, newCredentials, patiently, respondAsync } from '../client.ts'
 import { watchQueue } from '../queue.ts'
 import { openSystem, readiness } from '../system.ts'
 
@@ -125,7 +125,7 @@ describe('while eight logins wait for one worker, with tickets', async () => {
   /** No job of theirs ends before the gate is opened. */
   async function eightTickets(t: TestContext) {
     const { account, open } = await gatedAccount(t, spike.database)
-    const answers = await Promise.all(Array.from({ length: 8 }, () => gateway.api.login(account, respondAsync)))
+    const answers = await atOnce(8, () => gateway.api.login(account, respondAsync))
     return { tickets: answers.map((answer) => expect(202, answer).ticket), open }
   }
 

@@ -11,10 +11,8 @@ const system = await shareSystem()
 const { api } = await system.gateway()
 
 test('no answer may be kept in a cache or taken for another media type', async () => {
-  const credentials = await api.newAccount()
-  const { accessToken, refreshToken } = expect(200, await api.login(credentials))
+  const { account: credentials, accessToken, refreshToken } = await api.signedIn()
   const { ticket } = expect(202, await api.login(credentials, respondAsync))
-  const change = { currentPassword: credentials.password, newPassword: 'another pass phrase' }
   const answers: [number, Promise<Answer>][] = [
     [201, api.register(newCredentials())],
     [409, api.register(credentials)],
@@ -38,7 +36,7 @@ test('no answer may be kept in a cache or taken for another media type', async (
   for (const [status, pending] of answers) assertHeaders(status, await pending)
   assertHeaders(200, await api.redeem(ticket))
   assertHeaders(200, await api.refresh(refreshToken))
-  assertHeaders(204, await api.changePassword(accessToken, change))
+  assertHeaders(204, await api.changePassword(accessToken, credentials.password))
 })
 
 test('neither may what is answered to what is no HTTP', async () => {

@@ -12,16 +12,14 @@ const { api, opsUrl } = await system.gateway()
 const queue = watchQueue(system)
 
 test('a change of password whose commit fails ends no session', async () => {
-  const credentials = await api.newAccount()
-  const mine = expect(200, await api.login(credentials))
+  const { account: credentials, ...mine } = await api.signedIn()
   const other = expect(200, await api.login(credentials))
-  const change = { currentPassword: credentials.password, newPassword: 'another pass phrase' }
   await system.database.$executeRaw`
     CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION $$no commit$$; END'`
   await system.database.$executeRaw`
     CREATE CONSTRAINT TRIGGER uncommitted AFTER UPDATE ON users DEFERRABLE INITIALLY DEFERRED
     FOR EACH ROW EXECUTE FUNCTION refuse()`
-  assertProblem(await api.changePassword(mine.accessToken, change), 500, 'internal_error')
+  assertProblem(await api.changePassword(mine.accessToken, credentials.password), 500, 'internal_error')
   await system.database.$executeRaw`DROP TRIGGER uncommitted ON users`
   expect(200, await api.me(other.accessToken))
   expect(200, await api.refresh(other.refreshToken))
@@ -54,20 +52,18 @@ test('a request that is refused before its job costs no hash: a taken address, a
   for (const known of [email, newCredentials().email]) {
     assertProblem(await api.login({ email: known, password: long }), 422, 'invalid_request')
   }
-  const change = { currentPassword: password, newPassword: password }
-  assertProblem(await api.changePassword('no token', change), 401, 'invalid_token')
+  assertProblem(await api.changePassword('no token', password, password), 401, 'invalid_token')
   assert.equal((await queue.added()).length, jobs)
 })
 
 test('the access token of a session that has expired is refused, though its own time is not over', async () => {
-  const { accessToken, refreshToken } = expect(200, await api.login(await api.newAccount()))
+  const { accessToken, refreshToken } = await api.signedIn()
   const { id } = expect(200, await api.me(accessToken))
   const expiresAt = new Date(Date.now() - 1_000)
   await system.database.session.updateMany({ where: { userId: id }, data: { expiresAt } })
   assertProblem(await api.me(accessToken), 401, 'invalid_token')
   const jobs = (await queue.added()).length
-  const change = { currentPassword: 'a pass phrase', newPassword: 'another pass phrase' }
-  assertProblem(await api.changePassword(accessToken, change), 401, 'invalid_token')
+  assertProblem(await api.changePassword(accessToken, 'a pass phrase'), 401, 'invalid_token')
   assertProblem(await api.refresh(refreshToken), 401, 'invalid_refresh_token')
   assert.equal((await queue.added()).length, jobs)
 })

@@ -99,7 +99,7 @@ test('the life of an account is recorded: who, what, when, from where, with whic
   expect(204, await api.call('DELETE', '/v1/me/sessions', { token }))
   // There is no other one left to end.
   expect(204, await api.call('DELETE', '/v1/me/sessions', { token }))
-  expect(204, await api.changePassword(token, { currentPassword: account.password, newPassword }))
+  expect(204, await api.changePassword(token, account.password, newPassword))
   const fourth = expect(200, await api.login({ ...account, password: newPassword }))
   expect(200, await api.refresh(fourth.refreshToken))
   expect(401, await api.refresh(fourth.refreshToken))

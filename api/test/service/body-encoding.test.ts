@@ -30,8 +30,7 @@ const notUtf8 = {
 
 const system = await shareSystem()
 const { api, opsUrl } = await system.gateway({ ...OPERATOR, ...MAIL })
-const credentials = await api.newAccount()
-const { accessToken, refreshToken } = expect(200, await api.login(credentials))
+const { account: credentials, accessToken, refreshToken } = await api.signedIn()
 const bodies: Record<string, Record<string, string>> = {
   'POST /v1/users': { ...newCredentials() },
   'POST /v1/login': { ...credentials },

@@ -10,8 +10,7 @@ const home = await cells[0].gateway({ ISSUER: 'home' })
 const other = await cells[1].gateway({ ISSUER: 'other' })
 
 test('sessions, tickets and access tokens of one cell are refused by the other', async () => {
-  const credentials = await home.api.newAccount()
-  const { accessToken, refreshToken } = expect(200, await home.api.login(credentials))
+  const { account: credentials, accessToken, refreshToken } = await home.api.signedIn()
   const { ticket } = expect(202, await home.api.login(credentials, respondAsync))
   assertProblem(await other.api.me(accessToken), 401, 'invalid_token')
   assertProblem(await other.api.refresh(refreshToken), 401, 'invalid_refresh_token')

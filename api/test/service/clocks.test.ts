@@ -18,14 +18,14 @@ for (const [where, hours] of Object.entries({ ahead: 5, behind: -5 })) {
     const { api } = await system.gatewayProcess({ ...mails.env, ...lives, ...clockOff(hours * HOUR_S * 1_000) })
     const account = await api.newAccount()
     const confirmation = await mails.next(account.email, /Confirm/)
-    expect(204, await api.call('POST', '/v1/password/forgotten', { body: { email: account.email } }))
+    expect(204, await api.forgotten(account.email))
     await mails.next(account.email, /Choose a new password/)
     const left = await system.database.$queryRaw<{ purpose: string; seconds: number }[]>`
       SELECT purpose, extract(epoch FROM expires_at - now())::float8 AS seconds FROM mail_tokens WHERE email = ${account.email}`
     const secondsOf = (of: string) => left.find(({ purpose }) => purpose === of)?.seconds ?? Number.NaN
     for (const [purpose, most] of Object.entries({ confirm: 2 * HOUR_S, reset: HOUR_S }))
       assert.ok(secondsOf(purpose) > most - 300 && secondsOf(purpose) <= most + 1, `${purpose}: ${secondsOf(purpose)}`)
-    expect(204, await api.call('POST', '/v1/email/confirm', { body: { token: confirmation.token } }))
+    expect(204, await api.confirmEmail(confirmation.token))
   })
 }
 

@@ -53,8 +53,7 @@ const calls: Record<string, () => Promise<void>> = {
     expect(201, await api.register(newCredentials()))
   },
 }
-const account = await api.newAccount()
-const tokens = expect(200, await api.login(account))
+const { account, ...tokens } = await api.signedIn()
 const device = { headers: { 'spillway-device': tokens.deviceToken ?? '' } }
 let ticket = ''
 async function newTicket(): Promise<void> {

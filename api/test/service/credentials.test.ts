@@ -90,7 +90,7 @@ test('a new password is none that is guessed first, nor a name of the account or
   for (const guessed of [...names, ...common, email, email.toUpperCase()]) {
     // Refused for what it is, whether or not the address is taken.
     const registered = await api.register({ email, password: guessed })
-    const changed = await api.changePassword(accessToken, { currentPassword: password, newPassword: guessed })
+    const changed = await api.changePassword(accessToken, password, guessed)
     for (const [answer, field] of [
       [registered, 'password'],
       [changed, 'newPassword'],
@@ -114,22 +114,20 @@ test('PASSWORD_MIN_LENGTH asks for more characters of new passwords, and of no o
   assert.deepEqual(answer.body.errors, [{ field: 'password', message, code: 'password_too_short' }])
   expect(201, await api.register(short))
   const { accessToken } = expect(200, await strict.login(short))
-  const change = { currentPassword: short.password, newPassword: `${short.password}!` }
-  expect(204, await strict.changePassword(accessToken, change))
+  expect(204, await strict.changePassword(accessToken, short.password, `${short.password}!`))
 })
 
 test('an account whose password is common can still log in, and change it', async () => {
   const stored = '$argon2id$v=19$m=1024,t=1,p=1$c29tZXNhbHRzb21lc2FsdA$FiU+I6KbINfHoMBfkVDnS6qmzxgy7cg41IT8JQoCvvk'
   const account = await accountWithHash(system.database, stored, 'password')
   const { accessToken } = expect(200, await api.login(account))
-  expect(204, await api.changePassword(accessToken, { currentPassword: 'password', newPassword: password }))
+  expect(204, await api.changePassword(accessToken, 'password', password))
 })
 
 test('the limits are the same for a change of password', async () => {
-  const credentials = await api.newAccount()
-  const { accessToken } = expect(200, await api.login(credentials))
+  const { account: credentials, accessToken } = await api.signedIn()
   for (const newPassword of ['a-phras', 'a'.repeat(1_025)]) {
-    const answer = await api.changePassword(accessToken, { currentPassword: credentials.password, newPassword })
+    const answer = await api.changePassword(accessToken, credentials.password, newPassword)
     assertProblem(answer, 422, 'invalid_request')
     assert.deepEqual(
       answer.body.errors.map(({ field }) => field),
@@ -137,7 +135,7 @@ test('the limits are the same for a change of password', async () => {
     )
   }
   const newPassword = 'a'.repeat(1_024)
-  expect(204, await api.changePassword(accessToken, { currentPassword: credentials.password, newPassword }))
+  expect(204, await api.changePassword(accessToken, credentials.password, newPassword))
   expect(200, await api.login({ ...credentials, password: newPassword }))
 })
 
@@ -146,7 +144,7 @@ test('two passwords of the greatest length fit into one request, however they ar
   const [first, second] = ['\u{1}'.repeat(1_024), '\u{2}'.repeat(1_024)]
   expect(201, await api.register({ email, password: first }))
   const { accessToken } = expect(200, await api.login({ email, password: first }))
-  expect(204, await api.changePassword(accessToken, { currentPassword: first, newPassword: second }))
+  expect(204, await api.changePassword(accessToken, first, second))
   expect(200, await api.login({ email, password: second }))
 })
 

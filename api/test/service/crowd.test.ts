@@ -5,7 +5,7 @@ import { test } from 'vitest'
 import { readGatewayConfig } from '../../src/config.ts'
 import { Attempts } from '../../src/plugins/guessing/attempts.ts'
 import { gatedAccount, slowAccount } from '../account.ts'
-import { type Answer, assertProblem, type Call, type Credentials, expect, newCredentials } from '../client.ts'
+import { type Answer, assertProblem, atOnce, type Call, type Credentials, expect, newCredentials } from '../client.ts'
 import { watchQueue } from '../queue.ts'
 import { shareSystem, whileFrozen } from '../system.ts'
 
@@ -30,8 +30,6 @@ const countsOf = (address: string) =>
   Promise.all(['', ':pending', ':behind'].map((part) => redis.zcard(keyOf(address, part))))
 const untilCounted = (address: string, counts: number[]) =>
   until(async () => assert.deepEqual(await countsOf(address), counts) ?? true)
-const times = <T>(count: number, each: (n: number) => Promise<T>) =>
-  Promise.all(Array.from({ length: count }, (_, n) => each(n)))
 const statusesOf = (answers: readonly Answer[]) => answers.map(({ status }) => status).toSorted()
 const repeated = (status: number, count: number) => Array.from({ length: count }, () => status)
 let addresses = 0
@@ -52,12 +50,12 @@ async function answerTo(given: Answer, options: Call = {}): Promise<Answer> {
 }
 
 /** Logins that come while no worker takes a job, as in a crowd that is faster than hashing */
-const atOnce = (users: readonly Credentials[], address: string) =>
+const loginsOf = (users: readonly Credentials[], address: string) =>
   whileFrozen(worker, () => Promise.all(users.map((user) => api.login(user, from(address)))))
 
 test('five times as many people as may fail get in at once from one address, and nothing counts afterwards', async () => {
   const address = newAddress()
-  const tickets = await atOnce(await times(MAX + BEHIND, newUser), address)
+  const tickets = await loginsOf(await atOnce(MAX + BEHIND, newUser), address)
   assert.deepEqual(statusesOf(tickets), repeated(202, MAX + BEHIND))
   assert.deepEqual(statusesOf(await Promise.all(tickets.map((each) => answerTo(each)))), repeated(200, MAX + BEHIND))
   await untilCounted(address, [0, 0, 0])
@@ -65,8 +63,8 @@ test('five times as many people as may fail get in at once from one address, and
 
 test('whoever comes beyond that is told to come again in a moment, and is not kept out', async () => {
   const address = newAddress()
-  const users = await times(MAX + BEHIND + 1, newUser)
-  const answers = await atOnce(users, address)
+  const users = await atOnce(MAX + BEHIND + 1, newUser)
+  const answers = await loginsOf(users, address)
   assert.deepEqual(statusesOf(answers), [...repeated(202, MAX + BEHIND), 429])
   const refused = answers.find(({ status }) => status === 429)
   assert.equal(refused?.headers.get('retry-after'), '5')
@@ -77,7 +75,7 @@ test('whoever comes beyond that is told to come again in a moment, and is not ke
 
 test('of any number of guesses at once as many are hashed as may fail, wherever and however often their tickets are redeemed', async () => {
   const address = newAddress()
-  const tickets = await atOnce(await times(MAX + BEHIND, async () => newCredentials()), address)
+  const tickets = await loginsOf(await atOnce(MAX + BEHIND, async () => newCredentials()), address)
   /** Redeems each several times at once, from new addresses, until as many hashes as may fail */
   async function hashedOf(waiting: readonly Answer[]): Promise<Answer[]> {
     const hashed = new Set<Answer>()
@@ -118,8 +116,8 @@ test('a ticket that is behind is good until its deadline, however long its clien
   const address = newAddress()
   await whileFrozen(worker, async () => {
     const beginsMs = Date.now()
-    const tickets = await times(MAX + 1, () => brief.api.login(newCredentials(), from(address)))
-    const statuses = () => times(tickets.length, (n) => brief.api.redeem(tickets[n]?.body.ticket ?? '', from(address)))
+    const tickets = await atOnce(MAX + 1, () => brief.api.login(newCredentials(), from(address)))
+    const statuses = () => atOnce(tickets.length, (n) => brief.api.redeem(tickets[n]?.body.ticket ?? '', from(address)))
     await until(async () => (await countsOf(address)).join() === [0, MAX, 1].join())
     await until(() => Date.now() - beginsMs > 3_500)
     assert.deepEqual(statusesOf(await statuses()), repeated(202, MAX + 1))
@@ -174,7 +172,7 @@ test('clients that hang up in time leave nothing behind, and requests that are n
   await queue.settled(0, 1)
   const leaving = new AbortController()
   const held = { headers: { 'x-forwarded-for': address }, signal: leaving.signal }
-  const gone = times(MAX, () => patient.api.login(newCredentials(), held).catch(() => undefined))
+  const gone = atOnce(MAX, () => patient.api.login(newCredentials(), held).catch(() => undefined))
   await queue.settled(MAX, 1)
   assert.deepEqual(await countsOf(address), [0, MAX, 0])
   leaving.abort()
@@ -205,7 +203,7 @@ test('a ticket whose attempt has lapsed is hashed only where its address has roo
 
 test('what was let in counts once, and is hashed whatever its address does afterwards', async () => {
   const address = newAddress()
-  const users = await times(MAX + 1, newUser)
+  const users = await atOnce(MAX + 1, newUser)
   const presentKey = ({ body }: Answer) => `${namespace.queuePrefix}:present:${body.ticket.slice(0, 36)}`
   const tickets = await whileFrozen(worker, async () => {
     const given: Answer[] = []

@@ -4,7 +4,7 @@ import type { LogLine } from '@spillway/infra/processes/node-process'
 import { newSigningKey } from '@spillway/infra/start/secrets'
 import { decodeJwt } from 'jose'
 import { test } from 'vitest'
-import { assertProblem, expect } from '../client.ts'
+import { assertProblem } from '../client.ts'
 import { shareSystem } from '../system.ts'
 
 const system = await shareSystem()
@@ -34,7 +34,7 @@ test('the documents name issuer, keys, algorithms and claims, and nothing else',
     id_token_signing_alg_values_supported: ['ES256', 'EdDSA', 'RS256'],
   })
   assert.deepEqual(await metadataAt('/.well-known/oauth-authorization-server'), metadata)
-  const token = decodeJwt(expect(200, await api.login(await api.newAccount())).accessToken)
+  const token = decodeJwt((await api.signedIn()).accessToken)
   assert.equal(token.iss, issuer)
   assert.deepEqual(Object.keys(token).sort(), claims.sort())
 })

@@ -5,7 +5,7 @@ import { clockOff } from '@spillway/infra/rig/clocks'
 import { newSealKey } from '@spillway/infra/start/secrets'
 import { test } from 'vitest'
 import { nameInRedis } from '../account.ts'
-import { type Answer, type Client, type Credentials, expect } from '../client.ts'
+import { type Credentials, expect } from '../client.ts'
 import { startMailServer } from '../mail-server.ts'
 import { openSystem } from '../system.ts'
 
@@ -23,12 +23,6 @@ const [{ api: here }, { api: withMail }] = await Promise.all([
 ])
 const { database } = system
 
-async function settled(asked: Promise<Answer>): Promise<Answer> {
-  let answer = await asked
-  while (answer.status === 202) answer = await withMail.redeem(answer.body.ticket)
-  return answer
-}
-
 /** Whether a token makes its device known to an address, with or without an account. */
 async function isKnown(token: string, { email }: Pick<Credentials, 'email'>, api = here): Promise<boolean> {
   const guess = { email, password: 'a guess' }
@@ -38,24 +32,16 @@ async function isKnown(token: string, { email }: Pick<Credentials, 'email'>, api
   return code === 'invalid_credentials'
 }
 
-/** An account with a device that is known. */
-async function withDevice(api: Client) {
-  const account = await api.newAccount()
-  const { accessToken, deviceToken } = expect(200, await api.login(account))
-  return { account, accessToken, deviceToken }
-}
-
 test('the devices of a deleted account are strangers to its address', async () => {
-  const { account, accessToken, deviceToken } = await withDevice(here)
+  const { account, accessToken, deviceToken } = await here.signedIn()
   assert.ok(await isKnown(deviceToken, account))
-  const { password } = account
-  expect(204, await settled(here.call('POST', '/v1/me/delete', { token: accessToken, body: { password } })))
+  expect(204, await here.deleteAccount(accessToken, account.password))
   assert.ok(!(await isKnown(deviceToken, account)))
 })
 
 test('an account begins without known devices, however the one before it went', async () => {
   for (const api of [here, withMail]) {
-    const { account, deviceToken } = await withDevice(api)
+    const { account, deviceToken } = await api.signedIn()
     assert.ok(await isKnown(deviceToken, account))
     await database.user.deleteMany({ where: { email: account.email } })
     assert.ok(!(await isKnown(deviceToken, account)))
@@ -65,30 +51,28 @@ test('an account begins without known devices, however the one before it went', 
 })
 
 test('whoever registers a taken address makes no device of its owner a stranger', async () => {
-  const { account, deviceToken } = await withDevice(withMail)
+  const { account, deviceToken } = await withMail.signedIn()
   expect(201, await withMail.register({ ...account, password: 'another pass phrase' }))
   assert.ok(await isKnown(deviceToken, account))
 })
 
 test('after a change of address the devices of either address are strangers to it', async () => {
-  const { account, accessToken, deviceToken } = await withDevice(withMail)
-  const former = await withDevice(withMail)
+  const { account, accessToken, deviceToken } = await withMail.signedIn()
+  const former = await withMail.signedIn()
   const newEmail = former.account.email
   await database.user.deleteMany({ where: { email: newEmail } })
-  const body = { newEmail, password: account.password }
-  expect(204, await settled(withMail.call('PUT', '/v1/me/email', { token: accessToken, body })))
+  expect(204, await withMail.changeEmail(accessToken, newEmail, account.password))
   const { token } = await mails.next(newEmail, /Confirm your new/)
   assert.ok(await isKnown(deviceToken, account))
-  expect(204, await withMail.call('POST', '/v1/email/confirm', { body: { token } }))
+  expect(204, await withMail.confirmEmail(token))
   assert.ok(!(await isKnown(deviceToken, account)))
   assert.ok(!(await isKnown(former.deviceToken, former.account)))
 })
 
 test('devices stay forgotten when the next seal key becomes the first', async () => {
-  const { account, accessToken, deviceToken } = await withDevice(here)
-  const { password } = account
-  expect(204, await settled(here.call('POST', '/v1/me/delete', { token: accessToken, body: { password } })))
-  const another = await withDevice(here)
+  const { account, accessToken, deviceToken } = await here.signedIn()
+  expect(204, await here.deleteAccount(accessToken, account.password))
+  const another = await here.signedIn()
   const { api } = await system.gateway({ ...held, SPILLWAY_SEAL_KEYS: `${nextKey},${firstKey}` })
   assert.ok(await isKnown(another.deviceToken, another.account, api))
   assert.ok(!(await isKnown(deviceToken, account, api)))
@@ -96,10 +80,9 @@ test('devices stay forgotten when the next seal key becomes the first', async ()
 
 test('a token of a gateway whose clock is ahead does not outlive the password, nor does one that Redis has forgotten all about', async () => {
   const ahead = await system.gatewayProcess({ ...held, ...clockOff(30_000) })
-  const { account, accessToken, deviceToken } = await withDevice(ahead.api)
+  const { account, accessToken, deviceToken } = await ahead.api.signedIn()
   assert.ok(await isKnown(deviceToken, account))
-  const change = { currentPassword: account.password, newPassword: 'another pass phrase' }
-  expect(204, await here.changePassword(accessToken, change))
+  expect(204, await here.changePassword(accessToken, account.password))
   const keys = await system.redis.keys(`${system.namespace.queuePrefix}:*${nameInRedis(system, account.email)}*`)
   if (keys.length > 0) await system.redis.del(...keys)
   for (const api of [here, ahead.api]) assert.ok(!(await isKnown(deviceToken, account, api)))

@@ -6,7 +6,7 @@ import { listening } from '@spillway/infra/processes/port'
 import { until } from '@spillway/infra/processes/until'
 import { readMetric } from '@spillway/infra/rig/api-client'
 import { afterAll, test } from 'vitest'
-import { type Answer, assertProblem, expect } from '../client.ts'
+import { type Answer, assertProblem, atOnce, expect } from '../client.ts'
 import { shareSystem } from '../system.ts'
 
 /** Answers as siteverify does: `good…`, `broken…` fails, `silent…` never, `held…` once released */
@@ -60,9 +60,7 @@ test('clients are told where to get a token, and its word lets one login in', as
 test('a token lets in one of a hundred that show it at once, at two gateways, though the service calls each good', async () => {
   const owner = await guessed()
   const wrong = { ...owner, password: 'a guess' }
-  const answers = await Promise.all(
-    Array.from({ length: 100 }, (_, n) => (n % 2 ? api : there).login(wrong, answering('good token 3'))),
-  )
+  const answers = await atOnce(100, (n) => (n % 2 ? api : there).login(wrong, answering('good token 3')))
   assert.equal(answers.filter(({ status }) => status === 401).length, 1)
   // On a machine that is busy the service may not be heard in time for some.
   for (const { status, body } of answers)
@@ -70,8 +68,7 @@ test('a token lets in one of a hundred that show it at once, at two gateways, th
 })
 
 test('while the service fails or is silent nobody gets past it, and known devices do not need it', async () => {
-  const owner = await api.newAccount()
-  const { deviceToken } = expect(200, await api.login(owner))
+  const { account: owner, deviceToken } = await api.signedIn()
   assertProblem(await api.login({ ...owner, password: 'a guess' }), 401, 'invalid_credentials')
   for (const token of ['broken', 'silent']) assertProblem(await api.login(owner, answering(token)), 503, 'unavailable')
   expect(200, await api.login(owner, { headers: { 'spillway-device': deviceToken } }))

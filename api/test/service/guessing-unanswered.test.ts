@@ -48,8 +48,7 @@ async function expire(credentials: Credentials, options: Call): Promise<void> {
 }
 
 test('whoever sends a login again after each expired ticket is neither delayed nor challenged, nor loses the known device', async () => {
-  const owner = await api.newAccount()
-  const { deviceToken } = expect(200, await api.login(owner))
+  const { account: owner, deviceToken } = await api.signedIn()
   await whileFrozen(worker, async () => {
     for (let n = 0; n < 3; n += 1) await expire(owner, keepTicket)
     for (let n = 0; n < 3; n += 1) await expire(owner, withToken(deviceToken, keepTicket))

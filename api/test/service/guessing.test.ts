@@ -7,6 +7,7 @@ import { accountWithHash, nameInRedis } from '../account.ts'
 import {
   type Answer,
   assertProblem,
+  atOnce,
   type Credentials,
   expect,
   keepTicket,
@@ -47,8 +48,7 @@ async function fail(times: number, credentials: Credentials): Promise<Answer[]> 
 }
 
 test('a device that has logged in to the account gets in while strangers guess, and they do not', async () => {
-  const owner = await here.newAccount()
-  const { deviceToken } = expect(200, await here.login(owner))
+  const { account: owner, deviceToken } = await here.signedIn()
   await fail(BOUND, owner)
   assertProblem(await guess(0, owner), 429, 'challenge_required')
   assertProblem(await here.login(owner), 429, 'challenge_required')
@@ -104,7 +104,7 @@ test('an answer to a challenge lets in one of a hundred that show it at once, at
   const owner = await here.newAccount()
   await fail(BOUND, owner)
   const answer = answering(solve((await here.login(owner)).body.challenge))
-  const answers = await Promise.all(Array.from({ length: 100 }, (_, n) => guess(n, owner, answer)))
+  const answers = await atOnce(100, (n) => guess(n, owner, answer))
   assert.equal(answers.filter(({ status }) => status === 401).length, 1)
   for (const refused of answers.filter(({ status }) => status !== 401))
     assertProblem(refused, 429, 'challenge_required')
@@ -167,10 +167,9 @@ test('a device fails ten times by itself, then it is a stranger; its failures co
 })
 
 test('a change of the password makes the devices of whoever knew the old one strangers', async () => {
-  const owner = await here.newAccount()
-  const { accessToken, deviceToken } = expect(200, await here.login(owner))
+  const { account: owner, accessToken, deviceToken } = await here.signedIn()
   const newPassword = 'another pass phrase'
-  expect(204, await there.changePassword(accessToken, { currentPassword: owner.password, newPassword }))
+  expect(204, await there.changePassword(accessToken, owner.password, newPassword))
   await fail(BOUND, owner)
   const renewed = { ...owner, password: newPassword }
   const refused = await here.login(renewed, known(deviceToken))
@@ -184,7 +183,7 @@ test('a change of the password makes the devices of whoever knew the old one str
 test('of a hundred guesses at once no more get in than of a hundred in turn, at two gateways together', async () => {
   for (const credentials of [await here.newAccount(), newCredentials()]) {
     const beganMs = performance.now()
-    const answers = await Promise.all(Array.from({ length: 100 }, (_, n) => guess(n, credentials)))
+    const answers = await atOnce(100, (n) => guess(n, credentials))
     const letIn = answers.filter(({ status }) => status === 401).length
     // Two without delay; on a slow machine a delay of 1, 2, 4… seconds may be over by then.
     const inTurn = 2 + Math.floor(Math.log2(1 + (performance.now() - beganMs) / 1_000))
@@ -196,8 +195,7 @@ test('of a hundred guesses at once no more get in than of a hundred in turn, at 
 
 test('the limit of a minute counts a known device by itself', async () => {
   const { api } = await system.gateway({ ...held, GUESSES_PER_ACCOUNT: '100', LIMIT_PER_ACCOUNT: '3' })
-  const owner = await here.newAccount()
-  const { deviceToken } = expect(200, await here.login(owner))
+  const { account: owner, deviceToken } = await here.signedIn()
   for (let n = 0; n < 4; n += 1) await api.login({ ...owner, password: 'a guess' })
   const refused = await api.login(owner)
   assertProblem(refused, 429, 'too_many_requests')
@@ -255,8 +253,7 @@ test('a challenge that was used stays used, also when a login that shows it agai
 test('what is no count, in the place of one, lets nobody guess on, and does not stay', async () => {
   const { redis, namespace } = system
   for (const n of [0, 1, 2]) {
-    const owner = await here.newAccount()
-    const { deviceToken } = expect(200, await here.login(owner))
+    const { account: owner, deviceToken } = await here.signedIn()
     const account = nameInRedis(system, owner.email)
     const [device = ''] = deviceToken.split('.')
     const forgeries = [
@@ -401,10 +398,7 @@ test('each login is counted once, by what its device is: a token of an earlier p
   expect(200, await here.login(owner, known(deviceToken)))
   assert.deepEqual(await counts(), [known1 + 1, unknown1])
   const renewed = { ...owner, password: 'another long passphrase' }
-  expect(
-    204,
-    await here.changePassword(accessToken, { currentPassword: owner.password, newPassword: renewed.password }),
-  )
+  expect(204, await here.changePassword(accessToken, owner.password, renewed.password))
   expect(200, await here.login(renewed, known(deviceToken)))
   assert.deepEqual(await counts(), [known1 + 1, unknown1 + 1])
 })

@@ -88,10 +88,8 @@ test('HASH_ALGORITHM=bcrypt: a new password that it would cut is refused by name
   const { ticket } = expect(202, await api.register(long, respondAsync))
   assertProblem(await api.redeem(ticket), 422, 'invalid_request')
 
-  const credentials = await api.newAccount()
-  const { accessToken } = expect(200, await api.login(credentials))
-  const change = { currentPassword: credentials.password, newPassword: tooLong }
-  const unchanged = await api.changePassword(accessToken, change)
+  const { account: credentials, accessToken } = await api.signedIn()
+  const unchanged = await api.changePassword(accessToken, credentials.password, tooLong)
   assertProblem(unchanged, 422, 'invalid_request')
   assert.equal(unchanged.body.errors[0]?.field, 'newPassword')
   assertProblem(await api.login({ ...credentials, password: tooLong }), 401, 'invalid_credentials')

@@ -102,8 +102,7 @@ test('a stored hash that nothing here understands is answered as a wrong passwor
 test('so is it where the password is to be changed', async () => {
   const credentials = await accountWithHash(system.database, strongerArgon2, password)
   const { accessToken } = expect(200, await api.login(credentials))
-  const change = (currentPassword: string) =>
-    api.changePassword(accessToken, { currentPassword, newPassword: 'another pass phrase' })
+  const change = (currentPassword: string) => api.changePassword(accessToken, currentPassword)
   const wrong = await change('not the one')
   assertProblem(wrong, 401, 'invalid_credentials')
   const where = { email: credentials.email }
@@ -155,9 +154,9 @@ test('the password is changed by its old form as well', async () => {
   const typed = 'Passwort² ist alt'
   const credentials = await accountWithHash(system.database, djangoOf(typed), typed)
   const { accessToken } = expect(200, await api.login(credentials))
-  const passwords = { currentPassword: typed, newPassword: 'a new pass phrase²' }
-  expect(204, await api.changePassword(accessToken, passwords))
-  expect(200, await api.login({ ...credentials, password: passwords.newPassword }))
+  const newPassword = 'a new pass phrase²'
+  expect(204, await api.changePassword(accessToken, typed, newPassword))
+  expect(200, await api.login({ ...credentials, password: newPassword }))
 })
 
 test('an address that nobody has is refused in either form', async () => {

@@ -33,7 +33,7 @@ const { redis, namespace } = system
 const key = (name: string) => `${namespace.queuePrefix}:mail:${name}`
 const gateway = await system.gateway(mails.env)
 const { api, opsUrl } = gateway
-const forgotten = (email: string) => api.call('POST', '/v1/password/forgotten', { body: { email } })
+const forgotten = (email: string) => api.forgotten(email)
 const RESET = /Choose a new password/
 
 /** The ids of the mails that are in Redis, whatever their state. */
@@ -185,7 +185,7 @@ test('a gateway that is killed while it sends: the mail is sent by another, with
   await other.database.user.create({ data: { id: randomUUID(), email, passwordHash: 'none' } })
   const killed = await other.gatewayProcess(mails.env)
   const release = holdMails()
-  expect(204, await killed.api.call('POST', '/v1/password/forgotten', { body: { email } }))
+  expect(204, await killed.api.forgotten(email))
   await until(() => mails.held() > 0)
   killed.signal('SIGKILL')
   mails.hold = undefined
@@ -266,7 +266,7 @@ test('texts are replaced by files of a folder, which are checked at the start', 
   const own = await system.gateway({ ...mails.env, MAIL_TEXTS: folder })
   await gateway.close()
   const account = await own.api.newAccount()
-  expect(204, await own.api.call('POST', '/v1/password/forgotten', { body: { email: account.email } }))
+  expect(204, await own.api.forgotten(account.email))
   assert.match((await mails.next(account.email, /Hier entlang/)).text, /https:\/\/app\.example\.test\/reset#[\w-]{43}/)
   for (const wrong of [
     '',

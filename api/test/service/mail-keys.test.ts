@@ -21,7 +21,7 @@ const account = await right.api.newAccount()
 const RESET = /Choose a new password/
 
 async function ask({ api }: Clients): Promise<void> {
-  expect(204, await api.call('POST', '/v1/password/forgotten', { body: { email: account.email } }))
+  expect(204, await api.forgotten(account.email))
 }
 
 async function outcomes({ opsUrl }: { opsUrl: string }): Promise<string[]> {

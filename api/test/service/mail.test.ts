@@ -8,9 +8,10 @@ import { nameInRedis } from '../account.ts'
 import {
   type Answer,
   assertProblem,
-  type Call,
+  atOnce,
   type Client,
   expect,
+  NEXT,
   newCredentials,
   patiently,
   respondAsync,
@@ -25,22 +26,6 @@ const [{ api: here }, { api: there }] = await Promise.all([system.gateway(mails.
 const { database } = system
 /** What mails are about. */
 const [CONFIRM, RESET, CHANGE, TAKEN] = [/Confirm your e-mail/, /Choose a new password/, /Confirm your new/, /already/]
-const NEXT = 'another pass phrase entirely'
-
-const post = (api: Client, path: string, body: unknown, options: Call = {}) =>
-  api.call('POST', path, { ...options, body })
-const forgotten = (api: Client, email: string) => post(api, '/v1/password/forgotten', { email })
-const confirm = (api: Client, token: string) => post(api, '/v1/email/confirm', { token })
-
-async function settled(asked: Promise<Answer>, api = here): Promise<Answer> {
-  let answer = await asked
-  while (answer.status === 202) answer = await api.redeem(answer.body.ticket)
-  return answer
-}
-const reset = (api: Client, token: string, newPassword = NEXT) =>
-  settled(post(api, '/v1/password/reset', { token, newPassword }))
-const changeEmail = (api: Client, token: string, newEmail: string, password: string) =>
-  settled(api.call('PUT', '/v1/me/email', { token, body: { newEmail, password } }))
 
 test('a new account is sent a link, which confirms its address once, of a hundred at once', async () => {
   const { email, password } = newCredentials()
@@ -49,9 +34,7 @@ test('a new account is sent a link, which confirms its address once, of a hundre
   assert.match(mail.subject, /confirm/i)
   assert.match(mail.text, /https:\/\/app\.example\.test\/confirm#/)
   assert.equal(await confirmedAt(email), null)
-  const answers = await Promise.all(
-    Array.from({ length: 100 }, (_, n) => patiently(() => confirm(n % 2 ? here : there, mail.token))),
-  )
+  const answers = await atOnce(100, (n) => patiently(() => (n % 2 ? here : there).confirmEmail(mail.token)))
   assertOneWon(answers)
   assert.notEqual(await confirmedAt(email), null)
 })
@@ -63,8 +46,8 @@ test('the link can be sent again, and using one voids the others', async () => {
   expect(204, await there.call('POST', '/v1/me/email/confirmation', { token: accessToken }))
   const second = await mails.next(account.email, CONFIRM, 1)
   assert.notEqual(first.token, second.token)
-  expect(204, await confirm(here, second.token))
-  assertProblem(await confirm(there, first.token), 400, 'invalid_mail_token')
+  expect(204, await here.confirmEmail(second.token))
+  assertProblem(await there.confirmEmail(first.token), 400, 'invalid_mail_token')
 })
 
 test('a taken address is answered as a free one, whenever its ticket is redeemed, and its owner gets the mail', async () => {
@@ -76,7 +59,7 @@ test('a taken address is answered as a free one, whenever its ticket is redeemed
       const body = { email, password: NEXT }
       const direct = await here.register(body)
       const { ticket } = expect(202, await there.register(body, respondAsync))
-      const twice = await Promise.all([settled(here.redeem(ticket)), settled(there.redeem(ticket))])
+      const twice = await Promise.all([here.answerTo(ticket), there.answerTo(ticket)])
       const codes = twice.map(({ status, body: { code } }) => `${status} ${code}`).sort()
       const { id, createdAt, email: told } = direct.body
       assert.match(id, /^[0-9a-f-]{36}$/)
@@ -102,12 +85,12 @@ test('a taken address is answered as a free one, whenever its ticket is redeemed
 test('a forgotten password is replaced by the link, once, and every session ends', async () => {
   const account = await here.newAccount()
   const { accessToken, refreshToken } = expect(200, await there.login(account))
-  expect(204, await forgotten(here, account.email.toUpperCase()))
+  expect(204, await here.forgotten(account.email.toUpperCase()))
   const { token } = await mails.next(account.email, /\/reset#/)
-  const weak = await reset(here, token, 'password')
+  const weak = await here.resetPassword(token, 'password')
   assertProblem(weak, 422, 'invalid_request')
-  expect(204, await reset(there, token))
-  assertProblem(await reset(here, token), 400, 'invalid_mail_token')
+  expect(204, await there.resetPassword(token))
+  assertProblem(await here.resetPassword(token), 400, 'invalid_mail_token')
   assertProblem(await here.me(accessToken), 401, 'invalid_token')
   assertProblem(await here.refresh(refreshToken), 401, 'invalid_refresh_token')
   assertProblem(await here.login(account), 401, 'invalid_credentials')
@@ -122,13 +105,11 @@ test('a forgotten password is replaced by the link, once, and every session ends
 
 test('of a hundred resets at once with two links one wins, and its password is the one', async () => {
   const account = await here.newAccount()
-  await forgotten(here, account.email)
-  await forgotten(there, account.email)
+  await here.forgotten(account.email)
+  await there.forgotten(account.email)
   const tokens = [(await mails.next(account.email, RESET)).token, (await mails.next(account.email, RESET, 1)).token]
-  const answers = await Promise.all(
-    Array.from({ length: 100 }, (_, n) =>
-      patiently(() => reset(n % 2 ? here : there, tokens[n % 2] ?? '', `${NEXT} ${n}`)),
-    ),
+  const answers = await atOnce(100, (n) =>
+    patiently(() => (n % 2 ? here : there).resetPassword(tokens[n % 2] ?? '', `${NEXT} ${n}`)),
   )
   assertOneWon(answers)
   const won = answers.findIndex(({ status }) => status === 204)
@@ -137,10 +118,10 @@ test('of a hundred resets at once with two links one wins, and its password is t
 
 test('a session that is being opened while the password is reset does not outlive it', async () => {
   const account = await here.newAccount()
-  await forgotten(here, account.email)
+  await here.forgotten(account.email)
   const { token } = await mails.next(account.email, RESET)
   const [changed, ...logins] = await Promise.all([
-    reset(here, token),
+    here.resetPassword(token),
     ...Array.from({ length: 20 }, (_, n) => (n % 2 ? here : there).login(account)),
   ])
   expect(204, changed)
@@ -149,57 +130,55 @@ test('a session that is being opened while the password is reset does not outliv
 })
 
 test('a link is void once it has expired, the password was changed, or the account has another address', async () => {
-  const account = await here.newAccount()
-  const { accessToken } = expect(200, await here.login(account))
-  await forgotten(here, account.email)
+  const { account, accessToken } = await here.signedIn()
+  await here.forgotten(account.email)
   const [confirmation, link] = [await mails.next(account.email, CONFIRM), await mails.next(account.email, RESET)]
-  expect(204, await here.changePassword(accessToken, { currentPassword: account.password, newPassword: NEXT }))
-  assertProblem(await reset(here, link.token), 400, 'invalid_mail_token')
+  expect(204, await here.changePassword(accessToken, account.password))
+  assertProblem(await here.resetPassword(link.token), 400, 'invalid_mail_token')
 
-  await forgotten(here, account.email)
+  await here.forgotten(account.email)
   const expired = await mails.next(account.email, RESET, 1)
   await database.mailToken.updateMany({ where: { email: account.email }, data: { expiresAt: new Date() } })
-  assertProblem(await reset(here, expired.token), 400, 'invalid_mail_token')
-  assertProblem(await confirm(here, confirmation.token), 400, 'invalid_mail_token')
+  assertProblem(await here.resetPassword(expired.token), 400, 'invalid_mail_token')
+  assertProblem(await here.confirmEmail(confirmation.token), 400, 'invalid_mail_token')
 
-  await forgotten(here, account.email)
+  await here.forgotten(account.email)
   const old = await mails.next(account.email, RESET, 2)
   const to = newCredentials().email
-  expect(204, await changeEmail(here, accessToken, to, NEXT))
-  expect(204, await confirm(here, (await mails.next(to, CHANGE)).token))
-  assertProblem(await reset(here, old.token), 400, 'invalid_mail_token')
+  expect(204, await here.changeEmail(accessToken, to, NEXT))
+  expect(204, await here.confirmEmail((await mails.next(to, CHANGE)).token))
+  assertProblem(await here.resetPassword(old.token), 400, 'invalid_mail_token')
 
   const abandoned = newCredentials().email
-  expect(204, await changeEmail(here, accessToken, abandoned, NEXT))
+  expect(204, await here.changeEmail(accessToken, abandoned, NEXT))
   const change = await mails.next(abandoned, CHANGE)
-  expect(204, await here.changePassword(accessToken, { currentPassword: NEXT, newPassword: account.password }))
-  assertProblem(await confirm(here, change.token), 400, 'invalid_mail_token')
+  expect(204, await here.changePassword(accessToken, NEXT, account.password))
+  assertProblem(await here.confirmEmail(change.token), 400, 'invalid_mail_token')
 })
 
 test('a token is good for what it was sent for alone', async () => {
   const account = await here.newAccount()
-  await forgotten(here, account.email)
+  await here.forgotten(account.email)
   const [confirmation, link] = [await mails.next(account.email, CONFIRM), await mails.next(account.email, RESET)]
-  assertProblem(await reset(here, confirmation.token), 400, 'invalid_mail_token')
-  assertProblem(await confirm(here, link.token), 400, 'invalid_mail_token')
+  assertProblem(await here.resetPassword(confirmation.token), 400, 'invalid_mail_token')
+  assertProblem(await here.confirmEmail(link.token), 400, 'invalid_mail_token')
   for (const token of ['x'.repeat(43), link.token.toLowerCase(), `${link.token.slice(0, -1)}_`])
-    assertProblem(await reset(here, token), 400, 'invalid_mail_token')
-  assertProblem(await reset(here, `${link.token}=`), 422, 'invalid_request')
+    assertProblem(await here.resetPassword(token), 400, 'invalid_mail_token')
+  assertProblem(await here.resetPassword(`${link.token}=`), 422, 'invalid_request')
   // One use voids the other links of its kind alone.
-  expect(204, await confirm(here, confirmation.token))
-  expect(204, await reset(here, link.token))
+  expect(204, await here.confirmEmail(confirmation.token))
+  expect(204, await here.resetPassword(link.token))
 })
 
 test('the address changes by the link to the new one and the password; the old one is told', async () => {
-  const account = await here.newAccount()
-  const { accessToken } = expect(200, await here.login(account))
+  const { account, accessToken } = await here.signedIn()
   const to = newCredentials().email
-  assertProblem(await changeEmail(here, accessToken, to, 'a guess'), 401, 'invalid_credentials')
-  expect(204, await changeEmail(here, accessToken, to.toUpperCase(), account.password))
+  assertProblem(await here.changeEmail(accessToken, to, 'a guess'), 401, 'invalid_credentials')
+  expect(204, await here.changeEmail(accessToken, to.toUpperCase(), account.password))
   const { token } = await mails.next(to, CHANGE)
   assert.equal((await here.me(accessToken)).body.email, account.email)
-  expect(204, await confirm(there, token))
-  assertProblem(await confirm(here, token), 400, 'invalid_mail_token')
+  expect(204, await there.confirmEmail(token))
+  assertProblem(await here.confirmEmail(token), 400, 'invalid_mail_token')
   assert.equal((await there.me(accessToken)).body.email, to)
   await mails.next(account.email, /address was changed/)
   expect(200, await here.login({ email: to, password: account.password }))
@@ -209,14 +188,14 @@ test('the address changes by the link to the new one and the password; the old o
 test('an address that has an account stays with it: the answer is the same, its owner is told, also if it is taken meanwhile', async () => {
   const [mine, other] = [await here.newAccount(), await here.newAccount()]
   const { accessToken } = expect(200, await here.login(mine))
-  expect(204, await changeEmail(here, accessToken, other.email, mine.password))
+  expect(204, await here.changeEmail(accessToken, other.email, mine.password))
   await mails.next(other.email, TAKEN)
 
   const late = newCredentials()
-  expect(204, await changeEmail(here, accessToken, late.email, mine.password))
+  expect(204, await here.changeEmail(accessToken, late.email, mine.password))
   const { token } = await mails.next(late.email, CHANGE)
   expect(201, await here.register(late))
-  assertProblem(await confirm(here, token), 400, 'invalid_mail_token')
+  assertProblem(await here.confirmEmail(token), 400, 'invalid_mail_token')
   assert.equal((await here.me(accessToken)).body.email, mine.email)
 })
 
@@ -226,14 +205,12 @@ test('of two accounts that are changed to one address at once one gets it, by on
   const tokens: string[] = []
   for (const [n, account] of accounts.entries()) {
     const { accessToken } = expect(200, await here.login(account))
-    expect(204, await changeEmail(here, accessToken, to, account.password))
+    expect(204, await here.changeEmail(accessToken, to, account.password))
     tokens.push((await mails.next(to, CHANGE, n)).token)
   }
   // Each link at each gateway.
-  const answers = await Promise.all(
-    Array.from({ length: 100 }, (_, n) =>
-      patiently(() => confirm(n % 2 ? here : there, tokens[Math.floor(n / 2) % 2] ?? '')),
-    ),
+  const answers = await atOnce(100, (n) =>
+    patiently(() => (n % 2 ? here : there).confirmEmail(tokens[Math.floor(n / 2) % 2] ?? '')),
   )
   assertOneWon(answers)
   assert.equal(await database.user.count({ where: { email: to } }), 1)
@@ -241,18 +218,17 @@ test('of two accounts that are changed to one address at once one gets it, by on
 })
 
 test('of two links that change one address, used in the same moment, one does', async () => {
-  const account = await here.newAccount()
-  const { accessToken } = expect(200, await here.login(account))
+  const { account, accessToken } = await here.signedIn()
   const tokens: string[] = []
   for (const to of [newCredentials().email, newCredentials().email]) {
-    expect(204, await changeEmail(here, accessToken, to, account.password))
+    expect(204, await here.changeEmail(accessToken, to, account.password))
     tokens.push((await mails.next(to, CHANGE)).token)
   }
   // Both wait for the account before either has done anything.
   const uses = await database.$transaction(
     async (locked) => {
       await locked.$executeRaw`SELECT FROM users WHERE email = ${account.email} FOR UPDATE`
-      const used = tokens.map((token, n) => confirm(n ? there : here, token))
+      const used = tokens.map((token, n) => (n ? there : here).confirmEmail(token))
       await until(() => locksAwaited(database, 2))
       return used
     },
@@ -267,7 +243,7 @@ test('whether an address has an account is not even looked up before the answer 
   const answers = await database.$transaction(
     async (locked) => {
       await locked.$executeRaw`LOCK TABLE users, mail_tokens IN ACCESS EXCLUSIVE MODE`
-      return [await forgotten(here, account.email), await forgotten(here, newCredentials().email)]
+      return [await here.forgotten(account.email), await here.forgotten(newCredentials().email)]
     },
     { timeout: 60_000 },
   )
@@ -278,15 +254,14 @@ test('whether an address has an account is not even looked up before the answer 
 })
 
 test('a deleted account leaves no token, and gets a last mail', async () => {
-  const account = await here.newAccount()
-  const { accessToken } = expect(200, await here.login(account))
+  const { account, accessToken } = await here.signedIn()
   const { id } = expect(200, await here.me(accessToken))
-  await forgotten(here, account.email)
+  await here.forgotten(account.email)
   const { token } = await mails.next(account.email, RESET)
-  expect(204, await settled(post(here, '/v1/me/delete', { password: account.password }, { token: accessToken })))
+  expect(204, await here.deleteAccount(accessToken, account.password))
   await mails.next(account.email, /was deleted/)
   assert.equal(await database.mailToken.count({ where: { OR: [{ userId: id }, { email: account.email }] } }), 0)
-  assertProblem(await reset(here, token), 400, 'invalid_mail_token')
+  assertProblem(await here.resetPassword(token), 400, 'invalid_mail_token')
 })
 
 test('where confirmation is needed, a right password does not log in before it, and is told apart from a wrong one by nothing', async () => {
@@ -304,12 +279,12 @@ test('where confirmation is needed, a right password does not log in before it, 
     { timeout: 60_000 },
   )
   for (const answer of answers) assertProblem(answer, 401, 'invalid_credentials')
-  expect(204, await confirm(api, (await mails.next(account.email, CONFIRM)).token))
+  expect(204, await api.confirmEmail((await mails.next(account.email, CONFIRM)).token))
   expect(200, await api.login(account))
   // An owner who has lost that mail gets in by another.
   const lost = await api.newAccount()
-  await forgotten(api, lost.email)
-  expect(204, await reset(api, (await mails.next(lost.email, RESET)).token))
+  await api.forgotten(lost.email)
+  expect(204, await api.resetPassword((await mails.next(lost.email, RESET)).token))
   expect(200, await api.login({ ...lost, password: NEXT }))
 })
 
@@ -317,7 +292,7 @@ test('nobody gets more mails within an hour than the limit, from whomever they c
   const { api, opsUrl } = await system.gateway({ ...mails.env, LIMIT_MAIL_PER_RECIPIENT: '3' })
   const account = newCredentials()
   expect(201, await api.register(account))
-  for (let n = 0; n < 6; n += 1) expect(204, await forgotten(api, account.email))
+  for (let n = 0; n < 6; n += 1) expect(204, await api.forgotten(account.email))
   expect(201, await api.register(account))
   await until(async () => (await limitedAt(opsUrl)) === 5)
   await mails.next(account.email, /./, 2)
@@ -330,33 +305,32 @@ test('a value that is no count, under the key of the count of mails, keeps no ma
   const counter = `${system.namespace.queuePrefix}:limit:mail:${nameInRedis(system, account.email)}`
   assert.equal(await system.redis.del(counter), 1)
   await system.redis.lpush(counter, 'a list')
-  expect(204, await forgotten(here, account.email))
+  expect(204, await here.forgotten(account.email))
   await mails.next(account.email, RESET)
 })
 
 test('a notice reaches its reader, whatever else was asked for before: only who has the password or a link causes one', async () => {
   const { api } = await system.gateway({ ...mails.env, LIMIT_MAIL_PER_RECIPIENT: '1' })
   const account = await api.newAccount()
-  expect(204, await confirm(api, (await mails.next(account.email, CONFIRM)).token))
+  expect(204, await api.confirmEmail((await mails.next(account.email, CONFIRM)).token))
   const { accessToken } = expect(200, await api.login(account))
-  for (let n = 0; n < 3; n += 1) expect(204, await forgotten(api, account.email))
-  expect(204, await api.changePassword(accessToken, { currentPassword: account.password, newPassword: NEXT }))
+  for (let n = 0; n < 3; n += 1) expect(204, await api.forgotten(account.email))
+  expect(204, await api.changePassword(accessToken, account.password))
   await mails.next(account.email, /password was changed/)
   assert.equal(mails.to(account.email).filter(({ subject }) => RESET.test(subject)).length, 0)
 })
 
 test('an address that nobody confirmed gets no more notices than other mails, whatever is done to its accounts', async () => {
   const { api, opsUrl } = await system.gateway({ ...mails.env, LIMIT_MAIL_PER_RECIPIENT: '3' })
-  const victim = await api.newAccount()
-  const { accessToken } = expect(200, await api.login(victim))
+  const { account: victim, accessToken } = await api.signedIn()
   await changeOften(api, accessToken, victim.password, 4)
   // Then by moving the account away, and by deleting another one of the address.
   const away = newCredentials().email
-  expect(204, await changeEmail(api, accessToken, away, victim.password))
-  expect(204, await confirm(api, (await mails.next(away, CHANGE)).token))
+  expect(204, await api.changeEmail(accessToken, away, victim.password))
+  expect(204, await api.confirmEmail((await mails.next(away, CHANGE)).token))
   expect(201, await api.register(victim))
   const { accessToken: next } = expect(200, await api.login(victim))
-  expect(204, await settled(post(api, '/v1/me/delete', { password: victim.password }, { token: next }), api))
+  expect(204, await api.deleteAccount(next, victim.password))
   await until(async () => (await limitedAt(opsUrl)) === 5)
   await mails.next(victim.email, /./, 2)
   assert.equal(mails.to(victim.email).length, 3)
@@ -365,7 +339,7 @@ test('an address that nobody confirmed gets no more notices than other mails, wh
 test('an address that was confirmed gets a notice of each change, up to a bound of its own', async () => {
   const { api, opsUrl } = await system.gateway({ ...mails.env, LIMIT_MAIL_PER_RECIPIENT: '1' })
   const account = await api.newAccount()
-  expect(204, await confirm(api, (await mails.next(account.email, CONFIRM)).token))
+  expect(204, await api.confirmEmail((await mails.next(account.email, CONFIRM)).token))
   const { accessToken } = expect(200, await api.login(account))
   await changeOften(api, accessToken, account.password, NOTICES_PER_READER + 2)
   await until(async () => (await limitedAt(opsUrl)) === 2)
@@ -377,7 +351,7 @@ test('an address that was confirmed gets a notice of each change, up to a bound 
 test('a network asks for so many mails an hour and is then refused, before any work', async () => {
   const { api } = await system.gateway({ ...mails.env, LIMIT_MAIL_PER_NETWORK: '2', TRUST_PROXY: '127.0.0.1' })
   const from = (address: string) => ({ headers: { 'x-forwarded-for': address } })
-  const ask = (address: string) => post(api, '/v1/password/forgotten', newEmail(), from(address))
+  const ask = (address: string) => api.forgotten(newCredentials().email, from(address))
   expect(204, await ask('2001:db8::1'))
   expect(204, await ask('2001:db8::2'))
   const refused = await ask('2001:db8::3')
@@ -403,13 +377,11 @@ test('without a mail server nothing of it is there, and a registration tells tha
     assertProblem(await api.call(method, path, { token: accessToken, body: {} }), 403, 'mail_off')
 })
 
-const newEmail = () => ({ email: newCredentials().email })
-
 /** Changes the password an even number of times, so that it is the same again. */
 async function changeOften(api: Client, token: string, password: string, times: number): Promise<void> {
   for (let n = 0; n < times; n += 1) {
     const [currentPassword, newPassword] = n % 2 ? [NEXT, password] : [password, NEXT]
-    expect(204, await api.changePassword(token, { currentPassword, newPassword }))
+    expect(204, await api.changePassword(token, currentPassword, newPassword))
   }
 }
 
@@ -431,7 +403,7 @@ function assertOneWon(answers: Answer[]): void {
 
 test('Redis counts the mails of a reader under a name that tells nobody who it is', async () => {
   const { email } = newCredentials()
-  expect(204, await forgotten(here, email))
+  expect(204, await here.forgotten(email))
   const keys = await system.redis.keys(`${system.namespace.queuePrefix}:limit:mail:*`)
   assert.notEqual(keys.length, 0)
   const digest = createHash('sha256').update(email).digest('base64url').slice(0, 22)

@@ -5,7 +5,7 @@ import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { until } from '@spillway/infra/processes/until'
 import { test } from 'vitest'
-import { expect, newCredentials, respondAsync } from '../client.ts'
+import { atOnce, expect, newCredentials, respondAsync } from '../client.ts'
 import { openSystem } from '../system.ts'
 
 const OPERATOR = { OPS_USER: 'operator', OPS_PASSWORD: 'a password for operators' }
@@ -93,9 +93,7 @@ test('guesses that come together are judged one after the other, and none after 
 
 test('guesses over many connections at once are counted together', async () => {
   const { opsUrl } = await system.gateway(OPERATOR)
-  const answers = await Promise.all(
-    Array.from({ length: 100 }, (_, n) => ask(`${opsUrl}/live.json`, { password: `guess ${n}` })),
-  )
+  const answers = await atOnce(100, (n) => ask(`${opsUrl}/live.json`, { password: `guess ${n}` }))
   assert.equal(answers.filter(({ status }) => status === 401).length, 10)
   assert.equal(answers.filter(({ status }) => status === 429).length, 90)
 })

@@ -16,8 +16,7 @@ test('without PostgreSQL: 503 at once, named by readiness, and well again when i
   const proxy = await startProxy(system.namespace.databaseUrl)
   t.onTestFinished(() => proxy.close())
   const { api } = await system.gateway({ DATABASE_URL: proxy.url })
-  const credentials = await api.newAccount()
-  const tokens = expect(200, await api.login(credentials))
+  const { account: credentials, ...tokens } = await api.signedIn()
   proxy.refuse()
 
   for (const answer of await Promise.all([
@@ -99,8 +98,7 @@ test('without Redis: 503 at once, what needs no queue goes on, and well again wh
   t.onTestFinished(() => proxy.close())
   const limits = { LIMIT_PER_ADDRESS: '1000', LIMIT_PER_ACCOUNT: '1000' }
   const { api } = await system.gateway({ REDIS_URL: proxy.url, ...limits })
-  const credentials = await api.newAccount()
-  const tokens = expect(200, await api.login(credentials))
+  const { account: credentials, ...tokens } = await api.signedIn()
   proxy.refuse()
 
   await until(async () => (await readiness(api.url)).checks.queue === 'failing')
@@ -160,7 +158,7 @@ test('a failure of our own is a 500 that says nothing about it', async (t) => {
   const broken = await openSystem(t)
   await broken.worker()
   const { api } = await broken.gateway()
-  const { refreshToken } = expect(200, await api.login(await api.newAccount()))
+  const { refreshToken } = await api.signedIn()
   await broken.database.$executeRaw`ALTER TABLE sessions RENAME COLUMN token_hash TO mislaid`
   const answer = await api.refresh(refreshToken)
   assertProblem(answer, 500, 'internal_error')

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import type { NodeProcess } from '@spillway/infra/processes/node-process'
 import { until } from '@spillway/infra/processes/until'
 import { test } from 'vitest'
-import { assertProblem, expect, newCredentials, patiently, respondAsync } from '../client.ts'
+import { assertProblem, atOnce, expect, NEXT, newCredentials, patiently, respondAsync } from '../client.ts'
 import { locksAwaited } from '../locks.ts'
 import { openSystem } from '../system.ts'
 
@@ -35,9 +35,7 @@ test('a wrong password and an unknown address get the same answer', async () => 
 
 test('an address can be registered once, also by a hundred at once', async () => {
   const credentials = newCredentials()
-  const answers = await Promise.all(
-    Array.from({ length: 100 }, (_, n) => patiently(() => (n % 2 ? here : there).register(credentials))),
-  )
+  const answers = await atOnce(100, (n) => patiently(() => (n % 2 ? here : there).register(credentials)))
   assert.equal(answers.filter(({ status }) => status === 201).length, 1)
   for (const answer of answers.filter(({ status }) => status !== 201)) assertProblem(answer, 409, 'email_taken')
   assertProblem(await here.register(credentials), 409, 'email_taken')
@@ -74,29 +72,26 @@ test('two tickets for one address: one makes the account, the other learns that 
 })
 
 test('a logout ends the session at once: its access token and its refresh token are refused everywhere', async () => {
-  const credentials = await here.newAccount()
-  const { accessToken, refreshToken } = expect(200, await here.login(credentials))
+  const { account: credentials, accessToken, refreshToken } = await here.signedIn()
   expect(204, await there.logout(refreshToken))
   assertProblem(await here.me(accessToken), 401, 'invalid_token')
   assertProblem(await here.refresh(refreshToken), 401, 'invalid_refresh_token')
-  const next = { currentPassword: credentials.password, newPassword: 'another pass phrase' }
-  assertProblem(await here.changePassword(accessToken, next), 401, 'invalid_token')
+  assertProblem(await here.changePassword(accessToken, credentials.password), 401, 'invalid_token')
   expect(204, await here.logout(refreshToken))
 })
 
 test('a new password takes the place of the old one, and ends the other sessions of the user alone', async () => {
   const credentials = await here.newAccount()
-  const bystander = expect(200, await here.login(await here.newAccount()))
+  const bystander = await here.signedIn()
   const mine = expect(200, await here.login(credentials))
   const other = expect(200, await there.login(credentials))
   const newPassword = 'another pass phrase'
 
-  const refused = await here.changePassword(mine.accessToken, { currentPassword: 'not the one', newPassword })
+  const refused = await here.changePassword(mine.accessToken, 'not the one', newPassword)
   assertProblem(refused, 401, 'invalid_credentials')
   expect(200, await here.me(other.accessToken))
 
-  const change = { currentPassword: credentials.password, newPassword }
-  expect(204, await there.changePassword(mine.accessToken, change))
+  expect(204, await there.changePassword(mine.accessToken, credentials.password, newPassword))
   expect(200, await here.me(mine.accessToken))
   expect(200, await here.refresh(mine.refreshToken))
   assertProblem(await there.me(other.accessToken), 401, 'invalid_token')
@@ -107,15 +102,13 @@ test('a new password takes the place of the old one, and ends the other sessions
 })
 
 test('a password is changed by a ticket, and a ticket of before the change can no longer log in', async () => {
-  const credentials = await here.newAccount()
-  const { accessToken } = expect(200, await here.login(credentials))
+  const { account: credentials, accessToken } = await here.signedIn()
   const stale = expect(202, await here.login(credentials, respondAsync))
-  const change = { currentPassword: credentials.password, newPassword: 'another pass phrase' }
-  const { ticket } = expect(202, await here.changePassword(accessToken, change, respondAsync))
+  const { ticket } = expect(202, await here.changePassword(accessToken, credentials.password, NEXT, respondAsync))
   expect(204, await there.redeem(ticket))
   assertProblem(await there.redeem(ticket), 409, 'ticket_used')
   assertProblem(await there.redeem(stale.ticket), 401, 'invalid_credentials')
-  expect(200, await here.login({ ...credentials, password: change.newPassword }))
+  expect(200, await here.login({ ...credentials, password: NEXT }))
 })
 
 test('a login that ends while the password is being changed opens no session', async () => {
@@ -134,12 +127,10 @@ test('a login that ends while the password is being changed opens no session', a
 })
 
 test('a change of password that cannot end the other sessions changes nothing', async () => {
-  const credentials = await here.newAccount()
-  const mine = expect(200, await here.login(credentials))
+  const { account: credentials, ...mine } = await here.signedIn()
   const other = expect(200, await there.login(credentials))
-  const change = { currentPassword: credentials.password, newPassword: 'another pass phrase' }
   await system.database.$executeRaw`ALTER TABLE sessions ADD CONSTRAINT endless CHECK (revoked_at IS NULL) NOT VALID`
-  assertProblem(await here.changePassword(mine.accessToken, change), 500, 'internal_error')
+  assertProblem(await here.changePassword(mine.accessToken, credentials.password), 500, 'internal_error')
   await system.database.$executeRaw`ALTER TABLE sessions DROP CONSTRAINT endless`
   expect(200, await here.me(other.accessToken))
   expect(200, await there.login(credentials))
@@ -147,7 +138,7 @@ test('a change of password that cannot end the other sessions changes nothing', 
 
 test('both workers take part, and a job id leads from the log line of a gateway to the log line of a worker', async () => {
   const credentials = await here.newAccount()
-  await Promise.all(Array.from({ length: 20 }, (_, n) => (n % 2 ? here : there).login(credentials)))
+  await atOnce(20, (n) => (n % 2 ? here : there).login(credentials))
   const linesOf = (processes: NodeProcess[], msg: string) =>
     processes.flatMap(({ logs }) => logs.filter((line) => line.msg === msg && line.jobId !== undefined))
   const loginsOf = () =>

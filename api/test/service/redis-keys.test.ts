@@ -57,8 +57,7 @@ function written(): Set<string> {
 
 async function useEverything(): Promise<void> {
   const { api, service } = await system.gateway(env)
-  const account = await api.newAccount()
-  const { accessToken, refreshToken, deviceToken } = expect(200, await api.login(account))
+  const { account, accessToken, refreshToken, deviceToken } = await api.signedIn()
   const device: Call = { headers: { 'spillway-device': deviceToken } }
   expect(200, await api.login(account, device))
   expect(401, await api.login({ ...account, password: 'a guess' }, device))
@@ -68,12 +67,11 @@ async function useEverything(): Promise<void> {
   expect(401, await api.login(guess, { headers: { 'spillway-challenge': solve(challenge) } }))
   const { ticket } = expect(202, await api.login(account, { headers: { ...device.headers, ...respondAsync.headers } }))
   await until(async () => (await api.redeem(ticket, keepTicket)).status === 200)
-  await api.call('POST', '/v1/password/forgotten', { body: { email: account.email } })
+  await api.forgotten(account.email)
   await mails.next(account.email, /Choose a new password/)
   const { token: confirmation } = await mails.next(account.email, /Confirm your e-mail/)
-  expect(204, await api.call('POST', '/v1/email/confirm', { body: { token: confirmation } }))
-  const change = { currentPassword: account.password, newPassword: 'another pass phrase' }
-  expect(204, await api.changePassword(accessToken, change))
+  expect(204, await api.confirmEmail(confirmation))
+  expect(204, await api.changePassword(accessToken, account.password))
   await mails.next(account.email, /password was changed/)
   expect(200, await api.refresh(refreshToken))
   expect(204, await api.logout(refreshToken))

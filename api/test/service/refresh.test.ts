@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { withResolvers } from '@spillway/common/within'
 import { test } from 'vitest'
-import { assertProblem, type Body, type Client, expect, patiently } from '../client.ts'
+import { assertProblem, atOnce, type Body, type Client, expect, patiently } from '../client.ts'
 import { shareSystem } from '../system.ts'
 
 const system = await shareSystem()
@@ -14,7 +14,7 @@ const newSession = async () => expect(200, await here.login(account))
 
 /** Shows a token a hundred times at once, to both gateways by turns. */
 const hundredAtOnce = (token: string, apis = [here, there]) =>
-  Promise.all(Array.from({ length: 100 }, (_, n) => patiently(() => (apis[n % 2] ?? here).refresh(token))))
+  atOnce(100, (n) => patiently(() => (apis[n % 2] ?? here).refresh(token)))
 
 /** As a client in another network than all other requests here. */
 const refreshElsewhere = (api: Client, refreshToken: string) =>

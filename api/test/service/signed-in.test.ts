@@ -2,17 +2,7 @@
 // tickets of such operations end with the session.
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
-import {
-  type Answer,
-  assertProblem,
-  type Call,
-  type Client,
-  type Credentials,
-  expect,
-  newCredentials,
-  patiently,
-  respondAsync,
-} from '../client.ts'
+import { assertProblem, atOnce, expect, NEXT, newCredentials, patiently, respondAsync } from '../client.ts'
 import { startMailServer } from '../mail-server.ts'
 import { shareSystem, whileFrozen } from '../system.ts'
 
@@ -20,13 +10,6 @@ const mails = await startMailServer()
 const system = await shareSystem()
 const { warmWorker: worker } = system
 const [{ api: here }, { api: there }] = await Promise.all([system.gateway(mails.env), system.gateway(mails.env)])
-const NEXT = 'another pass phrase entirely'
-
-async function deleteAccount(api: Client, token: string, password: string, options: Call = {}): Promise<Answer> {
-  let answer = await api.call('POST', '/v1/me/delete', { ...options, token, body: { password } })
-  while (answer.status === 202 && options.headers === undefined) answer = await api.redeem(answer.body.ticket)
-  return answer
-}
 
 test('with the right password the account is deleted, and nothing of it is left anywhere in the database', async () => {
   const account = await here.newAccount()
@@ -34,8 +17,8 @@ test('with the right password the account is deleted, and nothing of it is left 
   const { accessToken, refreshToken } = expect(200, await here.login(account))
   const { id } = expect(200, await here.me(accessToken))
   expect(200, await there.refresh(phone.refreshToken))
-  assertProblem(await deleteAccount(here, accessToken, 'a guess'), 401, 'invalid_credentials')
-  expect(204, await deleteAccount(here, accessToken, account.password))
+  assertProblem(await here.deleteAccount(accessToken, 'a guess'), 401, 'invalid_credentials')
+  expect(204, await here.deleteAccount(accessToken, account.password))
 
   // The audit names accounts by their id, and outlives them.
   assert.deepEqual(await tablesWith([account.email]), [])
@@ -46,7 +29,7 @@ test('with the right password the account is deleted, and nothing of it is left 
   assertProblem(await there.me(phone.accessToken), 401, 'invalid_token')
   assertProblem(await there.refresh(refreshToken), 401, 'invalid_refresh_token')
   assertProblem(await there.login(account), 401, 'invalid_credentials')
-  assertProblem(await deleteAccount(there, accessToken, account.password), 401, 'invalid_token')
+  assertProblem(await there.deleteAccount(accessToken, account.password), 401, 'invalid_token')
   // The address is free again, for an account of its own.
   assert.notEqual(expect(201, await here.register(account)).id, id)
 })
@@ -54,39 +37,42 @@ test('with the right password the account is deleted, and nothing of it is left 
 test('an account of another user is left alone', async () => {
   const [mine, other] = [await here.newAccount(), await here.newAccount()]
   const { accessToken } = expect(200, await here.login(mine))
-  assertProblem(await deleteAccount(here, accessToken, other.password), 401, 'invalid_credentials')
-  expect(204, await deleteAccount(here, accessToken, mine.password))
+  assertProblem(await here.deleteAccount(accessToken, other.password), 401, 'invalid_credentials')
+  expect(204, await here.deleteAccount(accessToken, mine.password))
   expect(200, await here.login(other))
 })
 
 test('a ticket deletes nothing once the password has changed', async () => {
-  const { account, accessToken } = await newSession()
-  const { ticket } = expect(202, await deleteAccount(here, accessToken, account.password, respondAsync))
-  const change = { currentPassword: account.password, newPassword: NEXT }
-  expect(204, await there.changePassword(accessToken, change))
-  assert.equal((await settled(there, ticket)).status, 401)
+  const { account, accessToken } = await here.signedIn()
+  const { ticket } = expect(202, await here.deleteAccount(accessToken, account.password, respondAsync))
+  expect(204, await there.changePassword(accessToken, account.password))
+  assert.equal((await there.answerTo(ticket)).status, 401)
   assert.equal(await system.database.user.count({ where: { email: account.email } }), 1)
 })
 
 test('of a hundred deletions at once one succeeds, and all others are told that the session is gone', async () => {
-  const account = await here.newAccount()
-  const { accessToken } = expect(200, await here.login(account))
-  const answers = await Promise.all(
-    Array.from({ length: 100 }, (_, n) =>
-      // A machine that is busy may have no free connection to the database.
-      patiently(() => deleteAccount(n % 2 ? here : there, accessToken, account.password)),
-    ),
+  const { account, accessToken } = await here.signedIn()
+  const answers = await atOnce(
+    100,
+    (
+      n, // A machine that is busy may have no free connection to the database.
+    ) => patiently(() => (n % 2 ? here : there).deleteAccount(accessToken, account.password)),
   )
   const codes = answers.map(({ status, body }) => (status === 204 ? 'deleted' : body.code))
   assert.equal(codes.filter((code) => code === 'deleted').length, 1, codes.join())
   for (const code of codes) assert.ok(['deleted', 'invalid_token', 'invalid_credentials'].includes(code), codes.join())
 })
 
-/** The answer for a ticket, once it is there. */
-async function settled(api: Client, ticket: string): Promise<Answer> {
-  const answer = await api.redeem(ticket)
-  return answer.status === 202 ? settled(api, ticket) : answer
-}
+test('of a hundred changes of a password at once one wins, its password is the one, and its session goes on', async () => {
+  const { account, accessToken } = await here.signedIn()
+  const answers = await atOnce(100, (n) =>
+    patiently(() => (n % 2 ? here : there).changePassword(accessToken, account.password, `${NEXT} ${n}`)),
+  )
+  const codes = answers.map(({ status, body }) => (status === 204 ? 'changed' : body.code))
+  assert.deepEqual(codes.toSorted(), ['changed', ...Array<string>(99).fill('invalid_credentials')])
+  expect(200, await here.login({ ...account, password: `${NEXT} ${codes.indexOf('changed')}` }))
+  expect(200, await there.me(accessToken))
+})
 
 /** The tables in which any column of any row is one of these texts. */
 async function tablesWith(texts: string[]): Promise<string[]> {
@@ -101,59 +87,50 @@ async function tablesWith(texts: string[]): Promise<string[]> {
   return found
 }
 
-const verify = (api: Client, token: string, password: string, options: Call = {}) =>
-  api.call('POST', '/v1/me/password/verify', { ...options, token, body: { password } })
-
-async function newSession(): Promise<{ account: Credentials; accessToken: string; refreshToken: string }> {
-  const account = await here.newAccount()
-  return { account, ...expect(200, await here.login(account)) }
-}
-
 test('the right password is 204, a wrong one 401, and neither changes the session', async () => {
-  const { account, accessToken, refreshToken } = await newSession()
-  expect(204, await verify(here, accessToken, account.password))
-  assertProblem(await verify(here, accessToken, `${account.password}!`), 401, 'invalid_credentials')
+  const { account, accessToken, refreshToken } = await here.signedIn()
+  expect(204, await here.verifyPassword(accessToken, account.password))
+  assertProblem(await here.verifyPassword(accessToken, `${account.password}!`), 401, 'invalid_credentials')
   expect(200, await here.refresh(refreshToken))
 })
 
 test('without a session there is nothing to verify, and no hash', async () => {
-  const { account, accessToken, refreshToken } = await newSession()
+  const { account, accessToken, refreshToken } = await here.signedIn()
   expect(204, await here.logout(refreshToken))
   await whileFrozen(worker, async () => {
-    assertProblem(await verify(here, accessToken, account.password), 401, 'invalid_token')
-    assertProblem(await verify(here, 'no token', account.password), 401, 'invalid_token')
+    assertProblem(await here.verifyPassword(accessToken, account.password), 401, 'invalid_token')
+    assertProblem(await here.verifyPassword('no token', account.password), 401, 'invalid_token')
   })
 })
 
 test('a ticket for it is redeemed at another gateway, once', async () => {
-  const { account, accessToken } = await newSession()
-  const right = expect(202, await verify(here, accessToken, account.password, respondAsync))
-  const wrong = expect(202, await verify(here, accessToken, 'another pass phrase', respondAsync))
+  const { account, accessToken } = await here.signedIn()
+  const right = expect(202, await here.verifyPassword(accessToken, account.password, respondAsync))
+  const wrong = expect(202, await here.verifyPassword(accessToken, 'another pass phrase', respondAsync))
   expect(204, await there.redeem(right.ticket))
   assertProblem(await here.redeem(right.ticket), 409, 'ticket_used')
   assertProblem(await there.redeem(wrong.ticket), 401, 'invalid_credentials')
 })
 
 test('a verdict does not count if the password was changed or the session ended meanwhile', async () => {
-  const { account, accessToken } = await newSession()
+  const { account, accessToken } = await here.signedIn()
   const other = expect(200, await here.login(account))
   const [kept, ended] = [
-    expect(202, await verify(here, accessToken, account.password, respondAsync)),
-    expect(202, await verify(here, other.accessToken, account.password, respondAsync)),
+    expect(202, await here.verifyPassword(accessToken, account.password, respondAsync)),
+    expect(202, await here.verifyPassword(other.accessToken, account.password, respondAsync)),
   ]
-  const change = { currentPassword: account.password, newPassword: 'another pass phrase' }
-  expect(204, await here.changePassword(accessToken, change))
+  expect(204, await here.changePassword(accessToken, account.password))
   assertProblem(await there.redeem(kept.ticket), 401, 'invalid_credentials')
   assertProblem(await there.redeem(ended.ticket), 401, 'invalid_token')
 })
 
 test('guesses are limited for each account', async () => {
   const limited = (await system.gateway({ LIMIT_PER_ACCOUNT: '3' })).api
-  const { account, accessToken } = await newSession()
+  const { account, accessToken } = await here.signedIn()
   for (let guess = 0; guess < 3; guess++) {
-    assertProblem(await verify(limited, accessToken, `guess ${guess} at it`), 401, 'invalid_credentials')
+    assertProblem(await limited.verifyPassword(accessToken, `guess ${guess} at it`), 401, 'invalid_credentials')
   }
-  assertProblem(await verify(limited, accessToken, account.password), 429, 'too_many_requests')
+  assertProblem(await limited.verifyPassword(accessToken, account.password), 429, 'too_many_requests')
 })
 
 const operations: Record<string, { method: string; path: string; bodyOf(password: string): object }> = {
@@ -173,7 +150,7 @@ const operations: Record<string, { method: string; path: string; bodyOf(password
 
 for (const [name, { method, path, bodyOf }] of Object.entries(operations)) {
   test(`the ticket of a ${name} does not survive the end of its session, whether the password was right or wrong`, async () => {
-    const { account, accessToken, refreshToken } = await newSession()
+    const { account, accessToken, refreshToken } = await here.signedIn()
     const ask = (password: string) =>
       here.call(method, path, { ...respondAsync, token: accessToken, body: bodyOf(password) })
     const [right, wrong] = [expect(202, await ask(account.password)), expect(202, await ask('wrong'))]

@@ -9,10 +9,10 @@ import { operations } from '../../src/servers.ts'
 import {
   type Answer,
   assertProblem,
-  type Body,
   type Client,
   type Credentials,
   expect,
+  NEXT,
   newCredentials,
   patiently,
   respondAsync,
@@ -27,64 +27,71 @@ const serviceKey = randomBytes(32).toString('base64')
 const env = { ...mails.env, SERVICE_KEYS: `shop:${serviceKey}`, SERVICE_PORT: '0' }
 const gateways = [await system.gateway(env), await system.gateway(env)]
 const { api, service } = gateways[0] ?? assert.fail()
-const NEXT = 'another pass phrase entirely'
 /** As many as a gateway holds for one ticket. */
 const HELD = 8
 
-interface SignedIn extends Credentials {
-  session: Body
+/** Who asks, and an address that is free. */
+interface Asking {
+  account: Credentials
+  accessToken: string
+  other: Credentials
 }
 
-async function signedIn(): Promise<SignedIn> {
-  const credentials = await api.newAccount()
-  return { ...credentials, session: expect(200, await api.login(credentials)) }
-}
-
-const ask = (method: string, path: string, body: object, { session }: SignedIn) =>
-  api.call(method, path, { ...respondAsync, token: session.accessToken, body })
 const askService = (path: string, body: object) =>
   service.call('POST', path, { ...respondAsync, token: serviceKey, body })
+const users = (where: object) => system.database.user.count({ where })
+const isChanged = ({ account: { email } }: Asking) => users({ email, credentialVersion: 2 })
 
-/** By operation: a request for its ticket, and the status of its answer. */
-const tickets: Record<string, { ask(): Promise<Answer>; status: number }> = {
-  register: { ask: () => api.register(newCredentials(), respondAsync), status: 201 },
-  login: { ask: async () => api.login(await api.newAccount(), respondAsync), status: 200 },
+interface Ticket {
+  ask(asking: Asking): Promise<Answer>
+  /** Of the answer. */
+  status: number
+  /** What is there once, after the ticket was redeemed. */
+  counts?(asking: Asking, mailsBefore: number): Promise<number>
+}
+
+const tickets: Record<string, Ticket> = {
+  register: {
+    ask: ({ other }) => api.register(other, respondAsync),
+    status: 201,
+    counts: ({ other: { email } }) => users({ email }),
+  },
+  login: {
+    ask: ({ account }) => api.login(account, respondAsync),
+    status: 200,
+    // Beside the session that asks for the other tickets.
+    counts: async ({ account: { email } }) => (await system.database.session.count({ where: { user: { email } } })) - 1,
+  },
   change_password: {
-    async ask() {
-      const user = await signedIn()
-      return ask('PUT', '/v1/me/password', { currentPassword: user.password, newPassword: NEXT }, user)
-    },
+    ask: ({ account, accessToken }) => api.changePassword(accessToken, account.password, NEXT, respondAsync),
     status: 204,
+    counts: isChanged,
   },
   reset_password: {
-    async ask() {
-      const { email } = await api.newAccount()
-      await api.call('POST', '/v1/password/forgotten', { body: { email } })
+    async ask({ account: { email } }) {
+      await api.forgotten(email)
       const { token } = await mails.next(email, /Choose a new password/)
-      return api.call('POST', '/v1/password/reset', { ...respondAsync, body: { token, newPassword: NEXT } })
+      return api.resetPassword(token, NEXT, respondAsync)
     },
     status: 204,
+    counts: isChanged,
   },
   change_email: {
-    async ask() {
-      const user = await signedIn()
-      return ask('PUT', '/v1/me/email', { newEmail: newCredentials().email, password: user.password }, user)
-    },
+    ask: ({ account, accessToken, other }) => api.changeEmail(accessToken, other.email, account.password, respondAsync),
     status: 204,
+    async counts({ other: { email } }, mailsBefore) {
+      await mails.next(email, /./)
+      return (await mailsAdded()) - mailsBefore
+    },
   },
   verify_password: {
-    async ask() {
-      const user = await signedIn()
-      return ask('POST', '/v1/me/password/verify', { password: user.password }, user)
-    },
+    ask: ({ account, accessToken }) => api.verifyPassword(accessToken, account.password, respondAsync),
     status: 204,
   },
   delete_account: {
-    async ask() {
-      const user = await signedIn()
-      return ask('POST', '/v1/me/delete', { password: user.password }, user)
-    },
+    ask: ({ account, accessToken }) => api.deleteAccount(accessToken, account.password, respondAsync),
     status: 204,
+    counts: async ({ account: { email } }) => 1 - (await users({ email })),
   },
   service_verify: { ask: () => askService('/v1/passwords/verify', { password: 'x', storedHash: null }), status: 200 },
   service_hash: { ask: () => askService('/v1/passwords/hash', { password: 'x' }), status: 200 },
@@ -96,38 +103,56 @@ const verdictKeyOf = (ticket: string) => `${system.namespace.queuePrefix}:verdic
 const verdictOf = (ticket: string) => until(() => system.redis.get(verdictKeyOf(ticket)))
 const putBack = (ticket: string, verdict: string) => system.redis.set(verdictKeyOf(ticket), verdict, 'PX', 60_000)
 
+/** Redeems a ticket at all places at once, as often as these hold it; one is answered, with this status. */
+async function assertOneAnswered(places: Client[], ticket: string, status: number): Promise<void> {
+  const asked = places.flatMap((place) => Array.from({ length: HELD }, () => redeemAt(place, ticket)))
+  const statuses = (await Promise.all(asked)).map((answer) => answer.status)
+  assert.deepEqual(statuses.sort(), [status, ...Array.from({ length: 2 * HELD - 1 }, () => 409)])
+}
+
+async function mailsAdded(): Promise<number> {
+  const entries = await system.redis.xrange(`${system.namespace.queuePrefix}:mail:events`, '-', '+')
+  return entries.filter(([, fields]) => fields[fields.indexOf('event') + 1] === 'added').length
+}
+
 test('every operation of both APIs is here', () => {
   assert.deepEqual(Object.keys(tickets).sort(), [...operations, ...serviceOperations].map(({ kind }) => kind).sort())
 })
 
-for (const [kind, { ask, status }] of Object.entries(tickets)) {
+for (const [kind, { ask, status, counts }] of Object.entries(tickets)) {
   test(`${kind}: of many redemptions at two gateways one is answered, and none after the verdict was put back`, async () => {
-    const { ticket } = expect(202, await ask())
+    const asking = { ...(await api.signedIn()), other: newCredentials() }
+    const { ticket } = expect(202, await ask(asking))
     const verdict = await verdictOf(ticket)
-    const places = placesOf(kind)
-    const asked = places.flatMap((place) => Array.from({ length: HELD }, () => redeemAt(place, ticket)))
-    const statuses = (await Promise.all(asked)).map((answer) => answer.status)
-    assert.deepEqual(statuses.sort(), [status, ...Array.from({ length: 2 * HELD - 1 }, () => 409)])
-    for (const place of places) {
+    const mailsBefore = await mailsAdded()
+    await assertOneAnswered(placesOf(kind), ticket, status)
+    for (const place of placesOf(kind)) {
       await putBack(ticket, verdict)
       assertProblem(await redeemAt(place, ticket), 409, 'ticket_used')
     }
+    if (counts) assert.equal(await counts(asking, mailsBefore), 1)
   })
 }
+
+test('of many redemptions of the ticket of a registration without mail one makes the account', async () => {
+  const places = [(await system.gateway()).api, (await system.gateway()).api] as const
+  const { email, password } = newCredentials()
+  const { ticket } = expect(202, await places[0].register({ email, password }, respondAsync))
+  await verdictOf(ticket)
+  await assertOneAnswered([...places], ticket, 201)
+  assert.equal(await users({ email }), 1)
+})
 
 test('an account that was deleted does not come back by the ticket of its registration', async () => {
   const credentials = newCredentials()
   const { ticket } = expect(202, await api.register(credentials, respondAsync))
   const verdict = await verdictOf(ticket)
   expect(201, await api.redeem(ticket))
-  const session = expect(200, await api.login(credentials))
-  const { password } = credentials
-  const deletion = await api.call('POST', '/v1/me/delete', { token: session.accessToken, body: { password } })
-  assert.ok([202, 204].includes(deletion.status))
-  if (deletion.status === 202) expect(204, await api.redeem(deletion.body.ticket))
+  const { accessToken } = expect(200, await api.login(credentials))
+  expect(204, await api.deleteAccount(accessToken, credentials.password))
   await putBack(ticket, verdict)
   assertProblem(await api.redeem(ticket), 409, 'ticket_used')
-  assert.equal(await system.database.user.count({ where: { email: credentials.email } }), 0)
+  assert.equal(await users({ email: credentials.email }), 0)
 })
 
 test('a refusal uses a ticket as well: a wrong password is told once', async () => {

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { until } from '@spillway/infra/processes/until'
 import { test } from 'vitest'
 import { accountWithHash, gatedAccount } from '../account.ts'
-import { type Answer, assertProblem, expect, keepTicket, newCredentials, respondAsync } from '../client.ts'
+import { type Answer, assertProblem, atOnce, expect, keepTicket, newCredentials, respondAsync } from '../client.ts'
 import { locksAwaited } from '../locks.ts'
 import { watchQueue } from '../queue.ts'
 import { shareSystem, whileFrozen } from '../system.ts'
@@ -131,7 +131,7 @@ test('redeeming waits by the same rules', async (t) => {
 async function expectQuickAnswers(): Promise<void> {
   const quick = await accountWithHash(system.database, '$spillway-token$')
   await until(async () => {
-    for (const answer of await Promise.all(Array.from({ length: 10 }, () => patient.login(quick)))) expect(200, answer)
+    for (const answer of await atOnce(10, () => patient.login(quick))) expect(200, answer)
     const metrics = await Promise.all(gateways.map(async ({ opsUrl }) => (await fetch(`${opsUrl}/metrics`)).text()))
     // So quick that even the ten above, should a gateway still count them, are not worth a ticket.
     return metrics.every((text) => Number(/^spillway_capacity_jobs_per_second (.*)$/m.exec(text)?.[1]) > 50)
