@@ -1,12 +1,13 @@
 // The package as applications have it: packed, and installed from the tarball in an empty folder by npm.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { type Ending, scratchDir, testEnvironment } from '@spillway/infra/rig/namespace'
 import { pack } from '@spillway/infra/start/build'
 import { afterAll } from 'vitest'
 
@@ -28,53 +29,55 @@ const { PATH, HOME, NODE_EXTRA_CA_CERTS } = process.env
 /** Where nothing but Node's own variables is known of this repository. */
 export const env = { PATH, HOME, NODE_EXTRA_CA_CERTS, NODE_ENV: 'production' }
 
-/** An empty folder, until the tests of the file have ended, and the application in it. */
-const dir = await mkdtemp(join(tmpdir(), 'spillway-test-'))
-afterAll(() => rm(dir, { recursive: true, force: true }))
-export const application = join(dir, 'application')
-
-/** Why the tests of the file are skipped, or false. */
-export const skip = await run('npm', ['ping'], { cwd: dir, timeout: PING_TIMEOUT_MS }).then(
+/** Why the tests of a file are skipped, or false. */
+export const skip = await run('npm', ['ping'], { cwd: tmpdir(), timeout: PING_TIMEOUT_MS }).then(
   () => false as const,
   () => 'the registry of npm cannot be reached',
 )
 
-/** Packs the package and installs it with others. */
-export async function install(others: readonly string[] = []): Promise<void> {
-  const tarball = await pack('worker/client', dir)
+/** The tarball of the package, packed once for all tests of a run. */
+export function packed(): Promise<string> {
+  return pack('worker/client', join(testEnvironment().dir, 'packed'))
+}
+
+/** An application that has the package and others, until the tests of the file [or one] have ended. */
+export async function install(others: readonly string[] = [], t: Ending = { onTestFinished: afterAll }) {
+  /** The folder around it is empty but for it. */
+  const application = join(await scratchDir(t), 'application')
   await mkdir(application)
   await writeFile(join(application, 'package.json'), '{ "private": true, "type": "module" }')
-  const wanted = [tarball, '@types/node@20.19.43', ...others]
-  await run('npm', ['install', '--no-audit', '--no-fund', ...wanted], {
-    cwd: application,
-    env,
-    timeout: INSTALL_TIMEOUT_MS,
-  })
-}
-
-/** Compiles programs strictly, with the declarations of all libraries checked, and gives the folder of what came out. */
-export async function compiled(
-  programs: string[],
-  compiler: Compiler,
-  options: string[],
-  texts: Record<string, string> = {},
-): Promise<string> {
-  const folder = await mkdtemp(join(application, 'compiled-'))
-  for (const program of programs) {
-    const text = texts[program] ?? (await readFile(join(programsDir, program)))
-    await writeFile(join(folder, program), text)
+  if (skip === false) {
+    const wanted = [await packed(), '@types/node@20.19.43', ...others]
+    await run('npm', ['install', '--no-audit', '--no-fund', ...wanted], {
+      cwd: application,
+      env,
+      timeout: INSTALL_TIMEOUT_MS,
+    })
   }
-  const strict = ['--strict', '--skipLibCheck', 'false', '--target', 'es2022', '--lib', 'es2022', '--types', 'node']
-  const known = compiler === 5 ? strict : [...strict, '--ignoreConfig']
-  await run(process.execPath, [compilers[compiler], ...known, ...options, ...programs], { cwd: folder }).catch(
-    ({ stdout }: { stdout: string }) => Promise.reject(new Error(stdout)),
-  )
-  return folder
-}
-
-/** What a program writes, and nothing else. */
-export async function answersOf(program: string, variables: NodeJS.ProcessEnv = {}): Promise<unknown> {
-  const { stdout, stderr } = await run(process.execPath, [program], { cwd: application, env: { ...env, ...variables } })
-  assert.equal(stderr, '')
-  return JSON.parse(stdout)
+  return {
+    application,
+    /** Compiles programs strictly, with the declarations of all libraries checked, and gives the folder of what came out. */
+    async compiled(programs: string[], compiler: Compiler, options: string[], texts: Record<string, string> = {}) {
+      const folder = await mkdtemp(join(application, 'compiled-'))
+      for (const program of programs) {
+        const text = texts[program] ?? (await readFile(join(programsDir, program)))
+        await writeFile(join(folder, program), text)
+      }
+      const strict = ['--strict', '--skipLibCheck', 'false', '--target', 'es2022', '--lib', 'es2022', '--types', 'node']
+      const known = compiler === 5 ? strict : [...strict, '--ignoreConfig']
+      await run(process.execPath, [compilers[compiler], ...known, ...options, ...programs], { cwd: folder }).catch(
+        ({ stdout }: { stdout: string }) => Promise.reject(new Error(stdout)),
+      )
+      return folder
+    },
+    /** What a program writes, and nothing else. */
+    async answersOf(program: string, variables: NodeJS.ProcessEnv = {}): Promise<unknown> {
+      const { stdout, stderr } = await run(process.execPath, [program], {
+        cwd: application,
+        env: { ...env, ...variables },
+      })
+      assert.equal(stderr, '')
+      return JSON.parse(stdout)
+    },
+  }
 }

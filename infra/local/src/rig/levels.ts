@@ -14,8 +14,8 @@ import { BaseSequencer, type InlineConfig, type TestSpecification, type Vite } f
 type Level = 'unit' | 'service' | 'process' | 'all'
 
 /**
- * What Vitest calls a project: files that may share processes, each of which has loaded most
- * modules for one file after the other.
+ * What Vitest calls a project: files that share processes. Each process runs one file after the
+ * other, and has loaded most modules for the first.
  */
 interface Group {
   levels: readonly [Level, ...Level[]]
@@ -23,11 +23,10 @@ interface Group {
   workers: number
 }
 
-/** Groups run one after the other. Service and process tests mostly wait; `all` tests compute. */
+/** Groups run one after the other. All tests but units mostly wait. */
 const groups: readonly Group[] = [
   { levels: ['unit'], workers: 1 },
-  { levels: ['service', 'process'], workers: 3 * availableParallelism() },
-  { levels: ['all'], workers: availableParallelism() + 1 },
+  { levels: ['service', 'process', 'all'], workers: 3 * availableParallelism() },
 ]
 /** Processes of test files end with the runner, even if it is killed and a test goes on for ever. */
 const END_WITH_RUNNER = `data:text/javascript,process.once('disconnect', () => process.exit(1))`
@@ -44,8 +43,7 @@ function project(root: string, { levels, workers }: Group, groupOrder: number): 
       exclude: ['**/node_modules/**', '**/dist/**', '**/target/**', '**/.*/**'],
       pool: 'forks',
       execArgv: ['--import', END_WITH_RUNNER],
-      // What takes long may need a module to itself.
-      isolate: levels.includes('all'),
+      isolate: false,
       maxWorkers: workers,
       sequence: { groupOrder },
       testTimeout: HANG_MS,
@@ -71,18 +69,24 @@ const compiledSources: Vite.Plugin = {
   },
 }
 
-/**
- * Begins with processes, which take longest, then long files, and ends with units: nothing long is
- * left for the end of a run.
- */
+/** Whether a file belongs to a run that asks neither for all levels nor for names. */
+export function isUsual({ moduleId }: TestSpecification): boolean {
+  return levelOf(moduleId) !== 'all'
+}
+
+const slowestFirst: readonly Level[] = ['all', 'process', 'service', 'unit']
+
+function levelOf(file: string): Level | undefined {
+  return slowestFirst.find((level) => file.includes(`/test/${level}/`))
+}
+
+/** Begins with slow levels, then long files: nothing long is left for the end of a run. */
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const bytes = new Map(files.map((file) => [file, statSync(file.moduleId).size]))
     const sizeOf = (file: TestSpecification): number => bytes.get(file) ?? 0
     const sorted = (await super.sort(files)).toSorted((one, other) => sizeOf(other) - sizeOf(one))
-    const turn = ({ moduleId }: TestSpecification): number =>
-      moduleId.includes('/test/process/') ? 0 : moduleId.includes('/test/unit/') ? 2 : 1
-    return sorted.toSorted((one, other) => turn(one) - turn(other))
+    return slowestFirst.flatMap((level) => sorted.filter(({ moduleId }) => levelOf(moduleId) === level))
   }
 }
 

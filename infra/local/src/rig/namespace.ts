@@ -70,23 +70,26 @@ export async function deleteKeys(redisUrl: string, prefix: string): Promise<void
 
 /**
  * The environment of a test run, passed to the processes of its tests: the URLs of the template
- * database and of Redis.
+ * database and of Redis, and the folder of the run.
  */
 interface TestEnvironment {
   /** The migrated database that namespaces are copies of. Nobody connects to it. */
   templateUrl: string
   redisUrl: string
+  /** Gone after the run. */
+  dir: string
 }
 
 /** The variables that carry this environment to child processes. */
-export function testVariables({ templateUrl, redisUrl }: TestEnvironment): NodeJS.ProcessEnv {
-  return { SPILLWAY_TEST_TEMPLATE_URL: templateUrl, SPILLWAY_TEST_REDIS_URL: redisUrl }
+export function testVariables({ templateUrl, redisUrl, dir }: TestEnvironment): NodeJS.ProcessEnv {
+  return { SPILLWAY_TEST_TEMPLATE_URL: templateUrl, SPILLWAY_TEST_REDIS_URL: redisUrl, SPILLWAY_TEST_DIR: dir }
 }
 
 /** The environment of this test run. Throws a UserError outside of a run. */
 export function testEnvironment(): TestEnvironment {
   const { SPILLWAY_TEST_TEMPLATE_URL: templateUrl, SPILLWAY_TEST_REDIS_URL: redisUrl } = process.env
-  if (templateUrl !== undefined && redisUrl !== undefined) return { templateUrl, redisUrl }
+  const { SPILLWAY_TEST_DIR: dir } = process.env
+  if (templateUrl !== undefined && redisUrl !== undefined && dir !== undefined) return { templateUrl, redisUrl, dir }
   throw new UserError(
     'This test needs PostgreSQL and Redis: run it by "pnpm test", with a part of its file name after it.',
   )

@@ -1,6 +1,6 @@
 // Runs test files in Vitest, and counts how they ended.
 import { createVitest, type TestModule, type TestSpecification, type TestSuite } from 'vitest/node'
-import { LongestFirst, optionsFor } from './levels.ts'
+import { isUsual, LongestFirst, optionsFor } from './levels.ts'
 
 interface TestResults {
   passed: number
@@ -34,7 +34,7 @@ export async function runTests({ root, filters, all, prepare, signal }: TestRun)
   try {
     await vitest.standalone()
     const found = await vitest.globTestSpecifications(filters)
-    const chosen = found.filter(({ project }) => all || filters.length > 0 || project.name !== 'all')
+    const chosen = all || filters.length > 0 ? found : found.filter(isUsual)
     if (chosen.length === 0) return nothing
     const services = await prepare(new Set(chosen.map(({ project }) => project.name)))
     try {

@@ -70,28 +70,30 @@ export function checkPlatform(): void {
 // A package as it is published, for releases and tests.
 
 /**
- * Packs the package in this folder of the checkout, and gives the path of the tarball in `outdir`.
- * Expects all packages to be built.
+ * Packs the package in this folder of the checkout, unless `outdir` has it, and gives the path of
+ * its tarball there. Expects all packages to be built.
  */
 export async function pack(folder: string, outdir: string): Promise<string> {
   const cwd = join(repositoryDir, folder)
   const { name, version }: Record<'name' | 'version', string> = JSON.parse(
     await readFile(join(cwd, 'package.json'), 'utf8'),
   )
+  const tarball = join(outdir, `${name.replace('@', '').replace('/', '-')}-${version}.tgz`)
   const keeper = new Keeper()
   try {
     // One at a time, because what goes into the tarball is first written into the package's folder.
     const lock = await takeLock(join(defaultStateDir, 'pack.lock'), keeper, WAIT_MS)
     if (!lock) throw new UserError('Another process packs in this checkout and does not end: stop it and try again.')
     try {
-      await keeper.run({ command: 'npx', args: ['--yes', 'pnpm', 'pack', '--pack-destination', outdir], cwd })
+      if (!existsSync(tarball))
+        await keeper.run({ command: 'npx', args: ['--yes', 'pnpm', 'pack', '--pack-destination', outdir], cwd })
     } finally {
       lock.close()
     }
   } finally {
     await keeper.close()
   }
-  return join(outdir, `${name.replace('@', '').replace('/', '-')}-${version}.tgz`)
+  return tarball
 }
 
 // Builds the native hashing engine if cargo is installed. It is optional: without it, npm packages

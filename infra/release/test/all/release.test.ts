@@ -10,7 +10,7 @@ import { run } from '@spillway/infra/processes/run'
 import { scratchDir } from '@spillway/infra/rig/namespace'
 import { hasEngine } from '@spillway/infra/start/build'
 import { afterAll, test } from 'vitest'
-import { application, env, install, skip } from '../../../../worker/client/test/installed.ts'
+import { env, install, skip } from '../../../../worker/client/test/installed.ts'
 import { chartDir } from '../../../helm/src/chart.ts'
 import { isBuilt, programSetDir } from '../../../helm/src/programs.ts'
 
@@ -21,6 +21,7 @@ const dir = await scratchDir({ onTestFinished: afterAll })
 const script = join(repositoryDir, 'infra/release/release.sh')
 const { version }: { version: string } = JSON.parse(await readFile(join(repositoryDir, 'package.json'), 'utf8'))
 const first = await made('first')
+const second = await made('second')
 
 /** The folder of one more release. */
 async function made(name: string): Promise<string> {
@@ -30,7 +31,6 @@ async function made(name: string): Promise<string> {
 }
 
 test('the same commit gives the same files, byte for byte', async () => {
-  const second = await made('second')
   const names = await readdir(first)
   assert.deepEqual(await readdir(second), names)
   assert.ok(names.length > 8, names.join())
@@ -167,11 +167,11 @@ test.skipIf(
 
 test.skipIf(skip || (process.platform === 'linux' && hasEngine() ? false : 'no engine was built here'))(
   'an application that installs the package of the engine hashes with it',
-  async () => {
+  async (t) => {
     const file =
       (await readdir(first)).find((name) => name.startsWith(`spillway-engine-${process.platform}-${process.arch}-`)) ??
       ''
-    await install([join(first, file)])
+    const { application } = await install([join(first, file)], t)
     const manifest = file.replace(/^spillway-(engine-.*)-\d+\.\d+\.\d+\.tgz$/, '@spillway/$1')
     assert.ok(existsSync(join(application, 'node_modules', manifest, 'spillway.node')), manifest)
     const script = `

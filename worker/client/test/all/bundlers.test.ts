@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { copyFile, mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { test } from 'vitest'
-import { answersOf, application, env, install, run, skip } from '../installed.ts'
+import { env, install, run, skip } from '../installed.ts'
 
 const bundlers = [
   ...[
@@ -22,7 +22,7 @@ const bundlers = [
     '@rollup/plugin-json@6.1.0',
   ],
 ]
-if (skip === false) await install(bundlers)
+const { application, answersOf } = await install(bundlers)
 
 const program = `
 import bcrypt from '@spillway/client/bcrypt'

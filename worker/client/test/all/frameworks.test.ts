@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'vitest'
-import { answersOf, compiled, install, skip } from '../installed.ts'
+import { install, skip } from '../installed.ts'
 
 const nest = ['common', 'core', 'platform-express'].map((name) => `@nestjs/${name}@11.2.10`)
 const strict = ['--module', 'nodenext', '--skipLibCheck', 'true']
@@ -11,7 +11,7 @@ const decorators = ['--experimentalDecorators', '--emitDecoratorMetadata', '--us
 
 const others = ['fastify@5.12.8', 'express@5.3.0', 'hono@4.13.19']
 
-if (skip === false) await install([...nest, ...others, 'reflect-metadata@0.2.2', 'rxjs@7.8.2'])
+const { answersOf, compiled } = await install([...nest, ...others, 'reflect-metadata@0.2.2', 'rxjs@7.8.2'])
 
 test.skipIf(skip)(
   'passwords are injected by their type; requests in hand are answered before the application closes them',

@@ -2,9 +2,9 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'vitest'
-import { application, env, install, run, skip } from '../installed.ts'
+import { env, install, run, skip } from '../installed.ts'
 
-if (skip === false) await install(['jest@30.5.2'])
+const { application } = await install(['jest@30.5.2'])
 
 const tests = `
 const { readFileSync } = require('node:fs')

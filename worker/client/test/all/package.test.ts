@@ -11,7 +11,7 @@ import { startMember, workerProgram } from '@spillway/infra/start/member'
 import { newSealKey } from '@spillway/infra/start/secrets'
 import { test } from 'vitest'
 import { ADDON_FILE, PACKED_ADDON } from '../../../src/hashing/addon-file.ts'
-import { answersOf, application, type Compiler, compiled, env, install, run, skip } from '../installed.ts'
+import { type Compiler, env, install, run, skip } from '../installed.ts'
 
 /** Of the declarations of Node, which TypeScript needs and the package does not. */
 const declarationsOfNode = ['@types/node', 'undici-types']
@@ -20,7 +20,7 @@ const BYTES_MAX = 7_000_000
 /** Of the door for pages, compressed. */
 const PAGE_BYTES_MAX = 3_840
 
-if (skip === false) await install()
+const { answersOf, application, compiled } = await install()
 const { packages, bytes } =
   skip === false ? await measured(join(application, 'node_modules')) : { packages: [], bytes: 0 }
 

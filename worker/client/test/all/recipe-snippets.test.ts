@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { beforeAll, test } from 'vitest'
-import { answersOf, application, env, install, run, skip } from '../installed.ts'
+import { test } from 'vitest'
+import { env, install, run, skip } from '../installed.ts'
 
 const readme = await readFile(new URL('../../recipes/README.md', import.meta.url), 'utf8')
 const INSTALL_TIMEOUT_MS = 300_000
@@ -20,9 +20,7 @@ async function program(name: string, text: string, given: readonly string[] = []
   return join(application, name)
 }
 
-beforeAll(async () => {
-  if (skip === false) await install(['@auth/core@0.41.3', 'lucia@3.2.2'])
-}, INSTALL_TIMEOUT_MS)
+const { answersOf, application } = await install(['@auth/core@0.41.3', 'lucia@3.2.2'])
 
 test.skipIf(skip)('Auth.js opens a session for a right password alone', async () => {
   await writeFile(join(application, 'users.js'), 'export const users = new Map()\n')

@@ -1,17 +1,15 @@
 // The recipes, installed from the registry with the packed package: their users register and log in before the change, after it in both
 // modes, and before it once more. Those that are large to install are left to `pnpm --filter @spillway/client recipes`.
 import assert from 'node:assert/strict'
-import { copyFile, mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { copyFile, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { findProcess } from '@spillway/infra/processes/process-table'
 import { childrenOf } from '@spillway/infra/processes/processor-time'
-import { createNamespace } from '@spillway/infra/rig/namespace'
-import { pack } from '@spillway/infra/start/build'
+import { createNamespace, scratchDir } from '@spillway/infra/rig/namespace'
 import { type Member, startMember, workerProgram } from '@spillway/infra/start/member'
 import { newSealKey } from '@spillway/infra/start/secrets'
 import { afterAll, type TestContext, test } from 'vitest'
-import { skip } from '../installed.ts'
+import { packed, skip } from '../installed.ts'
 import { type Installed, installRecipe, recipes } from '../recipes/install.ts'
 import { type StartedRecipe, startRecipe, type User } from '../recipes/start.ts'
 
@@ -21,9 +19,7 @@ const chosen = recipes.filter(({ isLight }) => isLight || process.env.SPILLWAY_R
 /** Of a recipe: it is installed, and the large ones are built twice. */
 const timeout = 400_000
 
-const dir = await mkdtemp(join(tmpdir(), 'spillway-test-'))
-afterAll(() => rm(dir, { recursive: true, force: true }))
-const tarball = skip === false ? await pack('worker/client', dir) : ''
+const dir = await scratchDir({ onTestFinished: afterAll })
 
 /** What a recipe is started with to use the queue of a worker, which hashes one password at a time. */
 async function startedQueue(t: TestContext): Promise<{ env: NodeJS.ProcessEnv; worker: Member }> {
@@ -65,7 +61,7 @@ for (const recipe of chosen) {
     `recipes/${recipe.name}: hashes made before the change are accepted after it, and the other way round`,
     { timeout },
     async (t) => {
-      const folders = await installRecipe(recipe, tarball, join(dir, recipe.name))
+      const folders = await installRecipe(recipe, await packed(), join(dir, recipe.name))
       const { env: queue, worker } = await startedQueue(t)
       const registered: User[] = []
       let last: string | undefined

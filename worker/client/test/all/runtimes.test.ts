@@ -4,11 +4,11 @@ import assert from 'node:assert/strict'
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { test } from 'vitest'
-import { application, env, install, run, skip } from '../installed.ts'
+import { env, install, packed, run, skip } from '../installed.ts'
 
 const nodes = ['node22@npm:node@22.23.3', 'node24@npm:node@24.17.0', 'node26@npm:node@26.10.0']
 const managers = ['@yarnpkg/cli-dist@4.18.1', 'pnpm@12.21.0']
-if (skip === false) await install([...nodes, ...managers, 'bun@1.4.5', 'deno@2.9.6', 'tsx@4.23.15'])
+const { application } = await install([...nodes, ...managers, 'bun@1.4.5', 'deno@2.9.6', 'tsx@4.23.15'])
 
 const program = `
 import bcrypt from '@spillway/client/bcrypt'
@@ -40,8 +40,7 @@ test.skipIf(skip).for([
 async function installedBy(manager: string): Promise<string> {
   const folder = join(dirname(application), manager)
   await mkdir(folder)
-  const tarball = (await readdir(dirname(application))).find((name) => name.endsWith('.tgz'))
-  const dependencies = { '@spillway/client': `file:../${tarball}` }
+  const dependencies = { '@spillway/client': `file:${await packed()}` }
   await writeFile(join(folder, 'package.json'), JSON.stringify({ private: true, type: 'module', dependencies }))
   await writeFile(join(folder, 'program.mjs'), program)
   return folder
