@@ -50,7 +50,7 @@ pub mod arena;
 mod block;
 mod system;
 
-#[cfg(feature = "addon")]
+#[cfg(all(feature = "addon", not(test)))]
 mod addon;
 
 /// The input of one digest. Its cost is common to the batch.

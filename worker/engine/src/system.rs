@@ -11,7 +11,7 @@ pub fn processor_time() -> Duration {
 
 /// Makes glibc return freed memory of more than a MiB at once, for Node and OpenSSL too. Otherwise
 /// it keeps 32 MiB a thread: 200 MiB after a few scrypt hashes of Node. Other allocators return it.
-#[cfg(feature = "addon")]
+#[cfg(all(feature = "addon", not(test)))]
 pub fn keep_no_large_memory() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
