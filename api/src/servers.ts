@@ -1,7 +1,4 @@
-/**
- * The three servers of a gateway, built from plugins: the public API, the service API and the ops
- * port. start.ts opens and closes what they share.
- */
+/** The three servers of a gateway, built from plugins, of what start.ts opens and closes. */
 import { randomUUID } from 'node:crypto'
 import type { Logger } from '@spillway/common/log'
 import { limitPipelining } from '@spillway/common/pipeline-limit'
@@ -9,7 +6,7 @@ import { listOf } from '@spillway/common/settings'
 import type { Tracing } from '@spillway/common/tracing'
 import type { Keyring } from '@spillway/queue/queue-client'
 import type { Admission } from '@spillway/queue/wait/admission'
-import { type FastifyInstance, fastify } from 'fastify'
+import { type FastifyInstance, type FastifyRequest, fastify } from 'fastify'
 import { auditRateLimitsPlugin } from './audit/recorder.js'
 import type { GatewayConfig } from './config.js'
 import type { PasswordList } from './operations/breached-list.js'
@@ -31,13 +28,13 @@ import { verifyPassword } from './operations/verify-password.js'
 import { type OperatorPagesOptions, operatorPagesPlugin, withoutBase } from './operators/pages.js'
 import { clientGonePlugin } from './plugins/client-gone.js'
 import { drainPlugin, stalledConnectionsPlugin } from './plugins/connections.js'
-import { type CountingRedis, createAccountNames } from './plugins/counts.js'
+import type { CountingRedis } from './plugins/counts.js'
 import { crossOriginPlugin } from './plugins/cross-origin.js'
 import { type DocsOptions, docsPlugin, publicDocs, serviceDocs } from './plugins/docs.js'
 import { toApiError } from './plugins/foreign-errors.js'
 import { DeviceTokens, deviceTokenOf } from './plugins/guessing/device-token.js'
 import { guessingPlugin } from './plugins/guessing/plugin.js'
-import { createLimits, type LimitRequest, limitsPlugin } from './plugins/limits.js'
+import { type LimitRequest, limitsPlugin, RateLimit } from './plugins/limits.js'
 import type { LoadShedder } from './plugins/load-shedding/load-shedder.js'
 import { loadSheddingPlugin } from './plugins/load-shedding/plugin.js'
 import type { DeviceOf } from './plugins/load-shedding/preference.js'
@@ -83,15 +80,16 @@ export const operations: readonly Operation<Deps>[] = [
 /** What start.ts opens. */
 export interface Opened
   extends Omit<OperatorPagesOptions, 'config'>,
-    Pick<Deps, 'keys' | 'tokenClaims' | 'sessions' | 'audit' | 'post' | 'issueTokens' | 'isDraining'> {
+    Pick<
+      Deps,
+      'keys' | 'tokenClaims' | 'sessions' | 'sessionOpener' | 'audit' | 'post' | 'tokenIssuer' | 'isDraining'
+    > {
   shedder: LoadShedder
-  /** Undefined when traces are not exported. */
   tracing: Tracing | undefined
   accessTokens: AccessTokenOptions
   admission: Admission
   keyring: Keyring
   countingRedis: readonly CountingRedis[]
-  /** Undefined without BREACHED_PASSWORDS_FILE. */
   breached: PasswordList | undefined
   log: Logger
 }
@@ -103,8 +101,7 @@ export function closeTimeMs({ LOGIN_WAIT_MS }: GatewayConfig): number {
 
 /** Accounts and sessions. */
 export async function buildPublicApi(config: GatewayConfig, opened: Opened): Promise<FastifyInstance> {
-  const { database, passwords, countingRedis: redis, keyring, keys, accessTokens, issueTokens, sessions } = opened
-  const { audit, post, admission, metrics, log, isDraining, tokenClaims, shedder } = opened
+  const { database, passwords, countingRedis: redis, keyring, audit, metrics, log } = opened
   const nowMs = () => passwords.now()
   const devices = new DeviceTokens(keyring, { ttlS: config.DEVICE_TTL_S, nowMs })
   const deviceOf: DeviceOf = (headers) => devices.recognize(deviceTokenOf(headers))
@@ -114,24 +111,25 @@ export async function buildPublicApi(config: GatewayConfig, opened: Opened): Pro
   if (config.SESSION_COOKIE) await app.register(ownPagesPlugin, { origins, issuer: config.ISSUER })
   const lives = { sessionS: Math.min(config.SESSION_IDLE_S, config.SESSION_TTL_S), deviceS: config.DEVICE_TTL_S }
   const tokenCarrier = config.SESSION_COOKIE ? inCookies(lives) : inBodies
-  await app.register(accessTokenPlugin, accessTokens)
-  const accountNameOf = createAccountNames(keyring)
+  await app.register(accessTokenPlugin, opened.accessTokens)
   await app.register(limitsPlugin, {
-    ...{ config, redis, accountNameOf },
+    ...{ config, redis, keyring },
     sessionNameOf: (request) => sessionNameOf(tokenCarrier.shownBy(request)),
   })
   await app.register(auditRateLimitsPlugin, { audit })
-  await app.register(guessingPlugin, { config, keyring, devices, redis, accountNameOf, nowMs, metrics, log })
+  await app.register(guessingPlugin, { config, keyring, devices, redis, nowMs, metrics, log })
 
   const { ISSUER: issuer, LEGACY_VERIFY: asksOldSystem, LOGIN_NEEDS_CONFIRMATION: needsConfirmedEmail } = config
   app.decorate('isRegistrationOpen', config.REGISTRATION === 'open')
-  app.decorate('sendsMail', post !== undefined)
+  app.decorate('sendsMail', opened.post !== undefined)
   const upgrades = new HashUpgrades({ passwords, database, mode: config.REHASH, log })
   app.addHook('onClose', () => upgrades.close())
-  if (asksOldSystem) app.addHook('onClose', rememberDeletedAddresses(database, log).close)
+  if (asksOldSystem) {
+    const remembering = rememberDeletedAddresses(database, log)
+    app.addHook('onClose', () => remembering.close())
+  }
   const deps: Deps = {
-    ...{ database, passwords, keys, audit, post, isDraining, log, issuer, tokenClaims, asksOldSystem },
-    ...{ sessions, issueTokens, upgrades, guessing: app.guessing, tokenCarrier },
+    ...{ ...opened, issuer, asksOldSystem, upgrades, guessing: app.guessing, tokenCarrier },
     newPasswords: new NewPasswords({
       minLength: config.PASSWORD_MIN_LENGTH,
       service: URL.canParse(issuer) ? new URL(issuer).hostname : issuer,
@@ -141,9 +139,8 @@ export async function buildPublicApi(config: GatewayConfig, opened: Opened): Pro
   }
   const line = new LineDocument(passwords, keyring)
   const conductor = new Conductor({
-    ...{ deps, operations, passwords, database, keyring, admission, metrics, log, config, line, deviceOf },
-    perSecond: () => shedder.perSecond(),
-    limitRedemption: app.limitRedeemAddress,
+    ...{ ...opened, deps, operations, config, line, deviceOf },
+    limitRedemption: app.limitRedeemNetwork,
   })
 
   await app.register(healthRoutes, deps)
@@ -157,20 +154,21 @@ export async function buildPublicApi(config: GatewayConfig, opened: Opened): Pro
 
 /** Hashing for applications in any language that keep their own users. On a listener of its own. */
 export async function buildServiceApi(config: GatewayConfig, opened: Opened): Promise<FastifyInstance> {
-  const { database, passwords, keyring, admission, metrics, log, sessions, shedder } = opened
+  const { passwords, keyring, sessions } = opened
   const app = await newApi(config, opened, { bodyLimitBytes: SERVICE_BODY_BYTES, docs: serviceDocs })
   await app.register(serviceKeysPlugin, { keys: config.SERVICE_KEYS })
-  const limit = createLimits(opened.countingRedis, config.QUEUE_PREFIX)
-  const { LIMIT_PER_SERVICE: max } = config
-  const limitOf = (kind: string) =>
-    limit({ max, reason: 'service_limit', nameOf: ({ service }) => `${kind}:${service}`, headers: 'always' })
+  const { LIMIT_PER_SERVICE: max, QUEUE_PREFIX: queuePrefix } = config
+  const limitOf = (kind: string) => {
+    const nameOf = ({ service }: FastifyRequest) => `${kind}:${service}`
+    const limit = { max, reason: 'service_limit', nameOf, headers: 'always' } as const
+    return new RateLimit(opened.countingRedis, queuePrefix, limit).count
+  }
   app.decorate('limitService', limitOf('service'))
   await app.register(accessTokenPlugin, opened.accessTokens)
   await app.register(introspectionRoute, { sessions })
   const line = new LineDocument(passwords, keyring)
   const conductor = new Conductor({
-    ...{ deps: undefined, operations: serviceOperations, passwords, database, keyring, admission, metrics },
-    ...{ log, config, line, perSecond: () => shedder.perSecond() },
+    ...{ ...opened, deps: undefined, operations: serviceOperations, config, line },
     // Counted by themselves: new requests must not use up what their answers are fetched with.
     limitRedemption: limitOf('service-redeem'),
     // A ticket is its service's own.
@@ -271,7 +269,6 @@ declare module 'fastify' {
   interface FastifyInstance {
     /** Whether anyone may make an account. */
     isRegistrationOpen: boolean
-    /** Whether mail is on. */
     sendsMail: boolean
     /** `onRequest` hook that counts a request against the limit of its service. */
     limitService: LimitRequest

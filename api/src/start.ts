@@ -5,16 +5,15 @@ import { listOf } from '@spillway/common/settings'
 import { Shutdown } from '@spillway/common/shutdown'
 import { connectDatabase, poolUse } from '@spillway/prisma'
 import { ABSENT_SHARE } from '@spillway/queue/jobs/lanes'
-import { createQueueReporter } from '@spillway/queue/jobs/report'
+import { QueueReporter } from '@spillway/queue/jobs/report'
 import { createPasswordClient, parseKeyring, quitRedis, RedisWatch } from '@spillway/queue/queue-client'
 import { type ConnectionRole, connectRedis } from '@spillway/queue/redis/connect'
 import { parseRedisServers } from '@spillway/queue/redis/servers'
-import { shareReport } from '@spillway/queue/servers/shared-report'
 import { Admission } from '@spillway/queue/wait/admission'
 import { Fallback } from '@spillway/worker/fallback'
 import { Audit } from './audit/recorder.js'
 import type { GatewayConfig } from './config.js'
-import { openMail } from './mail/open.js'
+import { Mail } from './mail/mail.js'
 import { PasswordList } from './operations/breached-list.js'
 import { serviceOperations } from './operations/service-passwords.js'
 import { exposeGatewayState } from './operators/gauges.js'
@@ -23,15 +22,15 @@ import { toCountingRedis } from './plugins/counts.js'
 import { LoadShedder } from './plugins/load-shedding/load-shedder.js'
 import { GatewayMetrics } from './plugins/metrics.js'
 import { buildOpsPort, buildPublicApi, buildServiceApi, closeTimeMs, type Opened, operations } from './servers.js'
-import { createTokenIssuer, optionalClaimNames } from './sessions/access-token.js'
+import { optionalClaimNames, TokenIssuer } from './sessions/access-token.js'
 import { startDeletingExpiredSessions } from './sessions/expired-sessions.js'
 import { RefreshTokenTags } from './sessions/refresh-tokens.js'
+import { SessionOpener } from './sessions/session-opening.js'
 import { Sessions } from './sessions/sessions.js'
 import { parseSigningKeys } from './sessions/signing-keys.js'
 
 /** How long to wait for the first reading of the queue, without which requests get tickets. */
 const FIRST_READING_MS = 500
-/** The time limit of a shutdown step. */
 const STEP_TIMEOUT_MS = 2_500
 /** The fallback worker finishes its jobs within SHUTDOWN_GRACE_MS, or ends with this process. */
 const FALLBACK_TIMEOUT_MS = 15_000
@@ -89,16 +88,15 @@ export async function startGateway(
       jobMoved: () => metrics.jobsMoved.inc(),
     },
   })
-  const reporter = shareReport(
-    operatorsRedis.map(({ connection }) => createQueueReporter({ redis: connection, prefix: config.QUEUE_PREFIX })),
-  )
+  const operatorsConnections = operatorsRedis.map(({ connection }) => connection)
+  const reporter = new QueueReporter(operatorsConnections, config.QUEUE_PREFIX)
   const fallback = new Fallback({
     concurrency: config.LOCAL_FALLBACK_CONCURRENCY,
     env,
     lacksWorkers: () => passwords.load().known && passwords.load().workers === 0,
     log,
   })
-  exposeGatewayState(metrics.registry, {
+  exposeGatewayState(metrics, {
     passwords,
     reporter,
     shedder,
@@ -107,7 +105,8 @@ export async function startGateway(
   })
   const audit = new Audit({ database, retentionDays: config.AUDIT_RETENTION_DAYS, metrics, log })
   const countingRedis = toCountingRedis(passwords.redis, log)
-  const mail = openMail(config, { redis: countingRedis, mailRedis, watch, keyring, database, metrics, log })
+  const mailDeps = { redis: countingRedis, mailRedis, watch, keyring, database, metrics, log }
+  const mail = config.SMTP_URL === '' ? undefined : new Mail(config, mailDeps)
   const expiredSessions = startDeletingExpiredSessions({ database, log })
   let draining = false
   const admission = new Admission({
@@ -116,19 +115,18 @@ export async function startGateway(
     maxOutstanding: config.MAX_OUTSTANDING,
     lifeMs: config.TICKET_TTL_MS,
   })
-  const sessions = new Sessions(database, new RefreshTokenTags(keyring), {
-    sessionTtlS: config.SESSION_TTL_S,
-    sessionIdleS: config.SESSION_IDLE_S,
-    refreshGraceS: config.REFRESH_GRACE_S,
-    needsConfirmedEmail: config.LOGIN_NEEDS_CONFIRMATION,
-  })
+  const tags = new RefreshTokenTags(keyring)
+  const rotation = { sessionIdleS: config.SESSION_IDLE_S, refreshGraceS: config.REFRESH_GRACE_S }
+  const sessions = new Sessions(database, tags, rotation)
+  const { SESSION_TTL_S: sessionTtlS, LOGIN_NEEDS_CONFIRMATION: needsConfirmedEmail } = config
+  const sessionOpener = new SessionOpener(database, tags, { ...rotation, sessionTtlS, needsConfirmedEmail })
   const tokenClaims = optionalClaimNames.filter((name) => listOf(config.TOKEN_CLAIMS).includes(name))
   const accessTokens = { keys, issuer: config.ISSUER, audience: config.JWT_AUDIENCE }
-  const issueTokens = createTokenIssuer({ ...accessTokens, ttlS: config.ACCESS_TOKEN_TTL_S, claims: tokenClaims })
+  const tokenIssuer = new TokenIssuer({ ...accessTokens, ttlS: config.ACCESS_TOKEN_TTL_S, claims: tokenClaims })
   const opened: Opened = {
     ...{ isDraining: () => draining, metrics, shedder, tracing, log, watch },
     ...{ database, passwords, admission, keyring, countingRedis, operatorsRedis, reporter },
-    ...{ keys, accessTokens, issueTokens, tokenClaims, sessions, audit, post: mail?.post, breached },
+    ...{ keys, accessTokens, tokenIssuer, tokenClaims, sessions, sessionOpener, audit, post: mail?.post, breached },
   }
   const app = await buildPublicApi(config, opened)
   const serviceApp = config.SERVICE_KEYS === '' ? undefined : await buildServiceApi(config, opened)
@@ -161,7 +159,7 @@ export async function startGateway(
       await Promise.all(mailRedis.map(({ connection }) => quitRedis(connection)))
     })
     await shutdown.step('write the last audit events', STEP_TIMEOUT_MS, () => audit.close())
-    await shutdown.step('stop deleting expired sessions', STEP_TIMEOUT_MS, expiredSessions.close)
+    await shutdown.step('stop deleting expired sessions', STEP_TIMEOUT_MS, () => expiredSessions.close())
     await shutdown.step('disconnect from PostgreSQL', STEP_TIMEOUT_MS, () => database.$disconnect())
     await shutdown.step('flush traces', STEP_TIMEOUT_MS, () => tracing?.close())
     const error = shutdown.failure()

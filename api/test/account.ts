@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { closedGate, type Ending } from '@spillway/infra/rig/namespace'
 import type { Database } from '@spillway/prisma'
 import { parseKeyring } from '@spillway/queue/queue-client'
-import { accountOfEmail, createAccountNames } from '../src/plugins/counts.ts'
+import { accountNameOf, accountOfEmail } from '../src/plugins/counts.ts'
 import { type Credentials, newCredentials } from './client.ts'
 import type { System } from './system.ts'
 
@@ -31,5 +31,5 @@ export async function gatedAccount(t: Ending, database: Database): Promise<{ acc
 
 /** The name by which gateways of a system count an account. */
 export function nameInRedis({ environment }: Pick<System, 'environment'>, email: string): string {
-  return createAccountNames(parseKeyring(environment.SPILLWAY_SEAL_KEYS ?? ''))(accountOfEmail(email))
+  return accountNameOf(accountOfEmail(email), parseKeyring(environment.SPILLWAY_SEAL_KEYS ?? ''))
 }

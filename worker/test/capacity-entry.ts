@@ -8,7 +8,10 @@ export const entry = {
   latencyMs: 20,
   at: now,
   name: 'host:1',
+  unitCosts: { argon2Ms: 0.001, bcryptMs: 0.1, foretoldMs: 20 },
   fallback: false,
+  keys: 'code',
   busy: 0,
+  asking: 0,
   finished: { answered: 0, expired: 0, failed: 0 },
 }

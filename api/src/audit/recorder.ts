@@ -12,9 +12,9 @@ import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import { storedNetworkOf } from '../plugins/client-network.js'
 import type { GatewayMetrics } from '../plugins/metrics.js'
-import { type Rounds, startRounds } from '../rounds.js'
-import type { AuditEvent } from './store.js'
-import { deleteOldEvents, insertEvents, type StoredEvent } from './store.js'
+import { TokenBucket } from '../plugins/token-bucket.js'
+import { Rounds } from '../rounds.js'
+import { type AuditEvent, deleteOldEvents, insertEvents, type StoredEvent } from './store.js'
 
 /** Some 4 MB; a minute and more of what workers hash. */
 const BUFFER_MAX = 10_000
@@ -23,6 +23,12 @@ const BATCH = 1_000
 const WRITE_PERIOD_MS = 1_000
 const SUM_PERIOD_MS = 60_000
 const DELETE_PERIOD_MS = 5 * 60_000
+/**
+ * Rows of refusals and of events without an account, which anyone can cause, at once and then a
+ * second: a flood fills 864,000 rows a day at most, some 220 MB.
+ */
+const UNBOUNDED_AT_ONCE = 1_000
+const UNBOUNDED_PER_SECOND = 10
 
 interface AuditOptions {
   database: Database
@@ -38,7 +44,7 @@ export class Audit {
   readonly #options: AuditOptions
   readonly #buffer: StoredEvent[] = []
   readonly #sums = new Map<string, StoredEvent>()
-  readonly #budget = new RefusalBudget()
+  readonly #budget = new TokenBucket(UNBOUNDED_AT_ONCE, () => UNBOUNDED_PER_SECOND / 1_000)
   readonly #rounds: Rounds[]
   #summedAt = performance.now()
   #dropped = 0
@@ -53,7 +59,7 @@ export class Audit {
       this.#rounds = []
       return
     }
-    const writing = startRounds({
+    const writing = new Rounds({
       periodMs: WRITE_PERIOD_MS,
       round: async () => {
         if (performance.now() - this.#summedAt >= SUM_PERIOD_MS) this.#pushSums()
@@ -65,7 +71,7 @@ export class Audit {
         this.#isFailing = true
       },
     })
-    const deleting = startRounds({
+    const deleting = new Rounds({
       periodMs: deletePeriodMs,
       async round(signal) {
         while (!signal.aborted && (await deleteOldEvents(database, retentionDays)) > 0);
@@ -142,7 +148,7 @@ export const auditRateLimitsPlugin = fp(
       // The access token names the user. Reading the address costs a system call: it is read here
       // alone.
       if (isLimited && refusedFor !== undefined)
-        audit.record({ event: 'rate_limit', outcome: refusedFor, userId: user?.sub ?? null, address: request.ip })
+        audit.record({ event: 'rate_limit', outcome: refusedFor, userId: user?.sub ?? null, ip: request.ip })
       next()
     })
   },
@@ -150,35 +156,13 @@ export const auditRateLimitsPlugin = fp(
 )
 
 function stored(
-  { event, outcome, userId = null, sessionId, address }: Omit<AuditEvent, 'address'> & { address?: string },
+  { event, outcome, userId = null, sessionId, ip }: Omit<AuditEvent, 'ip'> & { ip?: string },
   count: number,
 ): StoredEvent {
   const now = Date.now()
   return {
     ...{ id: newId(now), at: new Date(now), event, outcome, count, userId },
     sessionId: sessionId ?? null,
-    address: address === undefined ? null : storedNetworkOf(address),
-  }
-}
-
-// Bounds refusals and events without an account: anyone can cause them, and a flood must not fill
-// the disk.
-
-/** Refusals at once, and then a second: 864,000 rows a day at most, some 220 MB. */
-const BURST = 1_000
-const PER_SECOND = 10
-
-class RefusalBudget {
-  #left = BURST
-  #at = performance.now()
-
-  /** Takes one, and says whether there was one left. */
-  take(): boolean {
-    const now = performance.now()
-    this.#left = Math.min(BURST, this.#left + ((now - this.#at) / 1_000) * PER_SECOND)
-    this.#at = now
-    if (this.#left < 1) return false
-    this.#left -= 1
-    return true
+    address: ip === undefined ? null : storedNetworkOf(ip),
   }
 }

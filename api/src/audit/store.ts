@@ -97,7 +97,7 @@ export const auditEventNames = [
 export type AuditEventName = (typeof auditEventNames)[number]
 
 /** `ok`, or why it was refused: the reason of the metrics, or else the code of the problem. */
-export type AuditOutcome = 'ok' | RefusalReason | ErrorCode
+type AuditOutcome = 'ok' | RefusalReason | ErrorCode
 
 export interface AuditEvent {
   event: AuditEventName
@@ -105,6 +105,6 @@ export interface AuditEvent {
   /** The account by its id alone: never by its e-mail address or by what was typed. */
   userId?: string | null
   sessionId?: string
-  /** The client's address, as the connection or the proxy reports it. Its network is stored. */
-  address: string
+  /** The client's, as the connection or the proxy reports it. Its network is stored. */
+  ip: string
 }

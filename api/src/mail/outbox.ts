@@ -1,11 +1,11 @@
 /** Seals mails and adds them to the queue. */
 
 import { randomUUID } from 'node:crypto'
+import { objectOf } from '@spillway/queue/wire/object-schema'
 import { checkFor } from '@spillway/queue/wire/schema'
 import type { Keyring } from '@spillway/queue/wire/seal'
 import type { JobsOptions } from 'bullmq'
 import type { FromSchema } from 'json-schema-to-ts'
-import { objectOf } from '../schemas/schema.js'
 
 /** Requests are padded to a multiple of this length: it reveals neither kind nor recipient. */
 const FILLED_LENGTH = 2_048
@@ -75,9 +75,7 @@ function filled(request: object): { request: object; fill: string } {
 export const MAIL_QUEUE = 'mail'
 /** The key with codes of the seal keys of the gateways that send mails. */
 export const mailCanaryKey = (prefix: string) => `${prefix}:mail-canary`
-/**
- * One name for all mails: the kind would tell a reader of Redis whether an address has an account.
- */
+/** One name for all mails: the kind would tell whether an address has an account. */
 const MAIL_JOB = 'mail'
 
 const MailData = objectOf(
@@ -94,7 +92,6 @@ const MailData = objectOf(
 export type MailData = FromSchema<typeof MailData>
 export const isMailData: (value: unknown) => value is MailData = checkFor<MailData>(MailData)
 
-/** The seal of a mail. */
 export const mailSeal = (id: string, deadline: number) => ({ purpose: 'mail' as const, id, bind: [deadline] })
 
 /** Attempts after 1, 2, 4 s and so on, then every five minutes until the deadline. */

@@ -1,7 +1,8 @@
 /** How endpoints have mail sent: a request is counted for its reader, sealed, and queued. */
+import type { Keyring } from '@spillway/queue/queue-client'
 import type { FastifyBaseLogger } from 'fastify'
 import type { GatewayConfig } from '../config.js'
-import { accountOfEmail, type CountingRedis, countIn } from '../plugins/counts.js'
+import { accountNameOf, accountOfEmail, type CountingRedis, countIn } from '../plugins/counts.js'
 import type { GatewayMetrics } from '../plugins/metrics.js'
 import type { Outbox } from './outbox.js'
 import type { MailRequest, Notice } from './requests.js'
@@ -23,8 +24,7 @@ interface PostOptions {
   config: GatewayConfig
   outbox: Outbox
   redis: readonly CountingRedis[]
-  /** The name of an account in Redis. */
-  accountNameOf(account: string): string
+  keyring: Keyring
   metrics: Pick<GatewayMetrics, 'mails'>
   log: FastifyBaseLogger
 }
@@ -80,9 +80,9 @@ export class Post {
   }
 
   async #isOverLimit({ reader, countedAs }: Counted): Promise<boolean> {
-    const { redis, config, accountNameOf } = this.#options
+    const { redis, config, keyring } = this.#options
     const { QUEUE_PREFIX: queuePrefix, LIMIT_MAIL_PER_RECIPIENT: perReader } = config
-    const name = accountNameOf(accountOfEmail(reader))
+    const name = accountNameOf(accountOfEmail(reader), keyring)
     const { count } = await countIn(HOUR_MS, `${queuePrefix}:limit:${countedAs}:${name}`, redis)
     return perReader > 0 && count > (countedAs === 'mail' ? perReader : Math.max(perReader, NOTICES_PER_READER))
   }

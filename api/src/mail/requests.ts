@@ -5,11 +5,11 @@
  */
 
 import type { Database } from '@spillway/prisma'
+import { objectOf } from '@spillway/queue/wire/object-schema'
 import { checkFor } from '@spillway/queue/wire/schema'
 import type { FromSchema } from 'json-schema-to-ts'
-import { objectOf } from '../schemas/schema.js'
 import type { Message } from './smtp.js'
-import type { TextName, WriteText } from './texts.js'
+import type { MailTexts, TextName } from './texts.js'
 import { issueToken, type TokenPurpose } from './tokens.js'
 
 const text = { type: 'string' } as const
@@ -34,7 +34,7 @@ const isMailRequest = checkFor<MailRequest>(MailRequest)
 
 interface WriterOptions {
   database: Database
-  write: WriteText
+  texts: MailTexts
   /** URLs with `{token}` in them. */
   links: { confirm: string; reset: string }
 }
@@ -89,6 +89,6 @@ export class MailWriter {
   }
 
   #message(to: string, name: TextName, link?: string): Message {
-    return { to, ...this.#options.write(name, link) }
+    return { to, ...this.#options.texts.write(name, link) }
   }
 }

@@ -24,15 +24,17 @@ const builtIn = {
 }
 export type TextName = keyof typeof builtIn
 
-/** The subject and the text of a mail. */
-export type WriteText = (name: TextName, link?: string) => { subject: string; text: string }
+export class MailTexts {
+  readonly #texts: ReadonlyMap<string, ReturnType<typeof parse>>
 
-/** @throws one sentence that names the file, when a text of the folder cannot be used */
-export function readTexts(folder: string): WriteText {
-  if (folder !== '' && !existsSync(folder)) throw new Error(`MAIL_TEXTS: there is no folder ${folder}`)
-  const texts = new Map(Object.entries(builtIn).map(([name, text]) => [name, readText(folder, name, text)]))
-  return (name, link = '') => {
-    const { subject, text } = texts.get(name) ?? parse(builtIn[name])
+  /** Throws one sentence that names the file, when a text of the folder cannot be used. */
+  constructor(folder: string) {
+    if (folder !== '' && !existsSync(folder)) throw new Error(`MAIL_TEXTS: there is no folder ${folder}`)
+    this.#texts = new Map(Object.entries(builtIn).map(([name, text]) => [name, readText(folder, name, text)]))
+  }
+
+  write(name: TextName, link = ''): { subject: string; text: string } {
+    const { subject, text } = this.#texts.get(name) ?? parse(builtIn[name])
     return { subject, text: text.replaceAll('{link}', link) }
   }
 }

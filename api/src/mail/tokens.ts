@@ -118,10 +118,7 @@ export async function resettable(
 const resets = Prisma.sql`(token.user_id = users.id AND purpose = 'reset' AND used_at IS NULL AND token.expires_at > now() AND
   token.email = users.email AND token.credential_version = users.credential_version)`
 
-/**
- * Uses a token, by its digest in base64: stores the new password hash, and confirms the address.
- * Returns the account; undefined for a token that may not be used.
- */
+/** Uses a token, by its digest in base64. Returns the account; undefined if it may not be used. */
 export async function resetPassword(
   transaction: Prisma.TransactionClient,
   { tokenHash, passwordHash }: { tokenHash: string; passwordHash: string },

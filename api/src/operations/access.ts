@@ -1,4 +1,6 @@
 /** Access to operations: authentication, and the identity of the caller. */
+
+import { objectOf } from '@spillway/queue/wire/object-schema'
 import type {
   FastifyInstance,
   FastifyRequest,
@@ -8,7 +10,7 @@ import type {
 } from 'fastify'
 import { ApiError } from '../plugins/errors.js'
 import type { LetInAttempt } from '../plugins/guessing/guessing.js'
-import { objectOf, schemaOf } from '../schemas/schema.js'
+import { schemaOf } from '../schemas/schema.js'
 import { requireAccessToken } from '../sessions/access-token.js'
 
 export interface Access<Caller> {
@@ -26,7 +28,7 @@ export interface Access<Caller> {
 }
 
 export const anyone: Access<undefined> = {
-  hooks: ({ limitAddress, limitAccount }) => ({ onRequest: [limitAddress], preHandler: [limitAccount] }),
+  hooks: ({ limitNetwork, limitAccount }) => ({ onRequest: [limitNetwork], preHandler: [limitAccount] }),
   callerOf: () => undefined,
 }
 
@@ -53,16 +55,16 @@ export function requireMail({ sendsMail }: FastifyInstance): onRequestAsyncHookH
 
 /** Anyone with the token of a mail. */
 export const mailed: Access<undefined> = {
-  hooks: (app) => ({ onRequest: [requireMail(app), app.limitAddress], preHandler: [] }),
+  hooks: (app) => ({ onRequest: [requireMail(app), app.limitNetwork], preHandler: [] }),
   callerOf: () => undefined,
 }
 
 /** Anyone who may try a password: guessing is held back. */
 export const guesser: Access<LetInAttempt | undefined> = {
-  hooks: ({ countLogin, letLoginIn, settleLogin }) => ({
-    onRequest: [countLogin],
+  hooks: ({ refuseLoginOverLimit, letLoginIn, endLoginAttempt }) => ({
+    onRequest: [refuseLoginOverLimit],
     preHandler: [letLoginIn],
-    onSend: [settleLogin],
+    onSend: [endLoginAttempt],
     attachValidation: true,
   }),
   callerOf: ({ login }) => login,
@@ -74,8 +76,8 @@ export interface SignedIn {
 }
 
 export const signedIn: Access<SignedIn> = {
-  hooks: ({ limitAddress, limitAccount }) => ({
-    onRequest: [requireAccessToken, limitAddress],
+  hooks: ({ limitNetwork, limitAccount }) => ({
+    onRequest: [requireAccessToken, limitNetwork],
     preHandler: [limitAccount],
   }),
   security: [{ accessToken: [] }],

@@ -2,9 +2,9 @@
 
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import { objectOf } from '@spillway/queue/wire/object-schema'
 import { checkFor } from '@spillway/queue/wire/schema'
 import type { FromSchema } from 'json-schema-to-ts'
-import { objectOf } from '../schemas/schema.js'
 
 // The format: a padded line of JSON, then the first bytes of each password's SHA-1, in order.
 // Public lists consist of SHA-1; nothing rests on it.

@@ -1,9 +1,10 @@
 /** PUT /v1/me/email: verifies the password, then mails a link to the new address. */
 
+import { objectOf } from '@spillway/queue/wire/object-schema'
 import { newMailToken } from '../mail/tokens.js'
 import { EmailField, normalizeEmail, PasswordField } from '../schemas/credentials.js'
 import { problemResponse, unauthorizedProblem } from '../schemas/responses.js'
-import { objectOf, schemaOf } from '../schemas/schema.js'
+import { schemaOf } from '../schemas/schema.js'
 import { signedInProperties, signedInWithMail } from './access.js'
 import { defineOperation, requireOwnPassword, verifyOwnPassword } from './public-operation.js'
 
@@ -20,7 +21,7 @@ export const changeEmail = defineOperation({
   access: signedInWithMail,
   body: schemaOf({ title: 'EmailChange', ...objectOf({ newEmail: EmailField, password: PasswordField }) }),
   contents: schemaOf(objectOf({ ...signedInProperties, newEmail: { type: 'string' } })),
-  answer: { status: 204, body: schemaOf({ type: 'null', description: 'A mail is sent to the new address' }) },
+  success: { status: 204, body: schemaOf({ type: 'null', description: 'A mail is sent to the new address' }) },
   problems: { 401: unauthorizedProblem, 403: problemResponse },
 
   concerns: ({ userId, sessionId }) => ({ userId, sessionId }),

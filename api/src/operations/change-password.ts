@@ -1,10 +1,11 @@
 /** PUT /v1/me/password: one job verifies the current password and hashes the new one. */
 
 import { ACCOUNTS } from '@spillway/queue/wire/job'
+import { objectOf } from '@spillway/queue/wire/object-schema'
 import { ApiError } from '../plugins/errors.js'
 import { NewPasswordField, normalizePassword, PasswordField, passwordForms } from '../schemas/credentials.js'
 import { unauthorizedProblem } from '../schemas/responses.js'
-import { objectOf, schemaOf } from '../schemas/schema.js'
+import { schemaOf } from '../schemas/schema.js'
 import { SignedInContents, signedIn } from './access.js'
 import { defineOperation, requireOwnPassword } from './public-operation.js'
 
@@ -23,7 +24,7 @@ export const changePassword = defineOperation({
   }),
   contents: SignedInContents,
   newPasswordField: 'newPassword',
-  answer: { status: 204, body: schemaOf({ type: 'null', description: 'The password was changed' }) },
+  success: { status: 204, body: schemaOf({ type: 'null', description: 'The password was changed' }) },
   problems: { 401: unauthorizedProblem },
 
   concerns: ({ userId, sessionId }) => ({ userId, sessionId }),

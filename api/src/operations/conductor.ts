@@ -11,6 +11,7 @@ import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest }
 import type { FromSchema } from 'json-schema-to-ts'
 import { ApiError } from '../plugins/errors.js'
 import type { LimitRequest } from '../plugins/limits.js'
+import type { LoadShedder } from '../plugins/load-shedding/load-shedder.js'
 import type { DeviceOf } from '../plugins/load-shedding/preference.js'
 import type { GatewayMetrics } from '../plugins/metrics.js'
 import type { TicketBody } from '../schemas/bodies.js'
@@ -18,7 +19,7 @@ import { sessionClientOf } from '../sessions/session-opening.js'
 import type { LineDocument } from './line-document.js'
 import { type Operation, type Response, StartAgain } from './operation.js'
 import { UsedTickets } from './used-tickets.js'
-import { type Call, type Held, tooLate, UNAVAILABLE_RETRY_S, waitForVerdict } from './verdict-wait.js'
+import { type Call, type HeldCall, tooLate, UNAVAILABLE_RETRY_S, waitForVerdict } from './verdict-wait.js'
 import { negotiateWaitMs, remainingWaitMs } from './wait-times.js'
 
 /** The contents of a ticket: the kind of its operation, and what that needs besides the verdict. */
@@ -45,8 +46,7 @@ interface ConductorOptions<Deps> {
   line: LineDocument
   /** The known device whose token a request shows [no device is known]. */
   deviceOf?: DeviceOf
-  /** Requests that this gateway answers in a second. */
-  perSecond(): number
+  shedder: LoadShedder
   config: { LOGIN_WAIT_MS: number; TICKET_TTL_MS: number }
   /** Rate-limits valid tickets. Forged tickets are rejected before this, without Redis. */
   limitRedemption: LimitRequest
@@ -63,12 +63,12 @@ export class Conductor<Deps> {
   readonly #ticketPace: Pace
 
   constructor(options: ConductorOptions<Deps>) {
-    const { operations, keyring, database, log, perSecond, config } = options
+    const { operations, keyring, database, log, shedder, config } = options
     this.operations = operations
     this.#options = options
     this.#tickets = new Tickets(keyring, 'ticket', isContents)
     this.#usedTickets = new UsedTickets(database, log)
-    this.#ticketPace = new Pace({ perSecond, longestDelayMs: config.LOGIN_WAIT_MS })
+    this.#ticketPace = new Pace({ perSecond: () => shedder.perSecond(), longestDelayMs: config.LOGIN_WAIT_MS })
   }
 
   /** Registers the routes of all operations. */
@@ -85,9 +85,7 @@ export class Conductor<Deps> {
     }
   }
 
-  /**
-   * Runs an operation. Throws `busy` before it starts, `unavailable`, and what refuses the request.
-   */
+  /** Runs an operation. Throws `busy` before it starts, `unavailable`, and refusals of it. */
   async run(operation: Operation<Deps>, request: FastifyRequest, reply: FastifyReply): Promise<Response> {
     const runOnce = async () => {
       const held = await this.#start({ operation, request, reply })
@@ -148,7 +146,7 @@ export class Conductor<Deps> {
   }
 
   /** Admits a request, and adds its operation's job. Throws `busy` and `queue_unavailable`. */
-  async #start(call: Call<Deps>): Promise<Held<Deps>> {
+  async #start(call: Call<Deps>): Promise<HeldCall<Deps>> {
     const { admission, deps, passwords, config } = this.#options
     const { operation, request, reply } = call
     const preferredMs = negotiateWaitMs(request, reply, config.LOGIN_WAIT_MS)
@@ -157,13 +155,14 @@ export class Conductor<Deps> {
     const settle = admission.underway(admitted.lane)
     try {
       const { job, contents } = await operation.start(deps, request)
-      const { lane, heldMs } = this.#placeOf(admitted, request)
-      const submit = () => passwords.submit(job.name, job.request, lane, config.TICKET_TTL_MS, heldMs)
+      const { lane, waitMs } = this.#placeOf(admitted, request)
+      const place = { lane, waitMs, lifeMs: config.TICKET_TTL_MS }
+      const submit = () => passwords.submit(job.name, job.request, place)
       const pending = await (request.inTrace?.(submit) ?? submit())
       request.jobId = pending.job.id
       const expiresAt = Date.now() + config.TICKET_TTL_MS
-      const waitMs = remainingWaitMs(heldMs, reply.elapsedTime)
-      return { ...call, contents, pending, waitMs, preferredMs, expiresAt, isFirst: true }
+      const leftMs = remainingWaitMs(waitMs, reply.elapsedTime)
+      return { ...call, contents, pending, waitMs: leftMs, preferredMs, expiresAt, isFirst: true }
     } finally {
       settle()
     }
@@ -176,7 +175,7 @@ export class Conductor<Deps> {
     const own = lane === 'known' && !isOfKnownDevice(request) ? 'held' : lane
     const added = isBehind ? 'behind' : own
     this.#options.metrics.jobsAdded.inc({ lane: added })
-    return { lane: added, heldMs: isBehind || waitMs === 0 ? Math.ceil(this.#ticketPace.delayMs()) : waitMs }
+    return { lane: added, waitMs: isBehind || waitMs === 0 ? Math.ceil(this.#ticketPace.delayMs()) : waitMs }
   }
 
   /**
@@ -187,7 +186,7 @@ export class Conductor<Deps> {
     { job, expiresAt, contents: { kind, ...contents } }: Ticket<Contents>,
     mayBeHashed: boolean,
     call: Call<Deps>,
-  ): Promise<Held<Deps>> {
+  ): Promise<HeldCall<Deps>> {
     const { passwords, config } = this.#options
     const leftMs = job.deadline - passwords.now(job)
     if (leftMs <= 0) throw new ApiError('ticket_expired')
@@ -202,11 +201,8 @@ export class Conductor<Deps> {
     return { ...call, contents, pending, waitMs, preferredMs, expiresAt, isFirst: false }
   }
 
-  /**
-   * Finishes an operation with a verdict. Gives a ticket without a verdict, or when the database
-   * cannot be used: nothing is hashed twice.
-   */
-  async #conclude(held: Held<Deps>, verdict: Verdict | undefined): Promise<Response> {
+  /** Finishes an operation; a ticket without a verdict or database: nothing is hashed twice. */
+  async #conclude(held: HeldCall<Deps>, verdict: Verdict | undefined): Promise<Response> {
     if (verdict === undefined) return await this.#ticketFor(held)
     const { operation, request, contents, pending, expiresAt, isFirst } = held
     const answered = { ...pending.job, verdict, client: sessionClientOf(request) }
@@ -221,7 +217,7 @@ export class Conductor<Deps> {
   }
 
   /** Throws `busy` or `ticket_expired` where the time of the job ran out, too. */
-  async #ticketFor(held: Held<Deps>): Promise<Response> {
+  async #ticketFor(held: HeldCall<Deps>): Promise<Response> {
     const { passwords, line } = this.#options
     const { operation, reply, pending, preferredMs, expiresAt, isFirst, isSetAside } = held
     const { job } = pending

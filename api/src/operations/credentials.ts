@@ -24,11 +24,7 @@ export class Credentials {
   /** The credential of an address in its one form. */
   readonly find: (email: string) => Promise<FoundCredential>
 
-  /**
-   * @param options.needsConfirmedEmail whether only confirmed addresses log in
-   * @param options.asksOldSystem whether it is asked about accounts that are not here, or have no
-   * hash
-   */
+  /** @param options.asksOldSystem about accounts that are not here, or came without a hash */
   constructor(database: Database, options: { needsConfirmedEmail: boolean; asksOldSystem: boolean }) {
     this.#database = database
     this.#options = options

@@ -1,11 +1,10 @@
-/**
- * POST /v1/me/delete: verifies the password once more, then deletes the account with all its data.
- */
+/** POST /v1/me/delete: verifies the password once more, then deletes the account and its data. */
 
+import { objectOf } from '@spillway/queue/wire/object-schema'
 import { ApiError } from '../plugins/errors.js'
 import { PasswordField } from '../schemas/credentials.js'
 import { unauthorizedProblem } from '../schemas/responses.js'
-import { objectOf, schemaOf } from '../schemas/schema.js'
+import { schemaOf } from '../schemas/schema.js'
 import { SignedInContents, signedIn } from './access.js'
 import { defineOperation, requireOwnPassword, verifyOwnPassword } from './public-operation.js'
 
@@ -23,7 +22,7 @@ export const deleteAccount = defineOperation({
   access: signedIn,
   body: schemaOf({ title: 'AccountDeletion', ...objectOf({ password: PasswordField }) }),
   contents: SignedInContents,
-  answer: { status: 204, body: schemaOf({ type: 'null', description: 'The account was deleted' }) },
+  success: { status: 204, body: schemaOf({ type: 'null', description: 'The account was deleted' }) },
   problems: { 401: unauthorizedProblem },
 
   concerns: ({ userId, sessionId }) => ({ userId, sessionId }),

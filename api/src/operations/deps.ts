@@ -6,7 +6,8 @@ import type { PasswordClient } from '@spillway/queue/queue-client'
 import type { Audit } from '../audit/recorder.js'
 import type { Post } from '../mail/post.js'
 import type { Guessing } from '../plugins/guessing/guessing.js'
-import type { IssueTokens, OptionalClaim } from '../sessions/access-token.js'
+import type { OptionalClaim, TokenIssuer } from '../sessions/access-token.js'
+import type { SessionOpener } from '../sessions/session-opening.js'
 import type { Sessions } from '../sessions/sessions.js'
 import type { SigningKeys } from '../sessions/signing-keys.js'
 import type { TokenCarrier } from '../sessions/token-carrier.js'
@@ -27,7 +28,8 @@ export interface Deps {
   /** Whether the gateway was told to stop. */
   isDraining(): boolean
   sessions: Sessions
-  issueTokens: IssueTokens
+  sessionOpener: SessionOpener
+  tokenIssuer: TokenIssuer
   newPasswords: NewPasswords
   upgrades: HashUpgrades
   guessing: Guessing

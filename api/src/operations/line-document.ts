@@ -1,7 +1,4 @@
-/**
- * How far the line has come: one small text for everybody, made at most once a second, from memory.
- * It tells nothing about anyone: any cache may keep it.
- */
+/** How far the line has come: one text for everybody, made once a second; any cache may keep it. */
 import type { Keyring, PasswordClient } from '@spillway/queue/queue-client'
 import type { FromSchema } from 'json-schema-to-ts'
 import type { LineBody } from '../schemas/bodies.js'

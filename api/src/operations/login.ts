@@ -1,13 +1,14 @@
 /** POST /v1/login: verifies the credential or a decoy, and opens a session. */
 
 import { ACCOUNTS } from '@spillway/queue/wire/job'
+import { objectOf } from '@spillway/queue/wire/object-schema'
 import { storedHashDigest } from '@spillway/queue/wire/stored-hash'
 import { ApiError } from '../plugins/errors.js'
 import { generationOf } from '../plugins/guessing/device-token.js'
 import { TokenBody } from '../schemas/bodies.js'
 import { EmailField, normalizeEmail, PasswordField, passwordForms } from '../schemas/credentials.js'
 import { guessingHeaders, unauthorizedProblem } from '../schemas/responses.js'
-import { objectOf, schemaOf } from '../schemas/schema.js'
+import { schemaOf } from '../schemas/schema.js'
 import { guesser } from './access.js'
 import { StartAgain } from './operation.js'
 import { defineOperation } from './public-operation.js'
@@ -56,7 +57,7 @@ export const login = defineOperation({
       },
     ),
   ),
-  answer: { status: 200, body: schemaOf(TokenBody) },
+  success: { status: 200, body: schemaOf(TokenBody) },
   sent: ({ tokenCarrier }, tokens) => tokenCarrier.answer(tokens),
   problems: { 401: unauthorizedProblem },
 
@@ -90,7 +91,7 @@ export const login = defineOperation({
   },
 
   async finish(
-    { sessions, issueTokens, upgrades, guessing },
+    { sessionOpener, tokenIssuer, upgrades, guessing },
     { verified, attempt, email, ...known },
     { verdict, client, ...job },
   ) {
@@ -101,8 +102,8 @@ export const login = defineOperation({
     const opening = { id: job.id, credentialVersion: known.credentialVersion, ...client }
     const session =
       email === undefined || vouchedHash === undefined
-        ? await sessions.open({ ...opening, userId: known.userId })
-        : await sessions.openVouchedFor(
+        ? await sessionOpener.open({ ...opening, userId: known.userId })
+        : await sessionOpener.openVouchedFor(
             { ...opening, userId: isKnown ? known.userId : null },
             { email, passwordHash: vouchedHash },
           )
@@ -113,7 +114,7 @@ export const login = defineOperation({
     const { userId } = session
     const credentialVersion = isKnown ? known.credentialVersion : FIRST_CREDENTIAL_VERSION
     if (verdict.hashFollows) upgrades.follow(job, { userId, verified })
-    const tokens = await issueTokens(session)
+    const tokens = await tokenIssuer.issue(session)
     guessing.succeeded(attempt)
     return { ...tokens, deviceToken: guessing.issueDeviceToken(attempt, generationOf({ userId, credentialVersion })) }
   },

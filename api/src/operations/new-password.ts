@@ -14,9 +14,7 @@ interface NewPasswordOptions {
   breached?: PasswordList | undefined
 }
 
-/**
- * Refuses passwords that are short, common or breached, and names of the service or the account.
- */
+/** Refuses passwords that are short, common or breached, and names of service and account. */
 export class NewPasswords {
   readonly #options: NewPasswordOptions
 

@@ -73,7 +73,7 @@ export interface OperationDefinition<Deps, Caller, Body, Contents extends object
   /** The data that `finish` needs besides the verdict. Sealed into the ticket. */
   contents: Schema<Contents>
   /** The successful response. */
-  answer: { status: number; body: Schema<Answer>; headers?: Record<string, object> }
+  success: { status: number; body: Schema<Answer>; headers?: Record<string, object> }
   /** The successful response, where a part of the answer is sent in headers. */
   sent?(deps: Deps, answer: Answer): { headers: Headers; body: Answer }
   /** Responses beside those of all operations: 202, 400, 413, 415, 422, 429, 500 and 503. */
@@ -92,9 +92,7 @@ export interface OperationDefinition<Deps, Caller, Body, Contents extends object
   mayBeHashed?(deps: Deps, contents: Contents): Promise<boolean>
   /** Called when a ticket has ended without an answer, or was used before. */
   unanswered?(deps: Deps, contents: Contents): void
-  /**
-   * Called when no verdict could be had, and the ticket stays pending until its client comes again.
-   */
+  /** Called when no verdict could be had: the ticket is pending until its client comes again. */
   setAside?(deps: Deps, contents: Contents): void
 }
 
@@ -112,9 +110,9 @@ export class Operation<Deps, Caller = unknown, Body = unknown, Contents extends 
 
   /** The options of its route, without a handler. */
   route(app: FastifyInstance) {
-    const { method, url, operationId, tags, summary, description, access, answer, problems } = this.definition
+    const { method, url, operationId, tags, summary, description, access, success, problems } = this.definition
     const response: Record<number, object> = {
-      [answer.status]: answer.body.json,
+      [success.status]: success.body.json,
       202: ticketResponse,
       ...problems,
       429: limitProblem,
@@ -137,11 +135,11 @@ export class Operation<Deps, Caller = unknown, Body = unknown, Contents extends 
 
   /** Responds to a verdict. Throws an {@link ApiError}, or {@link StartAgain}. */
   async finish(deps: Deps, contents: Contents, job: AnsweredJob): Promise<Response> {
-    const { answer, sent } = this.definition
+    const { success, sent } = this.definition
     try {
       const body = await this.definition.finish(deps, contents, { ...job, verdict: this.#accepted(job.verdict) })
       this.definition.ended?.(deps, contents, job)
-      return { status: answer.status, ...(sent?.(deps, body) ?? { headers: {}, body }) }
+      return { status: success.status, ...(sent?.(deps, body) ?? { headers: {}, body }) }
     } catch (error) {
       if (error instanceof ApiError && error.status < 500) this.definition.ended?.(deps, contents, job, error)
       throw error

@@ -36,7 +36,7 @@ export function defineOperation<Caller, Body, Contents extends object, Answer>(
       if (refused?.code === 'invalid_credentials') definition.failed?.(deps, contents)
       const outcome = refused === undefined ? 'ok' : (refused.reason ?? refused.code)
       const whom = definition.concerns(contents, job, refused === undefined)
-      deps.audit.record({ event: definition.kind, outcome, address: job.client.address, ...whom })
+      deps.audit.record({ event: definition.kind, outcome, ip: job.client.ip, ...whom })
     },
   })
 }
@@ -57,10 +57,7 @@ export async function verifyOwnPassword(
   return { job: { name: 'verify', request }, contents }
 }
 
-/**
- * The user. Throws `invalid_token` once the session has ended, whatever the verdict, and
- * `invalid_credentials` for a wrong password or one that was changed meanwhile.
- */
+/** The user. Throws `invalid_token` once the session has ended, else `invalid_credentials`. */
 export async function requireOwnPassword(
   sessions: Sessions,
   { userId, sessionId, credentialVersion }: OwnCredential,

@@ -1,12 +1,13 @@
 /** POST /v1/users: hashes the password, then creates the account with the job's id. */
 
 import { type Database, Prisma, rawQuery } from '@spillway/prisma'
+import { objectOf } from '@spillway/queue/wire/object-schema'
 import { expiryIn, mailTokenDigest, newMailToken } from '../mail/tokens.js'
 import { ApiError } from '../plugins/errors.js'
 import { UserBody } from '../schemas/bodies.js'
 import { EmailField, NewPasswordField, normalizeEmail, normalizePassword } from '../schemas/credentials.js'
 import { problemResponse } from '../schemas/responses.js'
-import { objectOf, schemaOf } from '../schemas/schema.js'
+import { schemaOf } from '../schemas/schema.js'
 import { newcomers } from './access.js'
 import { defineOperation } from './public-operation.js'
 
@@ -23,7 +24,7 @@ export const register = defineOperation({
   access: newcomers,
   body: schemaOf({ title: 'NewAccount', ...objectOf({ email: EmailField, password: NewPasswordField }) }),
   contents: schemaOf(objectOf({ email: { type: 'string' } })),
-  answer: { status: 201, body: schemaOf(UserBody) },
+  success: { status: 201, body: schemaOf(UserBody) },
   problems: { 403: problemResponse, 409: problemResponse },
 
   concerns: (_contents, { id }, succeeded) => (succeeded ? { userId: id } : {}),
@@ -48,7 +49,7 @@ export const register = defineOperation({
       const outcome = await createOrKeep(database, account)
       if (outcome === 'used') throw new ApiError('ticket_used')
       // Beside the `ok` of every answer: only the audit may say that no account has this id.
-      if (outcome === 'taken') audit.record({ event: 'register', outcome: 'email_taken', address: client.address })
+      if (outcome === 'taken') audit.record({ event: 'register', outcome: 'email_taken', ip: client.ip })
       await post.send({ kind: 'welcome', email, token, isNew: outcome === 'created' }, email)
       return answer
     }

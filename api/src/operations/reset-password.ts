@@ -1,10 +1,11 @@
 /** POST /v1/password/reset: sets a new password by the token of a mail. */
 
+import { objectOf } from '@spillway/queue/wire/object-schema'
 import { mailTokenDigest, resetPassword as reset, resettable } from '../mail/tokens.js'
 import { ApiError } from '../plugins/errors.js'
 import { MailTokenField, NewPasswordField, normalizePassword } from '../schemas/credentials.js'
 import { problemResponse } from '../schemas/responses.js'
-import { objectOf, schemaOf } from '../schemas/schema.js'
+import { schemaOf } from '../schemas/schema.js'
 import { mailed } from './access.js'
 import { defineOperation } from './public-operation.js'
 
@@ -20,7 +21,7 @@ export const resetPassword = defineOperation({
   body: schemaOf({ title: 'PasswordReset', ...objectOf({ token: MailTokenField, newPassword: NewPasswordField }) }),
   contents: schemaOf(objectOf({ userId: { type: 'string' }, tokenHash: { type: 'string' } })),
   newPasswordField: 'newPassword',
-  answer: { status: 204, body: schemaOf({ type: 'null', description: 'The password was changed' }) },
+  success: { status: 204, body: schemaOf({ type: 'null', description: 'The password was changed' }) },
   problems: { 403: problemResponse },
 
   concerns: ({ userId }) => ({ userId }),

@@ -2,13 +2,14 @@
 
 import { completePolicy } from '@spillway/client/application/options'
 import { ownerOfService } from '@spillway/queue/wire/job'
+import { objectOf } from '@spillway/queue/wire/object-schema'
 import { bcryptReadsWhole, type HashPolicy, HashPolicySchema } from '@spillway/queue/wire/policy'
 import { isOf, storedHashDigest } from '@spillway/queue/wire/stored-hash'
 import type { FromSchema } from 'json-schema-to-ts'
 import { ApiError } from '../plugins/errors.js'
 import { AnyPasswordField } from '../schemas/credentials.js'
 import { problemResponse, unauthorizedProblem } from '../schemas/responses.js'
-import { objectOf, schemaOf } from '../schemas/schema.js'
+import { schemaOf } from '../schemas/schema.js'
 import type { Access } from './access.js'
 import { tooLongForBcrypt } from './new-password.js'
 import { Operation } from './operation.js'
@@ -63,7 +64,6 @@ function policyOf(field: PolicyField | undefined): HashPolicy | undefined {
   }
 }
 
-/** Services are authenticated and limited by their key. */
 const byKey: Access<string> = {
   hooks: ({ requireServiceKey, limitService }) => ({ onRequest: [requireServiceKey, limitService], preHandler: [] }),
   security: [{ serviceKey: [] }],
@@ -106,7 +106,7 @@ export const verify = new Operation({
       },
     ),
   }),
-  answer: {
+  success: {
     status: 200,
     body: schemaOf({
       title: 'Verification',
@@ -149,7 +149,7 @@ export const hash = new Operation({
   operationId: 'hashPassword',
   summary: 'Hash a password',
   body: schemaOf({ title: 'PasswordToHash', ...objectOf({ password: AnyPasswordField }, { policy: PolicyField }) }),
-  answer: {
+  success: {
     status: 200,
     body: schemaOf({ title: 'NewHash', description: 'The hash to store', ...objectOf({ hash: { type: 'string' } }) }),
   },

@@ -17,8 +17,7 @@ export interface Call<Deps> {
   reply: FastifyReply
 }
 
-/** A call that waits for a job. */
-export interface Held<Deps> extends Call<Deps> {
+export interface HeldCall<Deps> extends Call<Deps> {
   pending: PendingJob
   /** What its verdict is finished with. */
   contents: object
@@ -40,7 +39,7 @@ export interface Held<Deps> extends Call<Deps> {
  * password.
  */
 export async function waitForVerdict<Deps>(
-  held: Held<Deps>,
+  held: HeldCall<Deps>,
   { passwords, metrics }: { passwords: PasswordClient; metrics: GatewayMetrics },
 ): Promise<Verdict | undefined> {
   const { request, reply, pending, isFirst } = held
@@ -78,7 +77,7 @@ export async function waitForVerdict<Deps>(
  * when to come back, and its job is taken back. A ticket stays pending, and its job is set aside.
  */
 async function believed<Deps>(
-  held: Held<Deps>,
+  held: HeldCall<Deps>,
   verdict: Verdict,
   passwords: PasswordClient,
 ): Promise<Verdict | undefined> {

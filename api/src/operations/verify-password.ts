@@ -1,8 +1,9 @@
 /** POST /v1/me/password/verify: verifies the password of a signed-in user once more. */
 
+import { objectOf } from '@spillway/queue/wire/object-schema'
 import { PasswordField } from '../schemas/credentials.js'
 import { unauthorizedProblem } from '../schemas/responses.js'
-import { objectOf, schemaOf } from '../schemas/schema.js'
+import { schemaOf } from '../schemas/schema.js'
 import { SignedInContents, signedIn } from './access.js'
 import { defineOperation, requireOwnPassword, verifyOwnPassword } from './public-operation.js'
 
@@ -17,7 +18,7 @@ export const verifyPassword = defineOperation({
   access: signedIn,
   body: schemaOf({ title: 'PasswordToVerify', ...objectOf({ password: PasswordField }) }),
   contents: SignedInContents,
-  answer: { status: 204, body: schemaOf({ type: 'null', description: 'The password is right' }) },
+  success: { status: 204, body: schemaOf({ type: 'null', description: 'The password is right' }) },
   problems: { 401: unauthorizedProblem },
 
   concerns: ({ userId, sessionId }) => ({ userId, sessionId }),

@@ -6,20 +6,14 @@
 
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
+import { combineCounts } from '@spillway/queue/jobs/report'
 import type { PasswordClient, RedisConnection } from '@spillway/queue/queue-client'
+import { objectOf } from '@spillway/queue/wire/object-schema'
 import { checkFor } from '@spillway/queue/wire/schema'
 import type { FastifyBaseLogger } from 'fastify'
 import { ReplyError } from 'ioredis'
 import type { FromSchema } from 'json-schema-to-ts'
-import {
-  combineOutcomes,
-  countOutcomes,
-  type GatewayMetrics,
-  noOutcomes,
-  outcomeNames,
-  type RequestOutcomes,
-} from '../plugins/metrics.js'
-import { objectOf } from '../schemas/schema.js'
+import { countOutcomes, type GatewayMetrics, noOutcomes, type RequestOutcomes } from '../plugins/metrics.js'
 
 const PUBLISH_MS = 1_000
 /** An older entry does not count. */
@@ -28,15 +22,10 @@ const FRESH_FOR_MS = 3_000
 const KEPT_S = 60
 
 const Count = { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER } as const
-const Counts = {
-  type: 'object',
-  properties: {
-    ...{ answered: Count, ticket: Count, rejected: Count },
-    ...{ refused: Count, overloaded: Count, failed: Count, gone: Count },
-  },
-  required: outcomeNames,
-  additionalProperties: false,
-} as const
+const Counts = objectOf({
+  ...{ answered: Count, ticket: Count, rejected: Count },
+  ...{ refused: Count, overloaded: Count, failed: Count, gone: Count },
+})
 const Entry = objectOf({
   /** The time of writing: epoch milliseconds by Redis's clock. */
   at: { type: 'integer' },
@@ -86,7 +75,7 @@ export class GatewayReports {
   async read() {
     const entries = [await this.#own(), ...(await this.#others().catch(() => []))]
     const ratesOf = ({ lately, latelyMs }: Entry) =>
-      combineOutcomes(lately, noOutcomes, (count) => (count * 1_000) / latelyMs)
+      combineCounts(lately, noOutcomes, (count) => (count * 1_000) / latelyMs)
     return {
       names: entries.map(({ name }) => name),
       total: sum(entries.map(({ total }) => total)),
@@ -163,7 +152,7 @@ export class GatewayReports {
 }
 
 function sum(all: RequestOutcomes[]): RequestOutcomes {
-  return all.reduce((a, b) => combineOutcomes(a, b, (x, y) => x + y), noOutcomes)
+  return all.reduce((a, b) => combineCounts(a, b), noOutcomes)
 }
 
 function parse(text: string): unknown {
@@ -197,7 +186,7 @@ export class Lately {
   since(total: RequestOutcomes): { lately: RequestOutcomes; latelyMs: number } {
     const before = this.#samples[0] ?? { atMs: 0, total: noOutcomes }
     return {
-      lately: combineOutcomes(total, before.total, (count, then) => count - then),
+      lately: combineCounts(total, before.total, (count, then) => count - then),
       latelyMs: Math.max(1, Math.round(this.#now() - before.atMs)),
     }
   }

@@ -1,7 +1,4 @@
-/**
- * The live page at `/` of the ops port: the queue, its workers and the outcomes of requests,
- * updated every second. Needs no Grafana.
- */
+/** The live page at `/` of the ops port, updated every second: queue, workers and outcomes. */
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import type { QueueReport, QueueReporter } from '@spillway/queue/jobs/report'
@@ -78,7 +75,6 @@ async function liveState(sources: {
     queue: report
       ? { ...report.jobs, paused: report.paused, oldestMs: report.oldestMs, abandoned: report.abandoned }
       : null,
-    /** How far the line of each Redis server has come. */
     lines: passwords.redis.map(({ line }) => line()).map(({ serving, last }) => ({ serving, last })),
     workers: report?.workers.sort((a, b) => a.name.localeCompare(b.name)) ?? [],
     /** Of the jobs that finished within the last minute; null when no job did. */

@@ -21,9 +21,7 @@ export function storedNetworkOf(client: string): string {
     .slice(0, STORED_MAX_LENGTH)
 }
 
-/**
- * The network around a {@link networkOf}: the /24 of IPv4, the /48 of IPv6. Names are their own.
- */
+/** The network around a {@link networkOf}: /24 of IPv4, /48 of IPv6. Names are their own. */
 export function wideNetworkOf(network: string): string {
   if (isIP(network) === 4) return `${network.split('.', 3).join('.')}.0/24`
   const [, site] = /^((?:[\da-f]+:){3}).*::\/64$/.exec(network) ?? []

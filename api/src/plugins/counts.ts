@@ -17,7 +17,6 @@ import { normalizeEmail } from '../schemas/credentials.js'
 const ANSWER_MS = 500
 
 export interface CountingRedis extends Pick<RedisOfQueue, 'address' | 'connection' | 'isUsable' | 'now'> {
-  /** To be called with the error of each count that failed. */
   countFailed(error: unknown): void
 }
 
@@ -72,9 +71,7 @@ export async function atHome<Answer>(
   throw new Error('no Redis answered')
 }
 
-/**
- * The highest digest of key and address first: without one of them, the others keep their order.
- */
+/** The highest digest of key and address first: without a server, the others keep their order. */
 export function inOrderOf<T extends { address: string }>(key: string, redis: readonly T[]): T[] {
   const weighed = redis.map((one) => ({
     one,
@@ -99,6 +96,6 @@ export function accountDigest(text: string): string {
  * The name of an account in Redis: keyed, so that a reader cannot try addresses. It changes with
  * the first seal key: counts then begin at 0.
  */
-export function createAccountNames(keyring: Keyring): (account: string) => string {
-  return (account) => keyring.macs({ purpose: 'account', id: account })[0].subarray(0, NAME_BYTES).toString('base64url')
+export function accountNameOf(account: string, keyring: Keyring): string {
+  return keyring.macs({ purpose: 'account', id: account })[0].subarray(0, NAME_BYTES).toString('base64url')
 }

@@ -28,7 +28,6 @@ export const refusalReasons = [
 ] as const
 export type RefusalReason = (typeof refusalReasons)[number]
 
-/** An error in one field of a request. */
 export interface FieldError {
   field: string
   message: string
@@ -37,7 +36,6 @@ export interface FieldError {
 }
 
 interface ApiErrorOptions extends ErrorOptions {
-  /** Seconds, for Retry-After. */
   retryAfterS?: number
   fields?: FieldError[]
   reason?: RefusalReason

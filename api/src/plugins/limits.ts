@@ -7,11 +7,12 @@
  * client could lock out any number of accounts. The count of an account is sent only with a
  * refusal: it would reveal when an account is used.
  */
+import type { Keyring } from '@spillway/queue/queue-client'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { GatewayConfig } from '../config.js'
 import { networkOf } from './client-network.js'
-import { accountDigest, accountOfEmail, type Count, type CountingRedis, countIn } from './counts.js'
+import { accountDigest, accountNameOf, accountOfEmail, type Count, type CountingRedis, countIn } from './counts.js'
 import { ApiError, type RefusalReason } from './errors.js'
 
 const MINUTE_MS = 60_000
@@ -24,19 +25,18 @@ interface LimitsOptions {
   redis: readonly CountingRedis[]
   /** A name for the session of a refresh token that tells a reader of Redis nothing. */
   sessionNameOf(request: FastifyRequest): string
-  /** The name of an account in Redis. */
-  accountNameOf(account: string): string
+  keyring: Keyring
 }
 
 export const limitsPlugin = fp(
-  async (app: FastifyInstance, { config, redis, sessionNameOf, accountNameOf }: LimitsOptions) => {
-    const limit = createLimits(redis, config.QUEUE_PREFIX)
-    const limitAddress = (kind: string, max: number) =>
+  async (app: FastifyInstance, { config, redis, keyring, sessionNameOf }: LimitsOptions) => {
+    const limit = (options: Limit) => new RateLimit(redis, config.QUEUE_PREFIX, options).count
+    const limitNetwork = (kind: string, max: number) =>
       limit({ max, reason: 'address_limit', nameOf: ({ ip }) => `${kind}:${networkOf(ip)}`, headers: 'always' })
     const limitAccount = limit({
       max: config.LIMIT_PER_ACCOUNT,
       reason: 'account_limit',
-      nameOf: (request) => `account:${accountNameOf(accountOf(request))}`,
+      nameOf: (request) => `account:${accountNameOf(accountOf(request), keyring)}`,
       headers: 'when refused',
     })
     const limitSession = limit({
@@ -53,9 +53,9 @@ export const limitsPlugin = fp(
       headers: 'when refused',
     })
     app.decorate('limitAccount', limitAccount)
-    app.decorate('limitRefreshAddress', limitAddress('refresh', config.LIMIT_REFRESH_PER_ADDRESS))
+    app.decorate('limitRefreshNetwork', limitNetwork('refresh', config.LIMIT_REFRESH_PER_ADDRESS))
     app.decorate('limitSession', limitSession)
-    app.decorate('limitRedeemAddress', limitAddress('redeem', config.LIMIT_REDEEM_PER_ADDRESS))
+    app.decorate('limitRedeemNetwork', limitNetwork('redeem', config.LIMIT_REDEEM_PER_ADDRESS))
     app.decorate('limitMailNetwork', limitMailNetwork)
   },
   { name: 'limits' },
@@ -104,29 +104,38 @@ export class Refusals {
 }
 
 /**
- * Returns how to make a limit. A name over its limit is refused from memory until its window ends.
- * Limits allow everything while Redis is unreachable: nothing is hashed then. Any other failed
- * count allows its request as well, and is logged (toCountingRedis).
+ * A name over its limit is refused from memory until its window ends. Everything is allowed while
+ * Redis is unreachable: nothing is hashed then. Any other failed count allows its request as well,
+ * and is logged (toCountingRedis).
  */
-export function createLimits(redis: readonly CountingRedis[], queuePrefix: string): (limit: Limit) => LimitRequest {
-  return ({ max, windowMs = MINUTE_MS, reason, nameOf, headers }) => {
-    const refusals = new Refusals()
+export class RateLimit {
+  readonly #redis: readonly CountingRedis[]
+  readonly #queuePrefix: string
+  readonly #limit: Limit
+  readonly #refusals = new Refusals()
 
-    return async function limitRequest(request, reply) {
-      if (max === 0) return
-      const name = nameOf(request)
-      const resetS = refusals.remembered(name)
-      const counted =
-        resetS === undefined
-          ? await countIn(windowMs, `${queuePrefix}:limit:${name}`, redis).catch(() => undefined)
-          : { count: max + 1, resetS }
-      if (counted === undefined) return
-      const refused = counted.count > max
-      if (refused || headers === 'always') sendLimitHeaders(reply, max, counted)
-      if (!refused) return
-      if (resetS === undefined) refusals.remember(name, counted.resetS)
-      throw new ApiError('too_many_requests', { reason, retryAfterS: Math.max(1, counted.resetS) })
-    }
+  constructor(redis: readonly CountingRedis[], queuePrefix: string, limit: Limit) {
+    this.#redis = redis
+    this.#queuePrefix = queuePrefix
+    this.#limit = limit
+  }
+
+  /** Hook that counts a request. Throws `too_many_requests`. */
+  readonly count: LimitRequest = async (request, reply) => {
+    const { max, windowMs = MINUTE_MS, reason, nameOf, headers } = this.#limit
+    if (max === 0) return
+    const name = nameOf(request)
+    const resetS = this.#refusals.remembered(name)
+    const counted =
+      resetS === undefined
+        ? await countIn(windowMs, `${this.#queuePrefix}:limit:${name}`, this.#redis).catch(() => undefined)
+        : { count: max + 1, resetS }
+    if (counted === undefined) return
+    const refused = counted.count > max
+    if (refused || headers === 'always') sendLimitHeaders(reply, max, counted)
+    if (!refused) return
+    if (resetS === undefined) this.#refusals.remember(name, counted.resetS)
+    throw new ApiError('too_many_requests', { reason, retryAfterS: Math.max(1, counted.resetS) })
   }
 }
 
@@ -140,10 +149,10 @@ declare module 'fastify' {
     /** `preHandler` hook that counts a request for its account, after authentication. */
     limitAccount: LimitRequest
     /** `preHandler` hooks for requests that show a refresh token of ours. */
-    limitRefreshAddress: LimitRequest
+    limitRefreshNetwork: LimitRequest
     limitSession: LimitRequest
     /** Counts redemptions of tickets. */
-    limitRedeemAddress: LimitRequest
+    limitRedeemNetwork: LimitRequest
     /** `onRequest` hook for requests that send mail. */
     limitMailNetwork: LimitRequest
   }

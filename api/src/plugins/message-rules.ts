@@ -1,7 +1,4 @@
-/**
- * Rules of HTTP/1.1 messages that Node's parser leaves to the server. Node would answer a request
- * without Host, or with an unknown expectation, past Fastify.
- */
+/** Rules of HTTP/1.1 messages that Node's parser leaves to the server, or answers past Fastify. */
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'

@@ -1,11 +1,9 @@
-/**
- * The metrics of a gateway, with Prometheus's naming and units. No label's values grow with users.
- */
+/** The metrics of a gateway, with Prometheus's naming. No label's values grow with users. */
 
-import { createRegistry } from '@spillway/common/registry'
+import { Metrics } from '@spillway/common/metrics'
 import { lanes } from '@spillway/queue/wire/job'
-import { Counter, Histogram } from 'prom-client'
-import { outcomeOf, type RequestOutcome, requestOutcomes } from '../schemas/outcomes.js'
+import type { Histogram } from 'prom-client'
+import { outcomeOf, type RequestOutcome } from '../schemas/outcomes.js'
 import { refusalReasons } from './errors.js'
 
 /** What became of a mail. `nobody`: it had no recipient; `failed`: not tried again. */
@@ -27,110 +25,87 @@ const auditResults = ['written', 'added_up', 'dropped'] as const
 /** How a verdict arrived: announced, or found by asking Redis because no announcement came. */
 const verdictSources = ['message', 'asked'] as const
 
-/** The metrics of a gateway, in a registry with the metrics of Node and of the process. */
-export class GatewayMetrics {
-  readonly registry = createRegistry()
-  readonly requests = this.#counter(
+export class GatewayMetrics extends Metrics {
+  readonly requests = this.counter(
     'spillway_http_requests_total',
     "Requests answered, by route and outcome: ok, ticket, failing, client_gone, or a problem's code",
-    ['method', 'route', 'status', 'outcome'],
+    { method: [], route: [], status: [], outcome: [] },
   )
-  readonly requestDuration = this.#durations(
+  readonly requestDuration = this.histogram(
     'spillway_http_request_duration_seconds',
     'Time from the head of a request to the end of its answer',
-    ['method', 'route'],
+    DURATION_BUCKETS_S,
+    { method: [], route: [] },
   )
-  readonly wait = this.#durations(
-    'spillway_wait_seconds',
-    'Time that a request was held for its verdict, by how the wait ended',
-    ['operation', 'outcome'],
-  )
-  readonly tickets = this.#counter(
+  readonly wait: Histogram<'operation' | 'outcome'>
+  readonly tickets = this.counter(
     'spillway_tickets_total',
     'Tickets given out, and what became of each attempt to redeem one',
-    ['event'],
+    { event: ticketEvents },
   )
-  readonly refused = this.#counter('spillway_refused_total', 'Requests refused, by reason', ['reason'])
-  readonly loginAttempts = this.#counter(
+  readonly refused = this.counter('spillway_refused_total', 'Requests refused, by reason', { reason: refusalReasons })
+  readonly loginAttempts = this.counter(
     'spillway_login_attempts_total',
     'Logins let in: from a known device, from an unknown one, or from one that solved a challenge',
-    ['device'],
+    { device: ['known', 'unknown', 'solved'] },
   )
-  readonly attacksNoticed = this.#counter(
+  readonly attacksNoticed = this.counter(
     'spillway_attacks_noticed_total',
     'Networks that tried many accounts in vain, and passwords that were tried on many, once in ten minutes each',
-    ['kind'],
+    { kind: ['network', 'password'] },
   )
-  readonly jobsAdded = this.#counter(
+  readonly jobsAdded = this.counter(
     'spillway_jobs_added_total',
     'Jobs for which requests were admitted, by lane: known devices, held, deferred with a ticket, or behind',
-    ['lane'],
+    { lane: lanes },
   )
-  readonly cancelled = this.#counter(
+  readonly cancelled = this.counter(
     'spillway_jobs_cancelled_total',
     'Jobs removed from the queue before they began, because their client went away',
-    [],
   )
-  readonly verdicts = this.#counter('spillway_verdicts_total', 'Verdicts received, by how they got here', ['source'])
-  readonly jobsAddedAgain = this.#counter(
+  readonly verdicts = this.counter('spillway_verdicts_total', 'Verdicts received, by how they got here', {
+    source: verdictSources,
+  })
+  readonly jobsAddedAgain = this.counter(
     'spillway_jobs_added_again_total',
     'Jobs that Redis lost while they were waited for, added again',
-    [],
   )
-  readonly jobsMoved = this.#counter(
+  readonly jobsMoved = this.counter(
     'spillway_jobs_moved_total',
     'Waiting jobs added to another Redis server, because theirs did not answer',
-    [],
   )
-  readonly sealFailures = this.#counter(
+  readonly sealFailures = this.counter(
     'spillway_seal_failures_total',
     'Sealed values that did not open: forged, swapped, damaged, or of an unknown key',
-    ['purpose'],
+    { purpose: ['verdict', 'ticket'] },
   )
-  readonly operatorFailures = this.#counter(
+  readonly operatorFailures = this.counter(
     'spillway_operator_login_failures_total',
     'Wrong user names or passwords at the ops port',
-    [],
   )
-  readonly auditEvents = this.#counter('spillway_audit_events_total', 'Audit events, by what became of them', [
-    'result',
-  ])
-  readonly mails = this.#counter(
+  readonly auditEvents = this.counter('spillway_audit_events_total', 'Audit events, by what became of them', {
+    result: auditResults,
+  })
+  readonly mails = this.counter(
     'spillway_mails_total',
     'Mails, by outcome: sent, for nobody, over the limit of the reader, expired, to be tried again, failed',
-    ['outcome'],
+    { outcome: [...mailOutcomes, 'limited', 'not_queued'] },
   )
 
-  /**
-   * Foreseeable series start at 0.
-   *
-   * @param operations the kinds of operations, as labels
-   */
+  /** @param operations the kinds of operations, as labels */
   constructor(operations: readonly string[]) {
-    for (const operation of operations) for (const outcome of waitOutcomes) this.wait.zero({ operation, outcome })
-    for (const event of ticketEvents) this.tickets.inc({ event }, 0)
-    for (const reason of refusalReasons) this.refused.inc({ reason }, 0)
-    for (const result of auditResults) this.auditEvents.inc({ result }, 0)
-    for (const device of ['known', 'unknown', 'solved']) this.loginAttempts.inc({ device }, 0)
-    for (const lane of lanes) this.jobsAdded.inc({ lane }, 0)
-    for (const kind of ['network', 'password']) this.attacksNoticed.inc({ kind }, 0)
-    for (const source of verdictSources) this.verdicts.inc({ source }, 0)
-    for (const outcome of [...mailOutcomes, 'limited', 'not_queued']) this.mails.inc({ outcome }, 0)
-    for (const purpose of ['verdict', 'ticket']) this.sealFailures.inc({ purpose }, 0)
-  }
-
-  #counter<Label extends string>(name: string, help: string, labelNames: Label[]): Counter<Label> {
-    return new Counter({ name, help, labelNames, registers: [this.registry] })
-  }
-
-  #durations<Label extends string>(name: string, help: string, labelNames: Label[]): Histogram<Label> {
-    return new Histogram({ name, help, labelNames, buckets: DURATION_BUCKETS_S, registers: [this.registry] })
+    super()
+    this.wait = this.histogram(
+      'spillway_wait_seconds',
+      'Time that a request was held for its verdict, by how the wait ended',
+      DURATION_BUCKETS_S,
+      { operation: operations, outcome: waitOutcomes },
+    )
   }
 }
 
 // The outcomes of requests to the public API and the service API, for the live page.
 
-export const outcomeNames = requestOutcomes.map(({ outcome }) => outcome)
 export type RequestOutcomes = Record<RequestOutcome, number>
 
 export const noOutcomes: RequestOutcomes = {
@@ -153,15 +128,4 @@ export async function countOutcomes({
   totals.overloaded = Math.min(overloaded, totals.refused)
   totals.refused -= totals.overloaded
   return totals
-}
-
-/** Combines two counts outcome by outcome. */
-export function combineOutcomes(
-  a: RequestOutcomes,
-  b: RequestOutcomes,
-  combine: (a: number, b: number) => number,
-): RequestOutcomes {
-  const result = { ...noOutcomes }
-  for (const outcome of outcomeNames) result[outcome] = combine(a[outcome], b[outcome])
-  return result
 }

@@ -76,7 +76,6 @@ const statusPhrases: Record<number, string | undefined> = {
   422: 'Unprocessable Content',
 }
 
-/** The body of a problem. */
 export function problemOf({ message, status, code, fields, challenge }: ApiError): FromSchema<typeof ProblemBody> {
   const title = statusPhrases[status] ?? ''
   return {

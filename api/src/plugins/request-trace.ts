@@ -1,7 +1,4 @@
-/**
- * A server span for every request (OpenTelemetry's conventions for HTTP), a child of the caller's
- * span. Registered only when traces are exported, because it loads OpenTelemetry's API.
- */
+/** A server span for every request (OpenTelemetry's conventions), a child of the caller's span. */
 import { type Context, context, propagation, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
@@ -49,9 +46,7 @@ export default fp(
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /**
-     * Runs `begin` in the request's trace context, until its first await. Undefined without traces.
-     */
+    /** Runs `begin` in the request's trace context until its first await. Absent without traces. */
     inTrace?<T>(begin: () => T): T
   }
 }

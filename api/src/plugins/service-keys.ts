@@ -38,7 +38,6 @@ export const serviceKeysPlugin = fp(
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** `onRequest` hook that refuses requests without a key of a service. */
     requireServiceKey: onRequestAsyncHookHandler
   }
 }

@@ -4,16 +4,13 @@
  */
 
 import { createHash } from 'node:crypto'
+import { objectOf } from '@spillway/queue/wire/object-schema'
 import type { RoutePlugin } from '../operations/deps.js'
-import { objectOf } from '../schemas/schema.js'
 import { claimsOf } from '../sessions/access-token.js'
 import { algorithms } from '../sessions/signing-keys.js'
 import { type Document, documentRoute } from './documents.js'
 
-/**
- * How long a cache may keep the keys, in seconds. A key that was published for longer is known to
- * every service when it first signs (api/README.md).
- */
+/** How long a cache may keep the keys, in seconds: publish a key for longer before it signs. */
 const MAX_AGE_S = 300
 
 const text = { type: 'string' } as const
@@ -25,13 +22,10 @@ const KeySet = {
       type: 'array',
       items: {
         title: 'PublicKey',
-        type: 'object',
-        properties: {
-          ...{ kty: text, kid: text, use: { const: 'sig' }, alg: { enum: algorithms } },
-          ...{ crv: text, x: text, y: text, n: text, e: text },
-        },
-        required: ['kty', 'kid', 'use', 'alg'],
-        additionalProperties: false,
+        ...objectOf(
+          { kty: text, kid: text, use: { const: 'sig' }, alg: { enum: algorithms } },
+          { crv: text, x: text, y: text, n: text, e: text },
+        ),
       },
     },
   }),

@@ -2,12 +2,10 @@
 
 import { ThrottledWarning } from '@spillway/common/throttled-warning'
 import { databaseProblem } from '@spillway/prisma'
+import { objectOf } from '@spillway/queue/wire/object-schema'
 import type { RoutePlugin } from '../operations/deps.js'
-import { objectOf } from '../schemas/schema.js'
 
-/**
- * How long an answer of the database serves further probes, in milliseconds: they are not limited.
- */
+/** How long an answer of the database serves further probes, which have no limit, in milliseconds. */
 const DATABASE_ANSWER_MS = 250
 
 const Check = { type: 'string', enum: ['ok', 'failing'] } as const
@@ -81,9 +79,7 @@ function word(ok: boolean): 'ok' | 'failing' {
   return ok ? 'ok' : 'failing'
 }
 
-/**
- * Shares the answer in progress, or one younger than `forMs`, in milliseconds. `ask` never rejects.
- */
+/** Shares the answer in progress, or one younger than `forMs`. `ask` never rejects. */
 export function shareAnswer<T>(
   ask: () => Promise<T>,
   forMs: number,

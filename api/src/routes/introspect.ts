@@ -1,7 +1,4 @@
-/**
- * POST /v1/introspect: whether an access token is valid and its session alive (RFC 7662), for
- * services that cannot wait until the token expires.
- */
+/** POST /v1/introspect: whether an access token is valid and its session alive (RFC 7662). */
 import type { FastifyPluginAsyncJsonSchemaToTs } from '@fastify/type-provider-json-schema-to-ts'
 import { ApiError } from '../plugins/errors.js'
 import { bodyProblems, limitProblem, unauthorizedProblem } from '../schemas/responses.js'

@@ -1,13 +1,13 @@
 /** What is done by mail and needs no hash. Tokens are in bodies: proxies log URLs. */
 
 import { isTaken } from '@spillway/prisma'
+import { objectOf } from '@spillway/queue/wire/object-schema'
 import { confirmAddress, newMailToken } from '../mail/tokens.js'
 import { requireMail } from '../operations/access.js'
 import type { RoutePlugin } from '../operations/deps.js'
 import { ApiError } from '../plugins/errors.js'
 import { EmailField, MailTokenField, normalizeEmail } from '../schemas/credentials.js'
 import { anyProblem, bodyProblems, limitProblem, problemResponse, unauthorizedProblem } from '../schemas/responses.js'
-import { objectOf } from '../schemas/schema.js'
 import { requireAccessToken } from '../sessions/access-token.js'
 
 const nothing = { type: 'null' } as const
@@ -25,12 +25,12 @@ export const mailRoutes: RoutePlugin = async (app, { database, sessions, post, a
         body: { title: 'ForgottenPassword', ...objectOf({ email: EmailField }) },
         response: { 204: nothing, ...problems, ...bodyProblems },
       },
-      onRequest: [requireMail(app), app.limitAddress, app.limitMailNetwork],
+      onRequest: [requireMail(app), app.limitNetwork, app.limitMailNetwork],
       preHandler: app.limitAccount,
     },
     async (request, reply) => {
       const email = normalizeEmail(request.body.email)
-      audit.record({ event: 'request_password_reset', outcome: 'ok', address: request.ip })
+      audit.record({ event: 'request_password_reset', outcome: 'ok', ip: request.ip })
       await post?.send({ kind: 'reset', email, token: newMailToken() }, email)
       return reply.code(204).send(null)
     },
@@ -47,7 +47,7 @@ export const mailRoutes: RoutePlugin = async (app, { database, sessions, post, a
         body: { title: 'EmailConfirmation', ...objectOf({ token: MailTokenField }) },
         response: { 204: nothing, ...problems, ...bodyProblems },
       },
-      onRequest: [requireMail(app), app.limitAddress],
+      onRequest: [requireMail(app), app.limitNetwork],
     },
     async (request, reply) => {
       const confirmed = await confirmAddress(database, request.body.token).catch((error: unknown) => {
@@ -56,7 +56,7 @@ export const mailRoutes: RoutePlugin = async (app, { database, sessions, post, a
         throw error
       })
       const outcome = confirmed === undefined ? 'invalid_mail_token' : 'ok'
-      audit.record({ event: 'confirm_email', outcome, userId: confirmed?.userId ?? null, address: request.ip })
+      audit.record({ event: 'confirm_email', outcome, userId: confirmed?.userId ?? null, ip: request.ip })
       if (confirmed === undefined) throw new ApiError('invalid_mail_token')
       if (confirmed.changedFrom !== undefined) await post?.notify(confirmed.changedFrom, 'changed')
       return reply.code(204).send(null)
@@ -74,13 +74,13 @@ export const mailRoutes: RoutePlugin = async (app, { database, sessions, post, a
         security: [{ accessToken: [] }],
         response: { 204: nothing, 401: unauthorizedProblem, ...problems, ...bodyProblems, ...anyProblem },
       },
-      onRequest: [requireMail(app), requireAccessToken, app.limitRefreshAddress, app.limitMailNetwork],
+      onRequest: [requireMail(app), requireAccessToken, app.limitRefreshNetwork, app.limitMailNetwork],
       preHandler: app.limitAccount,
     },
     async ({ user, ip }, reply) => {
       const { id, email } = await sessions.userOf({ sessionId: user.sid, userId: user.sub })
       const event = { event: 'request_email_confirmation', outcome: 'ok', userId: id, sessionId: user.sid } as const
-      audit.record({ ...event, address: ip })
+      audit.record({ ...event, ip })
       await post?.send({ kind: 'confirm', userId: id, token: newMailToken() }, email)
       return reply.code(204).send(null)
     },

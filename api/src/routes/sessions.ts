@@ -1,10 +1,10 @@
 /** The sessions of the signed-in user, and the user. */
 
+import { objectOf } from '@spillway/queue/wire/object-schema'
 import type { RoutePlugin } from '../operations/deps.js'
 import { ApiError } from '../plugins/errors.js'
 import { SessionsBody, UserBody } from '../schemas/bodies.js'
 import { anyProblem, bodyProblems, limitProblem, problemResponse, unauthorizedProblem } from '../schemas/responses.js'
-import { objectOf } from '../schemas/schema.js'
 import { requireAccessToken, UUID } from '../sessions/access-token.js'
 import { LISTED_MAX } from '../sessions/sessions.js'
 
@@ -12,7 +12,7 @@ const SessionParams = objectOf({ id: { type: 'string', pattern: UUID.source } })
 
 export const sessionRoutes: RoutePlugin = async (app, { sessions, audit }) => {
   app.addHook('onRequest', requireAccessToken)
-  app.addHook('onRequest', app.limitRefreshAddress)
+  app.addHook('onRequest', app.limitRefreshNetwork)
   app.addHook('preHandler', app.limitAccount)
   const config = { priority: 'promised' } as const
   const described = { tags: ['Sessions'], security: [{ accessToken: [] }] }
@@ -64,7 +64,7 @@ export const sessionRoutes: RoutePlugin = async (app, { sessions, audit }) => {
     async ({ user, ip }, reply) => {
       const whom = { userId: user.sub, sessionId: user.sid }
       const ended = await sessions.endOthers({ userId: user.sub, keptSessionId: user.sid })
-      if (ended > 0) audit.record({ event: 'end_other_sessions', outcome: 'ok', ...whom, address: ip })
+      if (ended > 0) audit.record({ event: 'end_other_sessions', outcome: 'ok', ...whom, ip })
       return reply.code(204).send(null)
     },
   )
@@ -84,7 +84,7 @@ export const sessionRoutes: RoutePlugin = async (app, { sessions, audit }) => {
     async ({ user, params, ip }, reply) => {
       const whom = { userId: user.sub, sessionId: params.id }
       if (!(await sessions.endOne(whom))) throw new ApiError('session_not_found')
-      audit.record({ event: 'end_session', outcome: 'ok', ...whom, address: ip })
+      audit.record({ event: 'end_session', outcome: 'ok', ...whom, ip })
       return reply.code(204).send(null)
     },
   )

@@ -1,6 +1,7 @@
 /** POST /v1/tickets/redeem: answers as the call that issued the ticket would have. */
 
 import type { FastifyPluginAsyncJsonSchemaToTs } from '@fastify/type-provider-json-schema-to-ts'
+import { objectOf } from '@spillway/queue/wire/object-schema'
 import type { FastifyPluginAsync, onRequestAsyncHookHandler } from 'fastify'
 import type { Access } from '../operations/access.js'
 import { type Conductor, send } from '../operations/conductor.js'
@@ -16,7 +17,6 @@ import {
   unauthorizedProblem,
 } from '../schemas/responses.js'
 import type { JsonObject } from '../schemas/schema.js'
-import { objectOf } from '../schemas/schema.js'
 import { documentRoute } from './documents.js'
 
 /** The longest ticket is a registration's, with an address. */
@@ -65,7 +65,7 @@ export const ticketRoutes: FastifyPluginAsyncJsonSchemaToTs<{ Options: TicketRou
 
 /** The responses of all operations, because redeeming a ticket can end in any of them. */
 function responsesOf(operations: readonly Operation<never>[]): Record<number, object> {
-  const answers = operations.map(({ definition: { answer } }) => answer)
+  const answers = operations.map(({ definition: { success } }) => success)
   const statuses = [...new Set(answers.map(({ status }) => status))].map((status) => {
     const bodies = answers.filter((answer) => answer.status === status).map(({ body }) => body.json)
     return [status, eitherOf(bodies)]

@@ -1,19 +1,19 @@
 /** POST /v1/token/refresh and POST /v1/logout. */
 
+import { objectOf } from '@spillway/queue/wire/object-schema'
 import type { FastifyRequest } from 'fastify'
 import type { RoutePlugin } from '../operations/deps.js'
 import { storedNetworkOf } from '../plugins/client-network.js'
 import { ApiError } from '../plugins/errors.js'
 import { TokenBody } from '../schemas/bodies.js'
 import { bodyProblems, limitProblem, unauthorizedProblem } from '../schemas/responses.js'
-import { objectOf } from '../schemas/schema.js'
 
 const RefreshTokenBody = {
   title: 'RefreshToken',
   ...objectOf({ refreshToken: { type: 'string', minLength: 1, maxLength: 256 } }),
 } as const
 
-export const tokenRoutes: RoutePlugin = async (app, { sessions, issueTokens, tokenCarrier, audit }) => {
+export const tokenRoutes: RoutePlugin = async (app, { sessions, tokenIssuer, tokenCarrier, audit }) => {
   const { isCookie, shownBy } = tokenCarrier
   const body = isCookie ? {} : { body: RefreshTokenBody }
   /** Before anything is counted: a made-up token costs neither a count nor a query. */
@@ -35,17 +35,17 @@ export const tokenRoutes: RoutePlugin = async (app, { sessions, issueTokens, tok
         ...body,
         response: { 200: TokenBody, 401: unauthorizedProblem, 429: limitProblem, ...bodyProblems },
       },
-      preHandler: [requireRefreshToken, app.limitRefreshAddress, app.limitSession],
+      preHandler: [requireRefreshToken, app.limitRefreshNetwork, app.limitSession],
     },
     async (request, reply) => {
       const { ip } = request
       const refreshed = await sessions.refresh({ token: shownBy(request), network: storedNetworkOf(ip) })
       if (refreshed === 'invalid') throw new ApiError('invalid_refresh_token')
       if ('refreshToken' in refreshed) {
-        const { headers, body } = tokenCarrier.answer(await issueTokens(refreshed))
+        const { headers, body } = tokenCarrier.answer(await tokenIssuer.issue(refreshed))
         return reply.headers(headers).send(body)
       }
-      audit.record({ event: 'refresh_token_reuse', outcome: 'refresh_token_reused', ...refreshed, address: ip })
+      audit.record({ event: 'refresh_token_reuse', outcome: 'refresh_token_reused', ...refreshed, ip })
       throw new ApiError('invalid_refresh_token', { reason: 'refresh_token_reused' })
     },
   )
@@ -63,14 +63,14 @@ export const tokenRoutes: RoutePlugin = async (app, { sessions, issueTokens, tok
         response: { 204: { type: 'null' }, 429: limitProblem, ...bodyProblems },
       },
       preHandler: async (request, reply) => {
-        if (sessions.isOurs(shownBy(request))) await app.limitRefreshAddress(request, reply)
+        if (sessions.isOurs(shownBy(request))) await app.limitRefreshNetwork(request, reply)
         else request.isInVain = true
       },
     },
     async (request, reply) => {
       const { ip } = request
       const ended = await sessions.end(shownBy(request))
-      if (ended !== undefined) audit.record({ event: 'logout', outcome: 'ok', ...ended, address: ip })
+      if (ended !== undefined) audit.record({ event: 'logout', outcome: 'ok', ...ended, ip })
       return reply.code(204).headers(tokenCarrier.ended).send(null)
     },
   )

@@ -1,6 +1,6 @@
 /** Response bodies that several routes share. */
 
-import { objectOf } from './schema.js'
+import { objectOf } from '@spillway/queue/wire/object-schema'
 
 export const UserBody = {
   title: 'User',

@@ -1,9 +1,9 @@
 /** Responses that several routes share, for OpenAPI. Their headers are documentation only. */
 
+import { objectOf } from '@spillway/queue/wire/object-schema'
 import type { FromSchema } from 'json-schema-to-ts'
 import { TicketBody } from './bodies.js'
 import { errorCodes } from './problem-codes.js'
-import { objectOf } from './schema.js'
 
 /** What a client may solve to log in without waiting, as a member of problems. */
 const ChallengeBody = {

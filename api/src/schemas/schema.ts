@@ -1,4 +1,4 @@
-/** Makes JSON schemas, and joins a schema with the type of its values. */
+/** Joins a JSON schema with the type of its values. */
 import { checkFor } from '@spillway/queue/wire/schema'
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
 
@@ -19,24 +19,4 @@ type TypeOf<Json> = Json extends JSONSchema ? FromSchema<Json> : never
 
 export function schemaOf<const Json extends JsonObject>(json: Json): Schema<TypeOf<Json>> {
   return { json, is: checkFor<TypeOf<Json>>(json) }
-}
-
-type Properties = Readonly<Record<string, object>>
-
-export interface ObjectSchema<All, Required> {
-  readonly type: 'object'
-  readonly properties: All
-  readonly required: readonly Required[]
-  readonly additionalProperties: false
-}
-
-/** The JSON schema of an object with these properties alone: required ones, then optional ones. */
-export function objectOf<const All extends Properties>(required: All): ObjectSchema<All, keyof All & string>
-export function objectOf<const Required extends Properties, const Optional extends Properties>(
-  required: Required,
-  optional: Optional,
-): ObjectSchema<Required & Optional, keyof Required & string>
-export function objectOf(required: Properties, optional: Properties = {}): ObjectSchema<Properties, string> {
-  const properties = { ...required, ...optional }
-  return { type: 'object', properties, required: Object.keys(required), additionalProperties: false }
 }

@@ -1,6 +1,4 @@
-/**
- * Access tokens: JWTs, verified by the algorithm of the key that `kid` names (RFC 7519, RFC 8725).
- */
+/** Access tokens: JWTs, verified by the algorithm of the key that `kid` names (RFC 7519, 8725). */
 import { randomUUID } from 'node:crypto'
 import jwt from '@fastify/jwt'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
@@ -39,12 +37,6 @@ interface AccessClaims {
   [claim: string]: unknown
 }
 
-/** Returns the claims of a valid token. Does not check whether its session is alive. */
-export type VerifyAccessToken = (token: string) => AccessClaims | undefined
-
-/** Returns the body that answers a login or a refresh, with a signed access token. */
-export type IssueTokens = (session: Rotated) => Promise<FromSchema<typeof TokenBody>>
-
 /** Claims that TOKEN_CLAIMS may add. */
 export const optionalClaimNames = ['email', 'email_verified'] as const
 export type OptionalClaim = (typeof optionalClaimNames)[number]
@@ -58,24 +50,27 @@ export function claimsOf(more: readonly OptionalClaim[]): string[] {
   return [...['iss', 'aud', 'sub', 'sid', 'jti', 'iat', 'exp', 'auth_time'], ...more]
 }
 
-export function createTokenIssuer({ keys, issuer, audience, ttlS, claims }: IssuedTokenOptions): IssueTokens {
-  const { signing } = keys
-  // Type JWT: many decoders refuse at+jwt (RFC 9068) by default.
-  const header = encode({ alg: signing.alg, typ: 'JWT', kid: signing.kid })
+export class TokenIssuer {
+  readonly #options: IssuedTokenOptions
+  readonly #header: string
 
-  return async ({ refreshToken, ...session }) => {
+  constructor(options: IssuedTokenOptions) {
+    const { alg, kid } = options.keys.signing
+    this.#options = options
+    // Type JWT: many decoders refuse at+jwt (RFC 9068) by default.
+    this.#header = encode({ alg, typ: 'JWT', kid })
+  }
+
+  /** Returns the body that answers a login or a refresh, with a signed access token. */
+  async issue({ refreshToken, ...session }: Rotated): Promise<FromSchema<typeof TokenBody>> {
+    const { keys, issuer, audience, ttlS, claims } = this.#options
     const iat = Math.floor(Date.now() / 1_000)
     const ids = { sub: session.userId, sid: session.sessionId, jti: randomUUID() }
     const more = Object.fromEntries(claims.map((name) => [name, optionalClaims[name](session)]))
     const times = { iat, exp: iat + ttlS, auth_time: session.authTimeS }
-    const signed = `${header}.${encode({ iss: issuer, aud: audience, ...ids, ...times, ...more })}`
-    const signature = await signing.sign(Buffer.from(signed))
-    return {
-      accessToken: `${signed}.${signature.toString('base64url')}`,
-      refreshToken,
-      tokenType: 'Bearer',
-      expiresIn: ttlS,
-    }
+    const signed = `${this.#header}.${encode({ iss: issuer, aud: audience, ...ids, ...times, ...more })}`
+    const signature = (await keys.signing.sign(Buffer.from(signed))).toString('base64url')
+    return { accessToken: `${signed}.${signature}`, refreshToken, tokenType: 'Bearer', expiresIn: ttlS }
   }
 }
 
@@ -135,6 +130,7 @@ declare module '@fastify/jwt' {
 
 declare module 'fastify' {
   interface FastifyInstance {
-    verifyAccessToken: VerifyAccessToken
+    /** Returns the claims of a valid token. Does not check whether its session is alive. */
+    verifyAccessToken(token: string): AccessClaims | undefined
   }
 }

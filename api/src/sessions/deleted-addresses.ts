@@ -6,7 +6,7 @@
 import { randomBytes } from 'node:crypto'
 import { type Database, Prisma, rawQuery } from '@spillway/prisma'
 import type { FastifyBaseLogger } from 'fastify'
-import { type Rounds, startRounds } from '../rounds.js'
+import { Rounds } from '../rounds.js'
 
 const KEY_BYTES = 32
 /** Until the database answers. */
@@ -15,7 +15,7 @@ const RETRY_MS = 1_000
 /** Turns the triggers on, as soon as the database answers. They stay on. */
 export function rememberDeletedAddresses(database: Database, log: FastifyBaseLogger): Rounds {
   let isOn = false
-  return startRounds({
+  return new Rounds({
     periodMs: RETRY_MS,
     async round() {
       if (isOn) return

@@ -3,15 +3,13 @@
 import type { Logger } from '@spillway/common/log'
 import type { Database } from '@spillway/prisma'
 import { firstIdAt } from '@spillway/queue/wire/id'
-import { type Rounds, startRounds } from '../rounds.js'
+import { Rounds } from '../rounds.js'
 
 /** The average time between two rounds of a gateway, in milliseconds. */
 const PERIOD_MS = 5 * 60_000
 /** What one statement deletes at most, in some 20 ms; the statement timeout is 5 s. */
 const ROWS = 2_000
-/**
- * How long a mark is kept after its job was added: a ticket lives for an hour, and clocks differ.
- */
+/** How long a mark is kept after its job was added: tickets live for an hour, and clocks differ. */
 const MARKS_KEPT_MS = 3 * 3_600_000
 
 /** Deletes at intervals, until closed. Failures are logged and retried in the next round. */
@@ -21,7 +19,7 @@ export function startDeletingExpiredSessions(deps: {
   periodMs?: number
 }): Rounds {
   const { database, log, periodMs = PERIOD_MS } = deps
-  return startRounds({
+  return new Rounds({
     periodMs,
     async round(signal) {
       let deleted: number
@@ -35,10 +33,7 @@ export function startDeletingExpiredSessions(deps: {
   })
 }
 
-/**
- * Deletes the sessions that expired first, a day after their expiry, and returns their number.
- * While a session exists, its id refuses a replay of its ticket.
- */
+/** Deletes sessions a day after their expiry: a session's id refuses a replay of its ticket. */
 function deleteSessions(database: Database): Promise<number> {
   return database.$executeRaw`
     DELETE FROM sessions WHERE id = ANY (ARRAY(

@@ -21,7 +21,6 @@ export type Rotated = TokenSubject & { refreshToken: string }
  */
 const ASKED_AGAIN_EVERY_S = 6 * 3_600
 
-/** A session that has just ended. */
 export type Ended = Pick<TokenSubject, 'sessionId' | 'userId'>
 
 export interface RotationOptions {

@@ -7,9 +7,10 @@
  * refused from memory. It authenticates nothing: two gateways with other keys know the same
  * digests.
  */
-import { createHmac, hash, timingSafeEqual } from 'node:crypto'
+import { createHmac, hash } from 'node:crypto'
 import type { Keyring } from '@spillway/queue/queue-client'
 import { randomBytes } from '@spillway/queue/wire/seal'
+import { isSigned } from '../plugins/guessing/device-token.js'
 
 /** 128 bits for the family, as for a session id; 256 bits for the secret, which authenticates. */
 const FAMILY_BYTES = 16
@@ -40,9 +41,7 @@ export class RefreshTokenTags {
   untag(shown: string): string | undefined {
     const [, token, tag] = TAGGED.exec(shown) ?? []
     if (token === undefined || tag === undefined) return undefined
-    const given = Buffer.from(tag, 'base64url')
-    const isOurs = this.#tagsOf(token).some((each) => given.length === each.length && timingSafeEqual(given, each))
-    return isOurs ? token : undefined
+    return isSigned(this.#tagsOf(token), tag) ? token : undefined
   }
 
   #tagsOf(token: string): [Buffer, ...Buffer[]] {

@@ -15,7 +15,7 @@ import {
   subjectColumns,
   type TokenSubject,
 } from './refresh-rotation.js'
-import { digest, familyOf, newRefreshToken } from './refresh-tokens.js'
+import { digest, familyOf, newRefreshToken, type RefreshTokenTags } from './refresh-tokens.js'
 
 /** The most live sessions of a user, about: a change of the password has time to end them all. */
 export const LIVE_MAX = 1_000
@@ -34,20 +34,13 @@ export interface OpeningOptions extends RotationOptions {
   needsConfirmedEmail: boolean
 }
 
-export interface NewSession extends SessionClient {
+interface NewSession extends SessionClient {
   /** Of the job that verified the password. */
   id: string
   userId: string
   credentialVersion: number
 }
 
-/** What the old system vouched for: the address, and the password that it was asked about. */
-export interface VouchedFor {
-  email: string
-  passwordHash: string
-}
-
-/** The password was changed meanwhile, or this job has opened its session before. */
 type NotOpened = 'stale' | 'exists'
 type Opened = Omit<TokenSubject, 'userId'>
 type Opening = NewSession & { refreshToken: string }
@@ -55,11 +48,13 @@ type Opening = NewSession & { refreshToken: string }
 /** Opens sessions. Those that wait together are opened by one statement. */
 export class SessionOpener {
   readonly #database: Database
+  readonly #tags: RefreshTokenTags
   readonly #options: OpeningOptions
   readonly #open: (opening: Opening) => Promise<Opened | NotOpened>
 
-  constructor(database: Database, options: OpeningOptions) {
+  constructor(database: Database, tags: RefreshTokenTags, options: OpeningOptions) {
     this.#database = database
+    this.#tags = tags
     this.#options = options
     this.#open = gather<Opening, Opened | NotOpened>({
       one: (opening) => this.#openOne(opening),
@@ -74,14 +69,18 @@ export class SessionOpener {
     })
   }
 
-  /** Opens a session, or tells why not. Of a user who has too many sessions, the oldest end. */
+  /**
+   * Opens a session with the id of the job that verified the password. Returns `stale` when the
+   * password was changed since, or the address lacks a required confirmation; `exists` when this
+   * job has opened its session before. Of a user who has too many sessions, the oldest end.
+   */
   async open(session: NewSession): Promise<Rotated | NotOpened> {
     const opening = { ...session, refreshToken: newRefreshToken(session.id) }
     const looks = randomInt(OPENINGS_PER_LOOK) === 0
     const opened = looks
       ? await this.#openOne(opening, { beside: oldestEnd(session.userId) })
       : await this.#open(opening)
-    return typeof opened === 'string' ? opened : { ...opened, ...pick(opening) }
+    return this.#told(opening, opened)
   }
 
   /**
@@ -93,7 +92,7 @@ export class SessionOpener {
    */
   async openVouchedFor(
     { userId, ...session }: Omit<NewSession, 'userId'> & { userId: string | null },
-    { email, passwordHash }: VouchedFor,
+    { email, passwordHash }: { email: string; passwordHash: string },
   ): Promise<Rotated | NotOpened> {
     const id = userId ?? newId()
     const { credentialVersion } = session
@@ -111,8 +110,11 @@ export class SessionOpener {
     const credential = Prisma.sql`
       ${made} RETURNING id, email, email_confirmed_at, ${credentialVersion}::int AS credential_version`
     const opening = { ...session, userId: id, refreshToken: newRefreshToken(session.id) }
-    const opened = await this.#openOne(opening, { credential })
-    return typeof opened === 'string' ? opened : { ...opened, ...pick(opening) }
+    return this.#told(opening, await this.#openOne(opening, { credential }))
+  }
+
+  #told({ userId, refreshToken }: Opening, opened: Opened | NotOpened): Rotated | NotOpened {
+    return typeof opened === 'string' ? opened : { ...opened, userId, refreshToken: this.#tags.tag(refreshToken) }
   }
 
   async #openOne(
@@ -125,10 +127,7 @@ export class SessionOpener {
     return opened ? session : 'exists'
   }
 
-  /**
-   * The users whose password was verified. FOR SHARE waits for a concurrent change of the password,
-   * which could not see the session to end it.
-   */
+  /** FOR SHARE waits for a change of the password, which could not see the session to end it. */
   #verified(openings: readonly Opening[], orElse = Prisma.empty): Prisma.Sql {
     return Prisma.sql`
       SELECT id, email, email_confirmed_at, credential_version FROM users
@@ -152,7 +151,7 @@ export class SessionOpener {
         SELECT * FROM unnest(
           ${openings.map(({ id }) => id)}::uuid[], ${openings.map(({ userId }) => userId)}::uuid[],
           ${openings.map(({ credentialVersion }) => credentialVersion)}::int[],
-          ${openings.map(({ device }) => device)}::text[], ${openings.map(({ address }) => address)}::text[],
+          ${openings.map(({ device }) => device)}::text[], ${openings.map(({ ip }) => ip)}::text[],
           ${openings.map(({ refreshToken }) => familyOf(refreshToken)?.familyHash)}::bytea[],
           ${openings.map(({ refreshToken }) => digest(refreshToken))}::bytea[]
         ) AS asked (session_id, user_id, version, device, address, family_hash, token_hash)
@@ -173,10 +172,6 @@ export class SessionOpener {
   }
 }
 
-function pick({ userId, refreshToken }: Opening) {
-  return { userId, refreshToken }
-}
-
 /**
  * Ends the sessions beyond the maximum, if one was opened. That one is not yet seen here, hence one
  * less. Locked rows are skipped: another login is ending them, and two that wait for each other
@@ -195,13 +190,13 @@ function oldestEnd(userId: string): Prisma.Sql {
 
 /** Longer ones are cut: the beginning tells devices apart. */
 const DEVICE_MAX_LENGTH = 256
-const ADDRESS_MAX_LENGTH = 64
+const IP_MAX_LENGTH = 64
 
 export interface SessionClient {
   /** Its User-Agent, printable ASCII alone; null without one. */
   device: string | null
   /** As the connection or the proxy reports it. */
-  address: string
+  ip: string
 }
 
 export function sessionClientOf({ headers, ip }: FastifyRequest): SessionClient {
@@ -209,5 +204,5 @@ export function sessionClientOf({ headers, ip }: FastifyRequest): SessionClient 
     .replace(/[^ -~]/g, '')
     .trim()
     .slice(0, DEVICE_MAX_LENGTH)
-  return { device: device === '' ? null : device, address: withoutPort(ip).slice(0, ADDRESS_MAX_LENGTH) }
+  return { device: device === '' ? null : device, ip: withoutPort(ip).slice(0, IP_MAX_LENGTH) }
 }

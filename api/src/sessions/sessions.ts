@@ -13,11 +13,11 @@ import {
   endFamily,
   isAlive,
   type Rotated,
+  type RotationOptions,
   type Shown,
   TokenRotation,
 } from './refresh-rotation.js'
 import type { RefreshTokenTags } from './refresh-tokens.js'
-import { type NewSession, type OpeningOptions, SessionOpener, type VouchedFor } from './session-opening.js'
 
 export interface SessionUser {
   id: string
@@ -46,13 +46,11 @@ type LiveSession = {
 export class Sessions {
   readonly #database: Database
   readonly #tags: RefreshTokenTags
-  readonly #opener: SessionOpener
   readonly #rotation: TokenRotation
 
-  constructor(database: Database, tags: RefreshTokenTags, options: OpeningOptions) {
+  constructor(database: Database, tags: RefreshTokenTags, options: RotationOptions) {
     this.#database = database
     this.#tags = tags
-    this.#opener = new SessionOpener(database, options)
     this.#rotation = new TokenRotation(database, options)
   }
 
@@ -61,34 +59,13 @@ export class Sessions {
     return this.#tags.untag(refreshToken) !== undefined
   }
 
-  /**
-   * Opens a session with the id of the job that verified the password. Returns `stale` when the
-   * password was changed since, or the address lacks a required confirmation; `exists` when this
-   * job has opened its session before.
-   */
-  async open(session: NewSession): Promise<Rotated | 'stale' | 'exists'> {
-    const opened = await this.#opener.open(session)
-    return typeof opened === 'string' ? opened : this.#tagged(opened)
-  }
-
-  /** The same for an account that the old system vouches for: see {@link SessionOpener}. */
-  async openVouchedFor(
-    session: Omit<NewSession, 'userId'> & { userId: string | null },
-    vouchedFor: VouchedFor,
-  ): Promise<Rotated | 'stale' | 'exists'> {
-    const opened = await this.#opener.openVouchedFor(session, vouchedFor)
-    return typeof opened === 'string' ? opened : this.#tagged(opened)
-  }
-
-  /**
-   * Returns the successor of a refresh token (see {@link TokenRotation}). When the token was used
-   * before, ends its session and returns that.
-   */
+  /** Returns the successor of a refresh token; or its session, ended because it was used before. */
   async refresh({ token: shown, network }: Shown): Promise<Rotated | Ended | 'invalid'> {
     const token = this.#tags.untag(shown)
     if (token === undefined) return 'invalid'
     const rotated = await this.#rotation.rotate({ token, network })
-    return rotated === undefined ? ((await endByReuse(this.#database, token)) ?? 'invalid') : this.#tagged(rotated)
+    if (rotated === undefined) return (await endByReuse(this.#database, token)) ?? 'invalid'
+    return { ...rotated, refreshToken: this.#tags.tag(rotated.refreshToken) }
   }
 
   /** Ends the session of a refresh token, current or used, and returns it. */
@@ -97,9 +74,7 @@ export class Sessions {
     return token === undefined ? undefined : await endFamily(this.#database, token)
   }
 
-  /**
-   * The user of a session. Throws `invalid_token` once it has ended: a logout takes effect at once.
-   */
+  /** The user of a session. Throws `invalid_token` once it has ended: logouts act at once. */
   async userOf({ sessionId, userId }: SessionOfUser): Promise<SessionUser> {
     // One statement: between two the account may be deleted.
     const sql = Prisma.sql`
@@ -112,7 +87,6 @@ export class Sessions {
     return { ...user, createdAt: new Date(user.createdAt) }
   }
 
-  /** Whether a session of a user is alive. */
   async goesOn({ sessionId, userId }: SessionOfUser): Promise<boolean> {
     const sql = Prisma.sql`SELECT FROM sessions WHERE id = ${sessionId}::uuid AND user_id = ${userId}::uuid AND ${isAlive}`
     return (await rawQuery(this.#database, sql)).length > 0
@@ -143,10 +117,6 @@ export class Sessions {
     transaction: Pick<Database, '$executeRaw'> = this.#database,
   ): Promise<number> {
     return endWhere(transaction, Prisma.sql`user_id = ${userId}::uuid AND id <> ${keptSessionId}::uuid`)
-  }
-
-  #tagged(session: Rotated): Rotated {
-    return { ...session, refreshToken: this.#tags.tag(session.refreshToken) }
   }
 }
 

@@ -31,7 +31,6 @@ interface PublicJwk extends JWK {
 }
 
 export interface SigningKeys {
-  /** The key that signs. */
   signing: SigningKey
   /** The public keys, in the order of the list. */
   verifying: readonly VerifyingKey[]
@@ -94,9 +93,7 @@ function algorithmOf({ asymmetricKeyType: type, asymmetricKeyDetails }: KeyObjec
   return undefined
 }
 
-/**
- * RSA signs in a thread of the pool: it takes 0.3 to 4 ms. The others take less than the way there.
- */
+/** RSA signs in a thread of the pool, in 0.3 to 4 ms. The others are quicker than the way there. */
 function sign(data: Buffer, key: KeyObject, alg: Algorithm): Buffer | Promise<Buffer> {
   if (alg === 'EdDSA') return cryptoSign(null, data, key)
   if (alg === 'ES256') return cryptoSign('sha256', data, { key, dsaEncoding: 'ieee-p1363' })

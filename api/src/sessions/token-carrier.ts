@@ -18,7 +18,6 @@ export interface TokenCarrier {
   isCookie: boolean
   /** The refresh token that a request shows; empty without one. */
   shownBy(request: Pick<FastifyRequest, 'body' | 'headers'>): string
-  /** How new tokens are answered. */
   answer(tokens: Tokens): { headers: Headers; body: Tokens }
   /** The headers of an answer after which there is no session. */
   ended: Headers

@@ -8,7 +8,7 @@ import { parseKeyring } from '@spillway/queue/queue-client'
 import { parseRedisServers } from '@spillway/queue/redis/servers'
 import { Redis } from 'ioredis'
 import { afterAll, type TestContext, test } from 'vitest'
-import { accountOfEmail, createAccountNames, inOrderOf } from '../../src/plugins/counts.ts'
+import { accountNameOf, accountOfEmail, inOrderOf } from '../../src/plugins/counts.ts'
 import { accountWithHash, slowAccount } from '../account.ts'
 import { assertProblem, atOnce, type Client, expect, keepTicket, newCredentials, respondAsync } from '../client.ts'
 import { openSystem } from '../system.ts'
@@ -137,8 +137,8 @@ test('a limit outlives the loss of the Redis that counts it, at most once more f
     return allowed
   }
   assert.equal(await countOf(), max)
-  const nameOf = createAccountNames(parseKeyring(system.environment.SPILLWAY_SEAL_KEYS ?? ''))
-  const account = nameOf(accountOfEmail(guess.email))
+  const keyring = parseKeyring(system.environment.SPILLWAY_SEAL_KEYS ?? '')
+  const account = accountNameOf(accountOfEmail(guess.email), keyring)
   const key = `${system.namespace.queuePrefix}:limit:account:${account}`
   const [home] = inOrderOf(key, parseRedisServers(both))
   const server = servers[parseRedisServers(both).findIndex(({ id }) => id === home?.id)] ?? assert.fail()

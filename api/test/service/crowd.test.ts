@@ -1,6 +1,7 @@
 // Many people behind one address: all get in, while guesses made there stay within the limit.
 import assert from 'node:assert/strict'
 import { until } from '@spillway/infra/processes/until'
+import { parseKeyring } from '@spillway/queue/queue-client'
 import { test } from 'vitest'
 import { readGatewayConfig } from '../../src/config.ts'
 import { Attempts } from '../../src/plugins/guessing/attempts.ts'
@@ -237,7 +238,7 @@ test('a failure whose ticket is redeemed again may be answered again, and counts
   const attempts = new Attempts({
     config: readGatewayConfig({ ...system.environment, ...limits }),
     redis: [{ address: 'redis', connection: redis, isUsable: () => true, now: Date.now, countFailed: assert.ifError }],
-    accountNameOf: (account) => account,
+    keyring: parseKeyring(system.environment.SPILLWAY_SEAL_KEYS ?? ''),
   })
   const attempt = { id: 'an-attempt', network: newAddress(), account: 'an account', device: null }
   assert.equal(await attempts.mayBeHashed(attempt), true)

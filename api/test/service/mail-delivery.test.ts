@@ -17,7 +17,7 @@ import { readGatewayConfig } from '../../src/config.ts'
 import { MAIL_QUEUE, Outbox } from '../../src/mail/outbox.ts'
 import type { MailRequest } from '../../src/mail/requests.ts'
 import { Smtp } from '../../src/mail/smtp.ts'
-import { readTexts } from '../../src/mail/texts.ts'
+import { MailTexts } from '../../src/mail/texts.ts'
 import { newMailToken } from '../../src/mail/tokens.ts'
 import { expect, newCredentials } from '../client.ts'
 import { startMailServer } from '../mail-server.ts'
@@ -277,9 +277,9 @@ test('texts are replaced by files of a folder, which are checked at the start', 
     'Subject: x\n\n{link} {name}',
   ]) {
     await file('confirm', wrong)
-    assert.throws(() => readTexts(folder), /^Error: MAIL_TEXTS: .*confirm\.txt /, wrong)
+    assert.throws(() => new MailTexts(folder), /^Error: MAIL_TEXTS: .*confirm\.txt /, wrong)
   }
-  assert.throws(() => readTexts(join(folder, 'none')), /MAIL_TEXTS: there is no folder/)
+  assert.throws(() => new MailTexts(join(folder, 'none')), /MAIL_TEXTS: there is no folder/)
 })
 
 test('settings of mail are checked together at the start, and none is shown', () => {

@@ -7,6 +7,7 @@ import { parseKeyring } from '@spillway/queue/queue-client'
 import { afterAll, test } from 'vitest'
 import { Credentials } from '../../src/operations/credentials.ts'
 import { newRefreshToken, RefreshTokenTags } from '../../src/sessions/refresh-tokens.ts'
+import { SessionOpener } from '../../src/sessions/session-opening.ts'
 import { Sessions } from '../../src/sessions/sessions.ts'
 import { openSystem } from '../system.ts'
 
@@ -14,19 +15,16 @@ const system = await openSystem()
 afterAll(() => database.$disconnect())
 const database = connectDatabase({ url: system.namespace.databaseUrl, poolSize: 4 })
 const tags = new RefreshTokenTags(parseKeyring(system.environment.SPILLWAY_SEAL_KEYS ?? ''))
-const sessions = new Sessions(database, tags, {
-  sessionTtlS: 3_600,
-  sessionIdleS: 600,
-  refreshGraceS: 0,
-  needsConfirmedEmail: false,
-})
-const client = { device: 'a "quoted" {device}, with \\', address: '192.0.2.1' }
+const rotation = { sessionIdleS: 600, refreshGraceS: 0 }
+const sessions = new Sessions(database, tags, rotation)
+const opener = new SessionOpener(database, tags, { ...rotation, sessionTtlS: 3_600, needsConfirmedEmail: false })
+const client = { device: 'a "quoted" {device}, with \\', ip: '192.0.2.1' }
 
 test('each of many openings has its own outcome, whatever the others are', async () => {
   const [one = '', other = '', disabled = ''] = await newUsers(3)
   await database.user.update({ where: { id: disabled }, data: { disabledAt: new Date() } })
   const opening = (userId: string, id = randomUUID(), credentialVersion = 1) =>
-    sessions.open({ id, userId, credentialVersion, ...client })
+    opener.open({ id, userId, credentialVersion, ...client })
   const known = randomUUID()
   assert.notEqual(await opening(one, known), 'exists')
   const twice = randomUUID()
@@ -58,7 +56,7 @@ test('each of many openings has its own outcome, whatever the others are', async
 
 test('an opening whose user is locked waits for the change of the password; the others do not', async () => {
   const [locked = '', free = ''] = await newUsers(2)
-  const opening = (userId: string) => sessions.open({ id: randomUUID(), userId, credentialVersion: 1, ...client })
+  const opening = (userId: string) => opener.open({ id: randomUUID(), userId, credentialVersion: 1, ...client })
   let ofLocked: ReturnType<typeof opening> | undefined
   await database.$transaction(async (transaction) => {
     await transaction.user.update({ where: { id: locked }, data: { credentialVersion: 2 } })
@@ -71,7 +69,7 @@ test('an opening whose user is locked waits for the change of the password; the 
 test('one that cannot be written fails, and no other', async () => {
   const [user = ''] = await newUsers(1)
   const opening = (device: string) =>
-    sessions.open({ id: randomUUID(), userId: user, credentialVersion: 1, ...client, device })
+    opener.open({ id: randomUUID(), userId: user, credentialVersion: 1, ...client, device })
   const settled = await Promise.allSettled([opening('good'), opening('no text: \0'), opening('good too')])
   assert.deepEqual(
     settled.map(({ status }) => status),
@@ -82,7 +80,7 @@ test('one that cannot be written fails, and no other', async () => {
 test('each of many refreshes has its own outcome: one that waits for a lock, and a dead token among them', async () => {
   const [userId = ''] = await newUsers(1)
   const open = async () => {
-    const opened = await sessions.open({ id: randomUUID(), userId, credentialVersion: 1, ...client })
+    const opened = await opener.open({ id: randomUUID(), userId, credentialVersion: 1, ...client })
     assert.ok(typeof opened === 'object')
     return opened
   }

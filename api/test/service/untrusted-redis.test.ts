@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { until } from '@spillway/infra/processes/until'
 import { redisTime } from '@spillway/infra/rig/clocks'
 import { test } from 'vitest'
+import { entry } from '../../../worker/test/capacity-entry.ts'
 import { slowAccount } from '../account.ts'
 import { assertProblem, type Call, type Credentials, expect, keepTicket, respondAsync } from '../client.ts'
 import { watchQueue } from '../queue.ts'
@@ -104,19 +105,10 @@ test('a job that is doubled opens one session, and one that is deleted is added 
 
 test('lies about workers cost no more than a ticket or a refusal', async () => {
   const account = await slowAccount(system.database, 10)
-  const entry = {
-    name: 'x',
-    fallback: false,
-    slots: 1,
-    serviceMs: 600_000,
-    lineMs: 600_000,
-    latencyMs: 600_000,
-    busy: 0,
-    finished: { answered: 0, expired: 0, failed: 0 },
-  }
-  const lies = ['', '{', '[]', 'null', '1e999', JSON.stringify({ slots: -1 }), JSON.stringify({ ...entry, at: 1e300 })]
+  const slow = { ...entry, slots: 1, serviceMs: 600_000, lineMs: 600_000, latencyMs: 600_000 }
+  const lies = ['', '{', '[]', 'null', '1e999', JSON.stringify({ slots: -1 }), JSON.stringify({ ...slow, at: 1e300 })]
   const at = await redisTime(redis)
-  for (const [n, lie] of [...lies, JSON.stringify({ ...entry, at })].entries()) {
+  for (const [n, lie] of [...lies, JSON.stringify({ ...slow, at })].entries()) {
     await redis.hset(key('capacity'), `liar-${n}`, lie)
   }
   for (let n = 0; n < 5; n += 1) {

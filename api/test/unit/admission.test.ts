@@ -4,24 +4,11 @@ import type { Lane, Load } from '@spillway/queue/queue-client'
 import { Admission } from '@spillway/queue/wait/admission'
 import { lanes } from '@spillway/queue/wire/job'
 import { test } from 'vitest'
+import { noDepth, workers } from '../../../worker/queue/test/load-scene.ts'
 import { ApiError } from '../../src/plugins/errors.ts'
 
 /** Two slots of 200 ms: 600 jobs in a ticket's life of 60 s, of which newcomers may take 360 */
-const WORKERS: Load = {
-  known: true,
-  workers: 1,
-  slots: 2,
-  jobsPerSecond: 10,
-  linePerSecond: 10,
-  serviceMs: 200,
-  latencyMs: 200,
-  waiting: 0,
-  deferred: 0,
-  active: 0,
-  absent: 0,
-  returned: 0,
-  aheadOfKnown: 1,
-}
+const WORKERS: Load = { known: true, ...workers, ...noDepth }
 /** The last ones did five jobs a second. */
 const NO_WORKERS = { workers: 0, slots: 0, jobsPerSecond: 0, linePerSecond: 5, serviceMs: 0, latencyMs: 0 }
 const ROOM = 360

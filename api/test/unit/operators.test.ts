@@ -1,12 +1,13 @@
 // Operators: the lock-out of the ops port, the live page, the board's words, the outcomes.
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
+import { depth, workers } from '../../../worker/queue/test/load-scene.ts'
 import { Lockout } from '../../src/operators/access.ts'
 import { describeData, describeJob, describeMail, describeMailData } from '../../src/operators/board-words.ts'
 import { Lately } from '../../src/operators/gateways.ts'
 import { LiveHistory, percentiles, scaleOf } from '../../src/operators/live.ts'
-import { countOutcomes, GatewayMetrics, noOutcomes, outcomeNames } from '../../src/plugins/metrics.ts'
-import { outcomeOf } from '../../src/schemas/outcomes.ts'
+import { countOutcomes, GatewayMetrics, noOutcomes } from '../../src/plugins/metrics.ts'
+import { outcomeOf, requestOutcomes } from '../../src/schemas/outcomes.ts'
 import { problems } from '../../src/schemas/problem-codes.ts'
 
 function scene() {
@@ -104,20 +105,7 @@ test('percentiles are values that occurred: the least that so large a share does
 })
 
 test('the history begins with the jobs of both lanes, and is unknown where Redis did not answer', () => {
-  const load = {
-    workers: 1,
-    slots: 2,
-    jobsPerSecond: 10,
-    linePerSecond: 10,
-    serviceMs: 200,
-    latencyMs: 200,
-    waiting: 3,
-    deferred: 20,
-    active: 2,
-    absent: 0,
-    returned: 0,
-    aheadOfKnown: 1,
-  }
+  const load = { ...workers, ...depth }
   for (const known of [true, false]) {
     const history = new LiveHistory({ load: () => ({ known, ...load }), finishedJobs: () => 0 })
     const { waiting, capacityPerSecond } = history.read()
@@ -197,7 +185,10 @@ test('every problem has an outcome: what may succeed later was refused, what the
   assert.deepEqual([outcomeOf(200), outcomeOf(202), outcomeOf(401)], ['answered', 'ticket', 'rejected'])
   // Another server tells no code.
   assert.deepEqual([outcomeOf(429), outcomeOf(503), outcomeOf(502)], ['refused', 'refused', 'failed'])
-  assert.deepEqual(Object.keys(noOutcomes), [...outcomeNames])
+  assert.deepEqual(
+    Object.keys(noOutcomes),
+    requestOutcomes.map(({ outcome }) => outcome),
+  )
 })
 
 test('refusals of an overloaded gateway are told apart from a full queue', async () => {

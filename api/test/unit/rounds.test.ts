@@ -1,7 +1,7 @@
 // Rounds of background work, and the pauses between them.
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
-import { pauseMs, startRounds } from '../../src/rounds.ts'
+import { pauseMs, Rounds } from '../../src/rounds.ts'
 
 test('pauses are half to one and a half of the period, and seldom the same', () => {
   const pauses = Array.from({ length: 100 }, () => pauseMs(300))
@@ -13,7 +13,7 @@ test('a round that fails is told of, and the next ones come all the same', async
   const failures: unknown[] = []
   let begun = 0
   await new Promise<void>((resolve) => {
-    const rounds = startRounds({
+    const rounds = new Rounds({
       periodMs: 1,
       async round() {
         begun += 1
@@ -37,7 +37,7 @@ test('who closes waits for the round in progress, which is told, and no other be
   const hasBegun = new Promise<void>((resolve) => {
     begin = resolve
   })
-  const rounds = startRounds({
+  const rounds = new Rounds({
     periodMs: 1,
     async round(signal) {
       begun += 1
@@ -57,7 +57,7 @@ test('who closes waits for the round in progress, which is told, and no other be
 
 test('who closes within a pause waits for nothing, and no round begins', async () => {
   let begun = 0
-  const rounds = startRounds({
+  const rounds = new Rounds({
     periodMs: 3_600_000,
     async round() {
       begun += 1

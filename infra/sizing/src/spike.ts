@@ -145,6 +145,8 @@ export function spikeCost(demand: SpikeDemand): SpikeCost {
 /** As a gateway adds it up of what workers publish: here one with all the slots. */
 function capacityOf(slots: number, slotMs: number): TotalCapacity {
   const finished = { answered: 0, expired: 0, failed: 0 }
-  const times = { serviceMs: slotMs, lineMs: slotMs, latencyMs: slotMs, at: 0 }
-  return sumCapacity(new Map([['all', { slots, ...times, name: 'all', fallback: false, busy: 0, finished }]]))
+  const unitCosts = { argon2Ms: 1, bcryptMs: 1, foretoldMs: slotMs }
+  const times = { serviceMs: slotMs, lineMs: slotMs, latencyMs: slotMs, unitCosts, at: 0 }
+  const entry = { slots, ...times, name: 'all', fallback: false, keys: '', busy: 0, asking: 0, finished }
+  return sumCapacity(new Map([['all', entry]]))
 }

@@ -28,14 +28,9 @@ const common: BuildOptions = {
   logLevel: 'error',
 }
 
-/**
- * Installed with the package: ioredis opens sockets, so that a fix of it must not wait for a
- * version of ours.
- */
+/** Installed with the package: a fix of ioredis must not wait for a version of ours. */
 const dependencies = ['ioredis']
-/**
- * What the hashing process needs of these is installed with the package; the rest it does without.
- */
+/** What the hashing process needs of these is installed with the package. */
 const hashing = ['@node-rs/argon2', '@node-rs/bcrypt', 'argon2', 'bcrypt']
 /** BullMQ does without these. */
 const optional = ['msgpackr-extract', 'pg', 'redis']
@@ -46,17 +41,13 @@ export const pageDoor = 'browser'
 export const doors = Object.keys(published.typesVersions['*'])
   .filter((name) => name !== pageDoor)
   .concat('index')
-/** The program of the command `spillway`. */
 const command = 'command'
-/**
- * The programs of doors, and what doors share, so that there is one of it: compiled files without
- * their extension.
- */
+/** The programs of doors, and what doors share: compiled files without their extension. */
 const programs = [
   ...[...doors, 'application/create-passwords', 'shared-passwords', 'application/passwords-error'].map((name) =>
     join(clientDist, name),
   ),
-  ...['queue-client', 'errors', 'wire/schema'].map((name) => join(queueDist, name)),
+  ...['queue-client', 'errors', 'wire/schema', 'redis/read-script'].map((name) => join(queueDist, name)),
 ]
 
 /**
@@ -160,10 +151,7 @@ export async function bundle(outdir: string): Promise<Metafile[]> {
   return built.map(({ metafile }) => metafile)
 }
 
-/**
- * A program that is loaded later is required when it is asked for, and not a moment after: see
- * shared-passwords.ts.
- */
+/** A program that is loaded later is required when it is asked for: see shared-passwords.ts. */
 function atOnce({ text }: OutputFile): string {
   return (
     text
@@ -176,10 +164,7 @@ function atOnce({ text }: OutputFile): string {
   )
 }
 
-/**
- * Leads tracers of files, such as Next.js's, to all that the process beside an application loads.
- * It is never run.
- */
+/** Leads tracers of files, such as Next.js's, to all that the process beside loads. Never run. */
 export const traced = 'traced.mjs'
 export async function writeTraced(outdir: string): Promise<void> {
   const files = (await readdir(outdir)).filter((file) => file.endsWith('.node'))

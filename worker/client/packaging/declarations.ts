@@ -3,10 +3,7 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join, posix } from 'node:path'
 
-/**
- * Copies the declarations of `entry`, such as index.d.ts, with all that they import. Throws when
- * they import a package that is not in `peers`.
- */
+/** Copies an entry's declarations with all that they import. Throws for packages not in `peers`. */
 export async function copyDeclarations(
   from: string,
   to: string,

@@ -11,10 +11,7 @@ const crate = join(import.meta.dirname, '../../engine')
 /** Where cargo's library is put once it has been built. */
 export const builtAddon = join(crate, 'spillway.node')
 
-/**
- * Copies it, if it has been built, and returns the crates that are linked into it. Expects cargo
- * then.
- */
+/** Copies it if it is built, which needs cargo. Returns the crates that are linked into it. */
 export async function copyEngine(outdir: string): Promise<Bundled[]> {
   if (!existsSync(builtAddon)) return []
   await copyFile(builtAddon, join(outdir, PACKED_ADDON))

@@ -2,9 +2,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/**
- * A list of {@link Bundled} without their folders: what the package that was made last contains.
- */
+/** A list of {@link Bundled} without their folders: the contents of the package made last. */
 export const bundledFile = join(import.meta.dirname, '../dist/bundled.json')
 
 /** What the package contains of others. */

@@ -91,7 +91,6 @@ export function compare(data: unknown, stored: unknown, callback?: unknown): Pro
   return isNoCallback(callback) ? refused() : settle(matches(data, stored), callback)
 }
 
-/** The rounds of a hash. */
 export function getRounds(encrypted: string): number {
   if (encrypted == null) throw new Error('hash argument required')
   if (typeof encrypted !== 'string') throw new Error('hash must be a string')

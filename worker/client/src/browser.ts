@@ -1,7 +1,4 @@
-/**
- * Entry point for browsers: makes a login, or any call that may be answered with a ticket, and
- * polls as often as the gateway asks.
- */
+/** Entry point for browsers: logs in, or makes any call that may be answered with a ticket. */
 export { type AskOptions, ask, type ResumeOptions, resume } from './browser/ask.js'
 export type { Challenge, SolveChallenge } from './browser/challenge.js'
 export {

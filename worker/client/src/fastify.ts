@@ -8,10 +8,7 @@ declare module 'fastify' {
   }
 }
 
-/**
- * With the options of `createPasswords`, all of which may be left out. What it logs goes to the log
- * of the application.
- */
+/** With the options of `createPasswords` [none]. It logs to the log of the application. */
 const spillway: FastifyPluginCallback<PasswordsOptions> = (app, options, done) => {
   const passwords = createPasswords({ log: app.log, ...options })
   app.decorate('passwords', passwords)

@@ -1,7 +1,4 @@
-/**
- * Entry point of the package: hashes and verifies passwords off the application's event loop and
- * thread pool. Loads no hashing code into this process.
- */
+/** Entry point of the package: hashes off the application's process. Loads no hashing code here. */
 
 import { openPasswords } from './application/create-passwords.js'
 import type { Passwords, PasswordsOptions } from './application/types.js'

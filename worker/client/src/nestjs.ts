@@ -1,7 +1,4 @@
-/**
- * `@spillway/client/nestjs`: a module that gives `Passwords` to inject, and closes them with the
- * application.
- */
+/** `@spillway/client/nestjs`: gives `Passwords` to inject, and closes them with the application. */
 import { ConfigurableModuleBuilder, Inject, Module, type OnApplicationShutdown } from '@nestjs/common'
 import { createPasswords, type Passwords as PasswordsOfClient, type PasswordsOptions } from './index.js'
 
@@ -17,10 +14,7 @@ export abstract class Passwords implements PasswordsOfClient {
   abstract readonly close: PasswordsOfClient['close']
 }
 
-/**
- * Beside the options of `createPasswords`: whether other modules inject `Passwords` without
- * importing this one [true].
- */
+/** Whether other modules inject `Passwords` without importing this one [true]. */
 const extras = { isGlobal: true }
 
 const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN } = new ConfigurableModuleBuilder<PasswordsOptions>()
@@ -42,10 +36,7 @@ export class SpillwayModule extends ConfigurableModuleClass implements OnApplica
     return super.forRoot(options)
   }
 
-  /**
-   * Not in onModuleDestroy, which comes before the server is closed: running requests must still be
-   * answered.
-   */
+  /** Not in onModuleDestroy, before the server closes: running requests must still be answered. */
   onApplicationShutdown(): Promise<void> {
     return this.#passwords.close()
   }

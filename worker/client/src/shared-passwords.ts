@@ -1,17 +1,11 @@
-/**
- * The one instance of the drop-in replacements, opened by the environment when it is first needed.
- * A program of its own, too.
- */
+/** The one instance of the drop-in replacements, opened by the environment when first needed. */
 import type { ExactPasswords } from './application/create-passwords.js'
 import { CONCURRENCY_MAX } from './application/options.js'
 import type { PasswordsOptions } from './application/types.js'
 
 let opening: Promise<ExactPasswords> | undefined
 
-/**
- * Its code is loaded by the first call: programs that import the replacements start as soon as with
- * the packages.
- */
+/** Loads the code at the first call: replacements are imported as quickly as the packages. */
 export function sharedPasswords(): Promise<ExactPasswords> {
   opening ??= open()
   return opening
@@ -36,10 +30,7 @@ async function open(): Promise<ExactPasswords> {
   }
 }
 
-/**
- * Rejects what waits with `closed`, and ends the process beside or disconnects. A later call opens
- * it again.
- */
+/** Rejects what waits with `closed`. A later call opens it again. */
 export async function close(): Promise<void> {
   const closing = await opening
   opening = undefined

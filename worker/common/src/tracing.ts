@@ -28,9 +28,7 @@ import { within } from './within.js'
 const BULLMQ_SCOPE = 'bullmq'
 const SPILLWAY_SCOPE = 'spillway'
 
-/**
- * Limit of the last export. The SDK's own, 30 s, may exceed the termination grace period of a pod.
- */
+/** Limit of the last export. The SDK's own, 30 s, may exceed a pod's grace period. */
 const SHUTDOWN_TIMEOUT_MS = 2_000
 
 /** Drops BullMQ's internal spans: its periodic checks for stalled jobs would each be a trace. */
@@ -92,9 +90,7 @@ function toleratingInvalidContext({ tracer, contextManager }: Telemetry): Teleme
 export class Tracing {
   readonly #provider: NodeTracerProvider
   readonly #tracer: Tracer
-  /**
-   * BullMQ's hook: spans for adding and processing a job, and the W3C context that travels with it.
-   */
+  /** BullMQ's hook: spans for adding and processing a job, and the W3C context it carries. */
   readonly telemetry: Telemetry
 
   constructor({ service, endpoint }: { service: string; endpoint: string }) {
@@ -118,10 +114,7 @@ export class Tracing {
     this.telemetry = toleratingInvalidContext(new BullMQOtel({ tracerName: BULLMQ_SCOPE }))
   }
 
-  /**
-   * Runs work in a child span of the active span. It is active only until the first await of the
-   * work.
-   */
+  /** Runs work in a child span of the active span, active until the first await of the work. */
   inSpan<T>(name: string, attributes: Attributes, work: () => Promise<T>): Promise<T> {
     return this.#tracer.startActiveSpan(name, { attributes }, async (span) => {
       try {
@@ -141,10 +134,7 @@ export class Tracing {
     return trace.getActiveSpan()?.spanContext().traceId
   }
 
-  /**
-   * Exports pending spans, for at most two seconds. Never rejects: losing the last spans is no
-   * failure.
-   */
+  /** Exports pending spans, for at most 2 s. Never rejects: lost spans are no failure. */
   async close(): Promise<void> {
     await within(SHUTDOWN_TIMEOUT_MS, this.#provider.shutdown()).catch(() => undefined)
   }

@@ -21,10 +21,11 @@ export function within<T>(timeMs: number, work: Promise<T>, signal?: AbortSignal
 }
 
 /** `Promise.withResolvers`, which Node 20 lacks. */
-export function withResolvers<T>(): { promise: Promise<T>; resolve: (value: T) => void } {
+export function withResolvers<T>() {
   let resolve: (value: T) => void = () => undefined
-  const promise = new Promise<T>((settle) => {
-    resolve = settle
+  let reject: (error: unknown) => void = () => undefined
+  const promise = new Promise<T>((...settle) => {
+    ;[resolve, reject] = settle
   })
-  return { promise, resolve }
+  return { promise, resolve, reject }
 }

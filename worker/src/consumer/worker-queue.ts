@@ -6,7 +6,7 @@
 import { SoundQueue } from '@spillway/queue/jobs/sound'
 import { RedisClock } from '@spillway/queue/redis/clock'
 import { askOnNewConnection, connectRedis, type RedisConnection } from '@spillway/queue/redis/connect'
-import { type Eviction, watchEviction } from '@spillway/queue/redis/eviction'
+import { type Eviction, EvictionWatch } from '@spillway/queue/redis/eviction'
 import type { RedisServer } from '@spillway/queue/redis/servers'
 import { RedisWatch } from '@spillway/queue/redis/watch'
 import { capacityKey } from '@spillway/queue/wire/capacity'
@@ -39,7 +39,7 @@ export class WorkerQueue {
     this.redis = redis
     const watch = new RedisWatch(log)
     watch.watch(redis, 'queue')
-    this.eviction = watchEviction({ redis, address, log })
+    this.eviction = new EvictionWatch(redis, address, log).state
     const clock = new RedisClock()
     this.liveness = new Liveness({
       limit: () => share.limit(),

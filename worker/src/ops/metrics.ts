@@ -1,9 +1,9 @@
 /** The metrics of a worker, with Prometheus's naming. No label's values grow with users. */
 
-import { createRegistry, exposeEviction } from '@spillway/common/registry'
+import { Metrics } from '@spillway/common/metrics'
 import type { Eviction } from '@spillway/queue/redis/eviction'
 import { jobNames } from '@spillway/queue/wire/job'
-import { Counter, Gauge, Histogram } from 'prom-client'
+import { Gauge } from 'prom-client'
 import { algorithmNames } from '../hashing/methods/recipe.js'
 import type { Policy } from '../hashing/policy.js'
 
@@ -31,90 +31,71 @@ interface WorkerState {
   queues: readonly { address: string; isConnected(): boolean; eviction(): Eviction | undefined }[]
 }
 
-/** A registry that includes Node's and the process's metrics. Foreseeable series start at 0. */
-export class WorkerMetrics {
-  readonly registry = createRegistry()
-  readonly jobs = this.#counter('spillway_jobs_total', 'Jobs that ended here, by name and outcome', 'job', 'outcome')
-  readonly queueWait = new Histogram({
-    name: 'spillway_queue_wait_seconds',
-    help: 'Time from adding a job to its start',
-    labelNames: ['job'],
-    buckets: QUEUE_WAIT_BUCKETS_S,
-    registers: [this.registry],
+export class WorkerMetrics extends Metrics {
+  readonly jobs = this.counter('spillway_jobs_total', 'Jobs that ended here, by name and outcome', {
+    ...{ job: jobNames, outcome: outcomes },
   })
-  readonly service = new Histogram({
-    name: 'spillway_service_seconds',
-    help: 'Time from taking a job to its hash, by the algorithm of the hash that was made or verified',
-    labelNames: ['job', 'algorithm'],
-    buckets: SERVICE_BUCKETS_S,
-    registers: [this.registry],
-  })
-  readonly rehashes = this.#counter(
+  readonly queueWait = this.histogram(
+    'spillway_queue_wait_seconds',
+    'Time from adding a job to its start',
+    QUEUE_WAIT_BUCKETS_S,
+    { job: jobNames },
+  )
+  readonly service = this.histogram(
+    'spillway_service_seconds',
+    'Time from taking a job to its hash, by the algorithm of the hash that was made or verified',
+    SERVICE_BUCKETS_S,
+    { job: [], algorithm: [] },
+  )
+  readonly rehashes = this.counter(
     'spillway_rehashes_total',
     'Stored hashes below the policy that were replaced at a login, by their algorithm',
-    'from',
+    { from: algorithmNames },
   )
-  readonly oldSystem = this.#counter(
+  readonly oldSystem = this.counter(
     'spillway_old_system_answers_total',
     'Questions to the old system of LEGACY_VERIFY_URL, by its answer; unavailable where it gave no verdict in time',
-    'answer',
+    { answer: ['yes', 'no', 'unavailable'] },
   )
-  readonly sealFailures = this.#counter(
+  readonly sealFailures = this.counter(
     'spillway_seal_failures_total',
     'Sealed values that did not open: forged, swapped, damaged, or of an unknown key',
-    'purpose',
+    { purpose: ['request'] },
   )
-  readonly stalled = this.#counter(
+  readonly stalled = this.counter(
     'spillway_jobs_stalled_total',
     'Jobs taken over from a worker that stopped renewing their lock',
   )
-  readonly locksLost = this.#counter(
+  readonly locksLost = this.counter(
     'spillway_job_locks_lost_total',
     'Failed renewals of the lock of a job in hand: the worker got no processor for seconds, or Redis lost the lock',
   )
-  readonly requeued = this.#counter(
+  readonly requeued = this.counter(
     'spillway_jobs_requeued_total',
     'Jobs requeued: unfinished by a stopping worker, or orphaned by a lost reply of Redis',
   )
-  readonly tickets = this.#counter(
+  readonly tickets = this.counter(
     'spillway_absent_tickets_total',
     'Tickets whose clients were absent: passed over at their turn, abandoned until their deadline',
-    'event',
+    { event: ['passed_over', 'abandoned'] },
   )
 
   constructor() {
-    for (const job of jobNames) {
-      for (const outcome of outcomes) this.jobs.inc({ job, outcome }, 0)
-      this.queueWait.zero({ job })
-    }
-    for (const event of ['passed_over', 'abandoned']) this.tickets.inc({ event }, 0)
-    for (const from of algorithmNames) this.rehashes.inc({ from }, 0)
+    super()
     this.jobs.inc({ job: 'unknown', outcome: 'forged' }, 0)
-    for (const answer of ['yes', 'no', 'unavailable']) this.oldSystem.inc({ answer }, 0)
-    this.sealFailures.inc({ purpose: 'request' }, 0)
   }
 
   /** Adds gauges of a worker's state, read at each scrape. */
   exposeState(state: WorkerState): void {
-    const { slots, policy, engines, queues } = state
-    this.#gauge('spillway_worker_slots', 'Hashing threads of this worker', () => slots)
-    this.#gauge('spillway_worker_slots_busy', 'Slots that hold a job now', state.busySlots)
-    this.#gauge(
+    const { slots, policy, engines, queues, busySlots, stuckMs } = state
+    this.gauge('spillway_worker_slots', 'Hashing threads of this worker', () => slots)
+    this.gauge('spillway_worker_slots_busy', 'Slots that hold a job now', busySlots)
+    this.gauge(
       'spillway_worker_stuck_seconds',
       'For how long jobs have waited that could have been taken, without any progress',
-      () => state.stuckMs() / 1_000,
+      () => stuckMs() / 1_000,
     )
-    new Gauge({
-      name: 'spillway_redis_connected',
-      help: 'Whether the connection to Redis is up; with several, whether each can be used, by its address',
-      labelNames: ['redis'],
-      registers: [this.registry],
-      collect() {
-        for (const queue of queues)
-          this.set(queues.length > 1 ? { redis: queue.address } : {}, Number(queue.isConnected()))
-      },
-    })
-    exposeEviction(this.registry, () => queues)
+    this.exposeRedis(() => queues)
     this.#info('spillway_password_policy_info', 'Always 1; its labels are the algorithm and cost of new hashes', [
       { algorithm: policy.algorithm, ...policy.cost },
     ])
@@ -123,19 +104,6 @@ export class WorkerMetrics {
       'Always 1; its labels are an algorithm and the implementation of it that is in use',
       Object.entries(engines).map(([algorithm, engine]) => ({ algorithm, engine })),
     )
-  }
-
-  #counter<Label extends string>(name: string, help: string, ...labelNames: Label[]): Counter<Label> {
-    return new Counter({ name, help, labelNames, registers: [this.registry] })
-  }
-
-  #gauge(name: string, help: string, read: () => number): void {
-    new Gauge({
-      ...{ name, help, registers: [this.registry] },
-      collect() {
-        this.set(read())
-      },
-    })
   }
 
   #info(name: string, help: string, series: Record<string, string | number>[]): void {

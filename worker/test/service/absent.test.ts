@@ -24,7 +24,7 @@ const match = { kind: 'match' }
 
 /** The ticket of a client that went away: its time is over. */
 async function leftBehind(space: Space, client: PasswordClient, lifeMs?: number) {
-  const pending = await client.submit('verify', request, 'deferred', lifeMs, 0)
+  const pending = await client.submit('verify', request, { lane: 'deferred', lifeMs, waitMs: 0 })
   await answerOf(pending, 0)
   await space.redis.del(presentKey(space.prefix, pending.job.id))
   return pending.job
@@ -36,7 +36,7 @@ const deferred = ({ redis, prefix }: Space) => redis.zrange(queueKey(prefix, 'pr
 test.concurrent('an absent ticket is passed over unhashed and waits for no worker; when its client comes it is next', async (t) => {
   const { space, client } = await clientFor(t)
   const gone = await leftBehind(space, client)
-  const there = await client.submit('verify', request, 'deferred')
+  const there = await client.submit('verify', request, { lane: 'deferred' })
   const worker = await startedWorker(space)
   assert.deepEqual(await answerOf(there), match)
   await until(async () => (await absent(space)).includes(gone.id))
@@ -49,8 +49,8 @@ test.concurrent('an absent ticket is passed over unhashed and waits for no worke
 
   await worker.close()
   const others = [
-    await client.submit('verify', request, 'deferred'),
-    await client.submit('verify', request, 'deferred'),
+    await client.submit('verify', request, { lane: 'deferred' }),
+    await client.submit('verify', request, { lane: 'deferred' }),
   ]
   const back = await client.resume(gone)
   assert.deepEqual(
@@ -73,7 +73,7 @@ test.concurrent('clients who come back together take turns with the line, and co
   await until(async () => (await absent(space)).length === gone.length)
   await worker.close()
   const line: PendingJob[] = []
-  const join = async () => void line.push(await client.submit('verify', request, 'deferred'))
+  const join = async () => void line.push(await client.submit('verify', request, { lane: 'deferred' }))
   while (line.length < 2) await join()
   const back = []
   for (const job of gone) back.push(await client.resume(job))
@@ -97,7 +97,7 @@ test.concurrent('clients who come back together take turns with the line, and co
 test.concurrent('beyond their cap absent tickets are dropped: those that are behind first, then the oldest', async (t) => {
   const { space, client } = await clientFor(t)
   const oldest = await leftBehind(space, client)
-  const behind = await client.submit('verify', request, 'behind', undefined, 0)
+  const behind = await client.submit('verify', request, { lane: 'behind', waitMs: 0 })
   await answerOf(behind, 0)
   const later = await leftBehind(space, client)
   const capped = (maxAbsent: number) => readyClient(space, { maxAbsent })
@@ -164,7 +164,7 @@ test.concurrent('a job that is behind is not hashed unseen where Redis does not 
   const { space, redis, prefix, client, worker } = await clientAndWorker(t)
   // The script that passes over fails.
   await redis.set(absentKey(prefix), 'of another type')
-  const behind = await client.submit('verify', request, 'behind', undefined, 0)
+  const behind = await client.submit('verify', request, { lane: 'behind', waitMs: 0 })
   const { id } = behind.job
   const attempts = async () => Number(await redis.hget(jobKey(space, id), 'ats'))
   await until(async () => (await attempts()) >= 1 && (await redis.exists(lockKey(prefix, id))) === 0)
@@ -176,35 +176,35 @@ test.concurrent('a job that is behind is not hashed unseen where Redis does not 
 
 test.concurrent('a ticket whose client is away lets held ones go before, and is next when its client comes; alone it is hashed', async (t) => {
   const { space, redis, prefix, client } = await clientFor(t)
-  const away = await client.submit('verify', request, 'deferred', undefined, 0)
-  const there = await client.submit('verify', request, 'deferred', undefined, 8_000)
+  const away = await client.submit('verify', request, { lane: 'deferred', waitMs: 0 })
+  const there = await client.submit('verify', request, { lane: 'deferred', waitMs: 8_000 })
   await promoteOldestDeferred(redis, prefix)
   // More than a worker has in hand.
   const held: PendingJob[] = []
-  while (held.length < 8) held.push(await client.submit('verify', request, 'held'))
+  while (held.length < 8) held.push(await client.submit('verify', request, { lane: 'held' }))
   const worker = await startedWorker(space, { slots: 1 })
   for (const pending of [there, ...held]) assert.deepEqual(await answerOf(pending), match)
   assert.deepEqual(await absent(space), [away.job.id])
   await jobsAreCounted(worker, 'verify hashed 9')
   // A client that only asks, and is never held, lets others go before it once.
   const more: PendingJob[] = []
-  while (more.length < 8) more.push(await client.submit('verify', request, 'held'))
+  while (more.length < 8) more.push(await client.submit('verify', request, { lane: 'held' }))
   await client.resume(away.job, 0)
   await promoteOldestDeferred(redis, prefix)
   for (const pending of more) assert.deepEqual(await answerOf(pending), match)
   assert.deepEqual(await answerOf(await client.resume(away.job)), match)
   await jobsAreCounted(worker, 'verify hashed 18')
-  const alone = await client.submit('verify', request, 'deferred', undefined, 0)
+  const alone = await client.submit('verify', request, { lane: 'deferred', waitMs: 0 })
   assert.deepEqual(await answerOf(alone), match)
 })
 
 test.concurrent('a ticket that was redeemed keeps its turn while its client is away: who only asks lets nobody go before', async (t) => {
   const { space, client } = await clientFor(t)
-  const asking = await client.submit('verify', request, 'deferred', undefined, 0)
+  const asking = await client.submit('verify', request, { lane: 'deferred', waitMs: 0 })
   await answerOf(await client.resume(asking.job, 0), 0)
   await promoteOldestDeferred(space.redis, space.prefix)
   const held: PendingJob[] = []
-  while (held.length < 8) held.push(await client.submit('verify', request, 'held'))
+  while (held.length < 8) held.push(await client.submit('verify', request, { lane: 'held' }))
   const worker = await startedWorker(space, { slots: 1 })
   for (const pending of held) assert.deepEqual(await answerOf(pending), match)
   await jobsAreCounted(worker, 'verify hashed 9')
@@ -213,14 +213,17 @@ test.concurrent('a ticket that was redeemed keeps its turn while its client is a
 
 test.concurrent('a held job whose hold ran out is passed over where nobody comes for its ticket; who comes is next', async (t) => {
   const { space, redis, prefix, client } = await clientFor(t)
-  const [gone, late] = [await client.submit('verify', request, 'held'), await client.submit('verify', request, 'held')]
+  const [gone, late] = [
+    await client.submit('verify', request, { lane: 'held' }),
+    await client.submit('verify', request, { lane: 'held' }),
+  ]
   for (const pending of [gone, late]) {
     assert.equal(await answerOf(pending, 1), undefined)
     assert.equal((await pending.expectation()).number, undefined)
     assert.ok((await redis.pttl(presentKey(prefix, pending.job.id))) <= 10_000)
     await redis.del(presentKey(prefix, pending.job.id))
   }
-  const there = await client.submit('verify', request, 'held')
+  const there = await client.submit('verify', request, { lane: 'held' })
   const worker = await startedWorker(space)
   assert.deepEqual(await answerOf(there), match)
   await until(async () => (await absent(space)).length === 2)
@@ -235,7 +238,7 @@ test.concurrent('a client that leaves gives its place up after a grace, unless i
   const space = spaceFor(t)
   const { redis, prefix } = space
   const [client, other] = [await readyClient(space), await readyClient(space)]
-  const { job } = await client.submit('verify', request, 'deferred', undefined, 60_000)
+  const { job } = await client.submit('verify', request, { lane: 'deferred', waitMs: 60_000 })
   const key = presentKey(prefix, job.id)
   await client.left(job)
   assert.ok((await redis.pttl(key)) <= 5_000)
@@ -256,7 +259,8 @@ test.concurrent('a client that leaves gives its place up after a grace, unless i
 
 test.concurrent('numbers go on where Redis has lost its data, and no number is given twice by one gateway', async (t) => {
   const { redis, prefix, client } = await clientFor(t)
-  const numberOf = async () => (await (await client.submit('verify', request, 'deferred')).expectation()).number
+  const numberOf = async () =>
+    (await (await client.submit('verify', request, { lane: 'deferred' })).expectation()).number
   assert.deepEqual([await numberOf(), await numberOf(), await numberOf()], [1, 2, 3])
   await redis.del(lineKey(prefix))
   assert.equal(await numberOf(), 4)
@@ -270,10 +274,10 @@ test.concurrent('numbers go on where Redis has lost its data, and no number is g
 
 test.concurrent('a job that is behind follows all deferred ones, and is hashed only once its client may come', async (t) => {
   const { space, redis, prefix, client } = await clientFor(t)
-  const behind = await client.submit('verify', request, 'behind', undefined, 0)
+  const behind = await client.submit('verify', request, { lane: 'behind', waitMs: 0 })
   const others = [
-    await client.submit('verify', request, 'deferred'),
-    await client.submit('verify', request, 'deferred'),
+    await client.submit('verify', request, { lane: 'deferred' }),
+    await client.submit('verify', request, { lane: 'deferred' }),
   ]
   const inOrder = [...others, behind].map(({ job }) => job.id)
   assert.deepEqual(await deferred(space), inOrder)

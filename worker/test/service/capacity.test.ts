@@ -140,7 +140,7 @@ test.concurrent('a worker that stops is not counted on any more, at once', async
 
 test.concurrent('jobs that operators hold back are none that could be taken: by a pause, by a limit on their rate or on what is active', async (t) => {
   const { space, redis, prefix, client } = await clientFor(t)
-  for (const lane of ['held', 'deferred'] as const) await client.submit('hash', { password: 'x' }, lane)
+  for (const lane of ['held', 'deferred'] as const) await client.submit('hash', { password: 'x' }, { lane })
   let waiting: number | undefined
   publisher(space, 1, (answer) => {
     waiting = answer.waiting

@@ -34,7 +34,7 @@ const ends: [how: string, end: (space: Space, client: PasswordClient) => Promise
   [
     'is given a ticket at once',
     async (_space, client) => {
-      const pending = await client.submit('verify', request, 'deferred')
+      const pending = await client.submit('verify', request, { lane: 'deferred' })
       assert.equal(await answerOf(pending, 0), undefined)
       return pending.job
     },
@@ -139,7 +139,7 @@ test.concurrent('of jobs that were redeemed, forged, refused or cancelled no key
     await client.submit('verify', request),
     await client.submit('verify', request),
     await client.submit('verify', { ...request, storedHash: 'unsupported' }),
-    await client.submit('verify', request, 'deferred'),
+    await client.submit('verify', request, { lane: 'deferred' }),
   ]
   await rewrite(space, forged.job, { sealed: 'made up' })
   // Nobody waits for it any more: else it would be taken for lost, and added again.

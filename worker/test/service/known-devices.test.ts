@@ -18,7 +18,7 @@ async function scene(t: TestContext) {
   /** Resolves when the job is in its place. */
   async function add(lane: Lane) {
     const before = await space.redis.get(lastKnownKey(space.prefix))
-    const pending = await client.submit('verify', request, lane)
+    const pending = await client.submit('verify', request, { lane })
     names.set(pending.job.id, `${lane} ${++count[lane]}`)
     if (lane === 'known') await until(async () => (await space.redis.get(lastKnownKey(space.prefix))) !== before)
     return pending
@@ -115,7 +115,7 @@ test('what others write in the place of the last one stops no job and no reading
   const { space, client, addAll, order } = await scene(t)
   await addAll('held', 'held')
   await space.redis.lpush(lastKnownKey(space.prefix), 'anything')
-  const { job } = await client.submit('verify', request, 'known')
+  const { job } = await client.submit('verify', request, { lane: 'known' })
   await until(async () => (await waitingJobs(space))[1] === job.id, { what: 'the known one in its place' })
   assert.equal((await order()).length, 3)
   await space.redis.del(lastKnownKey(space.prefix))

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { until } from '@spillway/infra/processes/until'
 import { queueKey } from '@spillway/queue/jobs/keys'
-import { createQueueReporter } from '@spillway/queue/jobs/report'
+import { QueueReporter } from '@spillway/queue/jobs/report'
 import type { Lane, PasswordClient } from '@spillway/queue/queue-client'
 import { test } from 'vitest'
 import { answerOf, clientFor, readyClient, startedWorker } from '../parts.ts'
@@ -13,7 +13,7 @@ const slow = { password: 'right', storedHash: '$spillway-wait$300$' }
 const quick = { password: 'right', storedHash: '$spillway-token$' }
 
 async function added(client: PasswordClient, lane: Lane, request = slow) {
-  return await client.submit('verify', request, lane)
+  return await client.submit('verify', request, { lane })
 }
 
 test('a held job has the held ones before it ahead, a deferred one those of both lanes', async (t) => {
@@ -76,10 +76,10 @@ test('where Redis does not say the place, its holder is told no wrong one', asyn
 
 test('a held job goes before the deferred ones, and promotes the two that have waited longest', async (t) => {
   const { space, client } = await clientFor(t)
-  const first = await client.submit('verify', quick, 'deferred')
-  const second = await client.submit('verify', quick, 'deferred')
-  const third = await client.submit('verify', quick, 'deferred')
-  const newcomer = await client.submit('verify', quick, 'held')
+  const first = await client.submit('verify', quick, { lane: 'deferred' })
+  const second = await client.submit('verify', quick, { lane: 'deferred' })
+  const third = await client.submit('verify', quick, { lane: 'deferred' })
+  const newcomer = await client.submit('verify', quick, { lane: 'held' })
   await until(async () => (await waitingJobs(space)).length === 3)
   assert.deepEqual(await waitingJobs(space), [second.job.id, first.job.id, newcomer.job.id])
   assert.deepEqual(await space.redis.zrange(queueKey(space.prefix, 'prioritized'), 0, '-1'), [third.job.id])
@@ -92,7 +92,7 @@ test('an id among the deferred jobs that is no job is left out', async (t) => {
   const { space, client } = await clientFor(t)
   const deferred = queueKey(space.prefix, 'prioritized')
   await space.redis.zadd(deferred, 1, 'no-such-job')
-  const real = await client.submit('verify', quick, 'deferred')
+  const real = await client.submit('verify', quick, { lane: 'deferred' })
   await client.submit('verify', quick)
   await until(async () => (await waitingJobs(space)).includes(real.job.id))
   assert.equal(await space.redis.zcard(deferred), 0)
@@ -101,8 +101,8 @@ test('an id among the deferred jobs that is no job is left out', async (t) => {
 test('a deferred job whose client goes away is cancelled, and the next one takes its turn', async (t) => {
   const { space, client } = await clientFor(t)
   const [leaving, staying] = [
-    await client.submit('verify', quick, 'deferred'),
-    await client.submit('verify', quick, 'deferred'),
+    await client.submit('verify', quick, { lane: 'deferred' }),
+    await client.submit('verify', quick, { lane: 'deferred' }),
   ]
   await answerOf(leaving, 0)
   assert.equal(await client.cancel(leaving.job), true)
@@ -121,13 +121,13 @@ test('of each lane the age of the job that is next is reported', async (t) => {
   const minutes = { held: 2, deferred: 4 }
   for (const lane of ['held', 'deferred'] as const) {
     for (const age of [minutes[lane], 1]) {
-      const { job } = await client.submit('hash', { password: 'x' }, lane)
+      const { job } = await client.submit('hash', { password: 'x' }, { lane })
       const data = JSON.parse((await space.redis.hget(jobKey(space, job.id), 'data')) ?? '')
       data.enqueuedAt -= age * 60_000
       await space.redis.hset(jobKey(space, job.id), 'data', JSON.stringify(data))
     }
   }
-  const { jobs, oldestMs } = await createQueueReporter(space).read()
+  const { jobs, oldestMs } = await new QueueReporter([space.redis], space.prefix).read()
   assert.deepEqual([jobs.waiting, jobs.deferred], [2, 2])
   // The client's clock is ahead of Redis's or behind it by a part of a round trip.
   const clockMs = 1_000

@@ -70,7 +70,7 @@ for (const forgery of [...ofFields, ...ofTypes]) {
   test.concurrent(`jobs with ${forgery.what} are gone once they are met, and the true ones are answered`, async (t) => {
     const { space, client } = await clientFor(t)
     const held = await client.submit('verify', request)
-    const deferred = await client.submit('verify', request, 'deferred')
+    const deferred = await client.submit('verify', request, { lane: 'deferred' })
     const ids = await write(space, [forgery, forgery, forgery])
     await space.redis.rpush(queueKey(space.prefix, 'wait'), ...ids)
     const worker = await startedWorker(space)

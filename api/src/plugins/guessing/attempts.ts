@@ -9,13 +9,14 @@
  * only once a redemption finds room (mayBeHashed), and while its client is there.
  */
 import { presentMs } from '@spillway/queue/jobs/ticket'
+import type { Keyring } from '@spillway/queue/queue-client'
 import { defineScript } from '@spillway/queue/redis/script'
 import { toCount, toList, UnexpectedReply } from '@spillway/queue/redis/unexpected-reply'
 import { randomBytes } from '@spillway/queue/wire/seal'
 import type { FastifyReply } from 'fastify'
 import type { GatewayConfig } from '../../config.js'
 import { storedNetworkOf } from '../client-network.js'
-import { atHome, type Count, type CountingRedis } from '../counts.js'
+import { accountNameOf, atHome, type Count, type CountingRedis } from '../counts.js'
 import { ApiError } from '../errors.js'
 import { Refusals, sendLimitHeaders } from '../limits.js'
 import type { Solved } from './challenges.js'
@@ -63,7 +64,7 @@ export interface Attempt {
 
 type OfAddress = Pick<Attempt, 'id' | 'network'>
 /** The challenge that an attempt solved; `unchecked` where its answer is yet to be checked. */
-type Answer = Solved | 'unchecked' | 'none'
+type ChallengeAnswer = Solved | 'unchecked' | 'none'
 /** An attempt that is counted for its address alone, or for its account as well. */
 type Counted = OfAddress & Partial<Attempt>
 /** What a script counts for an address. */
@@ -86,42 +87,41 @@ export type Settled = 'failed' | 'succeeded' | 'nothing'
 interface AttemptsOptions {
   config: GatewayConfig
   redis: readonly CountingRedis[]
-  /** The name of an account in Redis. */
-  accountNameOf(account: string): string
+  keyring: Keyring
 }
 
 export class Attempts {
   readonly #redis: readonly CountingRedis[]
   readonly #config: GatewayConfig
-  readonly #nameOf: AttemptsOptions['accountNameOf']
+  readonly #keyring: Keyring
   readonly #perAddress: number
   /** Addresses over their limit. */
   readonly #refusals = new Refusals()
 
-  constructor({ config, redis, accountNameOf }: AttemptsOptions) {
+  constructor({ config, redis, keyring }: AttemptsOptions) {
     this.#redis = redis
     this.#config = config
-    this.#nameOf = accountNameOf
+    this.#keyring = keyring
     this.#perAddress = config.LIMIT_PER_ADDRESS
   }
 
   /** The id and the network of a new attempt. */
-  newAttempt(address: string): OfAddress {
-    return { id: randomBytes(ID_BYTES).toString('base64url'), network: storedNetworkOf(address) }
+  newAttempt(ip: string): OfAddress {
+    return { id: randomBytes(ID_BYTES).toString('base64url'), network: storedNetworkOf(ip) }
   }
 
   /** Refuses an address from memory while it is over its limit. Throws `too_many_requests`. */
-  refuseRemembered(address: string, reply: FastifyReply): void {
-    const resetS = this.#perAddress === 0 ? undefined : this.#refusals.remembered(storedNetworkOf(address))
+  refuseRemembered(ip: string, reply: FastifyReply): void {
+    const resetS = this.#perAddress === 0 ? undefined : this.#refusals.remembered(storedNetworkOf(ip))
     if (resetS === undefined) return
     sendLimitHeaders(reply, this.#perAddress, { count: this.#perAddress, resetS })
     throw refusal(resetS)
   }
 
   /** Counts a request that is no attempt, whatever its outcome. Throws `too_many_requests`. */
-  async countRequest(address: string, reply: FastifyReply): Promise<void> {
-    this.refuseRemembered(address, reply)
-    await this.takeForAddress(this.newAttempt(address), reply, 'request')
+  async countRequest(ip: string, reply: FastifyReply): Promise<void> {
+    this.refuseRemembered(ip, reply)
+    await this.takeForAddress(this.newAttempt(ip), reply, 'request')
   }
 
   /**
@@ -140,7 +140,7 @@ export class Attempts {
    * @param answer the challenge that it solved; `none` without a solved one; `unchecked` where it
    * is yet to be checked: an attempt that needs it has this outcome then, and is not counted
    */
-  async takeForAccount(attempt: Attempt, answer: Answer): Promise<LetIn> {
+  async takeForAccount(attempt: Attempt, answer: ChallengeAnswer): Promise<LetIn> {
     const [, ofAccount] = await this.#take(attempt, '', answer)
     return letInOf(ofAccount)
   }
@@ -151,7 +151,7 @@ export class Attempts {
    */
   async take(
     attempt: Attempt,
-    answer: Answer,
+    answer: ChallengeAnswer,
     reply: FastifyReply,
     counted: (isBehind: boolean) => void,
   ): Promise<LetIn> {
@@ -220,7 +220,7 @@ export class Attempts {
    * @param kind what is counted for the address; empty for nothing
    * @param answer of an attempt that is counted for its account
    */
-  async #take(attempt: Counted, kind: Kind | '', answer?: Answer): Promise<unknown[]> {
+  async #take(attempt: Counted, kind: Kind | '', answer?: ChallengeAnswer): Promise<unknown[]> {
     const { LOGIN_WAIT_MS: waitMs, TICKET_TTL_MS: ticketMs, GUESSES_PER_ACCOUNT: perAccount } = this.#config
     const max = this.#perAddress
     const solved = typeof answer === 'object' ? answer : undefined
@@ -245,7 +245,7 @@ export class Attempts {
   ): Promise<unknown> {
     const key = (kind: string, name: string | null = null) => `${this.#config.QUEUE_PREFIX}:${kind}:${name ?? '-'}`
     const address = key('limit:address', network)
-    const name = account === undefined ? null : this.#nameOf(account)
+    const name = account === undefined ? null : accountNameOf(account, this.#keyring)
     const keys = [
       ...[address, `${address}:pending`, `${address}:behind`],
       ...[key('limit:account', name), key('guesses', name), key('guesses:pending', name)],

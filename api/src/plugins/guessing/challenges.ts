@@ -6,9 +6,7 @@ import type { Challenge } from '../../schemas/responses.js'
 import { ApiError } from '../errors.js'
 import { isSigned } from './device-token.js'
 
-/**
- * How long a client may take, in seconds: a slow phone needs a minute for the hardest challenge.
- */
+/** How long a client may take, in seconds: slow phones need a minute for the hardest challenge. */
 const CHALLENGE_TTL_S = 300
 
 /** A challenge that was solved. It must be marked as used before it allows anything. */
@@ -18,7 +16,6 @@ export interface Solved {
   leftMs: number
 }
 
-/** The client that sent an answer. */
 type Answerer = Pick<FastifyRequest, 'ip' | 'clientGone' | 'work'>
 
 export interface Challenges {

@@ -4,9 +4,10 @@
  * 800-63B-4, 3.2.2), with growing delays. Then each attempt needs a challenge. A solved challenge
  * also replaces a delay. Nothing here asks whether an account exists.
  */
+import type { Keyring } from '@spillway/queue/queue-client'
 import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify'
 import type { GatewayConfig } from '../../config.js'
-import { accountOfEmail } from '../counts.js'
+import { accountNameOf, accountOfEmail } from '../counts.js'
 import { ApiError } from '../errors.js'
 import { sendLimitHeaders } from '../limits.js'
 import type { GatewayMetrics } from '../metrics.js'
@@ -22,8 +23,7 @@ interface GuessingOptions {
   devices: DeviceTokens
   networks: ProbedNetworks
   sprayed: SprayedPasswords
-  /** The name of an account in Redis. */
-  accountNameOf(account: string): string
+  keyring: Keyring
   metrics: Pick<GatewayMetrics, 'loginAttempts' | 'attacksNoticed'>
   log: FastifyBaseLogger
 }
@@ -152,11 +152,11 @@ export class Guessing {
 
   /** After a wrong password, or one for no account. */
   failed(attempt: Attempt): void {
-    const { networks, accountNameOf, metrics, log } = this.#options
+    const { networks, keyring, metrics, log } = this.#options
     const { account, device, network: from } = attempt
     this.#end(attempt, 'failed')
     if (this.#isOff || device !== null) return
-    const counted = networks.failed(accountNameOf(account), from).then((noticed) => {
+    const counted = networks.failed(accountNameOf(account, keyring), from).then((noticed) => {
       for (const network of noticed) {
         metrics.attacksNoticed.inc({ kind: 'network' })
         log.warn({ network }, 'many accounts are tried in vain from one network')

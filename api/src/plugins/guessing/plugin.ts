@@ -17,8 +17,6 @@ interface GuessingPluginOptions {
   keyring: Keyring
   devices: DeviceTokens
   redis: readonly CountingRedis[]
-  /** The name of an account in Redis. */
-  accountNameOf(account: string): string
   /** Redis's clock. */
   nowMs(): number
   metrics: GatewayMetrics
@@ -27,11 +25,11 @@ interface GuessingPluginOptions {
 
 export const guessingPlugin = fp(
   async (app: FastifyInstance, options: GuessingPluginOptions) => {
-    const { config, keyring, devices, redis, accountNameOf, nowMs, metrics, log } = options
+    const { config, keyring, devices, redis, nowMs, metrics, log } = options
     const { CHALLENGE_VERIFY_URL: verifyUrl, CHALLENGE_SECRET: secret, CHALLENGE_SITE_KEY: siteKey } = config
-    const attempts = new Attempts({ config, redis, accountNameOf })
+    const attempts = new Attempts({ config, redis, keyring })
     const guessing = new Guessing({
-      ...{ config, attempts, devices, accountNameOf, metrics, log },
+      ...{ config, attempts, devices, keyring, metrics, log },
       challenges:
         verifyUrl === ''
           ? new ProofOfWork(keyring, { bits: config.CHALLENGE_BITS, nowMs })
@@ -48,10 +46,10 @@ export const guessingPlugin = fp(
     }
 
     app.decorate('guessing', guessing)
-    app.decorate('limitAddress', (request, reply) => attempts.countRequest(request.ip, reply))
+    app.decorate('limitNetwork', (request, reply) => attempts.countRequest(request.ip, reply))
     app.decorateRequest('login')
     app.decorateRequest('isUncounted')
-    app.decorate('countLogin', async (request, reply) => {
+    app.decorate('refuseLoginOverLimit', async (request, reply) => {
       // Whether it is known to this account shows in the body.
       if (devices.recognize(deviceTokenOf(request.headers)) !== undefined) return
       attempts.refuseRemembered(request.ip, reply)
@@ -64,7 +62,7 @@ export const guessingPlugin = fp(
       }
       request.login = await guessing.letIn(request, reply)
     })
-    app.decorate('settleLogin', async (request, reply) => {
+    app.decorate('endLoginAttempt', async (request, reply) => {
       const { login, jobId, clientGone } = request
       const hasFailed = reply.statusCode >= 500
       // Headers of a limit are sent with the next request.
@@ -80,21 +78,18 @@ declare module 'fastify' {
   interface FastifyInstance {
     guessing: Guessing
     /** `onRequest` hook that counts a request that is no login against the limit of its address. */
-    limitAddress: LimitRequest
+    limitNetwork: LimitRequest
     /** `onRequest` hook: refuses logins of addresses over their limit, except known devices'. */
-    countLogin(request: FastifyRequest, reply: FastifyReply): Promise<void>
-    /**
-     * `preHandler` hook that counts a login. Needs `attachValidation`: invalid ones count as well.
-     */
+    refuseLoginOverLimit(request: FastifyRequest, reply: FastifyReply): Promise<void>
+    /** `preHandler` hook that counts a login. Needs `attachValidation`: invalid ones count, too. */
     letLoginIn(request: FastifyRequest, reply: FastifyReply): Promise<void>
     /**
      * `onSend` hook of the same: unlike `onResponse`, it is also called for clients that are gone.
      * The conductor takes back an attempt whose job was cancelled in time.
      */
-    settleLogin(request: FastifyRequest, reply: FastifyReply): Promise<void>
+    endLoginAttempt(request: FastifyRequest, reply: FastifyReply): Promise<void>
   }
   interface FastifyRequest {
-    /** A login that was let in. */
     login?: LetInAttempt
     /** Whether a login is yet to be counted for its address: its body is not known to be valid. */
     isUncounted?: boolean

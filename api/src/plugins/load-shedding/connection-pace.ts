@@ -21,7 +21,6 @@ export class ConnectionPace {
     this.#atOnce = new TokenBucket(AT_ONCE_PER_SECOND, () => AT_ONCE_PER_SECOND / 1_000, now)
   }
 
-  /** Calls `answer` when an answer on this connection is due. */
   whenDue(connection: object, answer: () => void): void {
     const delayMs = this.delayMs(connection)
     if (delayMs === 0) answer()

@@ -96,9 +96,7 @@ export const loadSheddingPlugin = fp(
       return isRejection ? rejections.whenDue(answer) : answer()
     }
 
-    /**
-     * Answers on Node's own response, before Fastify. A body that is too large ends the connection.
-     */
+    /** Answers on Node's own response, before Fastify. Too large a body ends the connection. */
     function refuse({ method = '', headers }: IncomingMessage, response: ServerResponse, route = 'none'): void {
       note()
       metrics.refused.inc({ reason: 'gateway_overloaded' })

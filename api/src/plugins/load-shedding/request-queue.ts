@@ -25,7 +25,6 @@ interface Queued<T> {
 interface RequestQueueOptions {
   clock: Clock
   longestWaitMs(priority: QueuedPriority): number
-  /** Whether promised requests may begin now. */
   mayBeginPromised(): boolean
   /** Called for each overdue request. */
   overdue(): void

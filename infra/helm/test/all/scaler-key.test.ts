@@ -39,7 +39,7 @@ test.skipIf(skip)('the keys that the scaler watches are those that jobs wait and
 
   await until(() => client.isReady(), { what: 'the client' })
   for (const lane of ['held', 'held', 'known'] as const)
-    await client.submit('verify', { password: 'any', storedHash: '$spillway-wait$5000$' }, lane)
+    await client.submit('verify', { password: 'any', storedHash: '$spillway-wait$5000$' }, { lane })
   // One runs, two wait, the known device's among them: each key is known by how many jobs it holds.
   const keys = await until(async () => {
     const bySize = await keysBySize(redis, queuePrefix)

@@ -9,7 +9,7 @@ import { repositoryDir } from '../../src/processes/repository.ts'
 /** Folders, and files that stand beside them. */
 const rooms: Record<string, string[]> = {
   'api/src': [
-    ...['main', 'start', 'servers', 'config', 'routes', 'operators', 'operations'],
+    ...['main', 'start', 'servers', 'config', 'config-rules', 'routes', 'operators', 'operations'],
     ...['mail', 'sessions', 'audit', 'plugins', 'schemas', 'rounds'],
   ],
   'worker/src': [
@@ -35,7 +35,7 @@ const rooms: Record<string, string[]> = {
     ...['queue-client', 'servers', 'wait', 'jobs', 'redis', 'settings', 'wire', 'inside', 'errors', 'logger'],
   ],
   'worker/common/src': [
-    ...['tracing', 'shutdown', 'log', 'registry', 'settings', 'throttled-warning', 'pipeline-limit', 'within'],
+    ...['tracing', 'shutdown', 'log', 'metrics', 'settings', 'throttled-warning', 'pipeline-limit', 'within'],
   ],
   'infra/local/src': ['rig', 'start', 'services', 'processes'],
 }

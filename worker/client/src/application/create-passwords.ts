@@ -1,7 +1,4 @@
-/**
- * Passwords as an application calls them: options and policy, stored hashes and tickets, whatever
- * hashes behind them.
- */
+/** Passwords as an application calls them, whatever hashes behind them. */
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -86,19 +83,13 @@ export interface ExactPasswords extends Passwords {
   verifyExactly(password: string, storedHash: string): Promise<boolean>
 }
 
-/**
- * In an application: under Jest and Vitest, which run each file of tests in a process or thread of
- * its own, that process hashes.
- */
+/** Under Jest and Vitest, each of whose test files has a process or thread, that one hashes. */
 export function openPasswords(options: PasswordsOptions): ExactPasswords {
   const { inProcess = Boolean(process.env.JEST_WORKER_ID || process.env.VITEST) } = options
   return createPasswordsWith(HASHING_PROGRAM, { ...options, inProcess })
 }
 
-/**
- * @param program the process beside the application, which hashes where there is no queue, or while
- * the queue does not answer
- */
+/** @param program the process beside, where there is no queue or it does not answer */
 export function createPasswordsWith(program: URL, options: PasswordsOptions): ExactPasswords {
   refuseUnknown('options', options, OPTIONS)
   const {
@@ -136,10 +127,7 @@ export function createPasswordsWith(program: URL, options: PasswordsOptions): Ex
     return await verifyCurrent({ ...request, storedHash: current }, { currentHash, deadline, signal })
   }
 
-  /**
-   * With a queue any process answers a ticket, and a writer to Redis may restore old data: only the
-   * database knows.
-   */
+  /** With a queue, a writer to Redis may restore old data: only the database knows. */
   function assertMarks(): void {
     if (options.redis && markUsed === undefined)
       throw new TypeError('tickets of a queue need the option markUsed, which marks them as used in your database')

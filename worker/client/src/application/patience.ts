@@ -9,9 +9,7 @@ import { PasswordsError } from './passwords-error.js'
 /** How long one attempt may wait to be hashed. */
 export const ATTEMPT_MS = 60_000
 const LOOK_AGAIN_MS = 100
-/**
- * Of what admission sees as the wait until the end of an attempt, as its prediction may be wrong.
- */
+/** Of what admission takes for the rest of an attempt: its prediction may be wrong. */
 const SHARE = 0.5
 
 export class Patience {

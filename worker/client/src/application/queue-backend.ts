@@ -18,7 +18,7 @@ import type { Logger } from './types.js'
 const FIRST_READING_MS = 2_000
 const UNKNOWN = new LoadState().current()
 
-export interface QueueOptions {
+interface QueueOptions {
   redis: string
   sealKeys: string
   queuePrefix?: string | undefined
@@ -106,7 +106,7 @@ export class QueueBackend implements Backend {
   async #submit<Name extends JobName>(client: PasswordClient, name: Name, request: Requests[Name], lifeMs: number) {
     this.#underway += 1
     try {
-      return await client.submit(name, request, 'held', lifeMs)
+      return await client.submit(name, request, { lifeMs })
     } finally {
       this.#underway -= 1
     }
@@ -115,7 +115,7 @@ export class QueueBackend implements Backend {
   async begin(request: Requests['verify'], lifeMs: number): Promise<JobRef> {
     const client = await this.#opening
     refuseOtherKeys(client)
-    const pending = await client.submit('verify', request, 'deferred', lifeMs, 0).catch(rethrown)
+    const pending = await client.submit('verify', request, { lane: 'deferred', lifeMs, waitMs: 0 }).catch(rethrown)
     // From now on the holder of the ticket waits, here or elsewhere.
     void pending.answer({ waitMs: 0 })
     return pending.job

@@ -1,7 +1,4 @@
-/**
- * The calls of an application on their way: admitted by the predicted wait, bounded by their
- * deadlines, told to its metrics.
- */
+/** The calls of an application: admitted, bounded by their deadlines, told to its metrics. */
 import cluster from 'node:cluster'
 import { isMainThread } from 'node:worker_threads'
 import { within } from '@spillway/common/within'
@@ -20,7 +17,7 @@ export const LONGEST_MS = 2 ** 31 - 1
 
 export type Answered = Exclude<Verdict, { kind: 'refused' }>
 
-export interface RunningCallsOptions {
+interface RunningCallsOptions {
   waitMs: number | undefined
   maxOutstanding: number
   onCall: ((call: ObservedCall) => void) | undefined

@@ -1,21 +1,19 @@
 /** Tickets of an application. */
 import { PasswordClientError } from '@spillway/queue/errors'
 import { type Ticket, Tickets } from '@spillway/queue/wait/tickets'
+import { objectOf } from '@spillway/queue/wire/object-schema'
 import { checkFor } from '@spillway/queue/wire/schema'
 import type { Keyring } from '@spillway/queue/wire/seal'
 import type { FromSchema } from 'json-schema-to-ts'
 import { PasswordsError } from './passwords-error.js'
 
-const Contents = {
-  type: 'object',
-  properties: {
-    subject: { type: 'string' },
+const Contents = objectOf(
+  {
     /** By storedHashDigest; for an unknown user of an empty text. */
     hash: { type: 'string' },
   },
-  required: ['hash'],
-  additionalProperties: false,
-} as const
+  { subject: { type: 'string' } },
+)
 type Contents = FromSchema<typeof Contents>
 const isContents = /* @__PURE__ */ checkFor<Contents>(Contents)
 

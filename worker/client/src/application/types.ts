@@ -1,12 +1,7 @@
-/**
- * The types of the public API. They import no other package, so that the published declarations
- * need no dependency.
- */
+/** The types of the public API. They import nothing: published declarations need no dependency. */
 import type { PasswordsErrorCode } from './passwords-error.js'
 
-/**
- * Algorithm and cost of new hashes. What is left out follows OWASP's Password Storage Cheat Sheet.
- */
+/** Algorithm and cost of new hashes. Defaults: OWASP's Password Storage Cheat Sheet. */
 export type HashPolicy =
   | {
       algorithm: 'argon2id'
@@ -38,10 +33,7 @@ export interface PasswordsOptions {
    * are hashed in a process beside this one.
    */
   redis?: string | undefined
-  /**
-   * With `redis`: the keys that workers have as SPILLWAY_SEAL_KEYS, `kid:base64` of 32 bytes each,
-   * comma-separated.
-   */
+  /** With `redis`: the workers' SPILLWAY_SEAL_KEYS, `kid:base64` of 32 bytes, comma-separated. */
   sealKeys?: string | undefined
   /** With `redis`: QUEUE_PREFIX of the workers [{spillway}]. */
   queuePrefix?: string | undefined
@@ -93,19 +85,14 @@ export interface ObservedCall {
   call: 'verify' | 'hash'
   /** What hashed, or would have: the workers of a queue or the process beside this one. */
   by: 'workers' | 'process'
-  /**
-   * `match` and `mismatch` of verify, `hashed` of hash; else the code of the error, or `aborted` by
-   * the call's own signal.
-   */
+  /** `aborted`: by the call's own signal. */
   outcome: 'match' | 'mismatch' | 'hashed' | 'aborted' | PasswordsErrorCode
   /** How long it took, in milliseconds. */
   ms: number
 }
 
 export interface CallOptions {
-  /**
-   * Cancels the call: it rejects with the signal's reason, and is not hashed if that has not begun.
-   */
+  /** Cancels the call: it rejects with the signal's reason, and is not hashed if not begun. */
   signal?: AbortSignal | undefined
   /**
    * When the answer is of no use any more, in epoch milliseconds or as a Date; Infinity for never
@@ -114,10 +101,7 @@ export interface CallOptions {
   deadline?: number | Date | undefined
 }
 
-/**
- * The response of Node's HTTP server: Express has it as `response`, Fastify as `reply.raw`, Koa as
- * `ctx.res`.
- */
+/** Node's response: `response` in Express, `reply.raw` in Fastify, `ctx.res` in Koa. */
 export interface ClientResponse {
   readonly destroyed: boolean
   readonly writableEnded: boolean
@@ -146,16 +130,11 @@ export interface VerifyOptions extends CallOptions {
 }
 
 export interface BeginOptions {
-  /**
-   * Who wants to log in, such as the id of a user: sealed into the ticket, and told by `redeem`.
-   */
+  /** Who wants to log in, such as a user's id: sealed into the ticket, and told by `redeem`. */
   subject?: string | undefined
   /** How long the ticket lives, in milliseconds [300000]. */
   lifeMs?: number | undefined
-  /**
-   * Whether a matching hash that is weaker than the policy is replaced, for `redeem` to return
-   * [false].
-   */
+  /** Whether `redeem` returns a new hash for a matching one that is below the policy [false]. */
   rehash?: boolean | undefined
 }
 
@@ -170,9 +149,7 @@ export interface RedeemOptions {
   currentHash: ReadHash
   /** How long to wait for the answer, in milliseconds [8000]. */
   holdMs?: number | undefined
-  /**
-   * Fires when the client has left: the call rejects with its reason, and the ticket stays good.
-   */
+  /** Fires when the client has left: the call rejects with its reason; the ticket stays good. */
   signal?: AbortSignal | undefined
 }
 
@@ -247,10 +224,7 @@ export interface Passwords {
   redeem(ticket: string, options: RedeemOptions): Promise<Redeemed>
   /** A new hash to store, by this policy [the policy of the options]. */
   hash(password: string, policy?: HashPolicy, options?: CallOptions): Promise<string>
-  /**
-   * Whether a stored hash is weaker than a policy [the policy of the options], or could not be
-   * verified. Hashes nothing.
-   */
+  /** Whether a hash is below a policy [the options'] or of no known format. Hashes nothing. */
   needsRehash(storedHash: string, policy?: HashPolicy): boolean
   capacity(): Capacity
   /** Rejects what waits with `closed`, and disconnects. */

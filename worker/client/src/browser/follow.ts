@@ -8,7 +8,7 @@ import { numberOf, type StoredTicket, type Ticket, ticketFrom } from './stored-t
 /** Passing refusals and failures: after these the same request may succeed. */
 const PASSING = [408, 425, 429, 500, 502, 503, 504]
 
-export interface FollowedCall extends Pick<WaitOptions, 'onProgress' | 'solveChallenge'> {
+interface FollowedCall extends Pick<WaitOptions, 'onProgress' | 'solveChallenge'> {
   /** What to send where there is no ticket; undefined after a reload, when the password is gone. */
   request?: Sent
   redemption: Omit<Sent, 'body'>
@@ -104,7 +104,6 @@ export class Following<T> {
     await pause(nextMs, life.signal)
   }
 
-  /** The state of a call with a ticket. */
   #waiting(): Progress['state'] {
     return this.#ticket?.paused ? 'paused' : 'queued'
   }

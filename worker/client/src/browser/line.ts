@@ -49,7 +49,7 @@ export async function untilNear(
 }
 
 /** How far a ticket is from its turn. */
-export interface Distance {
+interface Distance {
   ahead: number
   /** Infinity while there are no workers, or the line is paused. */
   leftMs: number

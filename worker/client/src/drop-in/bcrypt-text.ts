@@ -12,10 +12,7 @@ export interface BcryptSalt extends BcryptSetting {
 const SALT_CHARACTERS = 22
 const READ_BYTES = 72
 
-/**
- * Characters before the salt may be wrong in the ways that its C code does not look at; of what
- * follows, 22 characters are read.
- */
+/** Its C code does not look at all characters before the salt, and reads 22 of what follows. */
 const SALT = /^\$[ -2](?:\$|([ab]).)(.{2})\$([./A-Za-z0-9]{22})/s
 
 /** Reads a salt; undefined for any other value. */

@@ -9,6 +9,7 @@ import {
   CAPACITY_KEY_TTL_S,
   canaryKey,
   capacityKey,
+  type Depth,
   FRESH_FOR_MS,
   liveWorkers,
   type WorkerCapacity,
@@ -44,7 +45,7 @@ export async function writeCapacity(
   redis: RedisConnection,
   prefix: string,
   workerId: string,
-  entry: Omit<WorkerCapacity, 'at'> & { keys: string },
+  entry: Omit<WorkerCapacity, 'at'>,
   takesJobs: boolean,
 ): Promise<Publication | Pick<Publication, 'at'>> {
   const parts = ['wait', 'prioritized', 'active', 'meta'] as const
@@ -59,25 +60,15 @@ export async function writeCapacity(
 }
 
 /** The depth of the queue and the entries of workers, as they are in Redis. */
-export interface RawLoad {
+export interface RawLoad extends Depth {
   /** Epoch milliseconds by Redis's clock. */
   at: number
-  waiting: number
-  deferred: number
-  active: number
-  /** Jobs that wait for their clients, and jobs whose clients have come back. */
-  absent: number
-  returned: number
   /** The number of the first deferred job; undefined without one, and until it has one. */
   first: number | undefined
   /** Whether that is behind: the line is done except for those. */
   isBehind: boolean
-  /** Whether operators have paused the queue. */
-  paused: boolean
   /** The last number that was given out. */
   last: number
-  /** Waiting jobs that the next one of a known device is put behind, if there are as many. */
-  aheadOfKnown: number
   /** JSON by worker id, not checked. */
   capacity: Record<string, string>
 }

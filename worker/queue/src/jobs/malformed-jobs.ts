@@ -14,10 +14,7 @@ import { readJob } from './open-queue.js'
 
 /** The pause between scans, in milliseconds: hashing continues, however many jobs are forged. */
 const SCAN_PAUSE_MS = 500
-/**
- * The longest pause. Each scan that finds nothing doubles the pause, because a scan reads thousands
- * of jobs.
- */
+/** The longest pause, which scans that find nothing double: each reads thousands of jobs. */
 const LONGEST_PAUSE_MS = 8_000
 
 const JOB_ID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/
@@ -51,10 +48,7 @@ export class MalformedJobs {
     this.#jobOptions = new Set([...OPTIONS, ...(options.jobOptions ?? [])])
   }
 
-  /**
-   * Takes an error of BullMQ. Looks for malformed jobs where one may be the cause, and logs the
-   * error when it finds no such job.
-   */
+  /** Looks for malformed jobs where one may have caused this error of BullMQ; else logs it. */
   suspect(error: Error): void {
     if (!mayBeOfContents(error)) {
       this.#options.watch.queueFailed(error)
@@ -112,29 +106,21 @@ export class MalformedJobs {
     return counts.some((count) => count !== null && !COUNT.test(count))
   }
 
-  /**
-   * Whether a job refers to nothing else: with parents, repetition, deduplication or further
-   * options BullMQ touches other keys.
-   */
+  /** Whether a job has no parents, repetition or other options that touch other keys. */
   #isPlain({ parent, parentKey, repeatJobKey, deduplicationId, opts }: Job): boolean {
     const isAlone = [parent, parentKey, repeatJobKey, deduplicationId].every((link) => link === undefined)
     return isAlone && Object.keys(opts).every((name) => this.#jobOptions.has(name))
   }
 }
 
-/**
- * Whether an error of BullMQ may come from the contents of a job. The state of Redis has codes of
- * its own, as OOM and READONLY.
- */
+/** Whether the contents of a job may have caused an error: the state of Redis has other codes. */
 function mayBeOfContents(error: Error): boolean {
   return !(error instanceof ReplyError) || /^(ERR|WRONGTYPE)\b/.test(error.message)
 }
 
 // Entries of lists and sets, whatever they name: anyone with write access to Redis can add one.
 
-/**
- * Entries that one scan reads at each end of a list or set: a thousand take a tenth of a second.
- */
+/** Entries that a scan reads at each end of a list or set: a thousand take a tenth of a second. */
 const SCAN_LENGTH = 1_000
 const removeFromAll = defineScript('removeEntry-8')
 
@@ -145,10 +131,7 @@ function listsAndSets(prefix: string, queue: string): { lists: string[]; sets: s
   }
 }
 
-/**
- * The entries that BullMQ takes next: from the end of lists, but new entries of `active` are at its
- * beginning.
- */
+/** The entries that BullMQ takes next, at the end of lists; new ones of `active` come first. */
 async function nextEntries(redis: RedisConnection, prefix: string, queue: string): Promise<Set<string>> {
   const { lists, sets } = listsAndSets(prefix, queue)
   const found = await Promise.all([
@@ -158,10 +141,7 @@ async function nextEntries(redis: RedisConnection, prefix: string, queue: string
   return new Set(found.flat())
 }
 
-/**
- * Removes an entry everywhere, and the job of this id with its lock if told to. Returns 1 when the
- * entry was in the queue, else 0.
- */
+/** Removes an entry everywhere, with its job and lock if told to. 1 when it was there, else 0. */
 export async function removeEntry(
   redis: RedisConnection,
   { prefix, queue, entry, withJob }: { prefix: string; queue: string; entry: string; withJob: boolean },

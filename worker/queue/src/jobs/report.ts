@@ -1,8 +1,6 @@
-/**
- * Reports on the queue for metrics and the live page: depth, age, finished jobs, workers, read in
- * one round trip on demand. Contains no sealed data.
- */
+/** Reports on the queue for metrics and the live page, read on demand. No sealed data. */
 
+import { within } from '@spillway/common/within'
 import type { RedisConnection } from '../redis/connect.js'
 import { defineScript } from '../redis/script.js'
 import { capacityKey, liveWorkers, type WorkerCapacity } from '../wire/capacity.js'
@@ -14,12 +12,11 @@ const FRESH_FOR_MS = 500
 /** The number of completed jobs to report times of, and their highest age. */
 const RECENT_JOBS = 100
 const RECENT_MS = 60_000
+/** Milliseconds that one of several servers is waited for: operators do not wait for a silent one. */
+const ANSWER_MS = 1_000
 
 export interface QueueReport {
-  /**
-   * Jobs by state; absent ones were passed over or set aside. Finished jobs only while they are
-   * kept.
-   */
+  /** By state; absent: passed over or set aside. Finished jobs only while they are kept. */
   jobs: { waiting: number; deferred: number; active: number; absent: number; completed: number; failed: number }
   /** Absent tickets dropped at their deadline or above the cap, since Redis has had its data. */
   abandoned: number
@@ -32,33 +29,73 @@ export interface QueueReport {
   recent: JobResult[]
 }
 
-export interface QueueReporter {
-  /** Rejects when Redis does not answer. */
-  read(): Promise<QueueReport>
-}
-
 const readReport = defineScript('readReport-9')
 
-export function createQueueReporter({ redis, prefix }: { redis: RedisConnection; prefix: string }): QueueReporter {
-  const states = ['wait', 'prioritized', 'active', 'completed', 'failed', 'meta'] as const
-  const ofQueue = states.map((state) => queueKey(prefix, state))
-  const keys = [capacityKey(prefix), ...ofQueue, absentKey(prefix), lineKey(prefix)]
-  let answer: Promise<QueueReport> | undefined
-  let askedAt = Number.NEGATIVE_INFINITY
+/** Reports on a queue in one Redis server, or in several as one: see {@link combine}. */
+export class QueueReporter {
+  readonly #connections: readonly RedisConnection[]
+  readonly #prefix: string
+  #answer: Promise<QueueReport> | undefined
+  #askedAt = Number.NEGATIVE_INFINITY
 
-  async function ask(): Promise<QueueReport> {
+  constructor(connections: readonly RedisConnection[], prefix: string) {
+    this.#connections = connections
+    this.#prefix = prefix
+  }
+
+  /** Rejects when no Redis server answers. */
+  read(): Promise<QueueReport> {
+    if (this.#answer === undefined || performance.now() - this.#askedAt > FRESH_FOR_MS) {
+      this.#askedAt = performance.now()
+      this.#answer = this.#ask()
+    }
+    return this.#answer
+  }
+
+  async #ask(): Promise<QueueReport> {
+    const [only, ...others] = this.#connections
+    if (only !== undefined && others.length === 0) return await this.#askOne(only)
+    const asked = this.#connections.map((redis) => within(ANSWER_MS, this.#askOne(redis)).catch(() => undefined))
+    const reports = (await Promise.all(asked)).filter((report) => report !== undefined)
+    if (reports.length === 0) throw new Error('no Redis gave a report')
+    return reports.reduce(combine)
+  }
+
+  async #askOne(redis: RedisConnection): Promise<QueueReport> {
+    const prefix = this.#prefix
+    const states = ['wait', 'prioritized', 'active', 'completed', 'failed', 'meta'] as const
+    const ofQueue = states.map((state) => queueKey(prefix, state))
+    const keys = [capacityKey(prefix), ...ofQueue, absentKey(prefix), lineKey(prefix)]
     return parseReport(await readReport(redis, keys, jobKey(prefix), RECENT_JOBS, RECENT_MS))
   }
+}
 
-  return {
-    read() {
-      if (answer === undefined || performance.now() - askedAt > FRESH_FOR_MS) {
-        askedAt = performance.now()
-        answer = ask()
-      }
-      return answer
-    },
+/** Jobs add up, and the oldest counts. A worker tells each server the jobs that it finished there. */
+function combine(a: QueueReport, b: QueueReport): QueueReport {
+  const workers = new Map(a.workers.map((worker) => [worker.id, worker]))
+  for (const worker of b.workers) {
+    const finished = combineCounts(worker.finished, workers.get(worker.id)?.finished)
+    workers.set(worker.id, { ...worker, finished })
   }
+  return {
+    jobs: combineCounts(a.jobs, b.jobs),
+    abandoned: a.abandoned + b.abandoned,
+    paused: a.paused || b.paused,
+    oldestMs: combineCounts(a.oldestMs, b.oldestMs, Math.max),
+    workers: [...workers.values()],
+    recent: [...a.recent, ...b.recent],
+  }
+}
+
+/** Combines two counts name by name [their sums]. */
+export function combineCounts<Name extends string>(
+  one: Record<Name, number>,
+  other: Record<Name, number> | undefined,
+  by: (a: number, b: number) => number = (a, b) => a + b,
+): Record<Name, number> {
+  const combined = { ...one }
+  if (other !== undefined) for (const name in one) combined[name] = by(one[name], other[name])
+  return combined
 }
 
 function parseReport(reply: unknown): QueueReport {

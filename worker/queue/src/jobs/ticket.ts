@@ -19,18 +19,12 @@ export const AWAY_MS = 5_000
 /** How long a client may be late, or reload its page, in milliseconds. */
 const GRACE_MS = 5_000
 
-/**
- * How long a ticket is present whose client is held for so long, and then told when to come back:
- * never beyond the life of its job.
- */
-export function presentMs(holdMs: number, lifeMs: number): number {
-  return Math.max(1, Math.ceil(Math.min(holdMs + AWAY_MS + GRACE_MS, lifeMs)))
+/** How long a ticket is present whose client is held for `waitMs`: at most its job's life. */
+export function presentMs(waitMs: number, lifeMs: number): number {
+  return Math.max(1, Math.ceil(Math.min(waitMs + AWAY_MS + GRACE_MS, lifeMs)))
 }
 
-/**
- * BullMQ's scores of deferred jobs begin here, and are whole numbers. One whose client came back
- * has the half between two.
- */
+/** BullMQ's scores of deferred jobs: whole numbers from here, halves where a client came back. */
 export const FIRST_SCORE = DEFERRED_PRIORITY * 2 ** 32
 /** Where the scores of jobs that are behind begin. */
 export const FIRST_SCORE_BEHIND = BEHIND_PRIORITY * 2 ** 32
@@ -42,10 +36,7 @@ const passOverJob = defineScript('passOver-8')
 const setJobAside = defineScript('setAside-5')
 const storeAndAnnounce = defineScript('storeVerdict-2')
 
-/**
- * The jobs that are ahead of a job, by lane: `held` are those that wait for no deferred one, and
- * those in hand.
- */
+/** Jobs ahead of a job. `held` are in hand, or wait for no deferred one. */
 export interface Place {
   held: number
   deferred: number
@@ -109,10 +100,7 @@ export async function leave(redis: RedisConnection, prefix: string, jobId: strin
   await leavePlace(redis, [presentKey(prefix, jobId)], replyTo, GRACE_MS)
 }
 
-/**
- * Passes over an active job whose client is absent, behind or not [false]. False where the job is
- * to be done.
- */
+/** Passes over an active job whose client is absent. False where the job is to be done. */
 export async function passOver(
   redis: RedisConnection,
   prefix: string,
@@ -128,10 +116,7 @@ export async function passOver(
   return (await passOverJob(redis, keys, ...args)) === 1
 }
 
-/**
- * Sets an active job aside, without a verdict that stays, and announces the one that is given: see
- * `unavailable`.
- */
+/** Sets an active job aside, and announces a verdict that is not kept: see `unavailable`. */
 export async function setAside(
   redis: RedisConnection,
   prefix: string,
@@ -146,9 +131,7 @@ export async function setAside(
   await setJobAside(redis, keys, id, token, deadline, sealed, replyChannel(prefix, ''), replyTo)
 }
 
-/**
- * Stores a sealed verdict for `keepMs`, and announces it to the gateways where its client may wait.
- */
+/** Stores a sealed verdict for `keepMs`, and announces it where its client may wait. */
 export async function storeVerdict(
   redis: RedisConnection,
   prefix: string,

@@ -1,7 +1,4 @@
-/**
- * Redis's clock as estimated by this process. Deadlines use it at both ends, so that gateways and
- * workers agree on them although their own clocks may differ.
- */
+/** Redis's clock, estimated: the common one of gateways and workers, for deadlines. */
 import { performance } from 'node:perf_hooks'
 
 /** A reading with a longer round trip is too inaccurate to replace an earlier one. */

@@ -16,50 +16,54 @@ interface EvictionLog {
   warn(facts: object, message: string): void
 }
 
-/**
- * Logs each change, with the address and the policy, until the connection is closed. Returns what
- * gives the last reading: undefined before the first.
- */
-export function watchEviction(options: {
-  redis: RedisConnection
-  address: string
-  log: EvictionLog
-}): () => Eviction | undefined {
-  const { redis, address, log } = options
-  let state: Eviction | undefined
-  let readBefore: string | undefined
+/** Reads and logs each change, with the address and the policy, until the connection is closed. */
+export class EvictionWatch {
+  readonly #redis: RedisConnection
+  readonly #address: string
+  readonly #log: EvictionLog
+  #state: Eviction | undefined
+  #readBefore: string | undefined
 
-  async function read(): Promise<void> {
+  constructor(redis: RedisConnection, address: string, log: EvictionLog) {
+    this.#redis = redis
+    this.#address = address
+    this.#log = log
+    const readNow = () => void this.#read()
+    redis.on('ready', readNow)
+    readNow()
+    const timer = setInterval(readNow, READ_INTERVAL_MS).unref()
+    redis.once('end', () => clearInterval(timer))
+  }
+
+  /** The last reading; undefined before the first. */
+  readonly state = (): Eviction | undefined => this.#state
+
+  async #read(): Promise<void> {
+    const redis = this.#redis
     if (redis.status !== 'ready') return
     const nodes = redis instanceof Redis ? [redis] : redis.nodes('master')
     const policies = await Promise.all(nodes.map(policyOf)).catch(() => undefined)
     // Redis went away meanwhile.
     if (policies === undefined) return
     const policy = policies.find((each) => each !== 'noeviction') ?? 'noeviction'
-    if (policy === readBefore) return
-    const before = state
-    state = policy === 'noeviction' ? 'none' : policy === '' ? 'unknown' : 'possible'
-    readBefore = policy
-    if (state === 'possible')
-      log.warn(
-        { redis: address, policy },
-        'redis may evict counters of guesses, marks of used tickets and jobs: set its maxmemory-policy to noeviction',
-      )
-    else if (state === 'unknown')
-      log.warn(
-        { redis: address },
-        'redis does not tell whether it evicts keys: its maxmemory-policy must be noeviction',
-      )
-    else if (before !== undefined) log.info({ redis: address }, 'redis evicts no keys any more')
+    if (policy === this.#readBefore) return
+    this.#logChange(policy)
+    this.#readBefore = policy
   }
 
-  const readNow = () => void read()
-  redis.on('ready', readNow)
-  readNow()
-  const timer = setInterval(readNow, READ_INTERVAL_MS)
-  timer.unref()
-  redis.once('end', () => clearInterval(timer))
-  return () => state
+  #logChange(policy: string): void {
+    const before = this.#state
+    const facts = { redis: this.#address }
+    this.#state = policy === 'noeviction' ? 'none' : policy === '' ? 'unknown' : 'possible'
+    if (this.#state === 'possible')
+      this.#log.warn(
+        { ...facts, policy },
+        'redis may evict counters of guesses, marks of used tickets and jobs: set its maxmemory-policy to noeviction',
+      )
+    else if (this.#state === 'unknown')
+      this.#log.warn(facts, 'redis does not tell whether it evicts keys: its maxmemory-policy must be noeviction')
+    else if (before !== undefined) this.#log.info(facts, 'redis evicts no keys any more')
+  }
 }
 
 /** Empty where Redis does not tell. INFO needs fewer rights than CONFIG. Rejects without Redis. */

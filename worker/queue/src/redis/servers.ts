@@ -6,7 +6,6 @@
 import { createHash } from 'node:crypto'
 import { parseRedisUrl } from './url.js'
 
-/** One Redis server with its queue. */
 export interface RedisServer {
   /** Digest of the address, by which tickets name the server; independent of passwords. */
   id: string

@@ -1,7 +1,4 @@
-/**
- * Replies that Redis does not give to the command. Redis is not trusted. A connection that lost a
- * reply, or got one too many, gives each command another's reply.
- */
+/** Redis is not trusted, and a connection that lost a reply gives each command another's. */
 
 /** The reply is not one of the command. */
 export class UnexpectedReply extends Error {

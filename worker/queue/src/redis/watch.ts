@@ -1,7 +1,4 @@
-/**
- * Logs the state of a process's connections to Redis: a line when one fails, throttled lines with a
- * count while that lasts, and a line when all are restored.
- */
+/** Logs failures of the connections to Redis, throttled, and when all are restored. */
 
 import { ThrottledWarning, type Warnings } from '@spillway/common/throttled-warning'
 import { Redis } from 'ioredis'

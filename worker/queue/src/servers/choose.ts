@@ -1,8 +1,4 @@
-/**
- * The order in which the Redis servers of a list are tried for a job. The better of two random ones
- * is first (the power of two choices: Mitzenmacher 2001), so gateways that read the same depth do
- * not all choose the same server.
- */
+/** The order in which the Redis servers of a list are tried for a job. */
 
 export interface Candidate {
   isUsable: boolean
@@ -13,9 +9,10 @@ export interface Candidate {
 }
 
 /**
- * The better of two random ones, then the others, the best first. A server is better by a shorter
- * wait, and with equal waits by fewer jobs being added. Those that are not usable come last: they
- * may be back.
+ * The better of two random ones (the power of two choices: Mitzenmacher 2001), so gateways that
+ * read the same depth do not all choose the same server; then the others, the best first. A server
+ * is better by a shorter wait, and with equal waits by fewer jobs being added. Those that are not
+ * usable come last: they may be back.
  */
 export function orderOf<C extends Candidate>(candidates: readonly C[], random: () => number = Math.random): C[] {
   const ranked = shuffled(candidates, random).sort(compare)

@@ -81,7 +81,6 @@ export class Health {
   }
 }
 
-/** One Redis server of several, with its client and its health. */
 export interface OpenServer extends RedisServer {
   client: QueueClient
   health: Health

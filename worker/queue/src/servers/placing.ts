@@ -1,7 +1,4 @@
-/**
- * Adds jobs to one Redis server of several: the best first, and another one when that does not take
- * them.
- */
+/** Adds jobs to the best Redis server of several, and to another when that does not take them. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { PasswordClientError } from '../errors.js'
 import type { JobName, Lane, Requests } from '../wire/job.js'
@@ -9,10 +6,7 @@ import { orderOf } from './choose.js'
 import { type OpenServer, TICK_MS } from './health.js'
 import { discard, type Placement } from './moving-job.js'
 
-/**
- * How long adding a job is retried while a Redis server is usable: several may fail in turn and
- * recover a moment later.
- */
+/** How long adding a job is retried: several servers may fail in turn, and recover in a moment. */
 const TRIED_FOR_MS = 2_000
 
 export interface Work<Name extends JobName = JobName> {
@@ -50,10 +44,7 @@ export class Placing {
     }
   }
 
-  /**
-   * Adds a job to a better server than this one; undefined without a better server. Throws as
-   * `place` does.
-   */
+  /** Adds a job to a better server; undefined without one. Throws as `place` does. */
   async placeElsewhere(work: Work, than: OpenServer, lifeMs: number): Promise<Placement | undefined> {
     const candidates = this.#inOrder(work.lane).filter((other) => isBetter(other, than))
     return candidates.length === 0 ? undefined : await this.#addToFirst(candidates, work, lifeMs)
@@ -92,13 +83,11 @@ export class Placing {
     }
   }
 
-  /**
-   * Throws `queue_unavailable` when this one refuses, or is given up because another one answers.
-   */
+  /** Throws `queue_unavailable` when it refuses, or is given up because another one answers. */
   async #addTo(server: OpenServer, { name, request, lane, waitMs }: Work, lifeMs: number): Promise<Placement> {
     this.#countAdding(server, 1)
     const added = server.client
-      .submit(name, request, lane, lifeMs, waitMs)
+      .submit(name, request, { lane, lifeMs, waitMs })
       .catch((error: unknown) => {
         if (isUnavailable(error)) server.health.refused()
         throw error
@@ -134,10 +123,7 @@ export function isUnavailable(error: unknown): boolean {
   return error instanceof PasswordClientError && error.code === 'queue_unavailable'
 }
 
-/**
- * Resolves with undefined once the condition is met, which is looked at every tick until it is
- * stopped.
- */
+/** Resolves once the condition is met, which is looked at every tick until it is stopped. */
 function whenMet(isMet: () => boolean): { promise: Promise<undefined>; stop(): void } {
   let timer: NodeJS.Timeout | undefined
   const promise = new Promise<undefined>((resolve) => {

@@ -8,8 +8,8 @@ import type { RedisServers } from '../redis/servers.js'
 import type { Expectation, PendingJob, ResumedJob } from '../wait/answers.js'
 import { type Line, LineCapacity, predictWaitMs } from '../wait/load-state.js'
 import type { QueueClient } from '../wait/one-queue.js'
-import type { PasswordClient, QueueClientOptions } from '../wait/password-client.js'
-import { type Load, sumCapacity, type TotalCapacity, type WorkerCapacity } from '../wire/capacity.js'
+import type { PasswordClient, QueueClientOptions, SubmitOptions } from '../wait/password-client.js'
+import { type Depth, type Load, sumCapacity, type TotalCapacity, type WorkerCapacity } from '../wire/capacity.js'
 import type { JobName, Lane, Requests } from '../wire/job.js'
 import type { JobRef } from '../wire/reply.js'
 import { type OpenServer, openServer, TICK_MS } from './health.js'
@@ -45,9 +45,7 @@ export class SeveralServersClient implements PasswordClient {
   async submit<Name extends JobName>(
     name: Name,
     request: Requests[Name],
-    lane: Lane = 'held',
-    lifeMs = this.#options.jobLifeMs,
-    waitMs = lifeMs,
+    { lane = 'held', lifeMs = this.#options.jobLifeMs, waitMs = lifeMs }: SubmitOptions = {},
   ): Promise<PendingJob> {
     const work: Work = { name, request, lane, waitMs }
     return new MovingJob({
@@ -146,10 +144,7 @@ export class SeveralServersClient implements PasswordClient {
     }
   }
 
-  /**
-   * Workers divide their slots among the queues, so the expectation of one queue is scaled to all
-   * of them.
-   */
+  /** Workers divide their slots among the queues: what one queue expects is scaled to all. */
   async #expectationOf({ server, pending }: Placement): Promise<Expectation> {
     const { ahead, waitMs, number } = await pending.expectation()
     const [all, own] = [this.load(), server.client.load()]
@@ -177,10 +172,7 @@ function outstanding({ waiting, deferred, active }: Load): number {
   return Math.max(1, waiting + deferred + active)
 }
 
-/**
- * The load of several Redis servers together: jobs add up, and a worker that takes from several
- * counts once.
- */
+/** The load of all together: jobs add up, and a worker that takes from several counts once. */
 class SharedLoad {
   readonly #clients: readonly QueueClient[]
   readonly #line = new LineCapacity()
@@ -197,8 +189,7 @@ class SharedLoad {
       .filter(({ load }) => load.known)
     const capacity = this.#sumOf(known.map(({ workers }) => workers))
     this.#line.observe(capacity.linePerSecond)
-    const sum = (part: 'waiting' | 'deferred' | 'active' | 'absent' | 'returned' | 'aheadOfKnown') =>
-      known.reduce((total, { load }) => total + load[part], 0)
+    const sum = (part: Exclude<keyof Depth, 'paused'>) => known.reduce((total, { load }) => total + load[part], 0)
     return {
       known: known.length > 0,
       // New jobs go to a queue that is not paused.

@@ -15,7 +15,6 @@ const WHOLE = 1.25
 /** Jobs that are passed over leave their lane without taking capacity. */
 const SHARE_MAX = 4
 
-/** A reading of the queue. */
 interface QueueReading {
   /** The number of the first deferred job; undefined without one. */
   first: number | undefined
@@ -62,11 +61,7 @@ export class DeferredShare {
     this.#possible = this.#possible * weight + Math.max(0, taken)
   }
 
-  /**
-   * The share; 1 until it is known.
-   *
-   * @param overtaking whether new requests are held, by the capacity of the moment
-   */
+  /** The share; 1 until it is known. `overtaking`: whether new requests are held at the moment. */
   current(overtaking: boolean): number {
     const expected = overtaking ? this.#foreseen() : 1
     const missing = Math.max(0, EVIDENCE_JOBS - this.#possible)

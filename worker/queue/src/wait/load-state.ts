@@ -1,7 +1,7 @@
 /** The load as a gateway knows it: the last reading, jobs added since, and predictions. */
 
 import type { Place } from '../jobs/ticket.js'
-import type { Load, TotalCapacity } from '../wire/capacity.js'
+import type { Depth, Load, TotalCapacity } from '../wire/capacity.js'
 import type { Lane } from '../wire/job.js'
 import { DeferredShare } from './deferred-share.js'
 
@@ -18,7 +18,6 @@ export const OVERTAKING_MS = 1_000
 /** Jobs that each of a known device adds ahead of the next: itself, and one other. */
 const AHEAD_BY_EACH = 2
 
-type Depth = Pick<Load, 'paused' | 'waiting' | 'deferred' | 'active' | 'absent' | 'returned' | 'aheadOfKnown'>
 /** As workers tell it: `linePerSecond` is 0 without workers, as the others are. */
 const NO_CAPACITY: TotalCapacity = {
   workers: 0,

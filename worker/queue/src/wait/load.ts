@@ -127,8 +127,7 @@ export class LoadReader extends LoadState {
   #take({ at, capacity, first, isBehind, last, ...depth }: RawLoad, reading: Reading): void {
     const workers = liveWorkers(capacity, at)
     this.#hasOtherKeys =
-      workers.size > 0 &&
-      ![...workers.values()].some(({ keys }) => keys !== undefined && areForEachOther(this.#ownCanary, keys))
+      workers.size > 0 && ![...workers.values()].some(({ keys }) => areForEachOther(this.#ownCanary, keys))
     if (this.#hasOtherKeys) this.#otherKeys.warn(new Error(`the workers have another ${SEAL_KEYS}`))
     this.#finished.update(workers)
     depth.active = Math.max(0, depth.active - sumAsking(workers))

@@ -14,7 +14,7 @@ import { probeKey } from '../jobs/keys.js'
 import { enterLine, leave, type Presence, presentMs, readTicket, type TicketState } from '../jobs/ticket.js'
 import { RedisClock } from '../redis/clock.js'
 import { connectRedis, quitRedis, type RedisConnection } from '../redis/connect.js'
-import { watchEviction } from '../redis/eviction.js'
+import { EvictionWatch } from '../redis/eviction.js'
 import type { RedisServer } from '../redis/servers.js'
 import { RedisWatch } from '../redis/watch.js'
 import type { Load } from '../wire/capacity.js'
@@ -33,27 +33,18 @@ import { Answers, type Asked, type PendingJob, type ResumedJob } from './answers
 import { Cancellation } from './cancellation.js'
 import { LoadReader, READ_INTERVAL_MS } from './load.js'
 import { jobsAhead, type Line } from './load-state.js'
-import type { PasswordClient, QueueClientOptions, RedisOfQueue } from './password-client.js'
+import type { PasswordClient, QueueClientOptions, RedisOfQueue, SubmitOptions } from './password-client.js'
 import { Producer } from './producer.js'
 import { Recheck } from './recheck.js'
 import { Replies } from './replies.js'
 
-/**
- * How often Redis is asked without any sign of a failure: messages and jobs may be lost without a
- * trace.
- */
+/** How often Redis is asked: messages and jobs may be lost without any sign of a failure. */
 const RECHECK_INTERVAL_MS = 1_000
 /** How long the key of a probe stays. */
 const PROBE_MS = 1_000
-/**
- * Requests of one gateway that may wait for the same job: enough for a client that lost some
- * connections.
- */
+/** Requests of one gateway that may wait for a job: enough for a client that lost connections. */
 const REDEEMERS_MAX = 8
-/**
- * The time limit for reading a ticket at the end of a wait: the answer to the client must not wait
- * for Redis.
- */
+/** Time limit for reading a ticket at the end of a wait: no answer must wait for Redis. */
 const ANSWER_WITHIN_MS = 500
 
 /** The client of one queue, with what a choice between several needs. */
@@ -79,7 +70,7 @@ export class QueueClient implements PasswordClient {
     const clock = this.#clock
     const redis = connectRedis(url, 'producer')
     watch.watch(redis, 'commands')
-    const eviction = watchEviction({ redis, address, log })
+    const eviction = new EvictionWatch(redis, address, log).state
     const subscriber = connectRedis(url, 'consumer')
     watch.watch(subscriber, 'replies')
     if (options.background) for (const connection of [redis, subscriber]) unrefRedis(connection)
@@ -126,9 +117,7 @@ export class QueueClient implements PasswordClient {
   async submit<Name extends JobName>(
     name: Name,
     request: Requests[Name],
-    lane: Lane = 'held',
-    lifeMs = this.#options.jobLifeMs,
-    waitMs = lifeMs,
+    { lane = 'held', lifeMs = this.#options.jobLifeMs, waitMs = lifeMs }: SubmitOptions = {},
   ): Promise<PendingJob> {
     const producer = this.#producer
     const { submitted } = this.#answers
@@ -246,9 +235,7 @@ export class QueueClient implements PasswordClient {
     await Promise.all([quitRedis(this.#commands), quitRedis(this.#subscriber)])
   }
 
-  /**
-   * The client of a job is present while it is held for so long, and then told when to come back.
-   */
+  /** A job's client is present while it is held, and then until it was told to come back. */
   #presence(job: JobRef, waitMs: number): Presence {
     return { replyTo: this.#replyTo, forMs: presentMs(waitMs, job.deadline - this.now()) }
   }
@@ -262,18 +249,12 @@ export class QueueClient implements PasswordClient {
     return number
   }
 
-  /**
-   * What a job just added to this lane has to expect, from local knowledge. Jobs added during a
-   * reading may count twice.
-   */
+  /** What a new job has to expect, as known here. Jobs added during a reading may count twice. */
   #expectNew(lane: Lane, number: number | undefined) {
     return { ahead: Math.max(0, jobsAhead(this.load(), lane) - 1), waitMs: this.predictedWaitMs(lane), number }
   }
 
-  /**
-   * Asks Redis about a job; with a presence the client of its ticket is there from now on. Never
-   * rejects.
-   */
+  /** With a presence, the client of the job's ticket is there from now on. Never rejects. */
   async #ask(job: JobRef, presence?: Presence): Promise<Asked> {
     const reading = readTicket(this.#commands, this.#prefix, job, presence)
     const state = await within(ANSWER_WITHIN_MS, reading).catch(() => undefined)

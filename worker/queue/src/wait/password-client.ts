@@ -61,19 +61,18 @@ export interface RedisOfQueue {
   eviction(): Eviction | undefined
 }
 
+export interface SubmitOptions {
+  /** [held] */
+  lane?: Lane
+  /** A whole number of milliseconds [jobLifeMs]. */
+  lifeMs?: number | undefined
+  /** How long a deferred job's request is held before its ticket, in milliseconds [lifeMs]. */
+  waitMs?: number
+}
+
 export interface PasswordClient {
-  /**
-   * Adds a job to a lane [held] that lives for a whole number of milliseconds [jobLifeMs]. Throws
-   * `queue_unavailable` when Redis does not accept it. `waitMs`: how long a deferred job's request
-   * is held before its ticket [lifeMs].
-   */
-  submit<Name extends JobName>(
-    name: Name,
-    request: Requests[Name],
-    lane?: Lane,
-    lifeMs?: number,
-    waitMs?: number,
-  ): Promise<PendingJob>
+  /** Adds a job. Throws `queue_unavailable` when Redis does not accept it. */
+  submit<Name extends JobName>(name: Name, request: Requests[Name], options?: SubmitOptions): Promise<PendingJob>
   /**
    * Waits for a job that this or another gateway added, for so many milliseconds [until its
    * deadline]; its client is present meanwhile, unless it is not to be [true]. Throws

@@ -6,24 +6,24 @@ import type { FromSchema } from 'json-schema-to-ts'
 import { PasswordClientError } from '../errors.js'
 import { AWAY_MS } from '../jobs/ticket.js'
 import { jobNames } from '../wire/job.js'
+import { objectOf } from '../wire/object-schema.js'
 import type { JobRef } from '../wire/reply.js'
 import { checkFor } from '../wire/schema.js'
 import { type Keyring, SealError } from '../wire/seal.js'
 import type { Expectation } from './answers.js'
 
-const Sealed = {
-  type: 'object',
-  properties: {
+const Sealed = objectOf(
+  {
     contents: { type: 'object' },
     jobName: { enum: jobNames },
     deadline: { type: 'integer' },
     expiresAt: { type: 'integer' },
+  },
+  {
     /** Id of the Redis server that has the job, where there are several. */
     server: { type: 'string', maxLength: 64 },
   },
-  required: ['contents', 'jobName', 'deadline', 'expiresAt'],
-  additionalProperties: false,
-} as const
+)
 const isSealed = /* @__PURE__ */ checkFor<FromSchema<typeof Sealed>>(Sealed)
 
 /**

@@ -4,6 +4,7 @@
  * Entries that are not renewed expire.
  */
 import type { FromSchema } from 'json-schema-to-ts'
+import { objectOf } from './object-schema.js'
 import { checkFor } from './schema.js'
 import type { Keyring } from './seal.js'
 import type { UnitCosts } from './work.js'
@@ -19,54 +20,35 @@ const Count = { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER } 
 const Time = { type: 'number', minimum: 0.001, maximum: 600_000 } as const
 /** Of a KiB and pass of argon2, or of a round of bcrypt. */
 const UnitTime = { type: 'number', minimum: 1e-9, maximum: 1_000 } as const
-const WorkerCapacity = {
-  type: 'object',
-  properties: {
-    /** Its hashing threads. */
-    slots: { type: 'integer', minimum: 1, maximum: 1_024 },
-    /** Time of a slot for each job under load: in the next seconds, and in a ticket's life. */
-    serviceMs: Time,
-    lineMs: Time,
-    /** Mean time from taking a job to its hash: longer where several are hashed together. */
-    latencyMs: Time,
-    /** {@link UnitCosts} */
-    unitCosts: {
-      type: 'object',
-      properties: { argon2Ms: UnitTime, bcryptMs: UnitTime, foretoldMs: Time },
-      required: ['argon2Ms', 'bcryptMs', 'foretoldMs'],
-      additionalProperties: false,
-    },
-    /** Whether it is the fallback of a gateway. */
-    fallback: { type: 'boolean' },
-    /** Codes of its seal keys, as canaryOf makes them. */
-    keys: { type: 'string', maxLength: 2_048 },
-    /** The time of writing: epoch milliseconds by Redis's clock. */
-    at: { type: 'integer' },
-    /** For operators only: host and process, slots in use. */
-    name: { type: 'string', maxLength: 128 },
-    busy: Count,
-    /** Active jobs that wait for another system's answer, and take no slot. */
-    asking: Count,
-    /** Jobs since its start, by outcome: its times count as measured from the first answer on. */
-    finished: {
-      type: 'object',
-      properties: { answered: Count, expired: Count, failed: Count },
-      required: ['answered', 'expired', 'failed'],
-      additionalProperties: false,
-    },
-  },
-  required: ['slots', 'serviceMs', 'fallback', 'at', 'name', 'busy', 'finished'],
-  additionalProperties: false,
-} as const
+const WorkerCapacity = objectOf({
+  /** Its hashing threads. */
+  slots: { type: 'integer', minimum: 1, maximum: 1_024 },
+  /** Time of a slot for each job under load: in the next seconds, and in a ticket's life. */
+  serviceMs: Time,
+  lineMs: Time,
+  /** Mean time from taking a job to its hash: longer where several are hashed together. */
+  latencyMs: Time,
+  /** {@link UnitCosts} */
+  unitCosts: objectOf({ argon2Ms: UnitTime, bcryptMs: UnitTime, foretoldMs: Time }),
+  /** Whether it is the fallback of a gateway. */
+  fallback: { type: 'boolean' },
+  /** Codes of its seal keys, as canaryOf makes them. */
+  keys: { type: 'string', maxLength: 2_048 },
+  /** The time of writing: epoch milliseconds by Redis's clock. */
+  at: { type: 'integer' },
+  /** For operators only: host and process, slots in use. */
+  name: { type: 'string', maxLength: 128 },
+  busy: Count,
+  /** Active jobs that wait for another system's answer, and take no slot. */
+  asking: Count,
+  /** Jobs since its start, by outcome: its times count as measured from the first answer on. */
+  finished: objectOf({ answered: Count, expired: Count, failed: Count }),
+})
 export type WorkerCapacity = FromSchema<typeof WorkerCapacity>
 const isWorkerCapacity = /* @__PURE__ */ checkFor<WorkerCapacity>(WorkerCapacity)
 
-/** The state of the queue as one gateway last read it. */
-export interface Load {
-  /** Whether Redis answered the last reading. */
-  known: boolean
-  /** Whether operators have paused the queue [false]: workers then take no jobs. */
-  paused?: boolean
+/** The capacity of all live workers together. */
+export interface TotalCapacity {
   /** Live workers, without the fallbacks of gateways. */
   workers: number
   /** Slots of workers and fallbacks, and their jobs a second in the next seconds. */
@@ -80,8 +62,14 @@ export interface Load {
   /** Mean times of a slot for each job, and from taking a job to its hash; 0 without workers. */
   serviceMs: number
   latencyMs: number
-  /** The mean over all slots of what work takes there; undefined where no worker told it. */
+  /** The mean over all slots of what work takes there; undefined without workers. */
   unitCosts?: UnitCosts | undefined
+}
+
+/** The jobs of a queue. */
+export interface Depth {
+  /** Whether operators have paused the queue [false]: workers then take no jobs. */
+  paused?: boolean
   /** Waiting jobs of the held lane, known devices included, and of the deferred lane. */
   waiting: number
   deferred: number
@@ -93,6 +81,12 @@ export interface Load {
   returned: number
   /** Waiting jobs before the next job of a known device, if there are as many. */
   aheadOfKnown: number
+}
+
+/** The state of the queue as one gateway last read it. */
+export interface Load extends TotalCapacity, Depth {
+  /** Whether Redis answered the last reading. */
+  known: boolean
 }
 
 /** The hash with an entry for each worker. */
@@ -109,12 +103,6 @@ export function liveWorkers(entries: Record<string, string>, now: number, within
   }
   return live
 }
-
-/** The capacity of all live workers together. */
-export type TotalCapacity = Pick<
-  Load,
-  'workers' | 'slots' | 'jobsPerSecond' | 'linePerSecond' | 'serviceMs' | 'latencyMs' | 'unitCosts'
->
 
 /**
  * The capacity of all live workers together. A new worker knows how long a hash of the policy
@@ -137,32 +125,26 @@ export function sumCapacity(workers: ReadonlyMap<string, WorkerCapacity>): Total
 }
 
 function sumAsTold(live: readonly WorkerCapacity[]): TotalCapacity {
-  const slots = live.reduce((sum, worker) => sum + worker.slots, 0)
-  const jobsPerSecond = live.reduce((sum, worker) => sum + (worker.slots * 1_000) / worker.serviceMs, 0)
+  const sum = (of: (worker: WorkerCapacity) => number) => live.reduce((total, worker) => total + of(worker), 0)
+  const slots = sum((worker) => worker.slots)
+  const mean = (of: (worker: WorkerCapacity) => number) => sum((worker) => of(worker) * worker.slots) / (slots || 1)
+  const meanUnit = (unit: keyof UnitCosts) => mean(({ unitCosts }) => unitCosts[unit])
+  const jobsPerSecond = sum((worker) => (worker.slots * 1_000) / worker.serviceMs)
   return {
-    workers: live.filter((worker) => !worker.fallback).length,
-    slots,
-    jobsPerSecond,
-    linePerSecond: live.reduce((sum, { slots: own, serviceMs, lineMs = serviceMs }) => sum + (own * 1_000) / lineMs, 0),
+    ...{ workers: live.filter((worker) => !worker.fallback).length, slots, jobsPerSecond },
+    linePerSecond: sum((worker) => (worker.slots * 1_000) / worker.lineMs),
     serviceMs: slots === 0 ? 0 : (slots * 1_000) / jobsPerSecond,
-    latencyMs:
-      live.reduce((sum, { slots: own, serviceMs, latencyMs = serviceMs }) => sum + latencyMs * own, 0) / (slots || 1),
-    unitCosts: meanUnitCosts(live),
+    latencyMs: mean(({ latencyMs }) => latencyMs),
+    unitCosts:
+      slots === 0
+        ? undefined
+        : { argon2Ms: meanUnit('argon2Ms'), bcryptMs: meanUnit('bcryptMs'), foretoldMs: meanUnit('foretoldMs') },
   }
-}
-
-function meanUnitCosts(live: readonly WorkerCapacity[]): UnitCosts | undefined {
-  const told = live.flatMap(({ slots, unitCosts }) => (unitCosts === undefined ? [] : [{ slots, unitCosts }]))
-  const slots = told.reduce((sum, worker) => sum + worker.slots, 0)
-  if (slots === 0) return undefined
-  const mean = (of: keyof UnitCosts) =>
-    told.reduce((sum, { slots: own, unitCosts }) => sum + unitCosts[of] * own, 0) / slots
-  return { argon2Ms: mean('argon2Ms'), bcryptMs: mean('bcryptMs'), foretoldMs: mean('foretoldMs') }
 }
 
 /** Active jobs that wait for another system's answer, and take no slot. */
 export function sumAsking(workers: ReadonlyMap<string, WorkerCapacity>): number {
-  return [...workers.values()].reduce((sum, { asking = 0 }) => sum + asking, 0)
+  return [...workers.values()].reduce((sum, { asking }) => sum + asking, 0)
 }
 
 /** The jobs that a worker has finished since it started, with any outcome. */

@@ -13,7 +13,6 @@ export function newId(atMs = Date.now()): string {
   return `${timeOf(atMs)}-${VERSION}${hex.slice(0, 3)}-${variant}${hex.slice(3, 6)}-${hex.slice(6, 18)}`
 }
 
-/** The smallest id of this time. */
 export function firstIdAt(ms: number): string {
   return `${timeOf(ms)}-7000-8000-000000000000`
 }

@@ -1,5 +1,6 @@
 /** The wire, part one: jobs. Their names, data and sealed contents, shared by client and worker. */
 import type { FromSchema } from 'json-schema-to-ts'
+import { objectOf } from './object-schema.js'
 import { type HashPolicy, HashPolicySchema } from './policy.js'
 import { checkFor } from './schema.js'
 import { type ExactHash, ExactHashSchema } from './setting.js'
@@ -34,19 +35,18 @@ export const SEALED_MAX_LENGTH = 32_768
  * by Redis's clock. The seal authenticates `deadline` alone: forging the others causes at worst a
  * wrong metric, a missed message or a further attempt.
  */
-const JobData = {
-  type: 'object',
-  properties: {
+const JobData = objectOf(
+  {
     deadline: { type: 'integer' },
     enqueuedAt: { type: 'integer' },
     replyTo: { type: 'string', maxLength: 64 },
     sealed: { type: 'string', maxLength: SEALED_MAX_LENGTH },
+  },
+  {
     /** The worker that could not open it. */
     unopenedBy: { type: 'string', maxLength: 64 },
   },
-  required: ['deadline', 'enqueuedAt', 'replyTo', 'sealed'],
-  additionalProperties: false,
-} as const
+)
 export type JobData = FromSchema<typeof JobData>
 export const isJobData = /* @__PURE__ */ checkFor<JobData>(JobData)
 
@@ -55,16 +55,11 @@ export const isJobData = /* @__PURE__ */ checkFor<JobData>(JobData)
  * right. Times reveal that where a match is followed by a second hash: of a new password, which
  * `serviceMs` includes, or by the policy, as BullMQ's own times show.
  */
-const JobResult = {
-  type: 'object',
-  properties: {
-    outcome: { enum: ['answered', 'expired'] },
-    queueWaitMs: { type: 'number' },
-    serviceMs: { type: 'number' },
-  },
-  required: ['outcome', 'queueWaitMs', 'serviceMs'],
-  additionalProperties: false,
-} as const
+const JobResult = objectOf({
+  outcome: { enum: ['answered', 'expired'] },
+  queueWaitMs: { type: 'number' },
+  serviceMs: { type: 'number' },
+})
 export type JobResult = FromSchema<typeof JobResult>
 export const isJobResult = /* @__PURE__ */ checkFor<JobResult>(JobResult)
 
@@ -73,12 +68,7 @@ export const isJobResult = /* @__PURE__ */ checkFor<JobResult>(JobResult)
  * With `exact` it is made of what that holds alone. The sender checks what comes back (isOf in
  * stored-hash.ts; the setting).
  */
-const HashRequest = {
-  type: 'object',
-  properties: { password: { type: 'string' }, policy: HashPolicySchema, exact: ExactHashSchema },
-  required: ['password'],
-  additionalProperties: false,
-} as const
+const HashRequest = objectOf({ password: { type: 'string' } }, { policy: HashPolicySchema, exact: ExactHashSchema })
 export interface HashRequest {
   password: string
   policy?: HashPolicy
@@ -103,27 +93,18 @@ export const isHashRequest = /* @__PURE__ */ checkFor<HashRequest>(HashRequest)
  * below the policy of the request, or by the policy of the worker, which includes when. Older
  * workers do not know `upgrade`: with it, `rehash` is false.
  */
-const VerifyRequest = {
-  type: 'object',
-  properties: {
-    password: { type: 'string' },
+const VerifyRequest = objectOf(
+  { password: { type: 'string' }, storedHash: { type: ['string', 'null'] } },
+  {
     typed: { type: 'string' },
-    storedHash: { type: ['string', 'null'] },
     owner: { type: 'string' },
-    oldSystem: {
-      type: 'object',
-      properties: { email: { type: 'string' }, ask: { type: 'boolean' } },
-      required: ['email', 'ask'],
-      additionalProperties: false,
-    },
+    oldSystem: objectOf({ email: { type: 'string' }, ask: { type: 'boolean' } }),
     nextPassword: { type: 'string' },
     policy: HashPolicySchema,
     rehash: { type: 'boolean' },
     upgrade: { enum: rehashModes },
   },
-  required: ['password', 'storedHash'],
-  additionalProperties: false,
-} as const
+)
 export interface VerifyRequest {
   password: string
   typed?: string
@@ -140,7 +121,6 @@ export const isVerifyRequest = /* @__PURE__ */ checkFor<VerifyRequest>(VerifyReq
 /** The owner of the stored hashes of a gateway's own accounts. */
 export const ACCOUNTS = 'accounts'
 
-/** The owner of the stored hashes of a service, by its name. */
 export const ownerOfService = (name: string): string => `service:${name}`
 
 /**
@@ -181,33 +161,13 @@ const Verdict = {
   discriminator: { propertyName: 'kind' },
   required: ['kind'],
   oneOf: [
-    {
-      type: 'object',
-      properties: { kind: { const: 'hashed' }, hash: { type: 'string' } },
-      required: ['kind', 'hash'],
-      additionalProperties: false,
-    },
-    {
-      type: 'object',
-      properties: { kind: { const: 'match' }, hash: { type: 'string' }, hashFollows: { const: true } },
-      required: ['kind'],
-      additionalProperties: false,
-    },
-    {
-      type: 'object',
-      properties: { kind: { const: 'mismatch' } },
-      required: ['kind'],
-      additionalProperties: false,
-    },
-    {
-      type: 'object',
-      properties: {
-        kind: { const: 'refused' },
-        code: { enum: ['unsupported_hash', 'unsupported_password', 'hashing_failed', 'expired', 'unavailable'] },
-      },
-      required: ['kind', 'code'],
-      additionalProperties: false,
-    },
+    objectOf({ kind: { const: 'hashed' }, hash: { type: 'string' } }),
+    objectOf({ kind: { const: 'match' } }, { hash: { type: 'string' }, hashFollows: { const: true } }),
+    objectOf({ kind: { const: 'mismatch' } }),
+    objectOf({
+      kind: { const: 'refused' },
+      code: { enum: ['unsupported_hash', 'unsupported_password', 'hashing_failed', 'expired', 'unavailable'] },
+    }),
   ],
 } as const
 export type Verdict = FromSchema<{ oneOf: (typeof Verdict)['oneOf'] }>

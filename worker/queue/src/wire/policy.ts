@@ -1,5 +1,6 @@
 /** The policy of new hashes as it travels in jobs: an algorithm with its cost. */
 import type { FromSchema } from 'json-schema-to-ts'
+import { objectOf } from './object-schema.js'
 
 /** A part of the schemas of requests; its bounds are what a worker accepts of anybody. */
 export const HashPolicySchema = {
@@ -7,23 +8,13 @@ export const HashPolicySchema = {
   discriminator: { propertyName: 'algorithm' },
   required: ['algorithm'],
   oneOf: [
-    {
-      type: 'object',
-      properties: {
-        algorithm: { const: 'argon2id' },
-        memoryKib: { type: 'integer', minimum: 8, maximum: 1_048_576 },
-        time: { type: 'integer', minimum: 1, maximum: 64 },
-        parallelism: { type: 'integer', minimum: 1, maximum: 16 },
-      },
-      required: ['algorithm', 'memoryKib', 'time', 'parallelism'],
-      additionalProperties: false,
-    },
-    {
-      type: 'object',
-      properties: { algorithm: { const: 'bcrypt' }, cost: { type: 'integer', minimum: 4, maximum: 17 } },
-      required: ['algorithm', 'cost'],
-      additionalProperties: false,
-    },
+    objectOf({
+      algorithm: { const: 'argon2id' },
+      memoryKib: { type: 'integer', minimum: 8, maximum: 1_048_576 },
+      time: { type: 'integer', minimum: 1, maximum: 64 },
+      parallelism: { type: 'integer', minimum: 1, maximum: 16 },
+    }),
+    objectOf({ algorithm: { const: 'bcrypt' }, cost: { type: 'integer', minimum: 4, maximum: 17 } }),
   ],
 } as const
 export type HashPolicy = FromSchema<{ oneOf: (typeof HashPolicySchema)['oneOf'] }>

@@ -23,7 +23,6 @@ export function upgradeOf(job: JobRef): JobRef {
   return { ...job, id: `${job.id}.upgrade` }
 }
 
-/** The key of a job's sealed verdict. */
 export function verdictKey(prefix: string, jobId: string): string {
   return `${prefix}:verdict:${jobId}`
 }
@@ -45,7 +44,6 @@ export function decodeReply(message: string): { jobId: string; sealed: string } 
   return { jobId: message.slice(0, space), sealed: message.slice(space + 1) }
 }
 
-/** The seal context of a job's request. */
 export function requestSeal(job: JobRef): SealContext {
   return { purpose: 'request', id: job.id, bind: [job.name, job.deadline] }
 }

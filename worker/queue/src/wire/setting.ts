@@ -5,24 +5,24 @@
  */
 import { randomBytes } from 'node:crypto'
 import type { FromSchema } from 'json-schema-to-ts'
+import { objectOf } from './object-schema.js'
 import type { Argon2Cost } from './policy.js'
 import { type Argon2Setting, parseArgon2, parseBcrypt, unpadded } from './stored-hash.js'
 
 /** A part of the schema of a `hash` request. Bytes are base64. */
-export const ExactHashSchema = {
-  type: 'object',
-  properties: {
+export const ExactHashSchema = objectOf(
+  {
     setting: { type: 'string' },
     /** The password: any bytes. */
     password: { type: 'string' },
+  },
+  {
     /** For argon2, as the next two: the length of the digest [32]. */
     digestBytes: { type: 'integer' },
     secret: { type: 'string' },
     associatedData: { type: 'string' },
   },
-  required: ['setting', 'password'],
-  additionalProperties: false,
-} as const
+)
 export type ExactHash = FromSchema<typeof ExactHashSchema>
 
 export type Setting = BcryptSetting | Argon2Setting
@@ -37,10 +37,7 @@ export interface BcryptSetting {
 /** What stands in for the digest that a setting lacks. */
 const ANY_DIGEST = 'AAAAAAAAAAA'
 
-/**
- * Parses a setting, which is the beginning of the hash that is made with it; undefined for any
- * other text. Costs are not checked.
- */
+/** Parses a setting, with which its hash begins; else undefined. Costs are not checked. */
 export function parseSetting(text: string): Setting | undefined {
   const { version, cost = 0, salt = '', digest } = parseBcrypt(text) ?? {}
   if (version === '2b' && digest === '' && /[.Oeu]$/.test(salt)) return { algorithm: 'bcrypt', cost, salt }
@@ -60,12 +57,10 @@ export function newArgon2Setting(cost: Argon2Cost): Argon2Setting {
   return { algorithm: 'argon2id', version: 19, ...cost, salt: randomBytes(SALT_BYTES) }
 }
 
-/** A setting of bcrypt as text. */
 export function bcryptSetting({ cost, salt }: BcryptSetting): string {
   return `$2b$${String(cost).padStart(2, '0')}$${salt}`
 }
 
-/** A setting of argon2 as text. */
 export function argon2Setting(setting: Argon2Setting): string {
   const { algorithm, version, memoryKib, time, parallelism, salt } = setting
   return `$${algorithm}$v=${version}$m=${memoryKib},t=${time},p=${parallelism}$${unpadded(salt)}`

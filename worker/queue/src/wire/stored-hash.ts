@@ -28,10 +28,7 @@ export function parseStoredHash(text: string): StoredHash | undefined {
 
 const BCRYPT = /^\$(2[abxy]?)\$(\d{2})\$([./A-Za-z0-9]{22})([./A-Za-z0-9]{31})?$/
 
-/**
- * The parts of a hash of bcrypt as they are written; of a setting the digest is empty. Undefined
- * for any other text.
- */
+/** The parts of a hash of bcrypt, as written; of a setting the digest is empty. Else undefined. */
 export function parseBcrypt(text: string): { version: string; cost: number; salt: string; digest: string } | undefined {
   const [, version, cost, salt = '', digest = ''] = BCRYPT.exec(text) ?? []
   return version === undefined ? undefined : { version, cost: Number(cost), salt, digest }

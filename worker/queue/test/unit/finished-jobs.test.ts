@@ -1,6 +1,7 @@
 // Finished jobs of all workers, counted while workers come and go.
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
+import { entry } from '../../../test/capacity-entry.ts'
 import { FinishedJobs } from '../../src/wait/load.ts'
 import type { WorkerCapacity } from '../../src/wire/capacity.ts'
 
@@ -8,16 +9,7 @@ const alive = (counts: Record<string, number>): Map<string, WorkerCapacity> =>
   new Map(
     Object.entries(counts).map(([id, answered]) => [
       id,
-      {
-        slots: 1,
-        lineMs: 20,
-        serviceMs: 10,
-        fallback: false,
-        at: 0,
-        name: id,
-        busy: 0,
-        finished: { answered, expired: 1, failed: 1 },
-      },
+      { ...entry, name: id, finished: { answered, expired: 1, failed: 1 } },
     ]),
   )
 

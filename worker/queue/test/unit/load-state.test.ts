@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
 import { lanes } from '../../src/wire/job.ts'
-import { depth, scene, workers } from '../load-scene.ts'
+import { depth, noDepth, scene, workers } from '../load-scene.ts'
 
 const noWorkers = { workers: 0, slots: 0, jobsPerSecond: 0, linePerSecond: 0, serviceMs: 0, latencyMs: 0 }
 
@@ -10,7 +10,7 @@ test('before the first reading nothing is known, and no worker is counted on', (
   const { state } = scene()
   assert.deepEqual(state.current(), {
     known: false,
-    ...{ waiting: 0, deferred: 0, active: 0, absent: 0, returned: 0, aheadOfKnown: 1 },
+    ...noDepth,
     ...noWorkers,
     linePerSecond: 20,
   })
@@ -23,7 +23,7 @@ test('a held job waits for those that are held or in hand, a deferred one for al
   assert.deepEqual(state.current(), { known: true, ...depth, ...workers })
   assert.equal(state.predictedWaitMs('held'), 600)
   assert.equal(state.predictedWaitMs('deferred'), 2_600)
-  state.reading().succeeded({ waiting: 0, deferred: 0, active: 0, absent: 0, returned: 0, aheadOfKnown: 1 }, workers)
+  state.reading().succeeded(noDepth, workers)
   assert.equal(state.predictedWaitMs('held'), 200)
 })
 

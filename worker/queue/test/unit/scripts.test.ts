@@ -1,26 +1,38 @@
 // Scripts of Redis: their headers say what they read, and what they are called with.
 import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { parseKeyring } from '@spillway/queue/wire/seal'
 import { Redis } from 'ioredis'
 import { onTestFinished, test, vi } from 'vitest'
+import { readGatewayConfig } from '../../../../api/src/config.ts'
+import { countIn } from '../../../../api/src/plugins/counts.ts'
+import { ProbedNetworks } from '../../../../api/src/plugins/guessing/attacks.ts'
+import { Attempts } from '../../../../api/src/plugins/guessing/attempts.ts'
+import { entry } from '../../../test/capacity-entry.ts'
 import { claimCanary, readRawLoad, sweepCapacity, writeCapacity } from '../../src/jobs/capacity.ts'
 import { findJobs, removeWaitingJob, retakeLock } from '../../src/jobs/jobs.ts'
 import { bringForward, promoteOldestDeferred } from '../../src/jobs/lanes.ts'
 import { removeEntry } from '../../src/jobs/malformed-jobs.ts'
-import { createQueueReporter } from '../../src/jobs/report.ts'
+import { QueueReporter } from '../../src/jobs/report.ts'
 import { SoundQueue } from '../../src/jobs/sound.ts'
 import { enterLine, leave, passOver, readTicket, setAside, storeVerdict } from '../../src/jobs/ticket.ts'
 import { readScript } from '../../src/redis/read-script.ts'
 
 const root = fileURLToPath(new URL('../../../..', import.meta.url))
+const ofQueue = scriptsIn(join(root, 'worker/queue/src'))
+const ofGateway = scriptsIn(join(root, 'api/src'))
+const files = [...ofQueue, ...ofGateway]
 
-const files = ['worker/queue/src', 'api/src'].flatMap((dir) =>
-  readdirSync(join(root, dir), { recursive: true, encoding: 'utf8' })
+/** The files of scripts in a folder, without their includes. */
+function scriptsIn(dir: string): string[] {
+  return readdirSync(dir, { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.lua') && !file.includes('includes'))
-    .map((file) => join(root, dir, file)),
-)
+    .map((file) => join(dir, file))
+}
+
 const nameOf = (file: string): string => basename(file, '.lua')
 
 /** What a header says: the numbers of its keys and arguments; of the last argument, whether it may be repeated. */
@@ -36,6 +48,24 @@ function headerOf(file: string) {
     )
   assert.match(header, /^ {2}Output:/m, file)
   return { keys: keys.length, args: args.length, repeats: args.at(-1)?.[2] !== undefined }
+}
+
+/** Calls scripts on a connection to no server, and compares their numbers of arguments with the headers. */
+async function assertCalls(files: readonly string[], calls: (redis: Redis) => Promise<unknown>): Promise<void> {
+  const called = new Map<string, number>()
+  const redis = new Redis({ lazyConnect: true })
+  redis.defineCommand = (command, { numberOfKeys = 0 }) => {
+    const run = async (...sent: unknown[]) =>
+      void called.set(command.replace('spillway:', ''), sent.length - numberOfKeys)
+    Object.assign(redis, { [command]: run })
+  }
+  redis.status = 'ready'
+  await calls(redis)
+  for (const file of files) {
+    const { args, repeats } = headerOf(file)
+    const sent = called.get(nameOf(file))
+    assert.ok(sent === args || (repeats && sent !== undefined && sent >= args), `${file} got ${sent} arguments`)
+  }
 }
 
 test('each script has a name of its own with its number of keys, and a header', () => {
@@ -59,38 +89,36 @@ test('an include is read once, however many include it', () => {
 test('each script of the queue is called with the arguments of its header', async () => {
   vi.useFakeTimers()
   onTestFinished(() => void vi.useRealTimers())
-  const called = new Map<string, number>()
-  const redis = new Redis({ lazyConnect: true })
-  redis.defineCommand = (command, { numberOfKeys = 0 }) => {
-    const run = async (...sent: unknown[]) =>
-      void called.set(command.replace('spillway:', ''), sent.length - numberOfKeys)
-    Object.assign(redis, { [command]: run })
-  }
-  redis.status = 'ready'
   const prefix = '{test}'
   const job = { id: 'job', deadline: 1, replyTo: 'gateway' }
-  const finished = { answered: 0, expired: 0, failed: 0 }
-  const entry = { keys: 'code', name: 'w', fallback: false, slots: 1, serviceMs: 1, busy: 0, finished }
-  const sound = new SoundQueue({ redis, prefix, log: { warn: () => {} } })
-  await vi.advanceTimersByTimeAsync(1_000)
-  sound.close()
-  await Promise.allSettled([
-    ...[writeCapacity(redis, prefix, 'w', entry, true), readRawLoad(redis, prefix, 1), sweepCapacity(redis, prefix)],
-    ...[claimCanary(redis, 'canary', 'code', true), createQueueReporter({ redis, prefix }).read()],
-    ...[findJobs(redis, prefix, ['a', 'b']), removeWaitingJob(redis, prefix, 'a')],
-    ...[retakeLock(redis, prefix, { id: 'a', token: 't' }, 1), bringForward(redis, prefix, 'a')],
-    removeEntry(redis, { prefix, queue: 'q', entry: 'a', withJob: true }),
-    ...[promoteOldestDeferred(redis, prefix), leave(redis, prefix, 'a', 'gateway')],
-    ...[enterLine(redis, prefix, job, undefined, 0), readTicket(redis, prefix, job)],
-    ...[
-      passOver(redis, prefix, job, 't'),
-      setAside(redis, prefix, job, 't', 's'),
+  await assertCalls(ofQueue, async (redis) => {
+    const sound = new SoundQueue({ redis, prefix, log: { warn: () => {} } })
+    await vi.advanceTimersByTimeAsync(1_000)
+    sound.close()
+    await Promise.allSettled([
+      ...[writeCapacity(redis, prefix, 'w', entry, true), readRawLoad(redis, prefix, 1), sweepCapacity(redis, prefix)],
+      ...[claimCanary(redis, 'canary', 'code', true), new QueueReporter([redis], prefix).read()],
+      ...[findJobs(redis, prefix, ['a', 'b']), removeWaitingJob(redis, prefix, 'a')],
+      ...[retakeLock(redis, prefix, { id: 'a', token: 't' }, 1), bringForward(redis, prefix, 'a')],
+      removeEntry(redis, { prefix, queue: 'q', entry: 'a', withJob: true }),
+      ...[promoteOldestDeferred(redis, prefix), leave(redis, prefix, 'a', 'gateway')],
+      ...[enterLine(redis, prefix, job, undefined, 0), readTicket(redis, prefix, job)],
+      ...[passOver(redis, prefix, job, 't'), setAside(redis, prefix, job, 't', 's')],
       storeVerdict(redis, prefix, job, 's', 1),
-    ],
-  ])
-  for (const file of files.filter((each) => each.includes('/queue/'))) {
-    const { args, repeats } = headerOf(file)
-    const sent = called.get(nameOf(file))
-    assert.ok(sent === args || (repeats && sent !== undefined && sent >= args), `${file} got ${sent} arguments`)
-  }
+    ])
+  })
+})
+
+test('each script of the gateway is called with the arguments of its header', async () => {
+  const keys = `k:${randomBytes(32).toString('base64')}`
+  const config = readGatewayConfig({ DATABASE_URL: 'x', SPILLWAY_JWT_KEYS: 'x', SPILLWAY_SEAL_KEYS: keys })
+  await assertCalls(ofGateway, async (connection) => {
+    const redis = [{ address: 'a', connection, isUsable: () => true, now: Date.now, countFailed: () => {} }]
+    const attempts = new Attempts({ config, redis, keyring: parseKeyring(keys) })
+    const attempt = { ...attempts.newAttempt('192.0.2.1'), account: 'a', device: null }
+    await Promise.allSettled([
+      ...[countIn(1, 'key', redis), new ProbedNetworks(redis, '{test}').failed('a', '192.0.2.1')],
+      ...[attempts.takeForAccount(attempt, 'none'), attempts.end(attempt, 'failed')],
+    ])
+  })
 })

@@ -1,7 +1,4 @@
-/**
- * A process beside the application hashes: the order of calls, their retries, and the load that
- * admission needs.
- */
+/** A process beside the application: order of calls, retries, and the load that admission needs. */
 import { randomUUID } from 'node:crypto'
 import { within, withResolvers } from '@spillway/common/within'
 import { LoadState, predictWaitMs } from '@spillway/queue/wait/load-state'
@@ -22,7 +19,7 @@ const RESTART_AFTER_MS = 1_000
 
 type Unfit = Extract<BesideMessage, { kind: 'unfit' }>
 
-export interface BesideOptions {
+interface BesideOptions {
   program: URL
   settings: BesideSettings
   /** Whether this process hashes itself [false]. */
@@ -127,9 +124,7 @@ export class BesideBackend implements Backend {
     )
   }
 
-  /**
-   * Throws why the last process did not start, if that is only a moment ago; else another is tried.
-   */
+  /** Throws why the last process did not start, if that was a moment ago; else tries another. */
   #ensureStarted(): void {
     if (this.#hashing !== undefined) return
     if (this.#unfit !== undefined && performance.now() - this.#unfit.at < RESTART_AFTER_MS) throw this.#unfit.error

@@ -1,4 +1,5 @@
 /** Calls to the hashing process: those that wait, and those in its hands. */
+import { withResolvers } from '@spillway/common/within'
 import type { BesideRequest } from '@spillway/queue/wire/beside'
 import type { Verdict } from '@spillway/queue/wire/job'
 import { Tally, type Work } from '@spillway/queue/wire/work'
@@ -37,11 +38,7 @@ export class Calls {
   /** @param endsAt when its answer is of no use any more, by the monotonic clock */
   add(request: BesideRequest['request'], work: Work | undefined, endsAt: number): Call {
     this.#lastId += 1
-    let resolve: Entry['resolve'] = () => undefined
-    let reject: Entry['reject'] = () => undefined
-    const answer = new Promise<Verdict>((...settle) => {
-      ;[resolve, reject] = settle
-    })
+    const { promise: answer, resolve, reject } = withResolvers<Verdict>()
     // The caller may have left: a rejection that nobody waits for is no error of the process.
     answer.catch(() => undefined)
     const entry = { id: this.#lastId, request, answer, work, endsAt, attempts: 0, resolve, reject }

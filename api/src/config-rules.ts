@@ -1,0 +1,114 @@
+/** Rules of the configuration that its schema cannot express, on the raw texts. */
+import { isIP } from 'node:net'
+import { isLoopback, listOf } from '@spillway/common/settings'
+import { refuseGuessableKeys } from '@spillway/queue/queue-client'
+import { parseSmtpUrl } from './mail/smtp.js'
+import { isCommon } from './operations/new-password.js'
+import { parseSender } from './schemas/email-address.js'
+import { optionalClaimNames } from './sessions/access-token.js'
+
+/** The least life of a ticket after the longest wait, in milliseconds: time to redeem it. */
+const TIME_TO_REDEEM_MS = 3_000
+
+/** For an ops port beyond the loopback interface: the password is shared, and seldom changed. */
+const OPS_PASSWORD_MIN_LENGTH = 12
+
+type Defaulted =
+  | ('LOGIN_WAIT_MS' | 'TICKET_TTL_MS' | 'SESSION_IDLE_S' | 'ACCESS_TOKEN_TTL_S')
+  | ('TRUST_PROXY' | 'CORS_ORIGINS' | 'ISSUER' | 'TOKEN_CLAIMS' | 'OPS_HOST' | 'OPS_PASSWORD')
+
+/** A sentence for each rule that the texts break; no values but of names. */
+export function contradictionsIn(
+  env: NodeJS.ProcessEnv,
+  defaults: Record<Defaulted, { readonly default: unknown }>,
+): string[] {
+  const textOf = (name: Defaulted) => env[name] ?? String(defaults[name].default)
+  const problems: string[] = []
+  if (Number(textOf('LOGIN_WAIT_MS')) + TIME_TO_REDEEM_MS > Number(textOf('TICKET_TTL_MS')))
+    problems.push(
+      `LOGIN_WAIT_MS must be ${TIME_TO_REDEEM_MS} ms or more below TICKET_TTL_MS: a ticket that is given after the wait must leave time to redeem it`,
+    )
+  if (Number(textOf('SESSION_IDLE_S')) < Number(textOf('ACCESS_TOKEN_TTL_S')))
+    problems.push('SESSION_IDLE_S must not be below ACCESS_TOKEN_TTL_S: an access token would outlive its session')
+  if (!listOf(textOf('TRUST_PROXY')).every(isAddressRange))
+    problems.push('TRUST_PROXY must be a comma-separated list of IP addresses or CIDR ranges')
+  if (!listOf(textOf('CORS_ORIGINS')).every(isOrigin))
+    problems.push(
+      'CORS_ORIGINS must be a comma-separated list of origins as browsers send them: https://app.example.com, without a slash at the end',
+    )
+  if (!isIssuer(textOf('ISSUER')))
+    problems.push(
+      'ISSUER must be a name, or an https URL (http for the loopback alone) with a path of letters, digits and ._~- at most, and without a slash at the end',
+    )
+  if (!listOf(textOf('TOKEN_CLAIMS')).every((name) => optionalClaimNames.some((known) => known === name)))
+    problems.push(`TOKEN_CLAIMS must be a comma-separated list of ${optionalClaimNames.join(' and ')}`)
+  problems.push(...mailProblemsIn(env))
+  if (!isLoopback(textOf('OPS_HOST'))) {
+    const password = textOf('OPS_PASSWORD')
+    if (password === '')
+      problems.push('OPS_HOST is open to others and OPS_PASSWORD is not set: set a password, or listen on 127.0.0.1')
+    else if ([...password].length < OPS_PASSWORD_MIN_LENGTH || isCommon(password))
+      problems.push(
+        `OPS_HOST is open to others and OPS_PASSWORD can be guessed: it must have ${OPS_PASSWORD_MIN_LENGTH} characters and be no common password`,
+      )
+  }
+  if (env.CHALLENGE_VERIFY_URL && !(env.CHALLENGE_SECRET && env.CHALLENGE_SITE_KEY))
+    problems.push('CHALLENGE_VERIFY_URL needs CHALLENGE_SECRET and CHALLENGE_SITE_KEY')
+  for (const variable of ['SPILLWAY_SEAL_KEYS', 'SERVICE_KEYS']) {
+    const list = env[variable]
+    if (list) problems.push(...problemOf(() => refuseGuessableKeys(variable, list)))
+  }
+  return problems
+}
+
+/** The message of what a check throws, if it does. */
+function problemOf(check: () => unknown): string[] {
+  try {
+    check()
+    return []
+  } catch (error) {
+    return [error instanceof Error ? error.message : String(error)]
+  }
+}
+
+/** Values are not shown: SMTP_URL holds a password. */
+function mailProblemsIn(env: NodeJS.ProcessEnv): string[] {
+  const problems: string[] = []
+  const { SMTP_URL = '', MAIL_FROM = '', LOGIN_NEEDS_CONFIRMATION = '' } = env
+  if (SMTP_URL === '') {
+    if (LOGIN_NEEDS_CONFIRMATION === 'true')
+      problems.push('LOGIN_NEEDS_CONFIRMATION needs SMTP_URL: without mail no address can be confirmed')
+    return problems
+  }
+  problems.push(...problemOf(() => parseSmtpUrl(SMTP_URL)))
+  if (parseSender(MAIL_FROM) === undefined)
+    problems.push('MAIL_FROM must be an address, or a name and an address: Shop <no-reply@example.com>')
+  for (const name of ['MAIL_CONFIRM_URL', 'MAIL_RESET_URL']) {
+    const link = env[name] ?? ''
+    if (!/^https?:\/\//.test(link) || !link.includes('{token}') || !URL.canParse(link))
+      problems.push(`${name} must be the URL of a page with {token} in it: https://app.example.com/confirm#{token}`)
+  }
+  return problems
+}
+
+/** Whether a text is an origin as browsers send it (RFC 6454, 6.2). */
+function isOrigin(text: string): boolean {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  return url !== undefined && /^https?:$/.test(url.protocol) && url.origin === text
+}
+
+/** Whether a text is a name, or a URL as verifiers compare it: byte by byte. */
+function isIssuer(text: string): boolean {
+  if (!text.includes(':')) return true
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (url === undefined || !/^https?:\/\/[^/@]+(\/[\w.~-]+)*$/.test(text) || url.href.replace(/\/$/, '') !== text)
+    return false
+  return url.protocol === 'https:' || isLoopback(url.hostname)
+}
+
+function isAddressRange(text: string): boolean {
+  const [address = '', prefix, ...rest] = text.split('/')
+  const bits = isIP(address) === 6 ? 128 : 32
+  const fits = prefix === undefined || (/^[1-9]\d{0,2}$/.test(prefix) && Number(prefix) <= bits)
+  return isIP(address) !== 0 && fits && rest.length === 0
+}
