@@ -30,6 +30,8 @@ fn profile() -> &'static Profile {
 pub struct FoundProfile {
     /// How many bcrypt hashes are fastest together; 0 where the known answers were not right.
     pub bcrypt_width: u32,
+    /// The kind of code for bcrypt.
+    pub bcrypt_code: String,
     /// How many argon2 hashes of a few megabytes are done together.
     pub argon2_width: u32,
     /// The kind of code for argon2.
@@ -65,6 +67,7 @@ impl Task for Measure {
     fn resolve(&mut self, _: Env, profile: Self::Output) -> Result<Self::JsValue> {
         Ok(FoundProfile {
             bcrypt_width: profile.bcrypt.best() as u32,
+            bcrypt_code: format!("{:?}", profile.bcrypt_kind).to_lowercase(),
             argon2_width: profile.argon2.best() as u32,
             argon2_code: profile.compressor.name.to_owned(),
             pbkdf2_width: profile.pbkdf2.widths(usize::MAX, 1).best() as u32,

@@ -104,13 +104,7 @@ pub fn digests(
 ) -> Result<Digests, OutOfMemory> {
     assert!(params.is_possible(), "parameters of argon2");
     let memory = arena.take(params.blocks() * inputs.len())?;
-    Ok(match inputs.len() {
-        1 => of_width::<1>(params, compressor, memory, inputs),
-        2 => of_width::<2>(params, compressor, memory, inputs),
-        3 => of_width::<3>(params, compressor, memory, inputs),
-        4 => of_width::<4>(params, compressor, memory, inputs),
-        other => panic!("no code for {other} at a time"),
-    })
+    Ok(for_width!(inputs.len(), of_width::<WIDTH>(params, compressor, memory, inputs), 1 2 3 4))
 }
 
 fn of_width<const WIDTH: usize>(

@@ -68,6 +68,14 @@ unsafe impl Vector for std::arch::x86_64::__m256i {}
 #[cfg(target_arch = "x86_64")]
 unsafe impl Vector for std::arch::x86_64::__m512i {}
 
+/// The words of a vector, the lowest first.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub fn words(vector: std::arch::x86_64::__m128i) -> [u32; 4] {
+    // SAFETY: both have the same size, and any bytes are valid.
+    unsafe { std::mem::transmute(vector) }
+}
+
 impl Zeroize for Block {
     fn zeroize(&mut self) {
         self.0.zeroize();

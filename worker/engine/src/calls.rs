@@ -64,7 +64,7 @@ fn outcomes(calls: &[Call], profile: &Profile, arena: &mut Arena) -> Vec<Outcome
     let Some(first) = calls.first() else { return Vec::new() };
     let inputs: Vec<_> = calls.iter().map(Call::input).collect();
     let digests = match first.stored.method {
-        Method::Bcrypt { cost } => Ok(bcrypt::digests(cost, &inputs)),
+        Method::Bcrypt { cost } => Ok(bcrypt::digests(profile.bcrypt_kind, cost, &inputs)),
         Method::Argon2(params) => argon2::digests(&params, profile.compressor, arena, &inputs),
         Method::Pbkdf2(params) => Ok(pbkdf2::digests(&params, &profile.pbkdf2, &inputs)),
         Method::Scrypt(params) => scrypt::digests(&params, &profile.scrypt, arena, &inputs),

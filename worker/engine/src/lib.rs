@@ -32,6 +32,19 @@ macro_rules! sixteen_times {
     })+};
 }
 
+/// The expression with the constant `WIDTH`, of which there are these.
+macro_rules! for_width {
+    ($width:expr, $value:expr, $($literal:literal)+) => {
+        match $width {
+            $($literal => {
+                const WIDTH: usize = $literal;
+                $value
+            })+
+            other => panic!("no code for {other} at a time"),
+        }
+    };
+}
+
 pub mod argon2;
 pub mod bcrypt;
 pub mod pbkdf2;

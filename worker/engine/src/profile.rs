@@ -17,6 +17,8 @@ use crate::{Digests, Input, argon2, bcrypt, pbkdf2, scrypt};
 /// The result of the measurement.
 #[derive(Clone, Debug)]
 pub struct Profile {
+    /// The fastest code for bcrypt.
+    pub bcrypt_kind: bcrypt::Kind,
     /// Widths of bcrypt.
     pub bcrypt: Widths,
     /// The fastest code for argon2 that was right.
@@ -37,7 +39,8 @@ impl Profile {
     /// Takes some tenths of a second of processor time. `room` is a thread's memory in blocks.
     pub fn measure(memory_kib: u32, room: usize) -> Self {
         let mut wrong = Vec::new();
-        let bcrypt = bcrypt_widths(|inputs| bcrypt::digests(5, inputs), &mut wrong);
+        let bcrypt_kind = fastest_bcrypt();
+        let bcrypt = bcrypt_widths(|inputs| bcrypt::digests(bcrypt_kind, 5, inputs), &mut wrong);
         let mut arena = Arena::new(room);
         let compressor = fastest_compressor(&mut arena, &mut wrong);
         let argon2 = compressor.map_or_else(Widths::default, |code| argon2_widths(code, memory_kib, &mut arena));
@@ -45,7 +48,14 @@ impl Profile {
         let pbkdf2 = pbkdf2_plan(&mut wrong);
         let scrypt = scrypt_plan(&mut wrong);
         let compressor = compressor.unwrap_or(argon2::PORTABLE);
-        Self { bcrypt, compressor, argon2, pbkdf2, scrypt, wrong, huge_pages }
+        Self { bcrypt_kind, bcrypt, compressor, argon2, pbkdf2, scrypt, wrong, huge_pages }
+    }
+
+    /// Portable code of these widths, and none for PBKDF2 and scrypt.
+    pub fn portable(bcrypt: Widths, argon2: Widths) -> Self {
+        let (bcrypt_kind, compressor) = (bcrypt::Kind::Portable, argon2::PORTABLE);
+        let (pbkdf2, scrypt) = (Plan::new(vec![]), Plan::new(vec![]));
+        Self { bcrypt_kind, bcrypt, compressor, argon2, pbkdf2, scrypt, wrong: vec![], huge_pages: None }
     }
 
     /// The widths of a method, as expected from this measurement, with `room` blocks of memory.
@@ -60,6 +70,14 @@ impl Profile {
             }
         }
     }
+}
+
+/// By batches for which a small first-level cache has room.
+fn fastest_bcrypt() -> bcrypt::Kind {
+    let kinds = bcrypt::available();
+    let inputs = [Input { salt: &[0; bcrypt::SALT_BYTES], ..TIMED }; 6];
+    let took = least_of_each(kinds.len(), |n, _| !bcrypt::digests(kinds[n - 1], 4, &inputs).is_empty());
+    std::iter::zip(took, kinds).min_by_key(|(took, _)| *took).map_or(bcrypt::Kind::Portable, |(_, kind)| *kind)
 }
 
 /// Times of the widths below the first wrong one.

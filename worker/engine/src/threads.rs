@@ -220,8 +220,6 @@ mod tests {
     use zeroize::Zeroizing;
 
     use super::*;
-    use crate::argon2::PORTABLE;
-    use crate::plan::Plan;
     use crate::stored::Stored;
     use crate::widths::Widths;
 
@@ -233,9 +231,7 @@ mod tests {
     fn batches(free: usize, settings: &[&str]) -> Vec<Vec<u32>> {
         // A batch takes as long as one alone, up to this width.
         let widths = |best: usize| Widths::from_batches(&vec![Duration::from_millis(1); best]);
-        let (compressor, pbkdf2, scrypt) = (PORTABLE, Plan::new(vec![]), Plan::new(vec![]));
-        let [bcrypt, argon2] = [4, 2].map(widths);
-        let profile = Profile { bcrypt, compressor, argon2, pbkdf2, scrypt, wrong: vec![], huge_pages: None };
+        let profile = Profile::portable(widths(4), widths(2));
         let call = |id, setting| {
             let stored = Stored::parse(setting).unwrap();
             Call { id, password: Zeroizing::new(b"U*U".to_vec()), stored }

@@ -5,9 +5,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-use spillway_engine::argon2::PORTABLE;
 use spillway_engine::calls::{Call, Outcome};
-use spillway_engine::plan::Plan;
 use spillway_engine::profile::Profile;
 use spillway_engine::stored::Stored;
 use spillway_engine::threads::Threads;
@@ -17,15 +15,7 @@ use zeroize::Zeroizing;
 static PROFILE: LazyLock<Profile> = LazyLock::new(|| {
     // A batch takes as long as one alone, up to this width.
     let widths = |best: usize| Widths::from_batches(&vec![Duration::from_millis(1); best]);
-    Profile {
-        bcrypt: widths(4),
-        compressor: PORTABLE,
-        argon2: widths(2),
-        pbkdf2: Plan::new(vec![]),
-        scrypt: Plan::new(vec![]),
-        wrong: Vec::new(),
-        huge_pages: None,
-    }
+    Profile::portable(widths(4), widths(2))
 });
 
 const ROOM: usize = 1_024;

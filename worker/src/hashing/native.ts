@@ -18,6 +18,7 @@ interface Addon {
 
 interface Profile {
   bcryptWidth: number
+  bcryptCode: string
   argon2Width: number
   argon2Code: string
   pbkdf2Width: number
@@ -225,14 +226,13 @@ const HUGE_PAGES_MISSING =
   'Linux gave argon2 no huge pages, which save a tenth of its time: /sys/kernel/mm/transparent_hugepage/enabled of the node must be madvise or always'
 
 function describe(profile: Profile): string {
-  const others = (['argon2', 'pbkdf2', 'scrypt'] as const)
+  const widths = (['bcrypt', 'argon2', 'pbkdf2', 'scrypt'] as const)
     // There is no code of the last two for some processors.
     .filter((name) => profile[`${name}Width`] !== 0)
     .map((name) => `${name} ${profile[`${name}Width`]} at a time (${profile[`${name}Code`]})`)
-  const widths = [`${NATIVE_NAME}, bcrypt ${profile.bcryptWidth} at a time`, ...others].join(', ')
   const wrong = profile.wrong.join(', ')
   return [
-    widths,
+    [NATIVE_NAME, ...widths].join(', '),
     ...(profile.hugePages === false ? [HUGE_PAGES_MISSING] : []),
     ...(wrong === '' ? [] : [`not used because of wrong answers on this processor: ${wrong}`]),
   ].join('; ')

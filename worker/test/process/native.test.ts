@@ -45,7 +45,7 @@ test.skipIf(skip)('an engine that is built is the first of a hasher, and named i
   const hasher = await Hasher.load(argon2idPolicy(policy), { testHashes: false, native: true, slots: 2 })
   const { argon2, bcrypt, digest } = hasher.engines
   assert.deepEqual([argon2, bcrypt, digest], [NATIVE_NAME, NATIVE_NAME, 'node:crypto'])
-  assert.match(hasher.description, /worker\/engine, bcrypt [1-8] at a time, argon2 [1-4] at a time \(\w+\)/)
+  assert.match(hasher.description, /worker\/engine, bcrypt \d+ at a time \(\w+\), argon2 [1-4] at a time \(\w+\)/)
   if (process.arch === 'x64') {
     assert.deepEqual([hasher.engines.pbkdf2, hasher.engines.scrypt], [NATIVE_NAME, NATIVE_NAME])
     assert.match(hasher.description, /pbkdf2 \d+ at a time \(.+\), scrypt [1-4] at a time \(.+\)/)

@@ -20,12 +20,6 @@ fn scrypt(log_n: u32) -> Method {
     Method::Scrypt(scrypt::Params { log_n, r: 8, p: 1 })
 }
 
-/// Of these widths, and without code for the other methods.
-fn profile(bcrypt: Widths, argon2: Widths) -> Profile {
-    let (pbkdf2, scrypt) = (Plan::new(vec![]), Plan::new(vec![]));
-    Profile { bcrypt, compressor: argon2::PORTABLE, argon2, pbkdf2, scrypt, wrong: vec![], huge_pages: None }
-}
-
 #[test]
 fn all_known_answers_are_right_here_at_every_width() {
     let profile = Profile::measure(19_456, ROOM);
@@ -39,7 +33,7 @@ fn all_known_answers_are_right_here_at_every_width() {
 
 #[test]
 fn the_widest_batch_is_bounded_by_the_memory_that_there_is() {
-    let profile = profile(widths(&[6, 5, 4, 3, 2, 1]), widths(&[3, 2, 1]));
+    let profile = Profile::portable(widths(&[6, 5, 4, 3, 2, 1]), widths(&[3, 2, 1]));
     let width = |method, mib: usize| profile.expected(method, mib * 1_024).best();
     let of_memory = |memory_kib| width(Method::Argon2(argon2id(memory_kib)), 64);
     assert_eq!([8, 19_456, 24_576, 32_768, 65_536, 1_048_576].map(of_memory), [3, 3, 2, 2, 1, 1]);
@@ -61,7 +55,8 @@ fn flipped(mut digests: Digests, width: usize, lane: usize) -> Digests {
 fn a_flipped_bit_in_any_lane_of_any_width_is_found() {
     for width in 1..=crate::bcrypt::WIDEST {
         for lane in 0..width {
-            let wrong = |_, inputs: &[Input<'_>]| Some(flipped(bcrypt::digests(5, inputs), width, lane));
+            let wrong =
+                |_, inputs: &[Input<'_>]| Some(flipped(bcrypt::digests(fastest_bcrypt(), 5, inputs), width, lane));
             let is_found = |round| !Batch::mixed(&BCRYPT, width, round).is_right(wrong);
             assert!((0..TIMES).any(is_found), "lane {lane} of {width}");
         }
@@ -71,7 +66,7 @@ fn a_flipped_bit_in_any_lane_of_any_width_is_found() {
 #[test]
 fn widths_that_are_wrong_are_named_and_not_used() {
     let mut wrong = Vec::new();
-    let widths = bcrypt_widths(|inputs| flipped(bcrypt::digests(5, inputs), 8, 7), &mut wrong);
+    let widths = bcrypt_widths(|inputs| flipped(bcrypt::digests(fastest_bcrypt(), 5, inputs), 8, 7), &mut wrong);
     assert!((1..=7).contains(&widths.best()));
     assert_eq!(wrong, ["bcrypt, 8 at a time"]);
 }

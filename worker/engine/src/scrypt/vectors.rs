@@ -6,7 +6,7 @@
 
 use std::arch::x86_64::*;
 
-use crate::block::{Block, prefetch_line};
+use crate::block::{Block, prefetch_line, words};
 
 /// A diagonal.
 const ROW_WORDS: usize = 4;
@@ -41,13 +41,6 @@ fn write(bytes: &mut [u8], line: usize, row: usize, vector: __m128i) {
     for (word, value) in DIAGONALS[row].into_iter().zip(words(vector)) {
         bytes[line * LINE_BYTES + 4 * word..][..4].copy_from_slice(&value.to_le_bytes());
     }
-}
-
-#[inline]
-#[target_feature(enable = "sse2")]
-fn words(vector: __m128i) -> [u32; ROW_WORDS] {
-    let [low, high] = [_mm_cvtsi128_si64(vector), _mm_cvtsi128_si64(_mm_unpackhi_epi64(vector, vector))];
-    [low as u32, (low >> 32) as u32, high as u32, (high >> 32) as u32]
 }
 
 #[inline(always)]

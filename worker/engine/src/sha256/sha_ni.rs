@@ -5,6 +5,7 @@ use std::arch::x86_64::*;
 
 use super::lanes::{Lane, PADDING};
 use super::{K, State};
+use crate::block;
 
 /// The instructions' order of a state: F, E, B, A in the first vector, H, G, D, C in the second.
 type Halves = [__m128i; 2];
@@ -86,15 +87,6 @@ fn in_order([abef, cdgh]: Halves) -> [__m128i; 2] {
 #[inline]
 #[target_feature(enable = "sse4.1")]
 fn state(state: Halves) -> State {
-    let word = |vector: __m128i| {
-        [
-            _mm_extract_epi32::<0>(vector),
-            _mm_extract_epi32::<1>(vector),
-            _mm_extract_epi32::<2>(vector),
-            _mm_extract_epi32::<3>(vector),
-        ]
-        .map(i32::cast_unsigned)
-    };
-    let [[a, b, c, d], [e, f, g, h]] = in_order(state).map(word);
+    let [[a, b, c, d], [e, f, g, h]] = in_order(state).map(block::words);
     [a, b, c, d, e, f, g, h]
 }

@@ -1,7 +1,7 @@
 //! Compared with another implementation.
 
 use spillway_engine::Input;
-use spillway_engine::bcrypt::{DIGEST_BYTES, LOWEST_COST, SALT_BYTES, WIDEST, digests};
+use spillway_engine::bcrypt::{DIGEST_BYTES, Kind, LOWEST_COST, SALT_BYTES, WIDEST, available, digests};
 
 type Salt = [u8; SALT_BYTES];
 
@@ -21,8 +21,13 @@ fn every_width_gives_what_another_implementation_gives() {
                 let some: Vec<_> = accounts.iter().cycle().skip(first).take(width).collect();
                 let inputs: Vec<_> =
                     some.iter().map(|(password, salt)| Input { password, salt, digest_bytes: DIGEST_BYTES }).collect();
-                for ((password, salt), digest) in some.iter().zip(digests(cost, &inputs)) {
-                    assert_eq!(digest, theirs(cost, password, *salt), "width {width}, cost {cost}, first {first}");
+                let expected: Vec<_> = some.iter().map(|(password, salt)| theirs(cost, password, *salt)).collect();
+                for kind in [&[Kind::Portable], available()].concat() {
+                    assert_eq!(
+                        digests(kind, cost, &inputs),
+                        expected,
+                        "{kind:?}, width {width}, cost {cost}, first {first}"
+                    );
                 }
             }
         }
@@ -38,7 +43,8 @@ fn theirs(cost: u32, password: &[u8], salt: Salt) -> Vec<u8> {
 
 #[test]
 fn a_password_is_read_to_its_72nd_byte_and_a_nul_ends_nothing() {
-    let of = |password: &[u8]| digests(4, &[Input { password, salt: &[7; 16], digest_bytes: DIGEST_BYTES }]);
+    let of =
+        |password: &[u8]| digests(Kind::Portable, 4, &[Input { password, salt: &[7; 16], digest_bytes: DIGEST_BYTES }]);
     assert_eq!(of(&[b'x'; 72]), of(&[b'x'; 1_024]));
     assert_ne!(of(&[b'x'; 71]), of(&[b'x'; 72]));
     assert_ne!(of(b"a\0b"), of(b"a\0c"));

@@ -1,24 +1,10 @@
 //! Compared with another implementation, and with answers of the RFC.
 
-use std::time::Duration;
-
 use ::pbkdf2::pbkdf2_hmac;
 use ::sha2::Sha256;
 
 use spillway_engine::Input;
-use spillway_engine::pbkdf2::{Code, PORTABLE, Params, Run, available, digests, once};
-use spillway_engine::plan::Plan;
-
-/// Each by itself, and all of them as a profile would have them.
-fn plans() -> Vec<(String, Plan<Run>)> {
-    let mut codes = available();
-    if !codes.iter().any(|code| code.name == PORTABLE.name) {
-        codes.push(PORTABLE);
-    }
-    let took = |codes: &[Code]| codes.iter().map(|code| (*code, Duration::from_millis(1))).collect();
-    let each = codes.iter().map(|code| (code.name.to_owned(), Plan::new(took(&[*code]))));
-    each.chain([("all".to_owned(), Plan::new(took(&codes)))]).collect()
-}
+use spillway_engine::pbkdf2::{PORTABLE, Params, available, digests, once};
 
 fn theirs(iterations: u32, input: &Input<'_>) -> Vec<u8> {
     let mut digest = vec![0; input.digest_bytes];
@@ -31,7 +17,7 @@ fn every_number_of_lanes_gives_what_another_implementation_gives() {
     // Lengths about those of a block of SHA-256, with and without its padding.
     let lengths = [0, 1, 31, 32, 33, 51, 52, 55, 56, 63, 64, 65, 119, 120, 128, 300, 3_072];
     let bytes: Vec<u8> = (0..4_000_u32).map(|i| (i.wrapping_mul(0x9e37_79b9) >> 24) as u8).collect();
-    for (name, plan) in plans() {
+    for (name, plan) in super::plans([available(), vec![PORTABLE]].concat()) {
         for (iterations, digest_bytes) in [(1, 32), (2, 20), (3, 64), (17, 33)] {
             let params = Params::new(iterations, digest_bytes);
             for count in 1..=lengths.len() {
@@ -56,7 +42,7 @@ fn the_answer_of_rfc_7914_is_given() {
     let input = Input { password: b"passwd", salt: b"salt", digest_bytes: 64 };
     let expected = "55ac046e56e3089fec1691c22544b605f94185216dde0465e68b9d57c20dacbc\
                     49ca9cccf179b645991664b39d77ef317c71b845b1e30bd509112041d3a19783";
-    for (name, plan) in plans() {
+    for (name, plan) in super::plans([available(), vec![PORTABLE]].concat()) {
         assert_eq!(super::hex(&digests(&Params::new(1, 64), &plan, &[input])[0]), expected, "{name}");
     }
 }

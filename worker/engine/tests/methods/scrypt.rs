@@ -1,19 +1,8 @@
 //! Compared with another implementation, and with answers of the RFC.
 
-use std::time::Duration;
-
 use spillway_engine::Input;
 use spillway_engine::arena::Arena;
-use spillway_engine::plan::Plan;
-use spillway_engine::scrypt::{Code, Params, Run, available, digests};
-
-/// Each by itself, and all of them as a profile would have them.
-fn plans() -> Vec<(String, Plan<Run>)> {
-    let codes = available();
-    let took = |codes: &[Code]| codes.iter().map(|code| (*code, Duration::from_millis(1))).collect();
-    let each = codes.iter().map(|code| (code.name.to_owned(), Plan::new(took(&[*code]))));
-    each.chain([("all".to_owned(), Plan::new(took(&codes)))]).collect()
-}
+use spillway_engine::scrypt::{Params, available, digests};
 
 fn theirs(params: &Params, input: &Input<'_>) -> Vec<u8> {
     let theirs = ::scrypt::Params::new(params.log_n as u8, params.r, params.p).unwrap();
@@ -37,7 +26,7 @@ fn inputs() -> [Input<'static>; 5] {
 #[cfg_attr(not(target_arch = "x86_64"), ignore = "there is code for x86-64 alone")]
 fn every_number_of_lanes_gives_what_another_implementation_gives() {
     let mut arena = Arena::default();
-    for (name, plan) in plans() {
+    for (name, plan) in super::plans(available()) {
         for (log_n, r, p) in [(1, 1, 1), (4, 1, 1), (6, 3, 2), (7, 8, 1), (5, 8, 5), (9, 2, 3), (3, 17, 1)] {
             let params = Params { log_n, r, p };
             let expected = inputs().map(|input| theirs(&params, &input));
@@ -67,7 +56,7 @@ fn the_answers_of_the_rfc_are_given() {
         ),
     ];
     for (password, salt, params, expected) in answers {
-        for (name, plan) in plans() {
+        for (name, plan) in super::plans(available()) {
             let input = Input { password, salt, digest_bytes: 64 };
             let ours = &digests(&params, &plan, &mut Arena::default(), &[input]).unwrap()[0];
             assert_eq!(super::hex(ours), expected, "{name}");
