@@ -34,7 +34,6 @@ const optionTypes = {
   minutes: { type: 'string' },
 } as const
 
-/** Throws a UserError that names what is wrong. */
 function parseOptions(args: string[]) {
   const { values, positionals: names } = parseCommandLine('pnpm chaos', args, optionTypes, { allowPositionals: true })
   if (!values.soak && values.minutes !== undefined) throw new UserError('--minutes goes with --soak.')

@@ -16,11 +16,9 @@ export interface Measured {
   worstExtraMs?: number
   recoveryMs?: number
   notes: readonly string[]
-  /** The promises that did not hold. */
   broken: readonly string[]
 }
 
-/** By the name of the scenario. */
 type MeasuredScenarios = Readonly<Record<string, Measured>>
 
 export const pageFile = new URL('README.md', import.meta.url)

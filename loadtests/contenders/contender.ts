@@ -36,7 +36,6 @@ export interface StartOptions {
   services: Services
 }
 
-/** How many cores a contender may use. */
 export function coreCount(cores: StartOptions['cores']): number {
   return (cores ?? allCores).length
 }

@@ -24,7 +24,6 @@ export const costOf: Record<Algorithm, string> = { bcrypt: 'cost 10', argon2id: 
  */
 export const TOKEN_HASH = '$spillway-token$'
 
-/** A new hash of a password. */
 export function hash(password: string, algorithm: Algorithm | 'dear'): Promise<string> {
   if (algorithm === 'dear') return argon2Hash(password, { ...ARGON2_COST, timeCost: DEAR_PASSES })
   return algorithm === 'bcrypt' ? bcryptHash(password, { cost: BCRYPT_COST }) : argon2Hash(password, ARGON2_COST)
@@ -36,7 +35,6 @@ export async function verify(password: string, storedHash: string): Promise<bool
   return storedHash.startsWith('$argon2') ? argon2Verify(storedHash, password) : bcryptVerify(password, storedHash)
 }
 
-/** The place where a contender hashes. */
 export interface Hashing {
   hash(password: string, algorithm: Algorithm): Promise<string>
   verify(password: string, storedHash: string, call?: CallOptions): Promise<boolean>

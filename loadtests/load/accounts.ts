@@ -56,7 +56,6 @@ export class Accounts {
     }
   }
 
-  /** A registration of a new address. */
   registration(): Credentials {
     return { email: `${randomUUID()}@load.example`, password: PASSWORD }
   }

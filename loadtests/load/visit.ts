@@ -24,7 +24,6 @@ export interface Visit {
   dueMs: number
   tookMs: number
   end: End
-  /** Whether a ticket was given on the way. */
   ticketed: boolean
   /** The statuses with which it was sent away before that, and came back. */
   sentAway: readonly number[]
@@ -34,7 +33,6 @@ export interface Visit {
   ticketsLost: number
   /** Of the last answer; 0 without one. */
   status: number
-  /** Status and code of the last answer. */
   detail: string
 }
 
@@ -220,7 +218,6 @@ export function startTraffic(options: VisitorOptions, perSecond: number) {
 // How people come back after a ticket or a refusal: by `@spillway/client/browser`, as pages do.
 
 interface WayBack {
-  /** Of the gateway. */
   url: string
   headers?: Record<string, string>
   /** Rejects with its reason. */

@@ -52,7 +52,6 @@ function rowsOf(labels: readonly string[]): Plot.PlotOptions {
   return { height: labels.length * 30 + 70, marginLeft: 190, marginRight: 50, y: { domain: labels, axis: null } }
 }
 
-/** A bar for one figure of each measurement. */
 export function figureBars(title: string, unit: string, all: readonly Summary[], name: string): Html {
   const rows = all.flatMap((summary) => {
     const value = figure(summary, name)

@@ -61,7 +61,6 @@ export interface Page {
   body: Content
 }
 
-/** A whole document. */
 export function page({ title, lead, about, body }: Page): string {
   return html`<!doctype html>
 <html lang="en">
@@ -136,7 +135,6 @@ export interface Line extends Key {
   isDashed?: boolean
 }
 
-/** Lines over time, or over another number. */
 export function lines(title: string, all: readonly Line[], { marks = [], ...axes }: Plot.PlotOptions): Html {
   const drawn = all.map(({ points, color, isDashed }) =>
     Plot.lineY(points, { x: 'x', y: 'y', stroke: color, strokeWidth: 2, ...(isDashed && { strokeDasharray: '4 3' }) }),

@@ -15,7 +15,6 @@ export interface Setting {
   /** PostgreSQL and Redis, where they run here. */
   servers: readonly Part[]
   accounts: Accounts
-  /** The contenders that take part. */
   contenders: readonly Contender[]
   /** The short set of everything: slow scenarios pick from the contenders. */
   short: boolean

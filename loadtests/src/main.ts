@@ -29,7 +29,6 @@ const BARE_MS = 1_000
 /** After so many logins the gateway's processor time a login no longer falls. */
 const WARM_UP: WarmUp = { logins: 4_000, atMostMs: 6_000 }
 
-/** Aborted when this process is asked to end. */
 function interruption(): AbortSignal {
   const interrupted = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interrupted.abort())

@@ -56,7 +56,6 @@ const options = {
   'beyond-loopback': { type: 'boolean' },
 } as const
 
-/** Throws a UserError that names what is wrong. */
 export function parseOptions(args: string[]) {
   const { values, positionals } = parse(args)
   const named = values.contender?.split(',').map((name) => name.trim())

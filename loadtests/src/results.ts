@@ -11,11 +11,9 @@ import { allCores, contenderCores } from '../contenders/contender.ts'
 /** A row of a plot, with the scenario's own columns. */
 export type Row = Record<string, number | string>
 
-/** The results of one measurement. */
 export interface Measured {
   /** The end of a name tells the unit: summary.ts. */
   figures: Record<string, number>
-  /** Rows for the scenario's plots. */
   series?: Record<string, Row[]>
 }
 
@@ -28,7 +26,6 @@ export interface Run extends Measured {
   repeat: number
   /** Per cent of the machine that others used just before. */
   backgroundPercent?: number
-  /** The reason that there are no figures. */
   failure?: string
 }
 

@@ -21,7 +21,6 @@ export interface RunOptions {
   /** Without a duration, each scenario has its own. */
   setting: Omit<Setting, 'durationS'> & { durationS: number | undefined }
   repeat: number
-  /** Prints what is measured now, and failures. */
   say(line: string): void
   signal: AbortSignal
   /** Called after every measurement with all there is so far. */

@@ -15,7 +15,6 @@ interface TargetSpike {
   rate: number | undefined
   /** Ends the arrivals and the waiting; the result holds what is known by then. */
   signal: AbortSignal
-  /** Shows the progress on a terminal. */
   report(line: string): void
 }
 
@@ -107,7 +106,6 @@ function endOf({ end, ticketed, sentAway, failures, status }: Visit): End {
   return status === 401 ? 'unknown' : 'error'
 }
 
-/** The visits that ended in one of these ways. */
 export function ended({ visits }: SpikeResult, ...some: readonly End[]) {
   return visits.filter(({ end }) => some.includes(end))
 }

@@ -38,7 +38,6 @@ const lines: [words: string, ...ends: End[]][] = [
   ['errors', 'error', 'unknown'],
 ]
 
-/** A few lines for the terminal. */
 export function inWords(result: SpikeResult): string {
   const { people, visits } = result
   const letIn = ended(result, ...letInEnds)

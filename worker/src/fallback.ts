@@ -41,7 +41,6 @@ export class Fallback {
     if (options.concurrency > 0) this.#timer = setInterval(() => this.#check(), CHECK_INTERVAL_MS)
   }
 
-  /** Whether the fallback worker runs. */
   active(): boolean {
     return this.#running !== undefined
   }

@@ -139,7 +139,6 @@ function peppersIn({ PASSWORD_PEPPERS = '' }: NodeJS.ProcessEnv, madeOf: string 
   return peppers
 }
 
-/** The table of formats, a line each. */
 function listFormats(output: Output): void {
   for (const { name, makers, isWeak } of formats)
     output.log(`${name.padEnd(38)}${isWeak ? 'inside argon2id  ' : 'rests            '}${makers}`)

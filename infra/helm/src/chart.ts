@@ -18,11 +18,9 @@ export interface Manifest {
 }
 
 interface Rendering {
-  /** The path of Helm. */
   helm: string
   release: string
   namespace: string
-  /** Files of values. */
   valueFiles?: string[]
   /** Single values, as `path=value`. */
   set?: string[]
@@ -35,7 +33,6 @@ export async function renderChart({ helm, release, namespace, valueFiles = [], s
   return await run(helm, args)
 }
 
-/** The objects in rendered YAML. */
 export function manifests(yaml: string): Manifest[] {
   return parseAllDocuments(yaml)
     .map((document): unknown => document.toJS())

@@ -23,7 +23,6 @@ export async function programSetDir(set: ProgramSet): Promise<string> {
   return join(programsDir, `go-${set}-${version}`)
 }
 
-/** Whether a set has been built. */
 export async function isBuilt(set: ProgramSet): Promise<boolean> {
   return existsSync(await programSetDir(set))
 }
@@ -76,7 +75,6 @@ const modules = {
 
 type ModuleName = keyof typeof modules
 
-/** The version that is used of a module. */
 async function moduleVersion(name: ModuleName): Promise<string> {
   const pin = modules[name]
   if ('version' in pin) return pin.version

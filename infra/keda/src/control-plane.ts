@@ -9,7 +9,6 @@ import { type Certificate, createAuthority, issue, LOOPBACK } from '@spillway/in
 import { startService } from '@spillway/infra/services/service'
 import { KubernetesApi } from './api.ts'
 
-/** A program of the cluster. */
 interface ClusterProgram {
   name: string
   command: string
@@ -138,7 +137,6 @@ export async function startControlPlane(start: StartProgram, programs: string, d
     authority,
     /** An administrator's, for kubectl, helm and KEDA. */
     kubeconfig,
-    /** The folder of all certificates that are issued. */
     certificatesDir,
   }
 }

@@ -73,20 +73,19 @@ export async function startEnvironment(keeper: Keeper, steps: Steps, say: (line:
   })
   const service = await startProxy('http://gateway', takeTurns(kubelet))
   const gatewayUrl = new URL(service.url).origin
-  await steps.step('helm installs the chart: the hook migrates, and all pods become ready', () =>
-    installChart(kubectl, backends, gatewayUrl),
-  )
+  /** Installs the chart, or upgrades it, with these single values (`path=value`). */
+  const install = (...set: string[]) => installChart(kubectl, backends, gatewayUrl, set)
+  await steps.step('helm installs the chart: the hook migrates, and all pods become ready', () => install())
   return {
     api,
     kubectl,
     kubelet,
-    backends,
+    install,
+    databaseUrl: postgres.url,
     redis,
     /** Another one, which the chart as it is installed first does not name. */
     secondRedis,
-    /** The URL of the gateways for clients. */
     gatewayUrl,
-    /** The path of Helm. */
     helm,
     async close() {
       kubelet.close()
@@ -121,6 +120,7 @@ async function startRestartableRedis(options: RedisOptions, kedaUser: string) {
   const connection = new Redis(service.url, { enableOfflineQueue: false, retryStrategy: () => 100 })
   connection.on('error', () => {})
   return {
+    url: service.url,
     /** host:port */
     address: new URL(service.url).host,
     /** A connection that comes back with the server. */

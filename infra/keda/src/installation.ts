@@ -49,7 +49,7 @@ export async function installChart(
   kubectl: Kubectl,
   { redisAddress }: Backends,
   gatewayUrl: string,
-  set: string[] = [],
+  set: readonly string[],
 ): Promise<void> {
   const values = [`redis.addresses={${redisAddress}}`, `tests.gatewayUrl=${gatewayUrl}`, ...set]
   await kubectl.helm(
@@ -67,16 +67,13 @@ export function kubectlFor(kubeconfig: string, kubectl: string, helm: string) {
   const apply = (filename: string, input = '', ...args: string[]): Promise<string> =>
     run(kubectl, ['apply', '--server-side', ...args, '--filename', filename], { env, input })
   return {
-    /** Applies one object, by the server. */
     apply: (object: unknown) => apply('-', JSON.stringify(object)),
-    /** Applies every file of a folder, by the server. */
     applyFiles: (dir: string) => apply(dir),
     /** Has the server check objects in YAML without applying them. Returns a line about each. */
     async dryRun(yaml: string, namespace: string) {
       const output = await apply('-', yaml, '--dry-run=server', '--validate=strict', '--namespace', namespace)
       return output.trim().split('\n')
     },
-    /** Runs Helm and returns its output. */
     helm: (...args: string[]) => run(helm, args, { env }),
   }
 }

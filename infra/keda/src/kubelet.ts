@@ -19,7 +19,6 @@ interface KubeletOptions {
   /** Images of this machine, by the repository that a pod names. */
   images: Record<string, string>
   logDir: string
-  /** Prints a notice when a pod cannot be started. */
   say(sentence: string): void
 }
 
@@ -39,7 +38,6 @@ export class Kubelet {
     this.#watching = options.api.watch<Pod>(this.#path, (event) => this.#onEvent(event))
   }
 
-  /** The running pods of a component. */
   pods(component: string): PodRun[] {
     const labelled = ({ pod }: PodRun) => pod.metadata.labels?.['app.kubernetes.io/component'] === component
     return [...this.#running.values()].filter(labelled)

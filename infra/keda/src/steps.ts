@@ -1,7 +1,6 @@
 // Named steps, each reported with its time as it ends.
 
 export class Steps {
-  /** The note is what was measured, in a few words. */
   readonly results: { name: string; seconds: number; note: string | undefined }[] = []
   readonly #say: (line: string) => void
   #fail: (error: Error) => void = () => {}

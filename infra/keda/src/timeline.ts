@@ -9,7 +9,6 @@ interface Sample {
   depth: number
   /** The workers that the deployment should have. */
   replicas: number
-  /** The workers that are ready. */
   ready: number
 }
 
@@ -23,7 +22,6 @@ interface TimelineOptions {
   redis: Redis
   /** The keys that hold jobs: two lists and a sorted set. */
   keys: { waiting: string; deferred: string; active: string }
-  /** The path of the deployment of the workers. */
   deployment: string
 }
 
@@ -41,7 +39,6 @@ export class Timeline {
     this.#options = options
   }
 
-  /** Seconds since it began. */
   now(): number {
     return (performance.now() - this.#startedAt) / 1_000
   }

@@ -101,7 +101,6 @@ const OWASP_ARGON2_KIB = [47_104, 19_456, 12_288, 9_216, 7_168] as const
 const LEAST_MEMORY_KIB = OWASP_ARGON2_KIB[4]
 const OWASP_BCRYPT_COST = 10
 
-/** Bounds of what workers take. */
 const MEMORY_MOST_KIB = policySettings.ARGON2_MEMORY_KIB.maximum
 const TIME_MOST = policySettings.ARGON2_TIME.maximum
 const BCRYPT_COST_MOST = policySettings.BCRYPT_COST.maximum

@@ -55,7 +55,6 @@ export function parseOptions(args: readonly string[]) {
   if (values.calibrate && hash !== undefined) throw new UserError('Give --hash or --calibrate, not both.')
   const coresPerWorker = whole('--cores-per-worker', values['cores-per-worker'])
   return {
-    /** What to calibrate before, if anything. */
     calibration: values.calibrate ? calibrationOf(values, coresPerWorker) : undefined,
     /** Where it is told; else it is the calibrated one, or the measured one of the figures. */
     hashMs: hash === undefined ? undefined : milliseconds('--hash', hash),
@@ -84,7 +83,7 @@ export function demandOf(
 ): Demand | undefined {
   if (demand === undefined) return undefined
   const hash = hashMs === undefined ? otherwise : { hashMs, hashSource: 'The time of a hash is as given by --hash.' }
-  return { ...demand, hashMs: hash.hashMs, hashSource: hash.hashSource }
+  return { ...demand, ...hash }
 }
 
 export interface CalibrationOptions {

@@ -36,7 +36,6 @@ const WORKER_CORES_MOST = 100_000
 const KEPT_FINISHED = 1_000
 const EMPTY_REDIS_MIB = 8
 
-/** Whole workers for so many logins a second. */
 function workersFor(
   { hashMs, coresPerWorker, p99WaitMs }: Pick<Demand, 'hashMs' | 'coresPerWorker' | 'p99WaitMs'>,
   perSecond: number,

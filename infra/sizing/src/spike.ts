@@ -9,7 +9,6 @@ import { LoadState } from '@spillway/queue/wait/load-state'
 import { sumCapacity, type TotalCapacity } from '@spillway/queue/wire/capacity'
 
 export interface Station {
-  /** Logins a second. */
   perSecond: number
   /** How long a login keeps a slot: the hash, and the time between two hashes. */
   slotMs: number
@@ -48,13 +47,11 @@ const DEFAULT_LIMITS: GatewayLimits = {
 export const CHART_LIMITS: GatewayLimits = { ...DEFAULT_LIMITS, ticketTtlMs: 600_000 }
 
 export interface SpikeCost {
-  /** Jobs in the queue at its deepest. */
   deepest: number
   /** The longest wait of a job in the queue, in seconds. */
   longestWaitS: number
   /** Logins that are given a ticket at once. */
   ticketed: number
-  /** Logins that are refused as busy. */
   refused: number
   /** Seconds from the start of the spike until no login waits; Infinity if that never comes. */
   overAfterS: number

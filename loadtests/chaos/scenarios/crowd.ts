@@ -6,12 +6,9 @@ import { startTraffic, type Visit, Visitor } from '../../load/visit.ts'
 import { countBy, Findings, quartiles } from '../findings.ts'
 import { watchNeighbours } from '../one-gateway.ts'
 import type { Scenario } from '../scenario.ts'
-import { deviceTokens, onOwnRedis, type System } from '../stage/stage.ts'
+import { deviceTokens, onOwnRedis, type System, waitingSlots } from '../stage/stage.ts'
 
-/** Each hash waits so long in one of so many slots, and needs no processor time: sixty a second. */
-const SERVICE_MS = 200
-const SLOTS = 12
-const CAPACITY = (SLOTS * 1_000) / SERVICE_MS
+const worker = waitingSlots(12, 200)
 
 const PEOPLE = 1_500
 const ARRIVE_WITHIN_MS = 1_000
@@ -32,7 +29,7 @@ const SCHOOL = { 'x-forwarded-for': '203.0.113.9' }
 
 /** With the limits as they are by default. */
 const size = {
-  credential: `wait-${SERVICE_MS}`,
+  ...worker.size,
   workers: 1,
   gatewayEnv: {
     TRUST_PROXY: '127.0.0.1',
@@ -41,7 +38,6 @@ const size = {
     LIMIT_REDEEM_PER_ADDRESS: '30000',
     GUESSES_PER_ACCOUNT: '100',
   },
-  workerEnv: { WORKER_CONCURRENCY: String(SLOTS) },
 } as const
 
 /** Everyone at once, each patient. The first of them mistype. */
@@ -97,7 +93,7 @@ export const crowdScenario: Scenario = {
     const beganMs = performance.now()
     const visits = await crowd(system)
     const tookS = (performance.now() - beganMs) / 1_000
-    const workS = (PEOPLE + MISTYPED) / CAPACITY
+    const workS = (PEOPLE + MISTYPED) / worker.perSecond
     const findings = new Findings().count(visits)
     const times = `${(tookS / workS).toFixed(2)} of the time of its work`
     const last = `the crowd: the last in after ${tookS.toFixed(1)} s, ${times}; ${quartiles(visits, [0.25, 0.5, 0.75, 1])}`

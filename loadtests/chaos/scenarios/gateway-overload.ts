@@ -55,7 +55,6 @@ async function openOffers({ system, url, stage }: { system: System; url: string;
   const findings = new Findings()
   return {
     findings,
-    /** Verdicts a second, and how many were refused. */
     async offer(name: string, load: Load) {
       const rushed = await rushLogins(stage, { url, credential, ...load }, findings)
       const { perSecond, refused, slowestMs } = rushed

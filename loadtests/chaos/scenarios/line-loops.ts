@@ -40,7 +40,6 @@ const WARM_UP = { ...BESIDE_POLITE, durationS: 4 }
 const HANDLER = { connections: 100, durationS: 10, settlingS: 4 }
 const PATIENT_S = 60
 
-/** Verdicts a second of a loop. */
 async function loop(...rushed: Parameters<typeof rushLogins>) {
   const { perSecond, tickets, refused } = await rushLogins(...rushed)
   return { perSecond, told: `${perSecond.toFixed(1)} logins/s (${tickets} tickets, ${refused} refused)` }

@@ -6,12 +6,10 @@ import { startTraffic, type Visit, type VisitorOptions } from '../../load/visit.
 import { Findings } from '../findings.ts'
 import { neighboursOf, slowestLogin, watchNeighbours } from '../one-gateway.ts'
 import type { Scenario } from '../scenario.ts'
-import { drained, type OwnSystem, onOwnRedis } from '../stage/stage.ts'
+import { drained, type OwnSystem, onOwnRedis, waitingSlots } from '../stage/stage.ts'
 
-/** Each hash waits so long in one of so many slots, and needs no processor time. */
-const SERVICE_MS = 200
 const SLOTS = 5
-const CAPACITY = (SLOTS * 1_000) / SERVICE_MS
+const worker = waitingSlots(SLOTS, 200)
 
 /** Short, so that the cap is reached and everything is over within one step. */
 const TICKET_TTL_MS = 11_000
@@ -23,11 +21,10 @@ const FRESH_LOGINS = 5
 const WARM_UP_LOGINS = 60
 
 const size = {
-  credential: `wait-${SERVICE_MS}`,
+  ...worker.size,
   gateways: 1,
   workers: 1,
   gatewayEnv: { TICKET_TTL_MS: String(TICKET_TTL_MS) },
-  workerEnv: { WORKER_CONCURRENCY: String(SLOTS) },
 } as const
 
 interface Step extends Pick<VisitorOptions, 'tries' | 'polite'> {
@@ -46,7 +43,6 @@ const STEPS: readonly Step[] = [
 interface StepResult {
   name: string
   visits: Visit[]
-  /** Verdicts a second. */
   goodput: number
   /** The slowest of the logins after it, in milliseconds. */
   freshMs: number
@@ -56,7 +52,7 @@ interface StepResult {
 async function runStep(system: OwnSystem, { name, times, ...behaviour }: Step): Promise<StepResult> {
   const { tries = 1 } = behaviour
   const startMs = performance.now()
-  const traffic = startTraffic({ ...system.visitor(), ...behaviour }, CAPACITY * times)
+  const traffic = startTraffic({ ...system.visitor(), ...behaviour }, worker.perSecond * times)
   await sleep(LOAD_MS)
   const over = traffic.stop()
   // Each try may come after a wait as long as a ticket lives.

@@ -12,7 +12,6 @@ const AWAY_MS = 3_000
 /** In each direction. A login takes three round trips and more: too long for the connections. */
 const DELAY_MS = 300
 
-/** Resolves when it is mended. */
 type Inject = (stage: Stage, proxy: TcpProxy) => Promise<void>
 
 /** A worker and two gateways that reach PostgreSQL through a proxy. */

@@ -6,8 +6,6 @@ import { type Scenario, underFault } from '../scenario.ts'
 import { startBalancer } from '../stage/balancer.ts'
 import { onOwnRedis, type System } from '../stage/stage.ts'
 
-// Replaces every gateway and worker under load, one after the other, by SIGTERM.
-
 const PAUSE_MS = 500
 const PER_SECOND = 20
 const REPLACED_OF_EACH = 2

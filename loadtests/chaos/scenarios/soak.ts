@@ -4,12 +4,11 @@ import { readMetric } from '@spillway/infra/rig/api-client'
 import { startTraffic } from '../../load/visit.ts'
 import { Findings, tookAt } from '../findings.ts'
 import type { Scenario } from '../scenario.ts'
-import { drained, expectNoLeftovers, type OwnSystem, onOwnRedis } from '../stage/stage.ts'
+import { drained, expectNoLeftovers, type OwnSystem, onOwnRedis, waitingSlots } from '../stage/stage.ts'
 
-const SERVICE_MS = 200
-const SLOTS = 10
 const WORKERS = 2
-const PER_SECOND = (0.8 * WORKERS * SLOTS * 1_000) / SERVICE_MS
+const worker = waitingSlots(10, 200)
+const PER_SECOND = 0.8 * WORKERS * worker.perSecond
 const TICKET_TTL_MS = 15_000
 const KILL_EVERY_MS = 60_000
 const SAMPLE_EVERY_MS = 2_000
@@ -22,11 +21,10 @@ const GROWTH_SHARE = 0.1
 const GROWTH_BYTES = 8 * 1_024 ** 2
 
 const size = {
-  credential: `wait-${SERVICE_MS}`,
+  ...worker.size,
   gateways: 1,
   workers: WORKERS,
   gatewayEnv: { TICKET_TTL_MS: String(TICKET_TTL_MS) },
-  workerEnv: { WORKER_CONCURRENCY: String(SLOTS) },
 } as const
 
 interface Sample {

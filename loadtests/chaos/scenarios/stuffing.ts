@@ -5,27 +5,25 @@ import { startLoop } from '@spillway/infra/rig/open-loop'
 import { startTraffic } from '../../load/visit.ts'
 import { countBy, Findings, tookAt } from '../findings.ts'
 import type { Scenario } from '../scenario.ts'
-import { deviceTokens, homeAddress, onOwnRedis, type System } from '../stage/stage.ts'
+import { deviceTokens, homeAddress, onOwnRedis, type System, waitingSlots } from '../stage/stage.ts'
 
-/** Each hash waits so long in one of so many slots, and needs no processor time. */
-const SERVICE_MS = 200
 const SLOTS = 5
-const CAPACITY = (SLOTS * 1_000) / SERVICE_MS
+const worker = waitingSlots(SLOTS, 200)
 
 const TIMES = 10
 const ADDRESSES = 10_000
 /** Each address asks once. */
-const ATTACK_MS = (ADDRESSES * 1_000) / (CAPACITY * TIMES)
+const ATTACK_MS = (ADDRESSES * 1_000) / (worker.perSecond * TIMES)
 /** The queue is full by then. */
 const SETTLING_MS = 5_000
 /** A fifth of the capacity: half of it is the most that known devices get. */
-const OWNERS_PER_SECOND = CAPACITY / 5
+const OWNERS_PER_SECOND = worker.perSecond / 5
 const OWNERS = 100
 const SUCCEEDED_SHARE = 0.99
 
 /** With the limits as they are by default. */
 const size = {
-  credential: `wait-${SERVICE_MS}`,
+  ...worker.size,
   workers: 1,
   gatewayEnv: {
     TRUST_PROXY: '127.0.0.1',
@@ -34,7 +32,6 @@ const size = {
     LIMIT_PER_ACCOUNT: '20',
     GUESSES_PER_ACCOUNT: '100',
   },
-  workerEnv: { WORKER_CONCURRENCY: String(SLOTS) },
 } as const
 
 const strangersAddress = (n: number) => `10.0.${n >> 8}.${n & 255}`
@@ -47,7 +44,7 @@ function startStuffing(system: System) {
   const statuses: number[] = []
   let number = 0
   const loop = startLoop({
-    rateAt: () => CAPACITY * TIMES,
+    rateAt: () => worker.perSecond * TIMES,
     async send() {
       const n = number++
       const { status } = await system.ask(n, '/v1/login', {

@@ -1,6 +1,6 @@
 // Workers join in a spike, as an autoscaler adds them: those who wait get their answer sooner.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { respondAsync } from '@spillway/infra/rig/api-client'
+import { redeemUntilAnswered, respondAsync } from '@spillway/infra/rig/api-client'
 import { startLoop } from '@spillway/infra/rig/open-loop'
 import { type EtaErrors, etaErrors, type ToldEta } from '@spillway/infra/rig/quantile'
 import { startTraffic } from '../../load/visit.ts'
@@ -67,13 +67,14 @@ export const workersJoining: Scenario = {
 /** Takes a ticket and asks for its ETA again and again, as one who wants to show it does. */
 async function watchEta(system: System, number: number): Promise<ToldEta[]> {
   const etas: Omit<ToldEta, 'answeredAtMs'>[] = []
-  let answer = await system.ask(number, '/v1/login', { body: system.login(number), ...respondAsync })
-  while (answer.status === 202) {
-    const { ticket, eta } = answer.body
-    if (eta !== undefined) etas.push({ atMs: performance.now(), etaMs: eta * 1_000 })
-    await sleep(ETA_POLL_MS)
-    answer = await system.ask(number, '/v1/tickets/redeem', { body: { ticket }, ...respondAsync })
-  }
+  const first = await system.ask(number, '/v1/login', { body: system.login(number), ...respondAsync })
+  const answer = await redeemUntilAnswered(first, {
+    pauseMs({ body: { eta } }) {
+      if (eta !== undefined) etas.push({ atMs: performance.now(), etaMs: eta * 1_000 })
+      return ETA_POLL_MS
+    },
+    redeem: (ticket) => system.ask(number, '/v1/tickets/redeem', { body: { ticket }, ...respondAsync }),
+  })
   const answeredAtMs = performance.now()
   return answer.status === 200 ? etas.map((eta) => ({ ...eta, answeredAtMs })) : []
 }

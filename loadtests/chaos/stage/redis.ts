@@ -38,7 +38,6 @@ export async function startSentinels(stage: Stage) {
   }
 
   return {
-    /** For gateways and workers. */
     url: `redis+sentinel://${sentinels.map(({ url }) => new URL(url).host).join(',')}/${MASTER}`,
     /** The master of the beginning, and its replica. */
     first,
@@ -110,7 +109,6 @@ export async function startCluster(stage: Stage) {
   })
 
   return {
-    /** For gateways and workers. */
     url: `redis+cluster://${masters.map(({ url }) => new URL(url).host).join(',')}`,
     masters,
     /** The master that has the keys of this prefix. */

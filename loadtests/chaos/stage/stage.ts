@@ -58,14 +58,12 @@ export async function openStage(keeper: Keeper, say: (sentence: string) => void)
 
 export type System = ReturnType<typeof systemOf>
 
-/** A system with a Redis server of its own. */
 export interface OwnSystem extends System {
   redis: RedisServer
 }
 
 function systemOf(spillway: Spillway, { accounts }: Stage, credential: Credential) {
   const { gateways, workers } = spillway
-  /** Credentials of an account. */
   const login = (number: number): Credentials => accounts.login(credential, number)
   return {
     ...spillway,
@@ -89,6 +87,15 @@ interface SystemOptions extends Pick<SpillwayOptions, 'gatewayEnv' | 'workerEnv'
   workers?: number
 }
 
+/** Workers whose hashes wait for so long in so many slots, and need no processor time. */
+export function waitingSlots(slots: number, serviceMs: number) {
+  return {
+    size: { credential: `wait-${serviceMs}`, workerEnv: { WORKER_CONCURRENCY: String(slots) } } as const,
+    /** The capacity of each. */
+    perSecond: (slots * 1_000) / serviceMs,
+  }
+}
+
 interface Redis {
   url: string
   /** Of the Spillway on it [the stage's]. */
@@ -96,7 +103,6 @@ interface Redis {
   close(): Promise<void>
 }
 
-/** Of a scenario. */
 type ScenarioRun = (stage: Stage) => Promise<Findings>
 type Run<T> = (system: System, redis: T, stage: Stage) => Promise<Findings>
 

@@ -24,7 +24,6 @@ export interface StormResult {
   interrupted: boolean
   /** Its origin. */
   target: string
-  /** Method and path. */
   login: string
   settings: Record<'users' | 'durationS' | 'probesPerSecond' | 'p99Ms' | 'timeoutS' | 'calmS' | 'afterS', number>
   /** How long logins began. */
@@ -70,7 +69,6 @@ export interface ProbeResult {
 interface GeneratorFigures {
   /** Per cent of a core that it used during the storm. */
   corePercent: number
-  /** How late probes left during the storm. */
   lateP99Ms: number | undefined
 }
 

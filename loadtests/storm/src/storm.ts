@@ -32,7 +32,6 @@ export interface StormOptions {
 interface StormWatch {
   /** Ends the storm early; the result holds what was measured until then. */
   signal: AbortSignal
-  /** Shows the progress on a terminal. */
   progress(line: string): void
 }
 
@@ -120,7 +119,6 @@ const PROGRESS_MS = 500
 interface Users {
   login: HttpRequest
   isExpected(status: number): boolean
-  /** The connection of each. */
   own: readonly ApiClient[]
   ask: Ask
   durationMs: number

@@ -97,7 +97,6 @@ export class Consumer {
     this.#listen()
   }
 
-  /** Starts to take jobs. */
   async run(): Promise<void> {
     const { log } = this.#options
     await this.#worker.waitUntilReady()

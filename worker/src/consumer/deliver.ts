@@ -48,7 +48,6 @@ export class Delivery {
     return (await redis.get(verdictKey(prefix, id)).catch(() => undefined)) ?? undefined
   }
 
-  /** Resolves when all deliveries have ended. */
   async settled(): Promise<void> {
     await Promise.allSettled(this.#underway)
   }

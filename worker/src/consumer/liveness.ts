@@ -7,7 +7,6 @@
 
 /** Redis answers twice a second normally; after a longer silence no job could have been fetched. */
 const SILENCE_MS = 3_000
-/** How often the connection is checked. */
 const CHECK_INTERVAL_MS = 500
 
 interface LivenessOptions {

@@ -59,7 +59,6 @@ export class JobsInHand {
  */
 export class SlotShare {
   readonly #jobsInHand: SharedJobs
-  /** All shares, this one included. */
   readonly #all: readonly SlotShare[]
   #waiting = 0
   #inHand = 0
@@ -70,7 +69,6 @@ export class SlotShare {
     this.#all = all
   }
 
-  /** A share for each queue. */
   static among(queues: number, jobsInHand: SharedJobs): SlotShare[] {
     const all: SlotShare[] = []
     while (all.length < queues) all.push(new SlotShare(jobsInHand, all))

@@ -24,7 +24,6 @@ const STEP_TIMEOUT_MS = 1_000
 /** A little more than tracing's own limit. */
 const FLUSH_TRACES_TIMEOUT_MS = 2_500
 
-/** A worker that takes jobs. */
 export class RunningWorker {
   readonly opsUrl: string
   /** Hashing threads: as many as there are processors, or as there is memory for. */

@@ -40,7 +40,6 @@ export class Argon2 implements Method<Argon2Recipe> {
     this.#memoryLimitKib = memoryLimitKib
   }
 
-  /** Throws when no implementation works here. */
   static async load(threads: Threads, options: Argon2Options = {}): Promise<Argon2> {
     const { native, memoryLimitKib = MEMORY_LIMIT_KIB } = options
     const candidates = [
@@ -51,12 +50,10 @@ export class Argon2 implements Method<Argon2Recipe> {
     return new Argon2(await Engines.load(candidates, knownAnswers), memoryLimitKib)
   }
 
-  /** Whether a worker makes hashes of this cost. */
   isAffordable({ memoryKib, time, parallelism }: Argon2Cost): boolean {
     return memoryKib <= this.#memoryLimitKib && time <= TIME_LIMIT && parallelism <= PARALLELISM_LIMIT
   }
 
-  /** Expects a cost that is affordable. */
   hash(password: string, cost: Argon2Cost, signal?: AbortSignal): Promise<string> {
     return this.#engines.first.hash(password, { ...newArgon2Setting(cost), digestBytes: DIGEST_BYTES }, signal)
   }

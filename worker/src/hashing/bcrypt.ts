@@ -48,7 +48,6 @@ export class Bcrypt implements Method<BcryptRecipe> {
     this.#longPasswords = longPasswords
   }
 
-  /** Throws when no implementation works here. */
   static async load(threads: Threads, { native, longPasswords = 'cut' }: BcryptOptions = {}): Promise<Bcrypt> {
     const candidates = [
       native && (async () => nativeEngine(native, bcryptSetting)),
@@ -58,12 +57,10 @@ export class Bcrypt implements Method<BcryptRecipe> {
     return new Bcrypt(await Engines.load(candidates, knownAnswers), longPasswords)
   }
 
-  /** Whether a worker makes hashes of this cost. */
   isAffordable({ cost }: BcryptCost): boolean {
     return cost >= LOWEST_COST && cost <= COST_LIMIT
   }
 
-  /** Expects a cost that is affordable. */
   hash(password: string, { cost }: BcryptCost, signal?: AbortSignal): Promise<string> {
     return this.#engines.first.hash(password, newBcryptSetting(cost), signal)
   }

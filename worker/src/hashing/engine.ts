@@ -33,7 +33,6 @@ export function nativeEngine<Setting>(native: NativeEngine, textOf: (setting: Se
   }
 }
 
-/** Loads an engine. */
 type Candidate<E> = () => Promise<E>
 
 /** The engines that work here, in order of preference. */

@@ -48,7 +48,6 @@ export function hashingMemory({
   return { slots: threads, slotKib: Math.max(LEAST_KIB, Math.min(MEMORY_LIMIT_KIB, shareKib)) }
 }
 
-/** The memory of a new hash, in KiB. */
 export function policyKib(policy: { algorithm: string; memoryKib?: number }): number {
   return policy.memoryKib ?? 0
 }

@@ -122,12 +122,10 @@ export class NativeEngine {
     }
   }
 
-  /** Calls that wait. */
   get waiting(): number {
     return this.#engine.waiting
   }
 
-  /** Calls in hand. */
   get running(): number {
     return this.#engine.running
   }
@@ -238,5 +236,4 @@ function describe(profile: Profile): string {
   ].join('; ')
 }
 
-/** Reads the result of a call from its outcome. */
 type Read<T> = (settled: Settled) => T | undefined

@@ -35,11 +35,9 @@ type PolicySettings = FromSchema<{ type: 'object'; properties: typeof policySett
 export interface Policy {
   /** As requests bring it. */
   hashes: HashPolicy
-  /** Which matching hashes are replaced. */
   rehash: RehashMode
   /** By which a password is hashed anew that is right and that bcrypt would truncate. */
   longPasswords: Extract<HashPolicy, { algorithm: 'argon2id' }>
-  /** The algorithm of new hashes. */
   algorithm: AlgorithmName
   /** The cost of new hashes, as metrics labels. */
   cost: Readonly<Record<string, number>>

@@ -11,7 +11,6 @@ interface OpsOptions {
   isReady(): boolean
 }
 
-/** Serves `/metrics`, `/healthz` and `/readyz`. */
 export class OpsServer {
   readonly url: string
   readonly #server: Server

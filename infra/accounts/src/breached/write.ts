@@ -10,7 +10,6 @@ import { UserError } from '@spillway/infra/processes/command-line'
 import { dictionary } from '@zxcvbn-ts/language-common'
 
 interface ListSize {
-  /** How many hashes there are. */
   entries: number
   /** One in 2^oneInBits other passwords is taken for a listed one, at the most. */
   oneInBits: number

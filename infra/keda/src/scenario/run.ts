@@ -6,7 +6,7 @@ import { until } from '@spillway/infra/processes/until'
 import { quantile } from '@spillway/infra/rig/quantile'
 import { renderChart, valueSetsDir } from '../../../helm/src/chart.ts'
 import type { Environment } from '../environment.ts'
-import { installChart, NAMESPACE, RELEASE } from '../installation.ts'
+import { NAMESPACE, RELEASE } from '../installation.ts'
 import type { Steps } from '../steps.ts'
 import type { Timeline } from '../timeline.ts'
 import { type MeasuredSpike, spikeSteps } from './spike.ts'
@@ -58,17 +58,17 @@ const WORKERS = 4
 
 async function twoRedisSteps(stage: Stage, steps: Steps): Promise<void> {
   const { accounts, traffic, queue, settled, stays, loginsSucceed, workers, environment } = stage
-  const { kubectl, backends, redis, secondRedis, gatewayUrl } = environment
-  const secondQueue = queueAt(secondRedis.address, backends.redisPassword)
+  const { install, redis, secondRedis } = environment
+  const secondQueue = queueAt(secondRedis.url)
   const queues = [queue, secondQueue]
 
   await steps.step('from one Redis to two under traffic, no login fails', async () => {
-    await installChart(kubectl, backends, gatewayUrl)
+    await install()
     await settled(1)
     const before = traffic.results.length
     traffic.setRate(ORDINARY_PER_SECOND)
     const addresses = [redis.address, secondRedis.address].join(',')
-    await installChart(kubectl, backends, gatewayUrl, ['redis.mode=several', `redis.addresses={${addresses}}`])
+    await install('redis.mode=several', `redis.addresses={${addresses}}`)
     await stage.autoscalerSees()
     const results = traffic.results.slice(before)
     assert.ok(results.length > 0)
@@ -128,14 +128,13 @@ const MINUTE_MS = 60_000
 
 async function scheduleSteps(stage: Stage, steps: Steps): Promise<void> {
   const { traffic, timeline, settled, environment } = stage
-  const { kubectl, backends, gatewayUrl } = environment
   const schedule = scheduleFrom(new Date())
 
   await steps.step('a schedule brings its workers ahead of the spike, from zero', async () => {
     const values = { ...schedule, timezone: 'Etc/UTC', replicas: MAX_REPLICAS }
     const set = Object.entries(values).map(([name, value]) => `autoscaling.schedules[0].${name}=${value}`)
     const startedAt = timeline.now()
-    await installChart(kubectl, backends, gatewayUrl, ['autoscaling.minReplicas=0', ...set])
+    await environment.install('autoscaling.minReplicas=0', ...set)
     await settled(MAX_REPLICAS)
     return `${MAX_REPLICAS} workers ${(timeline.now() - startedAt).toFixed(1)} s after the upgrade`
   })

@@ -23,7 +23,6 @@ const ETAS_LEAST = 50
 export interface MeasuredSpike {
   /** When it began, from the start of the timeline. */
   atS: number
-  /** Logins a second in it. */
   perSecond: number
   lengthS: number
   /** Until the first added worker was ready. */

@@ -16,7 +16,6 @@ export const MAX_REPLICAS = 8
 export const JOBS_PER_WORKER = 4
 /** The period of the horizontal pod autoscaler. */
 export const SYNC_MS = 15_000
-/** How long the hash of an ordinary login takes. */
 export const HASH_MS = 250
 
 const PASSWORD = 'whatever it is'
@@ -30,15 +29,14 @@ export type Stage = Awaited<ReturnType<typeof openStage>>
 
 /** Opens it, without any traffic. */
 export async function openStage(environment: Environment) {
-  const { api, kubelet, backends, redis, gatewayUrl: url } = environment
+  const { api, kubelet, databaseUrl, redis, gatewayUrl: url } = environment
   const accountsOf = (name: string, count: number, hashMs: number): Promise<string[]> =>
-    createAccounts(backends.databaseUrl, name, count, `$spillway-wait$${hashMs}$`)
+    createAccounts(databaseUrl, name, count, `$spillway-wait$${hashMs}$`)
   const accounts = await accountsOf('spike', 200, HASH_MS)
   const [slow = ''] = await accountsOf('slow', 1, 3_000)
   const traffic = startTraffic(url, PASSWORD, accounts)
-  const { connection, address } = redis
-  const timeline = new Timeline({ api, redis: connection, keys: jobKeys, deployment: WORKERS })
-  const queue = queueAt(address, backends.redisPassword)
+  const timeline = new Timeline({ api, redis: redis.connection, keys: jobKeys, deployment: WORKERS })
+  const queue = queueAt(redis.url)
   const deployment = (): Promise<DeploymentState> => api.call<DeploymentState>('GET', WORKERS)
   return {
     environment,
@@ -48,7 +46,6 @@ export async function openStage(environment: Environment) {
     traffic,
     timeline,
     queue,
-    /** How many workers the deployment should have. */
     replicas: async () => (await deployment()).spec.replicas,
     /** Resolves when the deployment wants and has so many ready workers, and no other is left. */
     async settled(count: number, timeoutMs = 90_000) {
@@ -93,9 +90,8 @@ export async function openStage(environment: Environment) {
   }
 }
 
-/** The queue at an address, host:port. */
-export function queueAt(address: string, password: string): Queue {
-  const queue = new Queue('passwords', { connection: { url: `redis://:${password}@${address}` }, prefix: '{spillway}' })
+export function queueAt(url: string): Queue {
+  const queue = new Queue('passwords', { connection: { url }, prefix: '{spillway}' })
   queue.on('error', () => {})
   return queue
 }

@@ -2,7 +2,7 @@
 // stay, and jobs wait.
 import assert from 'node:assert/strict'
 import { until } from '@spillway/infra/processes/until'
-import { installChart, KEDA_USER, NAMESPACE, RELEASE } from '../installation.ts'
+import { KEDA_USER, NAMESPACE, RELEASE } from '../installation.ts'
 import type { Steps } from '../steps.ts'
 import { AUTOSCALER, JOBS_PER_WORKER, jobKeys, SCALED_OBJECT, type Stage, SYNC_MS } from './stage.ts'
 
@@ -65,11 +65,11 @@ export async function troubleSteps(stage: Stage, steps: Steps): Promise<void> {
 /** Workers that are killed, scaled to zero and uninstalled lose no job. */
 export async function endingSteps(stage: Stage, steps: Steps): Promise<void> {
   const { accounts, slow, timeline, queue, settled, loginsSucceed, replicas, environment } = stage
-  const { kubectl, kubelet, backends, redis, gatewayUrl: url } = environment
+  const { kubectl, kubelet, install, redis } = environment
   const [someone = ''] = accounts
 
   await steps.step("a killed worker's jobs finish elsewhere", async () => {
-    await installChart(kubectl, backends, url, ['autoscaling.minReplicas=2'])
+    await install('autoscaling.minReplicas=2')
     await settled(2, 180_000)
     const logins = loginsSucceed(Array.from({ length: 6 }, () => slow))
     await until(() => (timeline.latest()?.depth ?? 0) >= 6, { what: 'six jobs' })
@@ -82,7 +82,7 @@ export async function endingSteps(stage: Stage, steps: Steps): Promise<void> {
   })
 
   await steps.step('scaled to zero, a job of either lane wakes a worker', async () => {
-    await installChart(kubectl, backends, url, ['autoscaling.minReplicas=0'])
+    await install('autoscaling.minReplicas=0')
     const wakingS: string[] = []
     for (const lane of ['deferred', 'waiting'] as const) {
       await settled(0, 180_000)

@@ -4,9 +4,7 @@ import { count, list, milliseconds } from './figures.ts'
 
 interface Advice {
   text: string
-  /** Lines of code. */
   code?: readonly string[]
-  /** Where to read more. */
   more?: string
 }
 

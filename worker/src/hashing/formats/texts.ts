@@ -7,7 +7,6 @@ export function hexBytes(text: string): Buffer | undefined {
   return /^(?:(?:[0-9a-f]{2})+|(?:[0-9A-F]{2})+)$/.test(text) ? Buffer.from(text, 'hex') : undefined
 }
 
-/** Base64 with its padding. */
 export function paddedBase64(text: string): Buffer | undefined {
   const bytes = decodeBase64(text)
   return bytes?.toString('base64') === text ? bytes : undefined
@@ -30,7 +29,6 @@ export function adaptedPair(salt: string, key: string): { salt?: Buffer; key?: B
   return base64Pair(salt.replaceAll('.', '+'), key.replaceAll('.', '+'))
 }
 
-/** base64url */
 export function urlBase64(text: string): Buffer | undefined {
   return decodeBase64(text.replaceAll('-', '+').replaceAll('_', '/'))
 }

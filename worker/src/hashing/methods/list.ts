@@ -38,7 +38,6 @@ export class Methods {
     return Object.fromEntries(Object.values(this.#byName).map(({ family, engine }) => [family, engine]))
   }
 
-  /** Whether a password matches a recipe. */
   verify(password: Password, recipe: Recipe, signal?: AbortSignal): Promise<boolean> {
     switch (recipe.method) {
       case 'argon2':
