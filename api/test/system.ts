@@ -4,6 +4,7 @@ import { createLogger } from '@spillway/common/log'
 import { until } from '@spillway/infra/processes/until'
 import { createNamespace, type Ending, type Namespace } from '@spillway/infra/rig/namespace'
 import { openSpillway } from '@spillway/infra/rig/spillway'
+import { startProxy, type TcpProxy } from '@spillway/infra/rig/tcp-proxy'
 import { type GatewayProcess, type Member, type MemberOptions, readinessOf } from '@spillway/infra/start/member'
 import { connectDatabase, type Database } from '@spillway/prisma'
 import { connectRedis, type RedisConnection } from '@spillway/queue/queue-client'
@@ -44,6 +45,12 @@ export interface System {
   environment: NodeJS.ProcessEnv
   /** Starts a gateway in this process, and waits until it knows of all workers. */
   gateway(env?: NodeJS.ProcessEnv): Promise<Gateway & Clients>
+  /** Starts a gateway that reaches PostgreSQL or Redis by a proxy, which is closed with the test. */
+  behindProxy(
+    t: Ending,
+    name: 'DATABASE_URL' | 'REDIS_URL',
+    env?: NodeJS.ProcessEnv,
+  ): Promise<Gateway & Clients & { proxy: TcpProxy }>
   /** Starts a gateway as a process of its own, as deployed, by another entry if one is given. */
   gatewayProcess(env?: NodeJS.ProcessEnv, program?: Pick<MemberOptions, 'entry'>): Promise<GatewayProcess & Clients>
   /** Starts a worker, always a process of its own. */
@@ -126,15 +133,21 @@ function systemOn(base: Base, closeBase: () => Promise<string[]>, t: Ending): Sy
   const close = () => (ending ??= end())
   t.onTestFinished(close)
 
+  async function gateway(env: NodeJS.ProcessEnv = {}) {
+    const started = await startQuietly({ ...environment, ...env })
+    let closing: Promise<void> | undefined
+    const close = () => (closing ??= started.close())
+    closers.push(close)
+    await knowsWorkers(started)
+    return { ...started, close }
+  }
+
   return {
-    ...{ namespace, database, redis, environment, close },
-    async gateway(env = {}) {
-      const gateway = await startQuietly({ ...environment, ...env })
-      let closing: Promise<void> | undefined
-      const close = () => (closing ??= gateway.close())
-      closers.push(close)
-      await knowsWorkers(gateway)
-      return { ...gateway, close }
+    ...{ namespace, database, redis, environment, close, gateway },
+    async behindProxy(t, name, env = {}) {
+      const proxy = await startProxy(name === 'DATABASE_URL' ? namespace.databaseUrl : namespace.redisUrl)
+      t.onTestFinished(() => proxy.close())
+      return { ...(await gateway({ [name]: proxy.url, ...env })), proxy }
     },
     async gatewayProcess(env = {}, program = {}) {
       const gateway = await spillway.gateway({ env, ...program })

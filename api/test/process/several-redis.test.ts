@@ -163,10 +163,8 @@ test('the board has a queue for each, and the live page and the metrics add them
     ])
     assert.equal(live.workers.length, 1)
     const jobs = boards.map((board, n) => {
-      assert.deepEqual(
-        board.queues.map(({ name }: { name: string }) => name),
-        names,
-      )
+      const shown = board.queues.map(({ name }: { name: string }) => name)
+      assert.deepEqual(shown, names)
       return board.queues[n].jobs.length
     })
     return jobs.every((count) => count > 0) && live.queue.active >= jobs.length

@@ -123,10 +123,8 @@ test('the life of an account is recorded: who, what, when, from where, with whic
   ])
   const sessions = [first, second, third, fourth].map(sessionIdOf)
   const [one, two, three, four] = sessions
-  assert.deepEqual(
-    trail.map(({ sessionId }) => sessionId),
-    [null, null, one, two, three, one, one, two, one, one, four, four, one],
-  )
+  const ofSessions = trail.map(({ sessionId }) => sessionId)
+  assert.deepEqual(ofSessions, [null, null, one, two, three, one, one, two, one, one, four, four, one])
   for (const { at, address, count } of trail) {
     assert.deepEqual({ address, count }, { address: '127.0.0.1', count: 1 })
     assert.ok(Date.parse(at) >= startedMs && Date.parse(at) <= Date.now())
@@ -170,10 +168,8 @@ test('pages go from the latest to the earliest, by user and by event, each event
     pages.push(page)
     before = `&before=${page.next}`
   } while (pages.at(-1)?.next)
-  assert.deepEqual(
-    pages.map(({ events }) => events.length),
-    [2, 2, 1],
-  )
+  const lengths = pages.map(({ events }) => events.length)
+  assert.deepEqual(lengths, [2, 2, 1])
   const times = pages.flatMap(({ events }) => events.map(({ at }) => at))
   assert.deepEqual(times, times.toSorted().reverse())
   assert.equal(new Set(times).size, 5)

@@ -63,10 +63,8 @@ test('a name is no issuer that could be discovered: there is no document, and th
   const speaksOfIt = ({ msg }: LogLine) => String(msg).includes('ISSUER')
   await gateway.waitForLog(speaksOfIt)
   const said = gateway.logs.filter(speaksOfIt)
-  assert.deepEqual(
-    said.map(({ msg }) => msg),
-    ['there is no discovery of shop: ISSUER is no URL'],
-  )
+  const messages = said.map(({ msg }) => msg)
+  assert.deepEqual(messages, ['there is no discovery of shop: ISSUER is no URL'])
 })
 
 test('a cache may keep each document for five minutes, and asks whether it changed', async () => {

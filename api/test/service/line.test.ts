@@ -25,10 +25,8 @@ test('tickets are numbered, the line is told to everybody, and whoever is absent
   // Without a worker nothing is held.
   const ticketOf = async () => expect(202, await api.login(newCredentials(), respondAsync))
   const tickets = [await ticketOf(), await ticketOf(), await ticketOf(), await ticketOf()] as const
-  assert.deepEqual(
-    tickets.map(({ number }) => number),
-    [1, 2, 3, 4],
-  )
+  const numbers = tickets.map(({ number }) => number)
+  assert.deepEqual(numbers, [1, 2, 3, 4])
   const [{ line }] = tickets
   assert.match(line, /^[\w-]{8}$/)
   const { askedMs, ...before } = await until(async () => {

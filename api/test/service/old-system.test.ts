@@ -165,10 +165,8 @@ test('of two first logins at once one makes the account, and the other is verifi
   old.set(email, imported.password)
   for (const credentials of [unknown, { email, password: imported.password }]) {
     const answers = await bothAsked(2, () => api.login(credentials, wait(20)))
-    assert.deepEqual(
-      answers.map(({ status }) => status),
-      [200, 200],
-    )
+    const statuses = answers.map(({ status }) => status)
+    assert.deepEqual(statuses, [200, 200])
     const { id = '' } = (await stored(credentials.email)) ?? {}
     assert.equal(await system.database.session.count({ where: { userId: id } }), 2)
   }

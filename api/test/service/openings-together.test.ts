@@ -71,10 +71,8 @@ test('one that cannot be written fails, and no other', async () => {
   const opening = (device: string) =>
     opener.open({ id: randomUUID(), userId: user, credentialVersion: 1, ...client, device })
   const settled = await Promise.allSettled([opening('good'), opening('no text: \0'), opening('good too')])
-  assert.deepEqual(
-    settled.map(({ status }) => status),
-    ['fulfilled', 'rejected', 'fulfilled'],
-  )
+  const ends = settled.map(({ status }) => status)
+  assert.deepEqual(ends, ['fulfilled', 'rejected', 'fulfilled'])
 })
 
 test('each of many refreshes has its own outcome: one that waits for a lock, and a dead token among them', async () => {
@@ -118,10 +116,8 @@ test('each of many lookups finds its own account, or none', async () => {
   const [id = ''] = await newUsers(1)
   const { email } = await database.user.findUniqueOrThrow({ where: { id } })
   const found = await Promise.all([find(email), find('nobody@example.test'), find('"},{@example.test'), find(email)])
-  assert.deepEqual(
-    found.map(({ user }) => user?.id),
-    [id, undefined, undefined, id],
-  )
+  const ids = found.map(({ user }) => user?.id)
+  assert.deepEqual(ids, [id, undefined, undefined, id])
 })
 
 async function newUsers(count: number): Promise<string[]> {

@@ -1,7 +1,6 @@
 // PostgreSQL or Redis is away, silent, or another one: prompt problems, nothing internal, recovery.
 import assert from 'node:assert/strict'
 import { until } from '@spillway/infra/processes/until'
-import { startProxy } from '@spillway/infra/rig/tcp-proxy'
 import { test } from 'vitest'
 import { gatedAccount, slowAccount } from '../account.ts'
 import { type Answer, assertProblem, expect, keepTicket, newCredentials, respondAsync } from '../client.ts'
@@ -13,9 +12,7 @@ const system = await openSystem()
 await system.worker({ SPILLWAY_TEST_HASHES: 'true' })
 
 test('without PostgreSQL: 503 at once, named by readiness, and well again when it is back', async (t) => {
-  const proxy = await startProxy(system.namespace.databaseUrl)
-  t.onTestFinished(() => proxy.close())
-  const { api } = await system.gateway({ DATABASE_URL: proxy.url })
+  const { api, proxy } = await system.behindProxy(t, 'DATABASE_URL')
   const { account: credentials, ...tokens } = await api.signedIn()
   proxy.refuse()
 
@@ -39,18 +36,14 @@ test('without PostgreSQL: 503 at once, named by readiness, and well again when i
 })
 
 test('when PostgreSQL falls silent in mid-query, requests end as problems, not as hangs', async (t) => {
-  const proxy = await startProxy(system.namespace.databaseUrl)
-  t.onTestFinished(() => proxy.close())
-  const { api } = await system.gateway({ DATABASE_URL: proxy.url, DATABASE_POOL_SIZE: '1' })
+  const { api, proxy } = await system.behindProxy(t, 'DATABASE_URL', { DATABASE_POOL_SIZE: '1' })
   const credentials = await api.newAccount()
   proxy.freeze()
   for (const answer of await Promise.all([api.login(credentials), api.login(credentials)])) assertUnavailable(answer)
 })
 
 test('a verdict outlives PostgreSQL: its login gets a ticket, which stays good, and nothing is hashed twice', async (t) => {
-  const proxy = await startProxy(system.namespace.databaseUrl)
-  t.onTestFinished(() => proxy.close())
-  const { api } = await system.gateway({ DATABASE_URL: proxy.url })
+  const { api, proxy } = await system.behindProxy(t, 'DATABASE_URL')
   const queue = watchQueue(system)
   const { account, open } = await gatedAccount(t, system.database)
   const before = await queue.added()
@@ -68,9 +61,7 @@ test('a verdict outlives PostgreSQL: its login gets a ticket, which stays good, 
 })
 
 test('a ticket that was marked as used when PostgreSQL went away is good again when it is back, once', async (t) => {
-  const proxy = await startProxy(system.namespace.databaseUrl)
-  t.onTestFinished(() => proxy.close())
-  const { api } = await system.gateway({ DATABASE_URL: proxy.url })
+  const { api, proxy } = await system.behindProxy(t, 'DATABASE_URL')
   const other = await system.gateway()
   const { ticket } = expect(202, await api.login(await slowAccount(system.database, 1), respondAsync))
   await until(() => system.redis.exists(`${system.namespace.queuePrefix}:verdict:${ticket.split('.')[0]}`))
@@ -94,10 +85,8 @@ test('a ticket that was marked as used when PostgreSQL went away is good again w
 })
 
 test('without Redis: 503 at once, what needs no queue goes on, and well again when it is back', async (t) => {
-  const proxy = await startProxy(system.namespace.redisUrl)
-  t.onTestFinished(() => proxy.close())
   const limits = { LIMIT_PER_ADDRESS: '1000', LIMIT_PER_ACCOUNT: '1000' }
-  const { api } = await system.gateway({ REDIS_URL: proxy.url, ...limits })
+  const { api, proxy } = await system.behindProxy(t, 'REDIS_URL', limits)
   const { account: credentials, ...tokens } = await api.signedIn()
   proxy.refuse()
 
@@ -115,9 +104,7 @@ test('without Redis: 503 at once, what needs no queue goes on, and well again wh
 })
 
 test('requests that are held while Redis goes away and comes back get their answer', async (t) => {
-  const proxy = await startProxy(system.namespace.redisUrl)
-  t.onTestFinished(() => proxy.close())
-  const { api } = await system.gateway({ REDIS_URL: proxy.url })
+  const { api, proxy } = await system.behindProxy(t, 'REDIS_URL')
   const { account, open } = await gatedAccount(t, system.database)
   const held = api.login(account)
   await watchQueue(system).settled(0, 1)
@@ -127,9 +114,7 @@ test('requests that are held while Redis goes away and comes back get their answ
 })
 
 test('an answer stands, also when Redis goes away before its ticket is marked as used', async (t) => {
-  const proxy = await startProxy(system.namespace.redisUrl)
-  t.onTestFinished(() => proxy.close())
-  const { api } = await system.gateway({ REDIS_URL: proxy.url })
+  const { api, proxy } = await system.behindProxy(t, 'REDIS_URL')
   const { email, password } = await slowAccount(system.database, 1)
   const { ticket } = expect(202, await api.login({ email, password }, respondAsync))
   await until(() => system.redis.exists(`${system.namespace.queuePrefix}:verdict:${ticket.split('.')[0]}`))
@@ -144,9 +129,7 @@ test('an answer stands, also when Redis goes away before its ticket is marked as
 })
 
 test('when Redis falls silent, requests end as problems, not as hangs', async (t) => {
-  const proxy = await startProxy(system.namespace.redisUrl)
-  t.onTestFinished(() => proxy.close())
-  const { api } = await system.gateway({ REDIS_URL: proxy.url, LIMIT_PER_ADDRESS: '1000' })
+  const { api, proxy } = await system.behindProxy(t, 'REDIS_URL', { LIMIT_PER_ADDRESS: '1000' })
   const credentials = await api.newAccount()
   proxy.freeze()
   const answer = await api.login(credentials)

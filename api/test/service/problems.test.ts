@@ -97,10 +97,8 @@ test('every wrong field is named, with what is wrong about it, and never with it
     for (const body of [{}, { [field]: null }, { [field]: 1 }, { [field]: [] }, { [field]: 'x'.repeat(5_000) }]) {
       const wrong = await api.call('POST', path, { body })
       assertProblem(wrong, 422, 'invalid_request')
-      assert.deepEqual(
-        wrong.body.errors.map((error) => error.field),
-        [field],
-      )
+      const fields = wrong.body.errors.map((error) => error.field)
+      assert.deepEqual(fields, [field])
     }
   }
 })
@@ -235,10 +233,8 @@ test("a client's mistake is no error in the log", async () => {
   await gateway.api.call('GET', '/docs/static/%00')
   assertProblem(await gateway.api.redeem('made.up'), 400, 'invalid_ticket')
   await gateway.waitForLog(({ code }) => code === 'invalid_ticket')
-  assert.deepEqual(
-    gateway.logs.filter(({ level }) => level === 'error'),
-    [],
-  )
+  const errors = gateway.logs.filter(({ level }) => level === 'error')
+  assert.deepEqual(errors, [])
 })
 
 test('the public port shows nothing of the ops port, and the other way round', async () => {

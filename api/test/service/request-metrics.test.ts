@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { until } from '@spillway/infra/processes/until'
-import { startProxy } from '@spillway/infra/rig/tcp-proxy'
 import { parseKeyring } from '@spillway/queue/queue-client'
 import { verdictKey } from '@spillway/queue/wire/reply'
 import { test } from 'vitest'
@@ -38,9 +37,7 @@ test('a ticket counts as redeemed by its answer, and not by a request that canno
 })
 
 test('a part that is not reachable is a failure, and neither a refusal nor fine', async (t) => {
-  const proxy = await startProxy(system.namespace.databaseUrl)
-  t.onTestFinished(() => proxy.close())
-  const { api, opsUrl } = await system.gateway({ DATABASE_URL: proxy.url, LIMIT_PER_ACCOUNT: '1' })
+  const { api, opsUrl, proxy } = await system.behindProxy(t, 'DATABASE_URL', { LIMIT_PER_ACCOUNT: '1' })
   proxy.refuse()
   const credentials = newCredentials()
   const tags = new RefreshTokenTags(parseKeyring(system.environment.SPILLWAY_SEAL_KEYS ?? ''))
@@ -60,16 +57,12 @@ test('a part that is not reachable is a failure, and neither a refusal nor fine'
     const failing = counted.filter((labels) => labels.includes('/readyz') && labels.includes('status="503"'))
     return failing.length > 0 ? failing : undefined
   })
-  assert.deepEqual(
-    probes.map((labels) => /outcome="(\w+)"/.exec(labels)?.[1]),
-    ['failing'],
-  )
+  const outcomes = probes.map((labels) => /outcome="(\w+)"/.exec(labels)?.[1])
+  assert.deepEqual(outcomes, ['failing'])
 })
 
 test('a redemption that the database cannot answer does not count as redeemed, and an answered one does', async (t) => {
-  const proxy = await startProxy(system.namespace.databaseUrl)
-  t.onTestFinished(() => proxy.close())
-  const { api, opsUrl } = await system.gateway({ DATABASE_URL: proxy.url })
+  const { api, opsUrl, proxy } = await system.behindProxy(t, 'DATABASE_URL')
   const { ticket } = expect(202, await api.login(await api.newAccount(), respondAsync))
   await until(() => system.redis.exists(verdictKey(system.namespace.queuePrefix, ticket.split('.')[0] ?? '')))
   proxy.refuse()

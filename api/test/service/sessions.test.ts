@@ -138,10 +138,8 @@ test('a session that nobody uses for two weeks ends, and one that is refreshed g
   await laterBy(account, '2 days')
   assertProblem(await api.refresh(unused.refreshToken), 401, 'invalid_refresh_token')
   const last = expect(200, await api.refresh(next.refreshToken))
-  assert.deepEqual(
-    (await list(last)).map(({ device }) => device),
-    ['used'],
-  )
+  const devices = (await list(last)).map(({ device }) => device)
+  assert.deepEqual(devices, ['used'])
 })
 
 test('an access token may not outlive its session', async () => {

@@ -22,10 +22,8 @@ test('with the right password the account is deleted, and nothing of it is left 
 
   // The audit names accounts by their id, and outlives them.
   assert.deepEqual(await tablesWith([account.email]), [])
-  assert.deepEqual(
-    (await tablesWith([id])).filter((table) => table !== 'audit_events'),
-    [],
-  )
+  const tables = (await tablesWith([id])).filter((table) => table !== 'audit_events')
+  assert.deepEqual(tables, [])
   assertProblem(await there.me(phone.accessToken), 401, 'invalid_token')
   assertProblem(await there.refresh(refreshToken), 401, 'invalid_refresh_token')
   assertProblem(await there.login(account), 401, 'invalid_credentials')

@@ -96,10 +96,8 @@ test('a refused request is counted by its route, and one that has none by no nam
 test('the connection of a refused request stays open for its retry, unless the body is too large to be read', async () => {
   const post = (length: number) => fetch(`${url}/known`, { method: 'POST', body: 'x'.repeat(length) })
   const answers = await Promise.all([100, 101].map(post))
-  assert.deepEqual(
-    answers.map(({ headers }) => headers.get('connection')),
-    ['keep-alive', 'close'],
-  )
+  const connections = answers.map(({ headers }) => headers.get('connection'))
+  assert.deepEqual(connections, ['keep-alive', 'close'])
 })
 
 // Which answers are held when many come at once: those that anybody causes without a hash.

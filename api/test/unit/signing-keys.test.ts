@@ -39,10 +39,8 @@ test('the first key signs, and the public halves of all are published, in order'
     jwks.keys.map((key) => `${Object.keys(key).sort()} ${key.kid} ${key.alg}`),
     ['alg,crv,kid,kty,use,x k1 EdDSA', 'alg,crv,kid,kty,use,x,y p ES256', 'alg,e,kid,kty,n,use r RS256'],
   )
-  assert.deepEqual(
-    verifying.map(({ kid, alg }) => `${kid} ${alg}`),
-    ['k1 EdDSA', 'p ES256', 'r RS256'],
-  )
+  const published = verifying.map(({ kid, alg }) => `${kid} ${alg}`)
+  assert.deepEqual(published, ['k1 EdDSA', 'p ES256', 'r RS256'])
 })
 
 test('a key without an id gets its thumbprint', async () => {

@@ -31,8 +31,10 @@ function passwordsOf(t: TestContext, options: PasswordsOptions = {}, program = b
   return passwords
 }
 
-async function ready(passwords: Passwords): Promise<void> {
+async function readyPasswords(...parts: Parameters<typeof passwordsOf>): Promise<Passwords> {
+  const passwords = passwordsOf(...parts)
   await until(() => passwords.capacity().known, { timeoutMs: WAIT_MS, what: 'a process that hashes' })
+  return passwords
 }
 
 /** The processes beside this one. */
@@ -124,8 +126,7 @@ test('a password that bcrypt would not read whole is refused, by its bytes', asy
 })
 
 test('one process hashes, with the share of a core that the application has, and with what the processors allow', async (t) => {
-  const passwords = passwordsOf(t, { concurrency: 1 })
-  await ready(passwords)
+  const passwords = await readyPasswords(t, { concurrency: 1 })
   await Promise.all(Array.from({ length: 8 }, () => passwords.hash('x')))
   const [pid, ...others] = await besides()
   assert.deepEqual(others, [])
@@ -136,8 +137,7 @@ test('one process hashes, with the share of a core that the application has, and
 })
 
 test('the event loop and the thread pool of the application stay free', async (t) => {
-  const passwords = passwordsOf(t)
-  await ready(passwords)
+  const passwords = await readyPasswords(t)
   const hashing = Array.from({ length: 4 }, () => passwords.verify('x', bcryptHash.replace('$05$', '$12$')))
   // All that this process has for hashing: one of them would take longer than both turns.
   let turns = 0
@@ -160,8 +160,7 @@ test('the process is given nothing of the application but what the runtime reads
     delete process.env.OTEL_EXPORTER_OTLP_HEADERS
     delete process.env.NODE_OPTIONS
   })
-  const passwords = passwordsOf(t)
-  await ready(passwords)
+  await readyPasswords(t)
   const [pid] = await besides()
   const given = await readFile(`/proc/${pid}/environ`, 'utf8')
   assert.match(given, /(^|\0)PATH=/)
@@ -169,8 +168,7 @@ test('the process is given nothing of the application but what the runtime reads
 })
 
 test('what cannot be answered in time is refused, and what waits can be cancelled', async (t) => {
-  const passwords = passwordsOf(t, { concurrency: 1 })
-  await ready(passwords)
+  const passwords = await readyPasswords(t, { concurrency: 1 })
   const stored = await passwords.hash('x', { algorithm: 'bcrypt', cost: 10 })
   // What calls of this cost take is measured by then.
   for (let n = 0; n < 10; n += 1) await passwords.verify('x', stored)
@@ -196,8 +194,7 @@ test('what cannot be answered in time is refused, and what waits can be cancelle
 test('a login is refused before its user is looked up, and taken back when its client leaves', async (t) => {
   const calls: string[] = []
   const onCall = ({ call, outcome }: ObservedCall) => void calls.push(`${call} ${outcome}`)
-  const passwords = passwordsOf(t, { concurrency: 1, maxOutstanding: 3, onCall })
-  await ready(passwords)
+  const passwords = await readyPasswords(t, { concurrency: 1, maxOutstanding: 3, onCall })
   let lookedUp = 0
   const server = createServer(async (_, response) => {
     try {
@@ -231,14 +228,12 @@ test('a login is refused before its user is looked up, and taken back when its c
 })
 
 test('of dear hashes that come at once, before one was measured, those that would take too long are busy', async (t) => {
-  const passwords = passwordsOf(t, { concurrency: 1, waitMs: 4_000 })
-  await ready(passwords)
+  const passwords = await readyPasswords(t, { concurrency: 1, waitMs: 4_000 })
   await dearHashesAreRefused(passwords)
 })
 
 test('a dear hash that was never measured makes no call busy that is answered in time', async (t) => {
-  const passwords = passwordsOf(t)
-  await ready(passwords)
+  const passwords = await readyPasswords(t)
   const dear = rejectsWith('expired', passwords.verify('x', SECONDS, { deadline: Date.now() + 1_000 }))
   await until(() => passwords.capacity().active === 1)
   assert.equal(await passwords.verify('U*U', bcryptHash), true)
@@ -246,63 +241,34 @@ test('a dear hash that was never measured makes no call busy that is answered in
 })
 
 test('a call that takes longer than its deadline expires', async (t) => {
-  const passwords = passwordsOf(t)
-  await ready(passwords)
+  const passwords = await readyPasswords(t)
   await rejectsWith('expired', passwords.verify('x', SECONDS, { deadline: Date.now() + 200 }))
 })
 
 test('killed in the middle of its calls, another process answers all of them rightly', async (t) => {
-  const passwords = passwordsOf(t)
-  await ready(passwords)
+  const passwords = await readyPasswords(t)
   const stored = await passwords.hash('x', { algorithm: 'bcrypt', cost: 9 })
   const calls = Array.from({ length: 24 }, (_, n) => passwords.verify(n % 2 === 0 ? 'x' : 'y', stored))
   await calls[0]
   for (const pid of await besides()) process.kill(pid, 'SIGKILL')
-  assert.deepEqual(
-    await Promise.all(calls),
-    calls.map((_, n) => n % 2 === 0),
-  )
+  const right = calls.map((_, n) => n % 2 === 0)
+  assert.deepEqual(await Promise.all(calls), right)
 })
 
 test('a process that was stopped for good is replaced, and the calls in its hands are answered', async (t) => {
-  const passwords = passwordsOf(t, { policy: { algorithm: 'bcrypt', cost: 4 } })
-  await ready(passwords)
+  const passwords = await readyPasswords(t, { policy: { algorithm: 'bcrypt', cost: 4 } })
   const stored = await passwords.hash('x')
   const [stopped] = await besides()
   assert.ok(stopped !== undefined)
   process.kill(stopped, 'SIGSTOP')
   const calls = Array.from({ length: 8 }, (_, n) => passwords.verify(n % 2 === 0 ? 'x' : 'y', stored))
-  assert.deepEqual(
-    await Promise.all(calls),
-    calls.map((_, n) => n % 2 === 0),
-  )
+  const right = calls.map((_, n) => n % 2 === 0)
+  assert.deepEqual(await Promise.all(calls), right)
   assert.ok(!(await besides()).includes(stopped))
 })
 
-test('a process ends with its application, also when that is killed', async () => {
-  const script = `
-    const { createPasswordsWith } = await import('@spillway/client/application/create-passwords')
-    const passwords = createPasswordsWith(new URL(${JSON.stringify(besideProgram)}), { waitMs: ${WAIT_MS} })
-    await passwords.hash('x', { algorithm: 'bcrypt', cost: 4 })
-    const { readFileSync } = await import('node:fs')
-    console.log(readFileSync('/proc/' + process.pid + '/task/' + process.pid + '/children', 'utf8'))
-    void passwords.verify('x', ${JSON.stringify(SECONDS)})
-    process.kill(process.pid, 'SIGKILL')`
-  const ended = run(process.execPath, ['--input-type=module', '-e', script], { cwd: import.meta.dirname })
-  const { stdout } = await ended.catch((error: { stdout: string }) => error)
-  const pid = Number(stdout)
-  assert.ok(pid > 1, stdout)
-  await until(() =>
-    readFile(`/proc/${pid}/cmdline`, 'utf8').then(
-      (line) => line === '',
-      () => true,
-    ),
-  )
-})
-
 test('a call whose process is killed twice is rejected, and the next one is answered', async (t) => {
-  const passwords = passwordsOf(t, { concurrency: 1 })
-  await ready(passwords)
+  const passwords = await readyPasswords(t, { concurrency: 1 })
   const verifying = rejectsWith('no_worker', passwords.verify('x', SECONDS))
   let killed = 0
   for (let kill = 0; kill < 2; kill += 1) {
@@ -341,15 +307,13 @@ test('a policy that takes more memory than there is for one thread is told by it
 
 test('a process hashes in as many threads as there is memory for', async (t) => {
   const policy = { algorithm: 'argon2id', memoryKib: 30 * 1_024 } as const
-  const passwords = passwordsOf(t, { policy, concurrency: 4 }, smallContainer)
-  await ready(passwords)
+  const passwords = await readyPasswords(t, { policy, concurrency: 4 }, smallContainer)
   assert.equal(passwords.capacity().slots, 3)
   assert.match(await passwords.hash('x'), /m=30720/)
 })
 
 test('closing ends the process and what waits', async (t) => {
-  const passwords = passwordsOf(t)
-  await ready(passwords)
+  const passwords = await readyPasswords(t)
   const verifying = rejectsWith('closed', passwords.verify('x', SECONDS))
   await passwords.close()
   await verifying
@@ -357,20 +321,30 @@ test('closing ends the process and what waits', async (t) => {
   await rejectsWith('closed', passwords.hash('x'))
 })
 
-test('an application that does not close ends all the same, and its process with it', async () => {
-  const script = `
+const endings = {
+  'that does not close': '',
+  'that is killed in the middle of a call': `
+    void passwords.verify('x', ${JSON.stringify(SECONDS)})
+    process.kill(process.pid, 'SIGKILL')`,
+}
+
+for (const [what, ending] of Object.entries(endings)) {
+  test(`a process ends with an application ${what}`, async () => {
+    const script = `
     const { createPasswordsWith } = await import('@spillway/client/application/create-passwords')
     const passwords = createPasswordsWith(new URL(${JSON.stringify(besideProgram)}), { waitMs: ${WAIT_MS} })
     await passwords.hash('x', { algorithm: 'bcrypt', cost: 4 })
     const { readFileSync } = await import('node:fs')
-    console.log(readFileSync('/proc/' + process.pid + '/task/' + process.pid + '/children', 'utf8'))`
-  const { stdout } = await run(process.execPath, ['--input-type=module', '-e', script], { cwd: import.meta.dirname })
-  const pid = Number(stdout)
-  assert.ok(pid > 1, stdout)
-  await until(() =>
-    readFile(`/proc/${pid}/cmdline`, 'utf8').then(
-      (line) => line === '',
-      () => true,
-    ),
-  )
-})
+    console.log(readFileSync('/proc/' + process.pid + '/task/' + process.pid + '/children', 'utf8'))${ending}`
+    const ended = run(process.execPath, ['--input-type=module', '-e', script], { cwd: import.meta.dirname })
+    const { stdout } = await (ending === '' ? ended : ended.catch((error: { stdout: string }) => error))
+    const pid = Number(stdout)
+    assert.ok(pid > 1, stdout)
+    await until(() =>
+      readFile(`/proc/${pid}/cmdline`, 'utf8').then(
+        (line) => line === '',
+        () => true,
+      ),
+    )
+  })
+}

@@ -66,8 +66,8 @@ test.skipIf(skip || (process.arch === 'x64' ? false : 'there is code for x86-64 
   'PBKDF2 with SHA-256 and scrypt of other systems are verified by the engine, PBKDF2 with other digests by node:crypto',
   async () => {
     const hasher = await Hasher.load(argon2idPolicy(policy), { testHashes: false, native: true, slots: 1 })
-    const derived = vectors.filter(([, label]) => label === 'pbkdf2' || label === 'scrypt')
-    for (const [origin, , storedHash] of derived) {
+    const derived = vectors.filter(({ label }) => label === 'pbkdf2' || label === 'scrypt')
+    for (const { origin, storedHash } of derived) {
       // Firebase's needs the key itself.
       if (origin === 'Firebase') continue
       const before = hasher.native?.times().wallMs
@@ -114,10 +114,8 @@ test.skipIf(skip)('many calls at once are all answered, each with its own verdic
     Array.from({ length: 60 }, (_, n) => engine.hash(`password ${n}`, settings[n % 3] ?? '')),
   )
   const verdicts = await Promise.all(hashes.map((hash, n) => engine.verify(`password ${n % 4 ? n : 'x'}`, hash)))
-  assert.deepEqual(
-    verdicts,
-    hashes.map((_, n) => n % 4 !== 0),
-  )
+  const right = hashes.map((_, n) => n % 4 !== 0)
+  assert.deepEqual(verdicts, right)
   assert.deepEqual([engine.waiting, engine.running], [0, 0])
 })
 

@@ -99,10 +99,8 @@ for (const [name, { inject, mend }] of Object.entries(faults)) {
     await inject()
     for (let n = 0; n < 20; n += 1) await isAnswered(client, 10)
     // Those in hand are done anew.
-    assert.deepEqual(
-      await answers,
-      Array.from(held, () => ({ kind: 'match' })),
-    )
+    const matches = Array.from(held, () => ({ kind: 'match' }))
+    assert.deepEqual(await answers, matches)
     if (name !== 'full') assert.ok(moved > 0, 'no job was moved')
     await mend()
     isMended = true

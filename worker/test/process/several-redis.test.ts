@@ -57,10 +57,8 @@ test('slots that one queue leaves are taken for the other, although its own job 
   await until(async () => (await activeJobs(second)).length === 1)
   const short = await submitted(two, 12, 20)
   const answers = await Promise.all(short.map((pending) => answerOf(pending)))
-  assert.deepEqual(
-    answers,
-    Array.from(short, () => ({ kind: 'match' })),
-  )
+  const matches = Array.from(short, () => ({ kind: 'match' }))
+  assert.deepEqual(answers, matches)
 })
 
 test('a worker starts with the Redis server that it can reach, and takes from the other when it is there', async (t) => {

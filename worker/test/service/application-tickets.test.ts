@@ -205,10 +205,8 @@ test('an old password does not match once another hash is stored, and its new ha
   assert.equal(await verify(right, await passwords.hash(right)), true)
   assert.equal(rehashed.length, 0)
   assert.equal(await verify(right, stored), true)
-  assert.deepEqual(
-    rehashed.map(({ made, replaced }) => [made.slice(0, 10), replaced]),
-    [['$argon2id$', stored]],
-  )
+  const replaced = rehashed.map(({ made, replaced }) => [made.slice(0, 10), replaced])
+  assert.deepEqual(replaced, [['$argon2id$', stored]])
 })
 
 test('while others are ahead the answer says how many, and a client that leaves loses nothing', async (t) => {

@@ -126,10 +126,8 @@ test.concurrent('jobs that failed, expired or were refused are no longer in the 
   const metrics = async () => await (await fetch(`${worker.opsUrl}/metrics`)).text()
   await until(async () => /^spillway_worker_slots_busy 0$/m.test(await metrics()))
   await worker.close()
-  assert.deepEqual(
-    lines.filter(({ msg }) => msg.includes('requeued')),
-    [],
-  )
+  const requeued = lines.filter(({ msg }) => msg.includes('requeued'))
+  assert.deepEqual(requeued, [])
 })
 
 test.concurrent('of jobs that were redeemed, forged, refused or cancelled no key stays beyond their deadline', async (t) => {

@@ -151,10 +151,8 @@ test('no more jobs are in hand than two for each slot, where each hashes one at 
   let most = 0
   while (!isOver) most = Math.max(most, (await activeJobs(space)).length)
   assert.equal(most, 6)
-  assert.deepEqual(
-    await answers,
-    pending.map(() => ({ kind: 'match' })),
-  )
+  const matches = pending.map(() => ({ kind: 'match' }))
+  assert.deepEqual(await answers, matches)
 })
 
 test('verify with an upgrade: the verdict says that a new hash follows, and it comes in a reply of its own', async (t) => {

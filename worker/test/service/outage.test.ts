@@ -9,10 +9,10 @@ import { monitorRedis } from '@spillway/infra/rig/redis-monitor'
 import type { TcpProxy } from '@spillway/infra/rig/tcp-proxy'
 import { PasswordClientError } from '@spillway/queue/errors'
 import { queueKey, toEntries } from '@spillway/queue/jobs/keys'
-import type { ClientObserver, JobRef, PasswordClient } from '@spillway/queue/queue-client'
+import type { JobRef, PasswordClient, PasswordClientOptions } from '@spillway/queue/queue-client'
 import { capacityKey } from '@spillway/queue/wire/capacity'
 import { verdictKey } from '@spillway/queue/wire/reply'
-import { test, vi } from 'vitest'
+import { type TestContext, test, vi } from 'vitest'
 import { forgotten } from '../garbage.ts'
 import {
   answerOf,
@@ -38,7 +38,8 @@ async function loseEverything({ redis, prefix }: Space): Promise<void> {
   await redis.del(...(await redis.keys(`${prefix}*`)))
 }
 
-function countingObserver(): { observer: ClientObserver; counted: { addedAgain: number } } {
+/** A client by way of a proxy, and how often it added a job again. */
+async function observedClient(t: TestContext, options: Partial<PasswordClientOptions> = {}) {
   const counted = { addedAgain: 0 }
   const observer = {
     verdictReceived() {},
@@ -47,7 +48,7 @@ function countingObserver(): { observer: ClientObserver; counted: { addedAgain: 
       counted.addedAgain += 1
     },
   }
-  return { observer, counted }
+  return { ...(await proxiedClient(t, { observer, ...options })), counted }
 }
 
 test('without Redis a client says so before any command has timed out', async (t) => {
@@ -176,9 +177,7 @@ for (const kind of ['commands', 'replies'] as const) {
 }
 
 test.concurrent('a job that Redis lost is added again although no connection broke, as when a Cluster replaces a master', async (t) => {
-  const space = spaceFor(t)
-  const { observer, counted } = countingObserver()
-  const client = await readyClient(space, { observer })
+  const { space, client, counted } = await observedClient(t)
   const answer = answerOf(await submitted(client))
   await loseEverything(space)
   await startedWorker(space)
@@ -187,10 +186,7 @@ test.concurrent('a job that Redis lost is added again although no connection bro
 })
 
 test.concurrent('after a reconnect nothing is added again but what was lost', async (t) => {
-  const space = spaceFor(t)
-  const proxy = await redisProxy(space)
-  const { observer, counted } = countingObserver()
-  const client = await readyClient(space, { redisUrl: proxy.url, observer })
+  const { space, proxy, client, counted } = await observedClient(t)
   await startedWorker(space, { slots: 1 })
   const inHand = await client.submit('verify', { ...request, storedHash: '$spillway-wait$2500$' })
   await until(async () => (await activeJobs(space)).length === 1)
@@ -209,10 +205,7 @@ test.concurrent('after a reconnect nothing is added again but what was lost', as
 })
 
 test.concurrent('a job whose adding waits for the connection is not taken for lost when that is back', async (t) => {
-  const space = spaceFor(t)
-  const proxy = await redisProxy(space)
-  const { observer, counted } = countingObserver()
-  const client = await readyClient(space, { redisUrl: proxy.url, observer })
+  const { space, proxy, client, counted } = await observedClient(t)
   // Adding waits for a second: on a busy machine connecting may take longer.
   const submitted = await until(async () => {
     proxy.refuse()
@@ -247,10 +240,7 @@ const breaks: [when: string, lose: (proxy: TcpProxy, space: Space) => Promise<un
 
 for (const [when, lose] of breaks) {
   test.concurrent(`a job whose connection breaks while it is added, ${when}, is added once`, async (t) => {
-    const space = spaceFor(t)
-    const proxy = await redisProxy(space)
-    const { observer, counted } = countingObserver()
-    const client = await readyClient(space, { redisUrl: proxy.url, observer })
+    const { space, proxy, client, counted } = await observedClient(t)
     const lost = lose(proxy, space)
     const submitted = client.submit('verify', request)
     await lost
@@ -276,9 +266,7 @@ test.concurrent('a job of which Redis did not say whether it took it is cancelle
 })
 
 test.concurrent('a job that is lost after its deadline is not added again', async (t) => {
-  const space = spaceFor(t)
-  const { observer, counted } = countingObserver()
-  const client = await readyClient(space, { observer, jobLifeMs: 200 })
+  const { space, client, counted } = await observedClient(t, { jobLifeMs: 200 })
   const { job, answer } = await submitted(client)
   await until(() => client.now() > job.deadline)
   await loseEverything(space)
@@ -288,9 +276,7 @@ test.concurrent('a job that is lost after its deadline is not added again', asyn
 })
 
 test.concurrent('a job that is cancelled while a request waits for it is not added again', async (t) => {
-  const space = spaceFor(t)
-  const { observer, counted } = countingObserver()
-  const client = await readyClient(space, { observer })
+  const { space, client, counted } = await observedClient(t)
   const [cancelled, lost] = [await submitted(client), await submitted(client)]
   const waiting = new AbortController()
   const unanswered = assert.rejects(cancelled.answer({ waitMs: 60_000, signal: waiting.signal }))
@@ -306,10 +292,7 @@ test.concurrent('a job that is cancelled while a request waits for it is not add
 })
 
 test.concurrent('a lost job whose wait ends while it is added again stays, for its ticket', async (t) => {
-  const space = spaceFor(t)
-  const { observer, counted } = countingObserver()
-  const proxy = await redisProxy(space)
-  const client = await readyClient(space, { observer, redisUrl: proxy.url })
+  const { space, proxy, client, counted } = await observedClient(t)
   const { job, answer } = await submitted(client)
   const waiting = new AbortController()
   const unanswered = assert.rejects(answer({ waitMs: 60_000, signal: waiting.signal }))

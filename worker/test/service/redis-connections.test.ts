@@ -57,10 +57,8 @@ test.concurrent('any number of failures of any number of connections is one line
     await until(() => failures() - before >= 8)
     proxy.restore()
     await until(() => lines.some(({ msg }) => msg === BACK))
-    assert.deepEqual(
-      lines.splice(0).map(({ msg }) => msg),
-      [FAILED, BACK],
-    )
+    const messages = lines.splice(0).map(({ msg }) => msg)
+    assert.deepEqual(messages, [FAILED, BACK])
   }
 })
 

@@ -12,7 +12,7 @@ const hasher = await Hasher.load(policy, { slots: 2, firebase })
 
 const wrongPasswords = ['', vectorPassword.slice(1), vectorPassword.replace('ä', 'a')]
 
-for (const [n, [origin, label, storedHash]] of vectors.entries()) {
+for (const [n, { origin, label, storedHash }] of vectors.entries()) {
   test(`${origin}: the right password matches, others do not`, async () => {
     assert.equal(await hasher.verify(vectorPassword, storedHash), true)
     // In turn, since hashing is most of the time of the unit tests.
@@ -41,7 +41,7 @@ for (const [n, [origin, label, storedHash]] of vectors.entries()) {
 }
 
 test('hashes of other systems are below the policy', () => {
-  for (const [origin, , storedHash] of vectors) {
+  for (const { origin, storedHash } of vectors) {
     if (storedHash.startsWith('$argon2id$')) continue
     assert.equal(hasher.isDue(storedHash), true, origin)
   }

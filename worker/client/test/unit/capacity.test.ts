@@ -51,10 +51,8 @@ test('what work takes is the mean over the slots of workers', () => {
     JSON.stringify({ ...entry, slots, unitCosts: { argon2Ms: ms, bcryptMs: 10 * ms, foretoldMs: 100 * ms } })
   const entries = { one: told(1, 0.1), two: told(3, 0.3) }
   const { argon2Ms = 0, bcryptMs = 0, foretoldMs = 0 } = sumCapacity(liveWorkers(entries, now)).unitCosts ?? {}
-  assert.deepEqual(
-    [argon2Ms, bcryptMs, foretoldMs].map((ms) => Math.round(ms * 1_000)),
-    [250, 2_500, 25_000],
-  )
+  const rounded = [argon2Ms, bcryptMs, foretoldMs].map((ms) => Math.round(ms * 1_000))
+  assert.deepEqual(rounded, [250, 2_500, 25_000])
 })
 
 test('an entry counts until it is stale, and not when it comes from the future', () => {
@@ -101,10 +99,8 @@ test('a stand-in at a gateway gives slots, and is no worker', () => {
 })
 
 test('a live worker is told of by its id, without what a newer version adds', () => {
-  assert.deepEqual(
-    liveWorkers({ one: JSON.stringify({ ...entry, since: 'version 2' }) }, now),
-    new Map([['one', entry]]),
-  )
+  const live = liveWorkers({ one: JSON.stringify({ ...entry, since: 'version 2' }) }, now)
+  assert.deepEqual(live, new Map([['one', entry]]))
 })
 
 test('names and values that come by turns are put together, and half a pair is left out', () => {

@@ -15,10 +15,8 @@ test('one Redis is a list of one, with its URL as it is', () => {
 
 test('several are separated by any white space, each in a form of its own', () => {
   const urls = ['redis://:a@one', 'redis+sentinel://b1, b2/main/3', 'rediss+cluster://c1,c2:7000', 'redis://[::1]:1/2']
-  assert.deepEqual(
-    parseRedisServers(urls.join(' \n\t')).map(({ url }) => url),
-    urls,
-  )
+  const parsed = parseRedisServers(urls.join(' \n\t')).map(({ url }) => url)
+  assert.deepEqual(parsed, urls)
 })
 
 test('a Redis server is named by its hosts: not by its place, user, password, or the order of its nodes', () => {
@@ -37,10 +35,8 @@ test('its address says where it is, and holds no user and no password', () => {
   const addresses = parseRedisServers(
     'redis://ann:hush@one/4 redis+sentinel://ann:hush@s1/main?sentinelPassword=hush redis://[::1]:1/2 redis+cluster://c2:7000,c1',
   )
-  assert.deepEqual(
-    addresses.map(({ address }) => address),
-    ['one:6379/4', 's1:26379/main', '[::1]:1/2', 'c1:6379,c2:7000'],
-  )
+  const named = addresses.map(({ address }) => address)
+  assert.deepEqual(named, ['one:6379/4', 's1:26379/main', '[::1]:1/2', 'c1:6379,c2:7000'])
 })
 
 test('a drained one keeps its name', () => {
