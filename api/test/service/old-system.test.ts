@@ -16,6 +16,8 @@ import { openSystem } from '../system.ts'
 const old = new Map<string, string>()
 const asked: string[] = []
 let answer: 'honest' | 'down' | 'late' = 'honest'
+/** Questions that are asked at a time. */
+const PLACES = 2
 /** Answers that are held back. */
 const late: (() => void)[] = []
 const server = createServer(async (request, response) => {
@@ -36,12 +38,18 @@ const system = await openSystem()
 await system.worker({
   LEGACY_VERIFY_URL: `http://127.0.0.1:${port}/`,
   LEGACY_VERIFY_KEY: Buffer.alloc(32, 7).toString('base64'),
-  ...{ LEGACY_VERIFY_CONCURRENCY: '2', LEGACY_VERIFY_TIMEOUT_MS: '30000' },
+  ...{ LEGACY_VERIFY_CONCURRENCY: String(PLACES), LEGACY_VERIFY_TIMEOUT_MS: '30000' },
 })
 const { api } = await system.gateway({ LEGACY_VERIFY: 'true' })
 
 function oldAccount() {
   const credentials = { email: `${randomUUID()}@example.test`, password: 'Passwort² von früher' }
+  old.set(credentials.email, credentials.password)
+  return credentials
+}
+/** An account of the old system that was imported without its hash. */
+async function importedAccount() {
+  const credentials = await accountWithHash(system.database, ASK_OLD_SYSTEM, 'Passwort² von früher')
   old.set(credentials.email, credentials.password)
   return credentials
 }
@@ -53,6 +61,19 @@ const DJANGO_HASH = 'pbkdf2_sha256$1000$seasalt2seasalt2$+ELe0Csg0iuIH29hdppkPi6
 const DJANGO_PASSWORD = 'an older pass phrase'
 const wait = (seconds: number) => ({ headers: { prefer: `wait=${seconds}` } })
 const same = ({ status, body }: Answer) => [status, body.code]
+
+/** So many questions at once; the old system answers them after what happens meanwhile. */
+async function askedAtOnce(count: number, ask: (n: number) => Promise<Answer>, meanwhile?: () => Promise<unknown>) {
+  answer = 'late'
+  const answers = Array.from({ length: count }, (_, n) => ask(n))
+  // With one hashing thread: as many as there are places, each of which would hold it.
+  await until(() => late.length === Math.min(count, PLACES), { what: 'questions about each' })
+  await meanwhile?.()
+  assert.ok(late.length <= PLACES)
+  answer = 'honest'
+  for (const release of late.splice(0)) release()
+  return await Promise.all(answers)
+}
 
 test('an address that is unknown here gets an account by its first login, and the old system is asked no more', async () => {
   const credentials = oldAccount()
@@ -67,12 +88,10 @@ test('an address that is unknown here gets an account by its first login, and th
 })
 
 test('an account that came without a hash is completed, also by ticket, and keeps its id', async () => {
-  const credentials = oldAccount()
-  await accountWithHash(system.database, ASK_OLD_SYSTEM, credentials.password)
-  const { email } = await accountWithHash(system.database, ASK_OLD_SYSTEM, credentials.password)
-  old.set(email, credentials.password)
+  const credentials = await importedAccount()
+  const { email } = credentials
   const before = await stored(email)
-  const { ticket } = expect(202, await api.login({ email, password: credentials.password }, respondAsync))
+  const { ticket } = expect(202, await api.login(credentials, respondAsync))
   expect(200, await api.redeem(ticket))
   const after = await stored(email)
   assert.equal(after?.id, before?.id)
@@ -80,13 +99,12 @@ test('an account that came without a hash is completed, also by ticket, and keep
 })
 
 test('a disabled account is not asked about, and is told what a wrong password is told', async () => {
-  const credentials = oldAccount()
-  const { email } = await accountWithHash(system.database, ASK_OLD_SYSTEM, credentials.password)
-  old.set(email, credentials.password)
+  const credentials = await importedAccount()
+  const { email } = credentials
   await system.database.user.update({ where: { email }, data: { disabledAt: new Date() } })
   const wrong = await api.login({ email: `${randomUUID()}@example.test`, password: 'not the one' })
   const before = asked.length
-  assert.deepEqual(same(await api.login({ email, password: credentials.password })), same(wrong))
+  assert.deepEqual(same(await api.login(credentials)), same(wrong))
   assert.equal(asked.length, before)
 })
 
@@ -101,18 +119,17 @@ test('an account with a hash of its own is verified by that alone, whatever the 
 test('while the old system answers nobody, others log in beside its questions, and its accounts when it answers', async () => {
   const credentials = Array.from({ length: 6 }, oldAccount)
   const { email } = await accountWithHash(system.database, DJANGO_HASH, DJANGO_PASSWORD)
-  answer = 'late'
-  const logins = credentials.map((one) => api.login(one, wait(20)))
-  // With one hashing thread: as many as there are places, each of which would hold it.
-  await until(() => late.length === 2, { what: 'two questions' })
-  expect(200, await api.login({ email, password: DJANGO_PASSWORD }))
-  await until(async () => Object.values((await load()).capacity).every((entry) => JSON.parse(entry).asking === 6), {
-    what: 'a capacity that knows of six',
-  })
-  assert.equal(late.length, 2)
-  answer = 'honest'
-  for (const release of late.splice(0)) release()
-  for (const answered of await Promise.all(logins)) expect(200, answered)
+  const answers = await askedAtOnce(
+    credentials.length,
+    (n) => api.login(credentials[n] ?? assert.fail(), wait(20)),
+    async () => {
+      expect(200, await api.login({ email, password: DJANGO_PASSWORD }))
+      await until(async () => Object.values((await load()).capacity).every((entry) => JSON.parse(entry).asking === 6), {
+        what: 'a capacity that knows of six',
+      })
+    },
+  )
+  for (const answered of answers) expect(200, answered)
 })
 
 test('a ticket of an account that the old system gave no verdict on stays pending until it does', async () => {
@@ -136,11 +153,7 @@ test('where addresses must be confirmed, the old system has confirmed those that
     ...{ SMTP_URL: 'smtp://127.0.0.1:1', MAIL_FROM: 'login@example.test' },
     ...{ MAIL_CONFIRM_URL: 'https://example.test#{token}', MAIL_RESET_URL: 'https://example.test#{token}' },
   })
-  const unknown = oldAccount()
-  const imported = oldAccount()
-  const { email } = await accountWithHash(system.database, ASK_OLD_SYSTEM, imported.password)
-  old.set(email, imported.password)
-  for (const credentials of [unknown, { email, password: imported.password }]) {
+  for (const credentials of [oldAccount(), await importedAccount()]) {
     assertProblem(await api.login({ ...credentials, password: 'not the one' }), 401, 'invalid_credentials')
     expect(200, await api.login(credentials))
     expect(200, await api.login(credentials))
@@ -148,23 +161,9 @@ test('where addresses must be confirmed, the old system has confirmed those that
   }
 })
 
-/** Two first logins of one account, both asked about before the old system answers */
-async function bothAsked(count: number, ask: () => Promise<Answer>): Promise<Answer[]> {
-  answer = 'late'
-  const logins = Array.from({ length: count }, ask)
-  await until(() => late.length === count, { what: 'questions about each' })
-  answer = 'honest'
-  for (const release of late.splice(0)) release()
-  return await Promise.all(logins)
-}
-
 test('of two first logins at once one makes the account, and the other is verified by what was made', async () => {
-  const unknown = oldAccount()
-  const imported = oldAccount()
-  const { email } = await accountWithHash(system.database, ASK_OLD_SYSTEM, imported.password)
-  old.set(email, imported.password)
-  for (const credentials of [unknown, { email, password: imported.password }]) {
-    const answers = await bothAsked(2, () => api.login(credentials, wait(20)))
+  for (const credentials of [oldAccount(), await importedAccount()]) {
+    const answers = await askedAtOnce(2, () => api.login(credentials, wait(20)))
     const statuses = answers.map(({ status }) => status)
     assert.deepEqual(statuses, [200, 200])
     const { id = '' } = (await stored(credentials.email)) ?? {}
@@ -174,7 +173,7 @@ test('of two first logins at once one makes the account, and the other is verifi
 
 test('a ticket whose account was made meanwhile is lost, and its client logs in', async () => {
   const credentials = oldAccount()
-  const answers = await bothAsked(2, async () => {
+  const answers = await askedAtOnce(2, async () => {
     const { ticket } = expect(202, await api.login(credentials, respondAsync))
     return await api.redeem(ticket)
   })
@@ -187,15 +186,16 @@ test('a ticket whose account was made meanwhile is lost, and its client logs in'
 
 test('an account that somebody else made meanwhile is not entered by what the old system said', async () => {
   const credentials = oldAccount()
-  answer = 'late'
-  const asking = api.login(credentials, wait(20))
-  await until(() => late.length === 1, { what: 'a question' })
   const { email, password } = credentials
   const id = randomUUID()
-  await system.database.user.create({ data: { id, email, passwordHash: DJANGO_HASH } })
-  answer = 'honest'
-  for (const release of late.splice(0)) release()
-  assertProblem(await asking, 401, 'invalid_credentials')
+  const [answered = assert.fail()] = await askedAtOnce(
+    1,
+    () => api.login(credentials, wait(20)),
+    async () => {
+      await system.database.user.create({ data: { id, email, passwordHash: DJANGO_HASH } })
+    },
+  )
+  assertProblem(answered, 401, 'invalid_credentials')
   assert.equal(await system.database.session.count({ where: { userId: id } }), 0)
   assertProblem(await api.login({ email, password }), 401, 'invalid_credentials')
 })
@@ -206,7 +206,7 @@ test('nobody comes back by the old password of an address that had an account, w
   const ends = {
     async deletes({ email, password }: { email: string; password: string }) {
       const { accessToken } = expect(200, await api.login({ email, password }))
-      expect(204, await api.call('POST', '/v1/me/delete', { token: accessToken, body: { password } }))
+      expect(204, await api.deleteAccount(accessToken, password))
     },
     operator: ({ email }: { email: string }) => database.$executeRaw`DELETE FROM users WHERE email = ${email}`,
     changes: ({ email }: { email: string }) =>
@@ -237,14 +237,15 @@ test('nobody comes back by the old password of an address that had an account, w
 test('an account that is deleted while the old system is asked about it is not made again', async () => {
   const credentials = oldAccount()
   const { email } = credentials
-  answer = 'late'
-  const asking = api.login(credentials, wait(20))
-  await until(() => late.length === 1, { what: 'a question' })
-  await system.database.user.create({ data: { id: randomUUID(), email, passwordHash: DJANGO_HASH } })
-  await system.database.user.delete({ where: { email } })
-  answer = 'honest'
-  for (const release of late.splice(0)) release()
-  assertProblem(await asking, 401, 'invalid_credentials')
+  const [answered = assert.fail()] = await askedAtOnce(
+    1,
+    () => api.login(credentials, wait(20)),
+    async () => {
+      await system.database.user.create({ data: { id: randomUUID(), email, passwordHash: DJANGO_HASH } })
+      await system.database.user.delete({ where: { email } })
+    },
+  )
+  assertProblem(answered, 401, 'invalid_credentials')
   assert.equal(await stored(email), null)
 })
 

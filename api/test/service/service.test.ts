@@ -31,7 +31,7 @@ const post = (path: string, body: object, options: Options = {}, at = service): 
   at.call('POST', path, { token: shop, ...options, body })
 
 async function redeemed(answer: Answer): Promise<Answer> {
-  return answer.status === 202 ? redeemed(await service.redeem(answer.body.ticket, { token: shop })) : answer
+  return answer.status === 202 ? service.answerTo(answer.body.ticket, { token: shop }) : answer
 }
 
 async function verify(body: object, options?: Options): Promise<Verification> {
