@@ -50,8 +50,7 @@ fn fill_dependent<const WIDTH: usize>(
             let chosen_by = make_block(params, compressor, segment, i, memory, *reference);
             if i + 1 < params.segment_blocks() {
                 *reference = segment.reference(params, i + 1, chosen_by);
-                prefetch::<WIDTH>(&memory[*reference]);
-                prefetch::<WIDTH>(&memory[segment.target(params, i + 1)]);
+                prefetch::<WIDTH>(segment, memory, [*reference, segment.target(params, i + 1)]);
             }
         }
     }
@@ -72,8 +71,7 @@ fn fill_independent<const WIDTH: usize>(
             .then(|| segment.reference(params, i + 1, addresses.at(compressor, i + 1)));
         for memory in memories.iter_mut() {
             if let Some(next) = next {
-                prefetch::<WIDTH>(&memory[next]);
-                prefetch::<WIDTH>(&memory[segment.target(params, i + 1)]);
+                prefetch::<WIDTH>(segment, memory, [next, segment.target(params, i + 1)]);
             }
             make_block(params, compressor, segment, i, memory, reference);
         }
@@ -172,11 +170,13 @@ impl Addresses {
     }
 }
 
-/// Prefetches a block: into the first-level cache, or for more than two hashes into the second. The
-/// first fetches few lines at a time, and delays lines in use: three hashes took a fifth longer.
+/// Prefetches a reference, and the target that it is mixed into; the first pass only overwrites, and
+/// reading that took 5 to 20 % more. Into the first-level cache, or for more than two hashes into
+/// the second: the first fetches few lines at a time, and three hashes took a fifth longer.
 #[inline(always)]
-fn prefetch<const WIDTH: usize>(block: &Block) {
-    for line in block.0.chunks_exact(8) {
+fn prefetch<const WIDTH: usize>(segment: Segment, memory: &[Block], [reference, target]: [usize; 2]) {
+    let blocks = if segment.pass > 0 { &[reference, target][..] } else { &[reference] };
+    for line in blocks.iter().flat_map(|&at| memory[at].0.chunks_exact(8)) {
         if WIDTH > 2 { prefetch_line::<false>(line) } else { prefetch_line::<true>(line) }
     }
 }
