@@ -5,7 +5,15 @@ import type { HashPolicy } from '@spillway/queue/wire/policy'
 import { PROGRAM_KIB } from '@spillway/worker/hashing/memory-limit'
 import { policySettings } from '@spillway/worker/hashing/policy'
 import type { Figures } from './figures.ts'
-import { type HashCost, type MeasureHash, openHashMeter } from './hash-meter.ts'
+import { DEFAULT_POLICY, type HashCost, type MeasureHash, openHashMeter } from './hash-meter.ts'
+import {
+  argon2id,
+  describeMinimums,
+  measureMinimums,
+  OWASP_ARGON2_KIB,
+  OWASP_BCRYPT_COST,
+  policyInWords,
+} from './minimums.ts'
 import type { CalibrationOptions } from './options.ts'
 
 interface Calibration extends Proposal {
@@ -14,14 +22,17 @@ interface Calibration extends Proposal {
   /** The memory that a hash may take, and how many a core holds at a time. */
   memoryKib: number
   width: number
+  minimums: Awaited<ReturnType<typeof measureMinimums>>
+  /** Of this machine. */
+  slots: number
 }
 
-/** Takes some ten seconds. Throws a UserError when there is too little memory. */
+/** Takes some twenty seconds. Throws a UserError when there is too little memory. */
 export async function calibrate(options: CalibrationOptions, env: NodeJS.ProcessEnv): Promise<Calibration> {
   const meter = await openHashMeter({ native: env.HASH_ENGINE !== 'packages' })
   try {
     const { targetMs, algorithm } = options
-    const width = meter.argon2Width
+    const width = meter.widthOf(DEFAULT_POLICY)
     // As a worker shares it out: for each slot, and for what packages hash.
     const shares = options.coresPerWorker + 1
     const memoryKib = (options.memoryMib * 1_024 - PROGRAM_KIB) / shares / width
@@ -32,15 +43,16 @@ export async function calibrate(options: CalibrationOptions, env: NodeJS.Process
     const limits = { targetMs, memoryKib }
     const propose = algorithm === 'bcrypt' ? proposeBcrypt : proposeArgon2id
     const proposal = await propose(limits, meter.measure)
-    return { ...proposal, options, engine: meter.engine(algorithm), memoryKib, width }
+    const minimums = await measureMinimums(meter)
+    return { ...proposal, options, engine: meter.engine(algorithm), memoryKib, width, minimums, slots: meter.slots }
   } finally {
     meter.close()
   }
 }
 
-export function describeCalibration(calibration: Calibration, { turnaroundMs }: Figures): string {
-  const { options, policy, aloneMs, fullMs, isOverTarget, engine, memoryKib, width } = calibration
-  const perSecond = 1_000 / (fullMs + turnaroundMs)
+export function describeCalibration(calibration: Calibration, figures: Figures): string {
+  const { options, policy, aloneMs, fullMs, isOverTarget, engine, memoryKib, width, minimums, slots } = calibration
+  const perSecond = 1_000 / (fullMs + figures.turnaroundMs)
   const { coresPerWorker } = options
   const memory = `${Math.floor(memoryKib / 1_024)} MiB for each of ${width} at a time on a core`
   return [
@@ -53,12 +65,9 @@ export function describeCalibration(calibration: Calibration, { turnaroundMs }: 
       : []),
     '',
     ...settings(policy),
+    '',
+    ...describeMinimums(minimums, slots, options, figures),
   ].join('\n')
-}
-
-function policyInWords(policy: Proposal['policy']): string {
-  if (policy.algorithm === 'bcrypt') return `bcrypt, cost ${policy.cost}`
-  return `argon2id, ${policy.memoryKib / 1_024} MiB, ${policy.time === 1 ? '1 pass' : `${policy.time} passes`}, 1 lane`
 }
 
 function settings(policy: Proposal['policy']): string[] {
@@ -92,14 +101,8 @@ interface Proposal extends HashCost {
   isOverTarget: boolean
 }
 
-/**
- * OWASP's equivalent minimums of argon2id with one lane: the least memory for so many passes. More
- * passes need no less.
- */
-const OWASP_ARGON2_KIB = [47_104, 19_456, 12_288, 9_216, 7_168] as const
 /** The least memory with which argon2id may be used at all. */
 const LEAST_MEMORY_KIB = OWASP_ARGON2_KIB[4]
-const OWASP_BCRYPT_COST = 10
 
 const MEMORY_MOST_KIB = policySettings.ARGON2_MEMORY_KIB.maximum
 const TIME_MOST = policySettings.ARGON2_TIME.maximum
@@ -152,23 +155,17 @@ async function measured<Policy extends HashPolicy>(policy: Policy, measure: Meas
   return { policy, ...(await measure(policy)) }
 }
 
-type Argon2Policy = Extract<HashPolicy, { algorithm: 'argon2id' }>
-
-function argon2id(memoryKib: number, time: number): Argon2Policy {
-  return { algorithm: 'argon2id', memoryKib, time, parallelism: 1 }
-}
-
 /**
  * OWASP's minimum with the most memory that there is room for, except for the first: two passes are
  * what it names first.
  */
-function floorWithin(mostKib: number): Argon2Policy {
+function floorWithin(mostKib: number) {
   const time = OWASP_ARGON2_KIB.findIndex((kib, n) => n > 0 && kib <= mostKib)
   return argon2id(OWASP_ARGON2_KIB[time] ?? LEAST_MEMORY_KIB, time + 1)
 }
 
 /** @param work passes over a KiB that the time allows */
-function largestWithin(work: number, mostKib: number): Argon2Policy | undefined {
+function largestWithin(work: number, mostKib: number) {
   for (let time = Math.max(1, Math.min(Math.floor(work / mostKib), TIME_MOST)); time <= TIME_MOST; time++) {
     const memoryKib = Math.min(mostKib, wholeMib(work / time))
     if (memoryKib >= leastKib(time)) return argon2id(memoryKib, time)
@@ -181,7 +178,7 @@ function leastKib(time: number): number {
   return OWASP_ARGON2_KIB[Math.min(time, OWASP_ARGON2_KIB.length) - 1] ?? LEAST_MEMORY_KIB
 }
 
-function workOf(policy: Argon2Policy): number {
+function workOf(policy: { memoryKib: number; time: number }): number {
   return policy.memoryKib * policy.time
 }
 

@@ -2,13 +2,12 @@
 import { availableParallelism } from 'node:os'
 import { quantile } from '@spillway/infra/rig/quantile'
 import type { HashPolicy } from '@spillway/queue/wire/policy'
-import { argon2Setting, newArgon2Setting } from '@spillway/queue/wire/setting'
-import { unpadded } from '@spillway/queue/wire/stored-hash'
+import { argon2Setting, bcryptSetting, newArgon2Setting, newBcryptSetting } from '@spillway/queue/wire/setting'
 import { Hasher } from '@spillway/worker/hashing/index'
 import { asPolicy, policySettings } from '@spillway/worker/hashing/policy'
 
 /** The default of the workers: OWASP's minimum. */
-const DEFAULT_POLICY = {
+export const DEFAULT_POLICY = {
   algorithm: 'argon2id',
   memoryKib: policySettings.ARGON2_MEMORY_KIB.default,
   time: policySettings.ARGON2_TIME.default,
@@ -32,13 +31,13 @@ export interface HashCost {
   fullMs: number
 }
 
+export type HashMeter = Awaited<ReturnType<typeof openHashMeter>>
 export type MeasureHash = (policy: HashPolicy) => Promise<HashCost>
 
 /** @param native whether the native engine is used, if it has been built: HASH_ENGINE */
 export async function openHashMeter({ native }: { native: boolean }) {
   const slots = availableParallelism()
   const hasher = await Hasher.load(asPolicy(DEFAULT_POLICY), { native, slots })
-  const anyHash = `${argon2Setting(newArgon2Setting(DEFAULT_POLICY))}$${unpadded(new Uint8Array(32))}`
   const decoy = (policy: HashPolicy) => hasher.decoy('a password', policy)
 
   async function costOf(policy: HashPolicy, atOnce: number): Promise<number> {
@@ -53,16 +52,27 @@ export async function openHashMeter({ native }: { native: boolean }) {
     return quantile(samples, 0.5) ?? Number.NaN
   }
 
+  const fullMs = (policy: HashPolicy) => costOf(policy, AT_ONCE * slots)
+
   return {
     async measure(policy: HashPolicy): Promise<HashCost> {
       await decoy(policy)
-      return { aloneMs: await costOf(policy, 1), fullMs: await costOf(policy, AT_ONCE * slots) }
+      return { aloneMs: await costOf(policy, 1), fullMs: await fullMs(policy) }
     },
+    /** The second of these alone. */
+    fullMs,
     /** By its package. */
     engine: (algorithm: HashPolicy['algorithm']): string =>
       hasher.engines[algorithm === 'bcrypt' ? 'bcrypt' : 'argon2'] ?? 'unknown',
-    /** argon2 hashes that a slot holds in memory at a time. */
-    argon2Width: hasher.native?.widthOf(anyHash) ?? 1,
+    slots,
+    /** Hashes that a slot makes at a time. */
+    widthOf: (policy: HashPolicy): number => hasher.native?.widthOf(settingOf(policy)) ?? 1,
     close: (): void => hasher.native?.close(),
   }
+}
+
+function settingOf(policy: HashPolicy): string {
+  return policy.algorithm === 'bcrypt'
+    ? bcryptSetting(newBcryptSetting(policy.cost))
+    : argon2Setting(newArgon2Setting(policy))
 }

@@ -5,7 +5,9 @@ import type { HashPolicy } from '@spillway/queue/wire/policy'
 import { test } from 'vitest'
 import { calibrate, proposeArgon2id, proposeBcrypt } from '../../src/calibrate.ts'
 import type { HashCost, MeasureHash } from '../../src/hash-meter.ts'
+import { argon2id, describeMinimums, OWASP_ARGON2_KIB } from '../../src/minimums.ts'
 import { parseOptions } from '../../src/options.ts'
+import { figures } from '../figures.ts'
 
 const MIB = 1_024
 
@@ -74,4 +76,25 @@ test('too little memory and options that are none are refused with the way out',
   const tooLittle = parseOptions(['--calibrate', '--memory', '129Mi'])?.calibration
   assert.ok(tooLittle)
   await assert.rejects(calibrate(tooLittle, { HASH_ENGINE: 'packages' }), /must be 142Mi or more/)
+})
+
+test("of OWASP's minimums the one with the most logins is taken that has room for full batches", () => {
+  const fullMs = [9, 19, 24, 9, 4]
+  const measured = OWASP_ARGON2_KIB.map((kib, n) => ({
+    policy: argon2id(kib, n + 1),
+    width: n === 0 ? 1 : 4,
+    fullMs: fullMs[n] ?? 0,
+  }))
+  const bcrypt = { policy: { algorithm: 'bcrypt', cost: 10 }, width: 8, fullMs: 1 } as const
+  const lines = (memoryMib: number) =>
+    describeMinimums(
+      [...measured, bcrypt],
+      2,
+      { coresPerWorker: 1, memoryMib, targetMs: 50, algorithm: 'argon2id' },
+      figures,
+    )
+  // Two slots of 4 + 1 ms; 128 MiB, and 7 for each of four, twice.
+  assert.match(lines(256).join('\n'), /7 MiB, 5 passes, 1 lane +400\.0 +184 MiB/)
+  assert.match(lines(256).at(-1) ?? '', /^Take argon2id, 7 MiB, 5 passes/)
+  assert.match(lines(183).at(-1) ?? '', /^No minimum of argon2id has full batches in 183 MiB/)
 })
