@@ -2,10 +2,13 @@
 // what a verify took in each.
 import { engines } from './engines.ts'
 
-const [, , forMs = '', ...names] = process.argv
-if (!(Number(forMs) > 0) || names.length === 0) throw new Error('say for how many ms, and by which implementations')
+const [, , forMs = '', threadsText = '', ...names] = process.argv
+const threads = Number(threadsText)
+if (!(Number(forMs) > 0 && threads > 0) || names.length === 0)
+  throw new Error('say for how many ms, in how many threads, and by which implementations')
 
 const PASSWORD = 'correct horse battery staple'
+/** Of each thread, so that all but the last of them have company. */
 const BATCHES = 3
 /** A quick hash of another cost: meanwhile all others queue up, and so share full batches. */
 const QUICK = '$2b$04$CCCCCCCCCCCCCCCCCCCCC.7uG0VCzI2bS7j6ymqJi9CdcdxiRTWNy'
@@ -26,13 +29,22 @@ async function implementation(name: string): Promise<Implementation> {
     if (!(await verify(PASSWORD, stored))) throw new Error(`${name} does not recognize a hash of ${packageName}`)
     return () => verify(PASSWORD, stored)
   }
-  if (load === undefined) return { count: 1, work: await verifies(engine.verify) }
+  if (load === undefined) {
+    const verify = await verifies(engine.verify)
+    const count = threads === 1 ? 1 : BATCHES * threads
+    return { count, work: () => together(count, verify) }
+  }
   const { NativeEngine } = await import('@spillway/worker/hashing/native')
-  const native = await NativeEngine.start(1)
+  const native = await NativeEngine.start(threads)
   const verify = await verifies((password, stored) => native.verify(password, stored))
   if (load === 'alone') return { count: 1, work: verify }
-  const count = BATCHES * native.widthOf(stored)
-  return { count, work: () => Promise.all([native.verify('', QUICK), ...Array.from({ length: count }, verify)]) }
+  const count = BATCHES * threads * native.widthOf(stored)
+  const quick = () => native.verify('', QUICK)
+  return { count, work: () => Promise.all([together(threads, quick), together(count, verify)]) }
+}
+
+function together(count: number, verify: () => Promise<boolean>): Promise<unknown> {
+  return Promise.all(Array.from({ length: count }, verify))
 }
 
 /** Shares what the work took, in processor time of all threads and in time, among its verifies. */

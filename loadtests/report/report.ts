@@ -137,7 +137,11 @@ const looks: Record<string, Look> = {
     charts: (all) => [figureBars('Median of a login, less the bare hash', 'ms', all, 'overheadMs')],
   },
   engines: {
-    table: { hashProcessorMs: 'Processor time', ofPackagePercent: 'Of the fastest package' },
+    table: {
+      hashProcessorMs: 'Processor time',
+      perSecond: 'Hashes a second',
+      ofPackagePercent: 'Of the fastest package',
+    },
     charts: (all) => [figureBars('Processor time of one verify', 'ms', all, 'hashProcessorMs')],
   },
 }

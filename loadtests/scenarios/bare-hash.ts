@@ -1,5 +1,5 @@
 // The bare hash: what a login takes over it on a quiet machine, and what it takes by itself.
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { createApiClient } from '@spillway/infra/rig/api-client'
 import { quantile } from '@spillway/infra/rig/quantile'
@@ -7,7 +7,7 @@ import { ADDON_FILE } from '@spillway/worker/hashing/addon-file'
 import { NATIVE_NAME } from '@spillway/worker/hashing/native'
 import type { Running } from '../contenders/contender.ts'
 import { costOf } from '../contenders/hashing.ts'
-import { bareHash, nativeHash } from '../measure/bare-hash.ts'
+import { bareHash, type Load, nativeHash } from '../measure/bare-hash.ts'
 import { derivedKeyCosts, engines as packages } from '../measure/engines.ts'
 import { outcomeOf, percentiles } from '../measure/tally.ts'
 import { type Measurement, ofContenders, picked, type Scenario, type Setting } from './scenario.ts'
@@ -47,8 +47,8 @@ async function loginsInTurn({ url }: Running, { accounts, durationS }: Setting):
   return tookMs
 }
 
-// The hash itself, by different packages on one core, and by the native engine, where it was built,
-// in turn with the fastest of them.
+// The hash itself, by different packages on one core and on all, and by the native engine, where it
+// was built, in turn with the fastest of them.
 
 const fastestPackage = {
   ...{ bcrypt: '@node-rs/bcrypt', argon2id: '@node-rs/argon2' },
@@ -58,35 +58,68 @@ const fastestPackage = {
 export const engines: Scenario = {
   name: 'engines',
   title: 'The hash itself',
-  question: 'What does one verify take in each implementation, with nothing around it?',
+  question:
+    'What does one verify take in each implementation, with nothing around it: with all other processors idle, and with a thread on every processor?',
   durationS: 2,
-  settings: () => ({ ...costOf, ...derivedKeyCosts, processor: cpus()[0]?.model ?? 'unknown' }),
+  settings: () => ({
+    ...costOf,
+    ...derivedKeyCosts,
+    processor: cpus()[0]?.model ?? 'unknown',
+    processors: cpus().length,
+    'hardware threads of a core': threadsOfCore() ?? 'not told; compare one thread with all',
+  }),
   plan: (setting) => [...planPackages(setting), ...(existsSync(ADDON_FILE) ? planNative(setting) : [])],
 }
 
+/** As Linux tells it. A virtual machine may tell 1 where the processors are siblings. */
+function threadsOfCore(): number | undefined {
+  try {
+    const siblings = readFileSync('/sys/devices/system/cpu/cpu0/topology/thread_siblings_list', 'utf8').trim()
+    const ranges = siblings.split(',').map((range) => range.split('-').map(Number))
+    return ranges.reduce((sum, [first = 0, last = first]) => sum + last - first + 1, 0)
+  } catch {
+    return undefined
+  }
+}
+
 function planPackages({ durationS, cores }: Setting): Measurement[] {
-  return Object.keys(packages).map((name) => ({
-    contender: name,
-    variant: Object.keys(fastestPackage).find((algorithm) => name.endsWith(algorithm)) ?? 'argon2id',
-    placement: 'apart',
-    measure: async () => {
-      const { medianMs, processorMs } = await bareHash(name, durationS * 1_000, cores)
-      return { figures: { p50Ms: medianMs, hashProcessorMs: processorMs } }
-    },
-  }))
+  const algorithmOf = (name: string) =>
+    Object.keys(fastestPackage).find((algorithm) => name.endsWith(algorithm)) ?? 'argon2id'
+  return Object.keys(packages).flatMap((name) =>
+    (['alone', 'every processor'] as const).map((load) =>
+      planHash(name, algorithmOf(name), load, async () => await bareHash(name, durationS * 1_000, cores, load)),
+    ),
+  )
 }
 
 function planNative({ durationS, cores }: Setting): Measurement[] {
   return Object.entries(fastestPackage).flatMap(([algorithm, rival]) =>
-    (['alone', 'batches'] as const).map((load) => ({
-      contender: NATIVE_NAME,
-      variant: load === 'alone' ? `${algorithm}, alone` : `${algorithm}, full batches`,
-      placement: 'apart' as const,
-      measure: async () => {
-        const { medianMs, processorMs, ofPackage } = await nativeHash(rival, load, durationS * 1_000, cores)
-        const alone = load === 'alone' && { p50Ms: medianMs }
-        return { figures: { hashProcessorMs: processorMs, ...alone, ofPackagePercent: ofPackage * 100 } }
-      },
-    })),
+    (['alone', 'full batches', 'every processor'] as const).map((load) =>
+      planHash(NATIVE_NAME, algorithm, load, async () => await nativeHash(rival, load, durationS * 1_000, cores)),
+    ),
   )
+}
+
+function planHash(
+  contender: string,
+  algorithm: string,
+  load: Load,
+  measure: () => Promise<{ medianMs: number; processorMs: number; ofPackage?: number }>,
+): Measurement {
+  return {
+    contender,
+    variant: `${algorithm}, ${load}`,
+    placement: 'apart',
+    measure: async () => {
+      const { medianMs, processorMs, ofPackage } = await measure()
+      return {
+        figures: {
+          hashProcessorMs: processorMs,
+          perSecond: 1_000 / medianMs,
+          ...(load === 'alone' && { p50Ms: medianMs }),
+          ...(ofPackage !== undefined && { ofPackagePercent: ofPackage * 100 }),
+        },
+      }
+    },
+  }
 }
