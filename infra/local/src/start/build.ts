@@ -113,41 +113,46 @@ export function hasEngine(): boolean {
   return existsSync(addon)
 }
 
-/** Builds the engine if its source has changed. A failure prints a line and does not reject. */
+/**
+ * Builds the engine if its source has changed. A failure prints a line and does not reject.
+ * @returns whether it is built
+ */
 export async function buildEngine(
   keeper: Keeper,
   say: (sentence: string) => void,
   { inBackground = false } = {},
-): Promise<void> {
-  if (onPath(['cargo']) === undefined) return
+): Promise<boolean> {
+  if (onPath(['cargo']) === undefined) return false
   const lock = await takeLock(join(defaultStateDir, 'engine.lock'), keeper, ENGINE_WAIT_MS)
-  if (!lock) return
+  if (!lock) return false
   try {
-    // Without messages in the background, and at the lowest priority.
-    await runCargo(keeper, inBackground ? undefined : say)
+    await runCargo(keeper, say, inBackground)
     const built = join(crate, 'target', 'release', library)
     // Renamed into place: a worker that has loaded the old file keeps it.
     copyFileSync(built, `${addon}.new`)
     renameSync(`${addon}.new`, addon)
-    if (inBackground) say('The native hashing engine is built: the next start uses it.')
+    return true
   } catch (error) {
     // A build of an older source must not be used.
     rmSync(addon, { force: true })
     const reason = error instanceof Error ? error.message : String(error)
     if (!keeper.closing)
       say(`The native hashing engine cannot be built here, the packages hash in its place: ${reason}`)
+    return false
   } finally {
     lock.close()
   }
 }
 
 /** Told after a few seconds: a build without a change is quicker. */
-async function runCargo(keeper: Keeper, say: ((sentence: string) => void) | undefined): Promise<void> {
+async function runCargo(keeper: Keeper, say: (sentence: string) => void, inBackground: boolean): Promise<void> {
   const once = hasEngine() ? 'because it changed' : 'once'
-  const tell = () => say?.(`Building the native hashing engine with cargo, ${once}: about a minute of two cores.`)
+  const meanwhile = inBackground ? ', at the lowest priority. Until then the packages hash.' : '.'
+  const tell = () =>
+    say(`Building the native hashing engine with cargo, ${once}: about a minute of two cores${meanwhile}`)
   const timer = setTimeout(tell, TOLD_AFTER_MS)
   const cargo = ['cargo', 'build', '--release', '--locked', '--features', 'addon']
-  const [command = '', ...args] = say === undefined ? ['nice', '-n', '19', ...cargo] : cargo
+  const [command = '', ...args] = inBackground ? ['nice', '-n', '19', ...cargo] : cargo
   // Fails soon without a network.
   const env = { ...process.env, CARGO_NET_RETRY: '1', CARGO_HTTP_TIMEOUT: '10', CARGO_TERM_COLOR: 'never' }
   await keeper.run({ command, args, cwd: crate, env }).finally(() => clearTimeout(timer))

@@ -51,7 +51,7 @@ async function start(options: StartOptions, keeper: Keeper, fail: (error: unknow
   const { databaseUrl, redisUrl } = services
   await migrate(keeper, databaseUrl)
   const members = { keeper, environment, secrets, databaseUrl, redisUrl, logDir, say, fail }
-  const places = await startCluster({ ...wanted, ...members })
+  const { renewWorkers, ...places } = await startCluster({ ...wanted, ...members })
   const gatewayUrl = `http://${hostToDial(environment.host)}:${places.gateways[0]?.port}`
   // For `pnpm seed`.
   writeFileSync(running, JSON.stringify({ databaseUrl, gatewayUrl }), { mode: 0o600 })
@@ -59,8 +59,11 @@ async function start(options: StartOptions, keeper: Keeper, fail: (error: unknow
   say(screen({ ...members, ...places }, { user, password }))
   const notice = await evictionNotice(`http://127.0.0.1:${places.gateways[0]?.opsPort}`)
   if (notice !== '') say(notice)
+  if (!wantsEngine || hasEngine()) return
   // The first build takes a minute: the start does not wait for it.
-  if (wantsEngine && !hasEngine()) void buildEngine(keeper, say, { inBackground: true })
+  if (!(await buildEngine(keeper, say, { inBackground: true }))) return
+  await renewWorkers()
+  if (!keeper.closing) say('The native hashing engine is built, and has taken over from the packages.')
 }
 
 /** Deletes the data of earlier runs, except downloaded programs and the lock. */

@@ -106,8 +106,15 @@ export function expectReadyLines({ LOG_LEVEL: level = '' }: NodeJS.ProcessEnv): 
   throw new UserError(`LOG_LEVEL must be info, debug or trace here, not "${level}": the log tells when all is ready.`)
 }
 
+/** A member of the cluster, which is started again whenever it ends. */
+interface KeptMember {
+  place: Place
+  /** Ends it and resolves when it is ready again. Jobs wait meanwhile. */
+  renew(): Promise<void>
+}
+
 /** Starts all members; resolves when every gateway is ready. Needs a migrated database. */
-export async function startCluster(options: ClusterOptions): Promise<{ gateways: Place[]; workers: Place[] }> {
+export async function startCluster(options: ClusterOptions) {
   const { environment, secrets, databaseUrl, redisUrl } = options
   const [{ port = 0 } = {}] = options.gateways
   const host = hostToDial(environment.host)
@@ -136,20 +143,27 @@ export async function startCluster(options: ClusterOptions): Promise<{ gateways:
     all(gatewayProgram, options.gateways),
     all(workerProgram, options.workers),
   ])
-  await Promise.all(gateways.map((place) => isReady(place, host, workers.length)))
-  return { gateways, workers }
+  await Promise.all(gateways.map(({ place }) => isReady(place, host, workers.length)))
+  return {
+    gateways: gateways.map(({ place }) => place),
+    workers: workers.map(({ place }) => place),
+    /** Restarts the workers, one after the other. */
+    async renewWorkers(): Promise<void> {
+      for (const worker of workers) await worker.renew()
+    },
+  }
 }
 
 /**
- * Starts a member and resolves with its place. A member that ends after it was ready is started
- * again, as in a cluster. Rejects with a UserError if it does not become ready.
+ * Starts a member. A member that ends after it was ready is started again, as in a cluster. Rejects
+ * with a UserError if it does not become ready.
  */
 async function keepRunning(
   program: Program,
   { name, ...ports }: Place,
   env: NodeJS.ProcessEnv,
   options: ClusterOptions,
-): Promise<Place> {
+): Promise<KeptMember> {
   const { keeper, say, fail } = options
   const logFile = join(options.logDir, `${name.replace(' ', '-')}.log`)
   const how = { name, keeper, logFile, env: { ...env, ...toVariables(ports) }, keepOnly: 'nothing' } as const
@@ -158,16 +172,26 @@ async function keepRunning(
   })
   // Started again, it listens where it did before.
   const place = placeIn(program === gatewayProgram ? member : { opsUrl: member.opsUrl }, name)
-  member.exited
-    .then(async ({ code, signal }) => {
-      if (keeper.closing) return
-      const how = signal ?? `exit code ${code}`
+  let isRenewed = false
+  const again = member.exited.then(async ({ code, signal }): Promise<KeptMember | undefined> => {
+    if (keeper.closing) return undefined
+    const how = signal ?? `exit code ${code}`
+    if (!isRenewed) {
       say(`${name} ended (${how}) and is started again. Its log ends with: ${logTailOf(logFile)}`)
       await sleep(RESTART_MS)
-      if (!keeper.closing) await keepRunning(program, place, env, options)
-    })
-    .catch(fail)
-  return place
+    }
+    return keeper.closing ? undefined : await keepRunning(program, place, env, options)
+  })
+  again.catch(fail)
+  return {
+    place,
+    async renew() {
+      if (member.exit !== undefined) return await (await again)?.renew()
+      isRenewed = true
+      member.signal('SIGTERM')
+      await again
+    },
+  }
 }
 
 /**
