@@ -16,7 +16,11 @@ const named: Readonly<Record<string, readonly string[]>> = {
   ramp: ['in-process, registration', 'spillway, token'],
   spike: ['spillway, argon2id'],
   idle: ['in-process, argon2id'],
-  engines: ['@node-rs/argon2, argon2id', 'crypto.pbkdf2, pbkdf2', 'crypto.scrypt, scrypt'],
+  engines: [
+    '@node-rs/argon2, argon2id, every processor',
+    'crypto.pbkdf2, pbkdf2, alone',
+    'crypto.scrypt, scrypt, alone',
+  ],
 }
 
 test('every scenario is tested', () => {

@@ -16,7 +16,8 @@ import { type Compiler, env, install, run, skip } from '../installed.ts'
 /** Of the declarations of Node, which TypeScript needs and the package does not. */
 const declarationsOfNode = ['@types/node', 'undici-types']
 const PACKAGES_MAX = 13
-const BYTES_MAX = 7_000_000
+/** The native engine has 1.2 MB of them: rounds of bcrypt for AMD and for Intel. */
+const BYTES_MAX = 7_050_000
 /** Of the door for pages, compressed. */
 const PAGE_BYTES_MAX = 3_840
 
