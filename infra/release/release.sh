@@ -52,8 +52,9 @@ engine() {
   node --import tsx --input-type=module --eval "
     import { runWithKeeper } from './infra/local/src/processes/command.ts'
     import { buildEngine } from './infra/local/src/start/build.ts'
-    await runWithKeeper((keeper) => buildEngine(keeper, console.error))"
-  [ -f worker/engine/spillway.node ] || return 1
+    await runWithKeeper(async (keeper) => {
+      if (!(await buildEngine(keeper, console.error))) process.exitCode = 1
+    })" || return 1
   node --import tsx --input-type=module --eval "
     import { linkedCrates } from './worker/client/packaging/engine.ts'
     import { licencesOf } from './worker/client/packaging/licences.ts'

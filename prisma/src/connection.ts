@@ -10,22 +10,21 @@ export type Pool = ReturnType<Adapter['underlyingDriver']>
  * Reads a PostgreSQL URL, and sets the session's time zone to UTC. The driver writes and reads
  * times without their offset: in another zone `now()` in SQL and a `Date` from Node would differ.
  *
+ * @param database instead of the one that the URL names
  * @throws one sentence that quotes nothing of the URL
  */
-export function connectionTo(databaseUrl: string) {
+export function connectionTo(databaseUrl: string, database?: string) {
   const { user, password, hosts, path, parameters } = parseDatabaseUrl(databaseUrl)
   // Prisma's own parameters, which the driver would silently ignore.
   if ((parameters.get('schema') ?? 'public') !== 'public')
     throw new Error('DATABASE_URL names a schema other than public; give Spillway a database of its own instead')
-  const url = new URL(`postgresql://host/${path}`)
+  const url = new URL(`postgresql://host/${database ?? path}`)
   const [{ host, port }, ...others] = hosts
   if (others.length > 0) throw new Error('DATABASE_URL must name one host')
   url.host = `${host.includes(':') ? `[${host}]` : host}:${port}`
   url.username = encodeURIComponent(user)
   url.password = encodeURIComponent(password)
-  // The driver has always read + as a blank: `options=-c+work_mem=8MB`.
-  for (const [name, value] of parameters)
-    if (!PRISMA_PARAMETERS.includes(name)) url.searchParams.set(name, value.replaceAll('+', ' '))
+  for (const [name, value] of parameters) if (!PRISMA_PARAMETERS.includes(name)) url.searchParams.set(name, value)
   /** Transactions change servers: no settings, no prepared statements. */
   const isPooled = parameters.get('pgbouncer') === 'true'
   // PgBouncer refuses `options` in the startup packet, but tracks the time zone of each client.
@@ -37,13 +36,18 @@ export function connectionTo(databaseUrl: string) {
 }
 
 const PRISMA_PARAMETERS = ['schema', 'pgbouncer']
-const TLS_PARAMETERS = ['sslmode', 'sslrootcert', 'sslcert', 'sslkey', 'uselibpqcompat']
+/** The driver ignores `channel_binding` and `connect_timeout`, which URLs of hosters have. */
+const DRIVER_PARAMETERS = [
+  ...['ssl', 'sslmode', 'sslrootcert', 'sslcert', 'sslkey', 'uselibpqcompat'],
+  ...['options', 'application_name', 'channel_binding', 'connect_timeout'],
+]
 
 export function parseDatabaseUrl(url: string) {
   return parseServerUrl(url, {
     setting: 'DATABASE_URL',
     schemes: { postgresql: 5_432, postgres: 5_432 },
-    parameters: [...PRISMA_PARAMETERS, ...TLS_PARAMETERS, 'options', 'application_name'],
+    parameters: [...PRISMA_PARAMETERS, ...DRIVER_PARAMETERS],
+    plusIsBlank: true,
     example: 'postgresql://user:password@host:5432/database',
   })
 }
@@ -53,8 +57,8 @@ export function parseDatabaseUrl(url: string) {
  *
  * @throws the driver's error when the database cannot be reached or does not exist
  */
-export async function connectForScripts(url: string): Promise<Adapter> {
-  const adapter = await new PrismaPg({ ...connectionTo(url), connectionTimeoutMillis: 20_000 }).connect()
+export async function connectForScripts(url: string, database?: string): Promise<Adapter> {
+  const adapter = await new PrismaPg({ ...connectionTo(url, database), connectionTimeoutMillis: 20_000 }).connect()
   try {
     await adapter.queryRaw({ sql: 'SELECT 1', args: [], argTypes: [] })
     return adapter

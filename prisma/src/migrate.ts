@@ -54,9 +54,8 @@ async function recorded(pool: Pool, url: string): Promise<Set<string>> {
   )
   if (tables.length === 0) await pool.query(RECORD_TABLE)
   else if (tables[0].name !== '_prisma_migrations') {
-    const { pathname } = new URL(url)
     throw new Error(
-      `The database ${pathname.slice(1)} has tables of something else (${tables[0].name}); give Spillway a database of its own.`,
+      `The database ${parseDatabaseUrl(url).path} has tables of something else (${tables[0].name}); give Spillway a database of its own.`,
     )
   }
   const applied = await pool.query('SELECT migration_name FROM _prisma_migrations WHERE finished_at IS NOT NULL')
@@ -90,18 +89,15 @@ export async function connectOrCreate(url: string): Promise<Adapter> {
     })
   } catch (error) {
     if (!isDatabaseUnavailable(error) && !driverCause(error)) throw error
-    const { hosts, path } = parseDatabaseUrl(url)
-    const [{ host, port }] = hosts
+    const { hosts: [{ host, port }], path } = parseDatabaseUrl(url)
     const message = `The database ${path} at ${host}:${port} cannot be used: ${databaseProblem(error)}.`
     throw new Error(message, { cause: error })
   }
 }
 
 async function createDatabase(url: string): Promise<void> {
-  const maintenance = new URL(url)
-  const name = decodeURIComponent(maintenance.pathname.slice(1))
-  maintenance.pathname = '/postgres'
-  const connection = await connectForScripts(maintenance.href)
+  const name = decodeURIComponent(parseDatabaseUrl(url).path)
+  const connection = await connectForScripts(url, 'postgres')
   try {
     await connection.queryRaw({ sql: `CREATE DATABASE "${name.replaceAll('"', '""')}"`, args: [], argTypes: [] })
   } catch (error) {

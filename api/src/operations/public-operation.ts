@@ -57,7 +57,12 @@ export async function verifyOwnPassword(
   return { job: { name: 'verify', request }, contents }
 }
 
-/** The user. Throws `invalid_token` once the session has ended, else `invalid_credentials`. */
+/**
+ * The user whose password matched.
+ *
+ * @throws `invalid_token` when the session has ended; `invalid_credentials` for a wrong password,
+ *   or one that was changed meanwhile
+ */
 export async function requireOwnPassword(
   sessions: Sessions,
   { userId, sessionId, credentialVersion }: OwnCredential,

@@ -31,7 +31,7 @@ interface LimitsOptions {
 export const limitsPlugin = fp(
   async (app: FastifyInstance, { config, redis, keyring, sessionNameOf }: LimitsOptions) => {
     const limit = (options: Limit) => new RateLimit(redis, config.QUEUE_PREFIX, options).count
-    const limitNetwork = (kind: string, max: number) =>
+    const limitPerNetwork = (kind: string, max: number) =>
       limit({ max, reason: 'address_limit', nameOf: ({ ip }) => `${kind}:${networkOf(ip)}`, headers: 'always' })
     const limitAccount = limit({
       max: config.LIMIT_PER_ACCOUNT,
@@ -53,9 +53,9 @@ export const limitsPlugin = fp(
       headers: 'when refused',
     })
     app.decorate('limitAccount', limitAccount)
-    app.decorate('limitRefreshNetwork', limitNetwork('refresh', config.LIMIT_REFRESH_PER_ADDRESS))
+    app.decorate('limitRefreshNetwork', limitPerNetwork('refresh', config.LIMIT_REFRESH_PER_ADDRESS))
     app.decorate('limitSession', limitSession)
-    app.decorate('limitRedeemNetwork', limitNetwork('redeem', config.LIMIT_REDEEM_PER_ADDRESS))
+    app.decorate('limitRedeemNetwork', limitPerNetwork('redeem', config.LIMIT_REDEEM_PER_ADDRESS))
     app.decorate('limitMailNetwork', limitMailNetwork)
   },
   { name: 'limits' },

@@ -63,8 +63,18 @@ function hostAndPassword({ host, password }: Read): Read {
   return { host, password }
 }
 
+test('parameters of DATABASE_URL reach the driver as they are meant', () => {
+  const url =
+    'postgresql://one/shop?sslrootcert=/ca%2B1.pem&options=-c+work_mem=8MB&channel_binding=require&schema=public'
+  const { searchParams } = new URL(connectionTo(url).connectionString)
+  assert.deepEqual(Object.fromEntries(searchParams), {
+    ...{ sslrootcert: '/ca+1.pem', channel_binding: 'require', options: '-c work_mem=8MB -c timezone=UTC' },
+  })
+})
+
 test.each([
   ['DATABASE_URL', 'postgresql://one,two/shop', connectionTo],
+  ['DATABASE_URL', 'postgresql://one/hush%zz', connectionTo],
   ['DATABASE_URL', 'postgresql://one/shop?host=/run/hush', connectionTo],
   ['DATABASE_URL', 'postgresql://one/shop?schema=hush', connectionTo],
   ['DATABASE_URL', 'postgresql://one/shop?sslmode=require&sslmode=hush', connectionTo],

@@ -61,7 +61,7 @@ export function describeMinimums(
     '',
     best === undefined
       ? `No minimum of argon2id has full batches in ${memoryMib} MiB a worker: give --memory more.`
-      : `Take ${policyInWords(best.policy)}: the minimums of argon2id are equal in strength, and of those that fit into ${memoryMib} MiB a worker it has the most logins.`,
+      : `For the most logins, take ${policyInWords(best.policy)}: the minimums are equal in strength, and it is the fastest that fits into ${memoryMib} MiB a worker. What is proposed above is stronger and slower.`,
   ]
 }
 

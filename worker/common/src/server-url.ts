@@ -21,6 +21,8 @@ interface UrlForm {
   /** The default port of each scheme. */
   schemes: Readonly<Record<string, number>>
   parameters: readonly string[]
+  /** Whether a parameter's + is a blank, as in forms; passwords in parameters may contain it. */
+  plusIsBlank?: boolean
   example: string
 }
 
@@ -31,7 +33,8 @@ interface UrlForm {
  * @throws one sentence that begins with the setting and quotes nothing of the URL: in an invalid
  *   one, the host, the path or a parameter may be a part of the password
  */
-export function parseServerUrl(url: string, { setting, schemes, parameters, example }: UrlForm): ServerUrl {
+export function parseServerUrl(url: string, urlForm: UrlForm): ServerUrl {
+  const { setting, schemes, parameters, plusIsBlank = false, example } = urlForm
   const form = /^([a-z+]+):\/\/(?:([^:@/]*)(?::([^@/]*))?@)?([^@/?#]+)(?:\/([^@?#]*))?(?:\?(.*))?$/.exec(url)
   const [, scheme = '', user = '', password = '', hosts = '', path = '', query = ''] = form ?? []
   const defaultPort = Object.hasOwn(schemes, scheme) ? schemes[scheme] : undefined
@@ -43,12 +46,13 @@ export function parseServerUrl(url: string, { setting, schemes, parameters, exam
   if (first === undefined) throw wrong
   const known = `${setting} takes the parameters ${parameters.join(', ')}, each once, and no others`
   const given = new Map<string, string>()
-  // Not URLSearchParams, which decodes + as a blank: passwords may contain it.
   for (const pair of query.split('&').filter((text) => text !== '')) {
     const [name = ''] = pair.split('=', 1)
     if (!parameters.includes(name) || given.has(name)) throw new Error(known)
-    given.set(name, decode(pair.slice(name.length + 1), wrong))
+    const value = pair.slice(name.length + 1)
+    given.set(name, decode(plusIsBlank ? value.replaceAll('+', ' ') : value, wrong))
   }
+  decode(path, wrong)
   return {
     scheme,
     user: decode(user, wrong),

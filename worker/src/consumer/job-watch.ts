@@ -69,8 +69,8 @@ export class JobWatch {
   }
 
   /**
-   * Takes an error of BullMQ, and looks for malformed jobs where they may be the cause. Errors of
-   * locks have another: the event `lockRenewalFailed` tells of them, too.
+   * Takes an error of BullMQ, and looks for malformed jobs where they may be the cause. They never
+   * cause errors of locks, which the event `lockRenewalFailed` reports.
    */
   suspect(error: Error): void {
     const isOfLock = ('code' in error && LOCK_CODES.has(error.code)) || error.message.startsWith('could not renew lock')

@@ -76,8 +76,10 @@ export function isUsual({ moduleId }: TestSpecification): boolean {
 
 const slowestFirst: readonly Level[] = ['all', 'process', 'service', 'unit']
 
+/** By the innermost folder of tests: a checkout may be below another. */
 function levelOf(file: string): Level | undefined {
-  return slowestFirst.find((level) => file.includes(`/test/${level}/`))
+  const [, level] = /.*\/test\/(\w+)\//.exec(file) ?? []
+  return slowestFirst.find((known) => known === level)
 }
 
 /** Begins with slow levels, then long files: nothing long is left for the end of a run. */

@@ -67,7 +67,7 @@ export function checkPlatform(): void {
   if (process.platform === 'win32') throw new UserError('Redis does not run on Windows itself: use WSL 2.')
 }
 
-// A package as it is published, for releases and tests.
+// A package as it is published, for tests.
 
 /**
  * Packs the package in this folder of the checkout, unless `outdir` has it, and gives the path of

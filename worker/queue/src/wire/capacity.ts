@@ -1,5 +1,5 @@
 /**
- * The wire, part three: capacity. Every worker writes an entry into one hash a few times a second;
+ * The wire, part three: capacity. Every worker writes an entry into one hash twice a second;
  * every gateway reads the hash and the depth of the queue in one round trip (jobs/capacity.ts).
  * Entries that are not renewed expire.
  */
