@@ -89,8 +89,8 @@ export async function connectOrCreate(url: string): Promise<Adapter> {
     })
   } catch (error) {
     if (!isDatabaseUnavailable(error) && !driverCause(error)) throw error
-    const { hosts: [{ host, port }], path } = parseDatabaseUrl(url)
-    const message = `The database ${path} at ${host}:${port} cannot be used: ${databaseProblem(error)}.`
+    const { hosts, path } = parseDatabaseUrl(url)
+    const message = `The database ${path} at ${hosts[0].host}:${hosts[0].port} cannot be used: ${databaseProblem(error)}.`
     throw new Error(message, { cause: error })
   }
 }

@@ -8,7 +8,7 @@ import { connectOrCreate, migrate } from '../../src/migrate.ts'
 import { openDatabases, pooled } from '../databases.ts'
 import { rows } from '../rows.ts'
 
-const { absentDatabase } = await openDatabases()
+const { absentDatabase, migratedUrl } = await openDatabases()
 
 const migrationsDir = join(import.meta.dirname, '../../migrations')
 const names = (await readdir(migrationsDir)).filter((name) => !name.endsWith('.toml')).sort()
@@ -17,6 +17,17 @@ test('a database that does not exist is created and migrated, and a second run a
   const url = absentDatabase()
   assert.deepEqual((await migrate(url)).applied, names)
   assert.deepEqual((await migrate(url)).applied, [])
+})
+
+test("a database is created whatever characters its role's password has", async (t) => {
+  const { host, pathname } = new URL(absentDatabase())
+  const [name, role] = [pathname.slice(1), `role_${pathname.slice(-12)}`]
+  await rows(migratedUrl, `CREATE ROLE ${role} LOGIN CREATEDB PASSWORD '7#x?y%'`)
+  t.onTestFinished(async () => {
+    await rows(migratedUrl, `DROP DATABASE "${name}"`)
+    await rows(migratedUrl, `DROP ROLE ${role}`)
+  })
+  assert.deepEqual((await migrate(`postgresql://${role}:7#x?y%25@${host}/${name}`)).applied, names)
 })
 
 test('of migrators that start at once, one applies and the others find nothing to do', async () => {

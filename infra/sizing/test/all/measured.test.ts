@@ -19,7 +19,7 @@ test('this machine: a proposal at or above the minimum, as settings, and what it
   assert.ok(Number(memoryKib) <= 128 * MIB, stdout)
   assert.match(stdout, /^a worker +[\d.]+ logins a second \(1 core\)$/m)
   assert.equal(stdout.match(/^(argon2id|bcrypt), .* [\d.]+ +\d+ MiB$/gm)?.length, least.length + 3)
-  assert.match(stdout, /^Take argon2id, \d+ MiB, /m)
+  assert.match(stdout, /^For the most logins, take argon2id, \d+ MiB, /m)
 })
 
 test('pnpm size --calibrate sizes by the hash that was proposed', async () => {

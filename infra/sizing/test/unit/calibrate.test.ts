@@ -95,6 +95,6 @@ test("of OWASP's minimums the one with the most logins is taken that has room fo
     )
   // Two slots of 4 + 1 ms; 128 MiB, and 7 for each of four, twice.
   assert.match(lines(256).join('\n'), /7 MiB, 5 passes, 1 lane +400\.0 +184 MiB/)
-  assert.match(lines(256).at(-1) ?? '', /^Take argon2id, 7 MiB, 5 passes/)
+  assert.match(lines(256).at(-1) ?? '', /^For the most logins, take argon2id, 7 MiB, 5 passes/)
   assert.match(lines(183).at(-1) ?? '', /^No minimum of argon2id has full batches in 183 MiB/)
 })
