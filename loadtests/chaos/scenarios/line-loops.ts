@@ -64,7 +64,10 @@ const lineLoops: Scenario = {
   name: 'line-loops',
   promise: `Of ${LOOPS.join(', ')} clients that throw their tickets away and retry at once a gateway lets in ${POLITE_SHARE} as many as of polite ones, and a login takes at most ${AS_QUICK} times as long as before once the thrown tickets are over.`,
   alone: true,
-  run: onLine(credential, tryLoops, (perSecond) => Math.min(HOLD_MS, (MOST * 1_000) / perSecond / TIMES_HOLD)),
+  run: onLine(credential, tryLoops, {
+    clients: MOST,
+    msOf: (perSecond) => Math.min(HOLD_MS, (MOST * 1_000) / perSecond / TIMES_HOLD),
+  }),
 }
 
 async function tryLoops(line: Line): Promise<Findings> {

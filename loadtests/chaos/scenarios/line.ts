@@ -44,11 +44,11 @@ export interface Line {
   expectCalm(findings: Findings, after: string): Promise<void>
 }
 
-/** @param holdMs LOGIN_WAIT_MS of the gateway by the measured logins a second [the default] */
+/** @param hold LOGIN_WAIT_MS of the gateway by what so many clients reach [the default] */
 export function onLine(
   credential: 'dear' | 'argon2id',
   run: (line: Line) => Promise<Findings>,
-  holdMs?: (perSecond: number) => number,
+  hold?: { clients: number; msOf(perSecond: number): number },
 ): Scenario['run'] {
   const workerEnv = credential === 'dear' ? DEAR : USUAL
   return onOwnRedis({ credential, gateways: 1, workers: 1, workerEnv }, async (system, stage) => {
@@ -68,11 +68,12 @@ export function onLine(
       const tookMs = await loginsInTurn(system, LOGINS, url)
       return tookMs.every(Number.isFinite) ? (quantile(tookMs, 0.5) ?? 0) : Number.POSITIVE_INFINITY
     }
-    const capacity = () => people().perSecond(CALLERS, { settlingMs: SETTLING_MS, countedMs: COUNTED_MS })
+    const capacity = (clients = CALLERS) =>
+      people().perSecond(clients, { settlingMs: SETTLING_MS, countedMs: COUNTED_MS })
     // Compiles what is on the way, and lets the worker see what its hashes cost.
     await capacity()
-    if (holdMs !== undefined) {
-      const env = { LOGIN_WAIT_MS: String(Math.ceil(holdMs(await capacity()))) }
+    if (hold !== undefined) {
+      const env = { LOGIN_WAIT_MS: String(Math.ceil(hold.msOf(await capacity(hold.clients)))) }
       await first?.stop()
       ;({ url } = await system.gateway({ env }))
       await system.knowsWorkers(1)
