@@ -44,13 +44,16 @@ export interface Line {
   expectCalm(findings: Findings, after: string): Promise<void>
 }
 
-/** @param hold LOGIN_WAIT_MS of the gateway by what so many clients reach [the default] */
+/**
+ * @param hold LOGIN_WAIT_MS of the gateway by what so many clients reach [the default]; the packages
+ *   hash then, so that it stays near the default
+ */
 export function onLine(
   credential: 'dear' | 'argon2id',
   run: (line: Line) => Promise<Findings>,
   hold?: { clients: number; msOf(perSecond: number): number },
 ): Scenario['run'] {
-  const workerEnv = credential === 'dear' ? DEAR : USUAL
+  const workerEnv = { ...(credential === 'dear' ? DEAR : USUAL), ...(hold && { HASH_ENGINE: 'packages' }) }
   return onOwnRedis({ credential, gateways: 1, workers: 1, workerEnv }, async (system, stage) => {
     const [first] = system.gateways
     let url = first?.url ?? ''
