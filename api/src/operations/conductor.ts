@@ -59,7 +59,10 @@ export class Conductor<Deps> {
   readonly #options: ConductorOptions<Deps>
   readonly #tickets: Tickets<Contents>
   readonly #usedTickets: UsedTickets
-  /** Paces tickets that would be given at once: clients would throw them away and log in anew. */
+  /**
+   * Paces tickets that would be given at once: clients would throw them away and log in anew. A busy
+   * gateway that held them for a whole wait would outlast proxies' timeouts (`pnpm load spike`).
+   */
   readonly #ticketPace: Pace
 
   constructor(options: ConductorOptions<Deps>) {
@@ -68,7 +71,7 @@ export class Conductor<Deps> {
     this.#options = options
     this.#tickets = new Tickets(keyring, 'ticket', isContents)
     this.#usedTickets = new UsedTickets(database, log)
-    this.#ticketPace = new Pace({ perSecond: () => shedder.perSecond(), longestDelayMs: config.LOGIN_WAIT_MS })
+    this.#ticketPace = new Pace({ perSecond: () => shedder.perSecond(), longestDelayMs: config.LOGIN_WAIT_MS / 2 })
   }
 
   /** Registers the routes of all operations. */
