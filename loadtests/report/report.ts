@@ -14,7 +14,7 @@ export function renderReport(results: Results): string {
   const when = startedAt.slice(0, 16).replace('T', ' ')
   return page({
     title: 'Where should passwords be hashed?',
-    lead: 'The architectures in use for logins in Node, side by side: the same cores, users, hash and API around them.',
+    lead: 'The architectures in use for logins in Node, side by side: the same cores, users, hash and API.',
     about: `${when} UTC · commit ${commit} · ${processor}, ${cores} cores, ${memoryGib} GiB · ${system} · Node ${node}`,
     body: [
       warnings(results).map((warning) => html`<p class="notice">${warning}</p>`),

@@ -58,8 +58,7 @@ const fastestPackage = {
 export const engines: Scenario = {
   name: 'engines',
   title: 'The hash itself',
-  question:
-    'What does one verify take in each implementation, with nothing around it: with all other processors idle, and with a thread on every processor?',
+  question: 'What does one verify take, with all other processors idle and with a thread on each?',
   durationS: 2,
   settings: () => ({
     ...costOf,

@@ -21,7 +21,7 @@ const SAMPLE_MS = 1_000
 export const spike: Scenario = {
   name: 'spike',
   title: 'Ten seconds at ten times capacity',
-  question: 'What happens during ten seconds at ten times capacity, and how long until things are normal again?',
+  question: 'What happens at ten times capacity, and how long until things are normal again?',
   // It is watched for as long again afterwards, and until the line is empty.
   durationS: 10,
   settings: (setting) => ({ quietS: QUIET_BEFORE_S, perSecond: spikeRate(setting), argon2id: costOf.argon2id }),
