@@ -10,8 +10,8 @@ export type Pool = ReturnType<Adapter['underlyingDriver']>
  * Reads a PostgreSQL URL, and sets the session's time zone to UTC. The driver writes and reads
  * times without their offset: in another zone `now()` in SQL and a `Date` from Node would differ.
  *
- * @param database instead of the one that the URL names
- * @throws one sentence that quotes nothing of the URL
+ * @param database the name of another database on that server [the name in the URL]
+ * @throws one sentence, which never quotes the URL
  */
 export function connectionTo(databaseUrl: string, database?: string) {
   const { user, password, hosts, path, parameters } = parseDatabaseUrl(databaseUrl)

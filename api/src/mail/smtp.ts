@@ -68,7 +68,7 @@ export class Smtp {
   }
 }
 
-/** Reads `SMTP_URL`. Throws one sentence that quotes nothing of it. */
+/** Parses `SMTP_URL`. The error for an invalid URL is one sentence and never quotes it. */
 export function parseSmtpUrl(url: string) {
   const { scheme, user, password, hosts, path, parameters } = parseServerUrl(url, {
     setting: 'SMTP_URL',

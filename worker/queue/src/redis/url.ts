@@ -47,7 +47,7 @@ export type RedisTarget =
     }
   | { kind: 'cluster'; login: Login; nodes: HostPort[] }
 
-/** Parses a Redis URL. Throws one sentence that quotes nothing of it. */
+/** Parses a Redis URL. The error for an invalid URL is one sentence and never quotes it. */
 export function parseRedisUrl(url: string): RedisTarget {
   const { scheme, user, password, hosts, path, parameters } = parseServerUrl(url, {
     ...{ setting: 'REDIS_URL', schemes, parameters: parameterNames, example },
