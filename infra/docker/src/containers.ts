@@ -1,6 +1,6 @@
 // The command `pnpm --filter @spillway/infra containers`: builds the images with a Docker engine,
 // and runs them as in a cluster: not as root, on a read-only file system, without capabilities,
-// with limits.
+// with limits; and as OpenShift does, as any user of group 0.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
@@ -22,6 +22,8 @@ const compose = parse(readFileSync(new URL('../compose.yaml', import.meta.url), 
 const makeKeys = fileURLToPath(new URL('../make-keys.mjs', import.meta.url))
 const CPUS = 1
 const MEMORY = '512m'
+/** Of a range that OpenShift gives to a namespace. */
+const ANY_USER = '--user=1000650000:0'
 
 await runWithKeeper(async (keeper) => {
   await openDocker(keeper)
@@ -68,14 +70,17 @@ async function logsIn(keeper: Keeper, dir: string): Promise<void> {
   const keys = join(dir, 'keys')
   await run(process.execPath, [makeKeys, keys])
   await chmod(keys, 0o755)
+  // For whichever user a container has, and whoever runs this.
+  for (const file of ['seal/seal.env', 'gateway/jwt.env', 'gateway/ops.env']) await chmod(join(keys, file), 0o444)
   const [port, opsPort, workerPort] = [await freePort(), await freePort(), await freePort()]
   const { databaseUrl, redisUrl } = services
   const env = { DATABASE_URL: databaseUrl, REDIS_URL: redisUrl, PORT: port, OPS_PORT: opsPort }
-  const start = async (service: 'migration' | 'gateway' | 'worker', settings: Record<string, string | number>) => {
+  type Settings = Record<string, string | number>
+  const start = async (service: 'migration' | 'gateway' | 'worker', settings: Settings, ...options: string[]) => {
     const variables = Object.entries(settings).map(([name, value]) => `--env=${name}=${value}`)
     const limits = [`--cpus=${CPUS}`, `--memory=${MEMORY}`, `--volume=${keys}:/keys:ro`]
     const { image, command } = compose.services[service]
-    const id = await docker('run', '--detach', ...CONFINED, ...limits, ...variables, image, ...command)
+    const id = await docker('run', '--detach', ...CONFINED, ...options, ...limits, ...variables, image, ...command)
     keeper.onClosing(() => void docker('rm', '--force', id.trim()).catch(() => {}))
     return id.trim()
   }
@@ -87,10 +92,10 @@ async function logsIn(keeper: Keeper, dir: string): Promise<void> {
     return log
   }
 
-  await end(await start('migration', env))
-  console.log('✔ the migration ends with exit code 0')
+  await end(await start('migration', env, ANY_USER))
+  console.log('✔ the migration ends with exit code 0, as any user of group 0')
   const gateway = await start('gateway', env)
-  const worker = await start('worker', { REDIS_URL: redisUrl, OPS_PORT: workerPort })
+  const worker = await start('worker', { REDIS_URL: redisUrl, OPS_PORT: workerPort }, ANY_USER)
   const url = `http://127.0.0.1:${port}`
   const sees = async () => (await readinessOf(url)).workers === 1
   await until(sees, { timeoutMs: 60_000, what: 'a gateway that sees the worker' })
@@ -105,7 +110,7 @@ async function logsIn(keeper: Keeper, dir: string): Promise<void> {
   await end(gateway)
   assert.match(await end(worker), new RegExp(`"concurrency":${CPUS}\\b`))
   console.log(
-    `✔ an account is registered and logs in; a worker with ${CPUS} CPU chooses ${CPUS} slot; both end with exit code 0`,
+    `✔ an account is registered and logs in; a worker with ${CPUS} CPU chooses ${CPUS} slot, as any user of group 0; both end with exit code 0`,
   )
   await services.close()
 }

@@ -24,12 +24,16 @@ interface Rendering {
   valueFiles?: string[]
   /** Single values, as `path=value`. */
   set?: string[]
+  /** The same with JSON for the value. */
+  setJson?: string[]
 }
 
 /** Renders the chart to YAML, with hooks and tests. Rejects with Helm's output for bad values. */
-export async function renderChart({ helm, release, namespace, valueFiles = [], set = [] }: Rendering): Promise<string> {
+export async function renderChart(rendering: Rendering): Promise<string> {
+  const { helm, release, namespace, valueFiles = [], set = [], setJson = [] } = rendering
   const args = ['template', release, chartDir, '--namespace', namespace]
   args.push(...valueFiles.flatMap((file) => ['--values', file]), ...set.flatMap((value) => ['--set', value]))
+  args.push(...setJson.flatMap((value) => ['--set-json', value]))
   return await run(helm, args)
 }
 

@@ -93,6 +93,11 @@ async function moduleDir(name: ModuleName): Promise<string> {
   return found.Dir
 }
 
+/** KEDA's own configuration of its admission webhooks. */
+export async function kedaWebhooksFile(): Promise<string> {
+  return join(await moduleDir('github.com/kedacore/keda/v2'), 'config/webhooks/validation_webhooks.yaml')
+}
+
 /** The folders of a module that hold its custom resource definitions. */
 export async function crdDirs(): Promise<Record<'keda' | 'monitoring' | 'gateway', string>> {
   const [keda, monitoring, gateway] = await Promise.all([

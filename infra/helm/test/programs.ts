@@ -3,13 +3,15 @@ import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { ToolFailure } from '@spillway/infra/processes/keeper'
+import { run } from '@spillway/infra/processes/run'
 import { type Manifest, manifests, renderChart, valueSetsDir } from '../src/chart.ts'
-import { schemasDir as findSchemas, isBuilt, programSetDir } from '../src/programs.ts'
+import { schemasDir as findSchemas, isBuilt, programSetDir, schemaLocations } from '../src/programs.ts'
 
 export const schemasDir = await findSchemas()
 const programs = await programSetDir('checks')
 export const helm = join(programs, 'helm')
-export const kubeconform = join(programs, 'kubeconform')
+const kubeconform = join(programs, 'kubeconform')
 
 /** For tests that cannot do without: why they are left out, or false. */
 export const skip =
@@ -41,4 +43,19 @@ export async function rendered(
 export function specOf<Spec>(manifest: Manifest | undefined): Spec {
   assert.ok(manifest?.spec)
   return JSON.parse(JSON.stringify(manifest.spec))
+}
+
+/**
+ * The faults that kubeconform finds in the objects of a YAML text, a line each. Fields that a kind
+ * does not have are faults, and so are kinds that neither Kubernetes nor the custom resources in
+ * the schemas' folder have.
+ */
+export async function manifestFaults(yaml: string): Promise<string[]> {
+  try {
+    await run(kubeconform, ['-strict', ...schemaLocations(schemasDir), '-'], { input: yaml })
+    return []
+  } catch (error) {
+    if (!(error instanceof ToolFailure)) throw error
+    return error.output.trim().split('\n')
+  }
 }

@@ -38,6 +38,7 @@ export function programStarter(keeper: Keeper, logDir: string, onDeath: (error: 
 const CONTROLLERS = [
   'deployment-controller',
   'replicaset-controller',
+  'endpointslice-controller',
   'job-controller',
   'horizontal-pod-autoscaler-controller',
   'serviceaccount-controller',

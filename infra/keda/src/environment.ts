@@ -3,12 +3,14 @@
 import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Keeper } from '@spillway/infra/processes/keeper'
-import { defaultStateDir } from '@spillway/infra/processes/repository'
+import { defaultStateDir, repositoryDir } from '@spillway/infra/processes/repository'
+import { run } from '@spillway/infra/processes/run'
 import { type Address, startProxy } from '@spillway/infra/rig/tcp-proxy'
 import { startPostgres } from '@spillway/infra/services/postgres'
 import { type RedisOptions, startRedis } from '@spillway/infra/services/redis'
 import { Redis } from 'ioredis'
 import { buildImages, images, openDocker } from '../../docker/src/engine.ts'
+import { chartDir } from '../../helm/src/chart.ts'
 import { buildPrograms, crdDirs } from '../../helm/src/programs.ts'
 import { programStarter, startControlPlane } from './control-plane.ts'
 import { createSecrets, installChart, KEDA_USER, kubectlFor, NAMESPACE, startKeda } from './installation.ts'
@@ -21,6 +23,10 @@ export type Environment = Awaited<ReturnType<typeof startEnvironment>>
 export const outputDir = join(defaultStateDir, 'e2e')
 
 const GATEWAY_PORT = 3_000
+/** A commit whose chart is upgraded to the present one; after a release, the release. */
+const EARLIER_COMMIT = '558bb9fb'
+/** The first half of the addresses of pods. Not loopback ones, which Kubernetes refuses in an EndpointSlice. */
+const POD_NETWORK = '10.232'
 const PASSWORD = 'only-for-this-run'
 
 /** Starts it all, a step at a time. Its processes end with the keeper. */
@@ -63,10 +69,14 @@ export async function startEnvironment(keeper: Keeper, steps: Steps, say: (line:
   })
 
   await createSecrets(api, backends)
+  const route = ['local', `${POD_NETWORK}.0.0/16`, 'dev', 'lo']
+  await run('ip', ['route', 'replace', ...route])
+  keeper.onClosing(() => void run('ip', ['route', 'del', ...route]).catch(() => {}))
   const kubelet = new Kubelet({
     api,
     keeper,
     namespace: NAMESPACE,
+    network: POD_NETWORK,
     images: { 'spillway/gateway': images.gateway, 'spillway/worker': images.worker },
     logDir,
     say,
@@ -74,13 +84,18 @@ export async function startEnvironment(keeper: Keeper, steps: Steps, say: (line:
   const service = await startProxy('http://gateway', takeTurns(kubelet))
   const gatewayUrl = new URL(service.url).origin
   /** Installs the chart, or upgrades it, with these single values (`path=value`). */
-  const install = (...set: string[]) => installChart(kubectl, backends, gatewayUrl, set)
+  const install = (...set: string[]) => installChart(kubectl, chartDir, backends, gatewayUrl, set)
+  const archive = join(dir, 'earlier.tar')
+  await run('git', ['archive', `--output=${archive}`, EARLIER_COMMIT, 'infra/helm/spillway'], { cwd: repositoryDir })
+  await run('tar', ['--extract', '--file', archive, '--directory', dir])
   await steps.step('helm installs the chart: the hook migrates, and all pods become ready', () => install())
   return {
     api,
     kubectl,
     kubelet,
     install,
+    /** The same with the chart of an earlier commit. */
+    installEarlier: () => installChart(kubectl, join(dir, 'infra/helm/spillway'), backends, gatewayUrl, []),
     databaseUrl: postgres.url,
     redis,
     /** Another one, which the chart as it is installed first does not name. */

@@ -2,15 +2,16 @@
 // addresses of PostgreSQL and Redis.
 import { randomBytes } from 'node:crypto'
 import { copyFileSync, mkdirSync, readFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { freePort } from '@spillway/infra/processes/port'
 import { run } from '@spillway/infra/processes/run'
 import { until } from '@spillway/infra/processes/until'
-import { issue, LOOPBACK } from '@spillway/infra/rig/certificates'
+import { type Certificate, issue, LOOPBACK } from '@spillway/infra/rig/certificates'
 import { newSealKey, newSigningKey } from '@spillway/infra/start/secrets'
-import { chartDir } from '../../helm/src/chart.ts'
-import { crdDirs } from '../../helm/src/programs.ts'
+import { parse } from 'yaml'
+import { crdDirs, kedaWebhooksFile } from '../../helm/src/programs.ts'
 import type { KubernetesApi } from './api.ts'
 import type { ControlPlane, StartProgram } from './control-plane.ts'
 
@@ -42,18 +43,19 @@ export async function createSecrets(api: KubernetesApi, { databaseUrl, redisPass
 }
 
 /**
- * Installs the chart, or upgrades it, and resolves when its pods are ready. `set` are single
- * values, as `path=value`.
+ * Installs the chart in a folder, or upgrades it, and resolves when its pods are ready. `set` are
+ * single values, as `path=value`.
  */
 export async function installChart(
   kubectl: Kubectl,
+  chart: string,
   { redisAddress }: Backends,
   gatewayUrl: string,
   set: readonly string[],
 ): Promise<void> {
   const values = [`redis.addresses={${redisAddress}}`, `tests.gatewayUrl=${gatewayUrl}`, ...set]
   await kubectl.helm(
-    ...['upgrade', RELEASE, chartDir, '--install', '--wait', '--timeout', '3m', '--namespace', NAMESPACE],
+    ...['upgrade', RELEASE, chart, '--install', '--wait', '--timeout', '3m', '--namespace', NAMESPACE],
     ...['--values', valuesFile, ...values.flatMap((value) => ['--set', value])],
   )
 }
@@ -78,8 +80,8 @@ export function kubectlFor(kubeconfig: string, kubectl: string, helm: string) {
   }
 }
 
-// The real KEDA as plain processes: its custom resources, the operator, and the metrics adapter
-// behind the API server.
+// The real KEDA as plain processes: its custom resources, the operator, and behind the API server
+// the metrics adapter and the admission webhooks.
 
 const KEDA_NAMESPACE = 'keda'
 const METRICS_API = 'v1beta1.external.metrics.k8s.io'
@@ -109,8 +111,8 @@ export async function startKeda({ start, programs, controlPlane, kubectl, dir }:
   copyFileSync(certificate.keyFile, join(certDir, 'tls.key'))
   copyFileSync(authority.certFile, join(certDir, 'ca.crt'))
 
-  const [grpcPort, operatorPort, probePort, adapterPort, adapterMetricsPort] = await Promise.all(
-    Array.from({ length: 5 }, () => freePort(0)),
+  const [grpcPort, operatorPort, probePort, adapterPort, adapterMetricsPort, ...webhookPorts] = await Promise.all(
+    Array.from({ length: 8 }, () => freePort(0)),
   )
   const env = {
     KUBECONFIG: kubeconfig,
@@ -175,4 +177,39 @@ export async function startKeda({ start, programs, controlPlane, kubectl, dir }:
     timeoutMs: 30_000,
     what: 'external metrics',
   })
+
+  const [port, metricsPort, healthPort] = webhookPorts
+  await start({
+    name: 'keda-webhooks',
+    command: join(programs, 'webhooks'),
+    args: [
+      `--cert-dir=${certDir}`,
+      `--port=${port}`,
+      `--metrics-bind-address=127.0.0.1:${metricsPort}`,
+      `--health-probe-bind-address=127.0.0.1:${healthPort}`,
+    ],
+    env,
+    isReady: async () => (await fetch(`http://127.0.0.1:${healthPort}/readyz`)).ok,
+  })
+  await kubectl.apply(
+    webhooksAt(`https://127.0.0.1:${port}`, authority, await readFile(await kedaWebhooksFile(), 'utf8')),
+  )
+  const probe = { scaleTargetRef: { name: 'nothing' }, triggers: [{ type: 'cron', metadata: {} }] }
+  const object = { apiVersion: 'keda.sh/v1alpha1', kind: 'ScaledObject', metadata: { name: 'probe' }, spec: probe }
+  await until(() => kubectl.dryRun(JSON.stringify(object), KEDA_NAMESPACE), {
+    timeoutMs: 30_000,
+    what: "KEDA's webhooks",
+  })
+}
+
+/** KEDA's configuration of its webhooks, at this URL, and not passed over when they do not answer. */
+function webhooksAt(url: string, authority: Certificate, configuration: string): unknown {
+  const caBundle = readFileSync(authority.certFile).toString('base64')
+  const { webhooks, ...rest }: { webhooks: { clientConfig: { service: { path: string } } }[] } = parse(configuration)
+  const here = webhooks.map(({ clientConfig, ...webhook }) => ({
+    ...webhook,
+    clientConfig: { url: `${url}${clientConfig.service.path}`, caBundle },
+    failurePolicy: 'Fail',
+  }))
+  return { ...rest, webhooks: here }
 }

@@ -16,6 +16,8 @@ interface KubeletOptions {
   api: Pick<KubernetesApi, 'call' | 'watch'>
   keeper: Keeper
   namespace: string
+  /** The first half of the pods' addresses, all of which this machine has. */
+  network: string
   /** Images of this machine, by the repository that a pod names. */
   images: Record<string, string>
   logDir: string
@@ -64,13 +66,13 @@ export class Kubelet {
   }
 
   async #start(pod: Pod): Promise<PodRun> {
-    const { api, images } = this.#options
+    const { api, images, network } = this.#options
     const { name, uid } = pod.metadata
     const [{ image: reference }] = pod.spec.containers
     const image = images[reference.replace(/[:@].*/, '')]
     if (image === undefined) throw new Error(`there is no image ${reference}`)
     const count = this.#starts.size
-    const ip = `127.0.${1 + Math.floor(count / 250)}.${1 + (count % 250)}`
+    const ip = `${network}.${1 + Math.floor(count / 250)}.${1 + (count % 250)}`
     const body = { apiVersion: 'v1', kind: 'Binding', metadata: { name }, target: { kind: 'Node', name: NODE } }
     await api.call('POST', `${this.#path}/${name}/binding`, body)
     const run = new PodRun(this.#options, pod, image, ip)

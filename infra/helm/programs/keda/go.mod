@@ -1,4 +1,4 @@
-// KEDA's operator and metrics adapter, built from its module. The replacement and the exclusion are those of its own
+// KEDA's operator, metrics adapter and admission webhooks, built from its module. The replacement and the exclusion are those of its own
 // go.mod, which hold only when it is the main module.
 module spillway/e2e/keda
 
@@ -7,6 +7,7 @@ go 1.26.0
 tool (
 	github.com/kedacore/keda/v2/cmd/adapter
 	github.com/kedacore/keda/v2/cmd/operator
+	github.com/kedacore/keda/v2/cmd/webhooks
 )
 
 require (

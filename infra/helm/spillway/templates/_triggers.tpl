@@ -40,19 +40,39 @@
   {{- end }}
 {{- end -}}
 
-{{/* The wait that gateways predict, as Prometheus has it. Twice the target means twice the pods. */}}
+{{/* Whether KEDA asks the gateways themselves for the wait that they predict. */}}
+{{- define "spillway.trigger.readsGateways" -}}
+{{- $scaling := .Values.autoscaling -}}
+{{- and $scaling.enabled (eq $scaling.mode "keda") (eq $scaling.trigger "predictedWait") (not $scaling.predictedWait.serverAddress) -}}
+{{- end -}}
+
+{{/* The wait that gateways predict, as Prometheus has it or from their ops ports. Twice the target means twice the pods. */}}
 {{- define "spillway.trigger.predictedWait" -}}
 {{- $predicted := .Values.autoscaling.predictedWait -}}
 {{- $ops := printf "%s-gateway-ops" (include "spillway.name" .) -}}
+{{- if eq (include "spillway.trigger.readsGateways" .) "true" -}}
+- type: metrics-api
+  name: predictedWait
+  metricType: Value
+  metadata:
+    # KEDA takes the Service and its namespace from the first two parts of the host, and asks every endpoint.
+    url: http://{{ $ops }}.{{ .Release.Namespace }}.svc:9464/metrics
+    format: prometheus
+    valueLocation: spillway_predicted_wait_seconds
+    aggregateFromKubeServiceEndpoints: "true"
+    aggregationType: max
+    targetValue: {{ $predicted.targetSeconds | quote }}
+{{- else -}}
 - type: prometheus
   name: predictedWait
   metricType: Value
   metadata:
-    serverAddress: {{ required "autoscaling.trigger predictedWait needs autoscaling.predictedWait.serverAddress: the URL of Prometheus." $predicted.serverAddress | quote }}
+    serverAddress: {{ $predicted.serverAddress | quote }}
     query: {{ default (printf "max(spillway_predicted_wait_seconds{namespace=%q,service=%q})" .Release.Namespace $ops) $predicted.query | quote }}
     threshold: {{ $predicted.targetSeconds | quote }}
     # No answer is an error, so that the fallback holds the pods, and not a wait of nothing.
     ignoreNullValues: "false"
+{{- end }}
   {{- with $predicted.authentication }}
   authenticationRef: { name: {{ . }} }
   {{- end }}

@@ -33,6 +33,8 @@ test.skipIf(skip)('an autoscaler of Kubernetes takes the place of KEDA, with the
   }
   const autoscalers = await rendered('HorizontalPodAutoscaler', { set })
   assert.equal(autoscalers.length, 1)
+  // While an upgrade changes to mode keda, both are there.
+  assert.deepEqual(autoscalers[0]?.metadata.annotations, { 'validations.keda.sh/hpa-ownership': 'false' })
   const spec = specOf<Record<string, unknown>>(autoscalers[0])
   const metric = { name: (await adapterRule()).name.as, selector: { matchLabels: { service: 'spillway-gateway-ops' } } }
   assert.deepEqual(

@@ -1,27 +1,10 @@
 // Every object that comes out of the chart is one that Kubernetes and KEDA know, field by field.
 import assert from 'node:assert/strict'
-import { ToolFailure } from '@spillway/infra/processes/keeper'
 import { run } from '@spillway/infra/processes/run'
 import { test } from 'vitest'
 import { parse, stringify } from 'yaml'
 import { chartDir, manifests } from '../../src/chart.ts'
-import { schemaLocations } from '../../src/programs.ts'
-import { helm, kubeconform, render, renderSet, schemasDir, skip, valueSets } from '../programs.ts'
-
-/**
- * The faults that kubeconform finds in the objects of a YAML text, a line each. Fields that a kind
- * does not have are faults, and so are kinds that neither Kubernetes nor the custom resources in
- * the schemas' folder have.
- */
-async function manifestFaults(yaml: string): Promise<string[]> {
-  try {
-    await run(kubeconform, ['-strict', ...schemaLocations(schemasDir), '-'], { input: yaml })
-    return []
-  } catch (error) {
-    if (!(error instanceof ToolFailure)) throw error
-    return error.output.trim().split('\n')
-  }
-}
+import { helm, manifestFaults, render, renderSet, skip, valueSets } from '../programs.ts'
 
 test.skipIf(skip)('the chart passes the linter of Helm', async () => {
   await run(helm, ['lint', '--strict', chartDir])
@@ -68,7 +51,6 @@ test.skipIf(skip)('values that cannot work are refused with the way out', async 
     [['redis.queuePrefix=spillway'], /queuePrefix/],
     [['worker.cores=0.5'], /cores/],
     [['autoscaling.minReplicas=30'], /raise the one or lower the other/],
-    [['autoscaling.trigger=predictedWait'], /the URL of Prometheus/],
     [['autoscaling.trigger=predictedWait', 'autoscaling.minReplicas=0'], /without a worker there is no wait/],
     [['autoscaling.redisUser.username=keda'], /the Secret that holds the password of that user/],
     [['httpRoute.enabled=true', 'config.trustProxy=10.0.0.0/8'], /the Gateway that this route belongs to/],

@@ -8,9 +8,11 @@ import { render, rendered, renderSet, schemasDir, skip, specOf, valueSets } from
 import { readScalers, type Trigger, triggerFaults } from '../trigger-metadata.ts'
 
 interface ScaledObject {
-  triggers: (Trigger & { authenticationRef?: { name: string } })[]
-  fallback: { replicas: number; behavior: string }
+  triggers: (Trigger & { authenticationRef?: { name: string }; metricType?: string })[]
+  fallback: { replicas: number; behavior: string; failureThreshold: number }
   minReplicaCount: number
+  pollingInterval?: number
+  cooldownPeriod?: number
   advanced: { scalingModifiers?: { formula: string; target: string } }
 }
 
@@ -96,22 +98,28 @@ test.skipIf(skip)('a schedule that cannot be kept is refused with the way out', 
   await assert.rejects(scaledObject(schedule({ start: 'at eight' })), /schedules/)
 })
 
-test.skipIf(skip)('of several Redis each has its triggers, and the formula adds all of them up', async () => {
-  const { advanced, triggers } = specOf<ScaledObject>(
-    manifests(await renderSet('several.yaml')).find(({ kind }) => kind === 'ScaledObject'),
-  )
-  const names = [0, 1, 2].flatMap((n) => [`active${n}`, `deferred${n}`, `waiting${n}`])
-  assert.deepEqual(
-    triggers.map(({ name }) => name),
-    names,
-  )
-  assert.equal(advanced.scalingModifiers?.formula, names.join(' + '))
-  const addresses = ['redis-a.login.svc:6379', 'redis-b.data.svc:6380', 'redis-c.login.svc:6379']
-  assert.deepEqual(
-    triggers.map(({ metadata }) => metadata.address),
-    addresses.flatMap((address) => [address, address, address]),
-  )
-})
+test.skipIf(skip)(
+  'of several Redis servers each has its triggers, and the formula adds up those that answer',
+  async () => {
+    const { advanced, triggers, fallback } = specOf<ScaledObject>(
+      manifests(await renderSet('several.yaml')).find(({ kind }) => kind === 'ScaledObject'),
+    )
+    const names = [0, 1, 2].flatMap((n) => [`active${n}`, `deferred${n}`, `waiting${n}`])
+    assert.deepEqual(
+      triggers.map(({ name }) => name),
+      names,
+    )
+    const sum = names.map((name) => `(${name} ?? 0)`).join(' + ')
+    // With all away there is no value, in place of 0.
+    assert.equal(advanced.scalingModifiers?.formula, `0 * (active0 ?? active1 ?? active2) + ${sum}`)
+    assert.deepEqual(fallback, { failureThreshold: 0, behavior: 'scalingModifiers', replicas: 1 })
+    const addresses = ['redis-a.login.svc:6379', 'redis-b.data.svc:6380', 'redis-c.login.svc:6379']
+    assert.deepEqual(
+      triggers.map(({ metadata }) => metadata.address),
+      addresses.flatMap((address) => [address, address, address]),
+    )
+  },
+)
 
 test.skipIf(skip)('of several Redis pods are given a list that they understand, with what drains', async () => {
   const rendered = await renderSet('several.yaml')
@@ -139,4 +147,70 @@ test.skipIf(skip)('KEDA, in another namespace, is given addresses that resolve t
   assert.equal(triggers[0]?.metadata.address, 'redis.login.svc:6379')
   const elsewhere = await scaledObject(['redis.addresses={redis.data.svc:6380}'])
   assert.equal(elsewhere.triggers[0]?.metadata.address, 'redis.data.svc:6380')
+})
+
+const predictedWait = 'autoscaling.trigger=predictedWait'
+const prometheus = 'autoscaling.predictedWait.serverAddress=http://prometheus:9090'
+
+test.skipIf(skip)(
+  'without Prometheus KEDA reads the greatest predicted wait from the ops ports of all gateways',
+  async () => {
+    const set = [
+      predictedWait,
+      'autoscaling.predictedWait.targetSeconds=2',
+      'autoscaling.predictedWait.authentication=mesh',
+    ]
+    const { triggers } = await scaledObject(set)
+    assert.deepEqual(triggers, [
+      {
+        type: 'metrics-api',
+        name: 'predictedWait',
+        metricType: 'Value',
+        metadata: {
+          url: 'http://spillway-gateway-ops.login.svc:9464/metrics',
+          format: 'prometheus',
+          valueLocation: 'spillway_predicted_wait_seconds',
+          aggregateFromKubeServiceEndpoints: 'true',
+          aggregationType: 'max',
+          targetValue: '2',
+        },
+        authenticationRef: { name: 'mesh' },
+      },
+    ])
+    const [service] = (await rendered('Service', { set })).filter(
+      ({ metadata }) => metadata.name === 'spillway-gateway-ops',
+    )
+    assert.equal(specOf<{ ports: { port: number }[] }>(service).ports[0]?.port, 9464)
+    const mayReadGateways = async (more: string[]) => {
+      const policies = await rendered('NetworkPolicy', { set: more })
+      return /"kubernetes.io\/metadata.name":"keda"/.test(
+        JSON.stringify(policies.find(({ metadata }) => metadata.name === 'spillway-ops')),
+      )
+    }
+    assert.deepEqual([await mayReadGateways(set), await mayReadGateways([...set, prometheus])], [true, false])
+  },
+)
+
+test.skipIf(skip).each([
+  ['2.17.3', [predictedWait, prometheus], /Value.*takes KEDA 2\.18 or newer, and the cluster has 2\.17\.3/],
+  ['v2.18.0', [predictedWait, prometheus], undefined],
+  ['2.19.0', [predictedWait], /asks all gateways.*takes KEDA 2\.20 or newer/],
+  ['2.20.1', [predictedWait], undefined],
+  ['2.19.0', ['redis.mode=several', 'redis.addresses={a,b}'], /redis\.mode several.*takes KEDA 2\.20 or newer/],
+  ['2.20.0', ['redis.mode=several', 'redis.addresses={a,b}'], undefined],
+  ['2.17.0', [], undefined],
+])('with KEDA %s and %j: refused where KEDA would refuse it', async (version, set, sentence) => {
+  const found = scaledObject([...set, `autoscaling.kedaVersion=${version}`])
+  if (sentence) await assert.rejects(found, sentence)
+  else assert.ok((await found).triggers.length > 0)
+})
+
+test.skipIf(skip)('what has no effect is left out, as KEDA would warn of it at every upgrade', async () => {
+  const periods = async (set: string[]) => {
+    const { pollingInterval, cooldownPeriod } = await scaledObject(set)
+    return [pollingInterval, cooldownPeriod]
+  }
+  assert.deepEqual(await periods([]), [5, undefined])
+  assert.deepEqual(await periods(['autoscaling.minReplicas=0']), [5, 300])
+  assert.deepEqual(await periods([predictedWait, prometheus]), [undefined, undefined])
 })

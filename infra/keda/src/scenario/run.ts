@@ -1,16 +1,24 @@
 // The scenario: each step is a promise of the chart's README, and fails when it is not kept.
 import assert from 'node:assert/strict'
-import { readdir } from 'node:fs/promises'
-import { join } from 'node:path'
 import { until } from '@spillway/infra/processes/until'
 import { quantile } from '@spillway/infra/rig/quantile'
-import { renderChart, valueSetsDir } from '../../../helm/src/chart.ts'
 import type { Environment } from '../environment.ts'
-import { NAMESPACE, RELEASE } from '../installation.ts'
 import type { Steps } from '../steps.ts'
 import type { Timeline } from '../timeline.ts'
+import { chartSteps, upgradeSteps } from './chart.ts'
 import { type MeasuredSpike, spikeSteps } from './spike.ts'
-import { JOBS_PER_WORKER, MAX_REPLICAS, noneFailed, openStage, queueAt, type Stage, SYNC_MS } from './stage.ts'
+import {
+  AUTOSCALER,
+  JOBS_PER_WORKER,
+  MAX_REPLICAS,
+  noneFailed,
+  ORDINARY_PER_SECOND,
+  openStage,
+  queueAt,
+  SCALED_OBJECT,
+  type Stage,
+  SYNC_MS,
+} from './stage.ts'
 import { endingSteps, troubleSteps } from './trouble.ts'
 
 /** Runs all steps; the spike is a multiple of one worker's rate. Resolves with the measurements. */
@@ -24,41 +32,21 @@ export async function runScenario(
   const spike = await spikeSteps(stage, steps, times)
   await troubleSteps(stage, steps)
   await scheduleSteps(stage, steps)
+  await upgradeSteps(stage, steps)
   await twoRedisSteps(stage, steps)
   await endingSteps(stage, steps)
   await stage.close()
   return { samples: stage.timeline.samples, spike }
 }
 
-/** The chart as it is installed: the API server accepts it, and its own tests pass. */
-async function chartSteps({ kubectl, helm }: Environment, steps: Steps): Promise<void> {
-  await steps.step('the API server takes every object of every value set', async () => {
-    const labels = { 'pod-security.kubernetes.io/enforce': 'restricted' }
-    await kubectl.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'rehearsal', labels } })
-    let objects = 0
-    for (const file of await readdir(valueSetsDir)) {
-      const valueFiles = [join(valueSetsDir, file)]
-      const yaml = await renderChart({ helm, release: 'rehearsal', namespace: 'rehearsal', valueFiles })
-      objects += (await kubectl.dryRun(yaml, 'rehearsal')).length
-    }
-    return `${objects} objects`
-  })
+// Two independent Redis servers: workers are scaled by the jobs of both together, and by the jobs of
+// one when the other is lost.
 
-  await steps.step('helm test: a login succeeds, the scaler watches a queue, a job shows in it', async () => {
-    const report = await kubectl.helm('test', RELEASE, '--namespace', NAMESPACE, '--timeout', '1m')
-    return `${report.match(/Phase:\s+Succeeded/g)?.length} tests`
-  })
-}
-
-// Two independent Redis: workers are scaled by the jobs of both together, and by what is left when
-// one of them is lost.
-
-const ORDINARY_PER_SECOND = 2
 const WORKERS = 4
 
 async function twoRedisSteps(stage: Stage, steps: Steps): Promise<void> {
   const { accounts, traffic, queue, settled, stays, loginsSucceed, workers, environment } = stage
-  const { install, redis, secondRedis } = environment
+  const { api, install, redis, secondRedis } = environment
   const secondQueue = queueAt(secondRedis.url)
   const queues = [queue, secondQueue]
 
@@ -99,7 +87,7 @@ async function twoRedisSteps(stage: Stage, steps: Steps): Promise<void> {
     return `${counts.join(' + ')} jobs, ${WORKERS} workers`
   })
 
-  await steps.step('one of the two away: workers stay, and logins go on through the other', async () => {
+  await steps.step('one of the two away: workers and logins stay, and the jobs of the other scale out', async () => {
     await settled(1, 180_000)
     const before = workers()
     const results = traffic.results.length
@@ -107,11 +95,19 @@ async function twoRedisSteps(stage: Stage, steps: Steps): Promise<void> {
     await secondRedis.stop()
     await stays(before.length, 3 * SYNC_MS)
     assert.deepEqual(workers(), before)
-    await secondRedis.startAgain()
-    await stage.autoscalerSees()
+    assert.equal(await api.conditionOf(SCALED_OBJECT, 'Fallback'), 'True')
+    assert.equal(await api.conditionOf(AUTOSCALER, 'ScalingActive'), 'True')
     await stage.trafficEnds()
     noneFailed(traffic.results.slice(results))
-    return `${traffic.results.length - results} logins, the same processes, for ${(3 * SYNC_MS) / 1_000} s`
+    await queue.pause()
+    const logins = loginsSucceed(accounts.slice(0, WORKERS * JOBS_PER_WORKER), 'respond-async')
+    logins.catch(() => undefined)
+    await settled(WORKERS)
+    await queue.resume()
+    await logins
+    await secondRedis.startAgain()
+    await stage.autoscalerSees()
+    return `${traffic.results.length - results} logins by the same process for ${(3 * SYNC_MS) / 1_000} s, then ${WORKERS} workers`
   })
   await secondQueue.close()
 }

@@ -5,9 +5,16 @@ import { type EtaErrors, etaErrors } from '@spillway/infra/rig/quantile'
 import { figures } from '../../../sizing/src/figures.ts'
 import { CHART_LIMITS, type SpikeCost, spikeCost } from '../../../sizing/src/spike.ts'
 import type { Steps } from '../steps.ts'
-import { HASH_MS, JOBS_PER_WORKER, type LoginResult, MAX_REPLICAS, type Stage, SYNC_MS } from './stage.ts'
+import {
+  HASH_MS,
+  JOBS_PER_WORKER,
+  type LoginResult,
+  MAX_REPLICAS,
+  ORDINARY_PER_SECOND,
+  type Stage,
+  SYNC_MS,
+} from './stage.ts'
 
-const ORDINARY_PER_SECOND = 2
 /** Of what one worker does: the README's spike. */
 export const USUAL_TIMES = 6
 const WORKER_PER_SECOND = 1_000 / HASH_MS

@@ -17,6 +17,8 @@ export const JOBS_PER_WORKER = 4
 /** The period of the horizontal pod autoscaler. */
 export const SYNC_MS = 15_000
 export const HASH_MS = 250
+/** Logins a second outside of spikes: half of what one worker does. */
+export const ORDINARY_PER_SECOND = 2
 
 const PASSWORD = 'whatever it is'
 const QUEUE = '{spillway}:passwords'
@@ -64,9 +66,9 @@ export async function openStage(environment: Environment) {
       assert.deepEqual([...seen], [count])
     },
     /** Ends the traffic, and resolves when its last login has been answered. */
-    async trafficEnds() {
+    async trafficEnds(timeoutMs = 30_000) {
       traffic.setRate(0)
-      await until(() => traffic.inFlight() === 0, { timeoutMs: 30_000, what: 'the last logins' })
+      await until(() => traffic.inFlight() === 0, { timeoutMs, what: 'the last logins' })
     },
     /** Resolves when the autoscaler can read the depth of the queue, or of each. */
     async autoscalerSees() {

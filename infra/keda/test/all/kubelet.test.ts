@@ -90,6 +90,7 @@ test.skipIf(skip)(
       api,
       keeper,
       namespace: 'login',
+      network: '127.0',
       images: { 'spillway/worker': images.worker },
       logDir,
       say: (sentence) => said.push(sentence),

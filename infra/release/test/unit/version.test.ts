@@ -51,7 +51,7 @@ test('the changelog is in its form, from the latest version to the first, and de
 const { scripts: ofInfra }: { scripts: Record<string, string> } = JSON.parse(await read('infra/package.json'))
 
 test('what the workflows run is there, and their pnpm is the version in package.json', async () => {
-  for (const name of ['ci', 'release']) {
+  for (const name of ['ci', 'kind', 'release']) {
     const text = await read(`.github/workflows/${name}.yaml`)
     const { jobs }: { jobs: Record<string, { steps: { run?: string }[] }> } = parse(text)
     const commands = Object.values(jobs).flatMap(({ steps }) => steps.flatMap(({ run = '' }) => run.split('\n')))
