@@ -3,7 +3,7 @@ import * as Plot from '@observablehq/plot'
 import { titleOf } from '../contenders/contenders.ts'
 import { type Outcome, outcomes } from '../measure/tally.ts'
 import type { Run } from '../src/results.ts'
-import { figure, number, type Summary, show, typicalRows } from '../src/summary.ts'
+import { figure, number, type Summary, show, typicalRun } from '../src/summary.ts'
 import { chart, type Html, html, type Key, lines, powersOfTen } from './page.ts'
 
 /** Spillway, and the contender that it is compared with, stand out. */
@@ -100,7 +100,7 @@ function spans(title: string, rows: readonly Span[] = [], domain: readonly [numb
 /** The share of requests that ended in each way. */
 export function shares(all: readonly Summary[]): Html {
   const rows = all.flatMap((summary) => {
-    const [counts = {}] = typicalRows(summary, 'perSecond', 'outcomes')
+    const [counts = {}] = typicalRun(summary)?.series?.outcomes ?? []
     const total = outcomes.reduce((sum, outcome) => sum + number(counts[outcome]), 0)
     const label = labelOf(summary, all)
     return outcomes.map((one) => ({ label, value: (100 * number(counts[one])) / total, color: outcomeKeys[one].color }))
@@ -111,7 +111,7 @@ export function shares(all: readonly Summary[]): Html {
 /** Offered against served: a straight line as long as the server keeps up, then the knee. */
 export function knee(title: string, all: readonly Summary[]): Html {
   const measured = all.map((summary) => {
-    const steps = typicalRows(summary, 'kneePerSecond', 'steps')
+    const steps = typicalRun(summary)?.series?.steps ?? []
     const points = steps.map(({ offered, served }) => ({ x: number(offered), y: number(served) }))
     return { ...keyOf(summary.contender), value: figure(summary, 'kneePerSecond') ?? 0, points }
   })

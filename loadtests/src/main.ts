@@ -23,7 +23,7 @@ import {
   writeResults,
 } from './results.ts'
 import { runScenarios } from './run.ts'
-import { shares } from './summary.ts'
+import { shares, withoutOtherCurves } from './summary.ts'
 
 const BARE_MS = 1_000
 /** After so many logins the gateway's processor time a login no longer falls. */
@@ -93,6 +93,7 @@ async function load(options: LoadOptions, file: string): Promise<Results> {
       keep: (scenarios) => writeResults(file, Object.assign(results, { scenarios })),
     })
     results.interrupted = signal.aborted
+    results.scenarios = results.scenarios.map(withoutOtherCurves)
     writeResults(file, results)
     return results
   } finally {

@@ -22,8 +22,6 @@ export interface Run extends Measured {
   contender: string
   /** The hash, the number of workers, or the endpoint. */
   variant: string
-  /** Counted from 1. */
-  repeat: number
   /** Per cent of the machine that others used just before. */
   backgroundPercent?: number
   failure?: string
@@ -32,6 +30,7 @@ export interface Run extends Measured {
 export interface ScenarioResult {
   name: string
   settings: Row
+  /** Repeats follow one another in time. */
   runs: Run[]
 }
 

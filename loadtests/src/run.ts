@@ -51,7 +51,7 @@ export async function runScenarios(options: RunOptions): Promise<void> {
         if (signal.aborted) return
         begun++
         say(`${begun} of ${count}  ${name}: ${measurement.contender}, ${measurement.variant}`)
-        const run = await Promise.race([measureOnce(measurement, time, options), interrupted])
+        const run = await Promise.race([measureOnce(measurement, options), interrupted])
         // A measurement that an interruption broke off is no result.
         if (run === undefined || signal.aborted) return
         if (run.failure !== undefined) say(`  ${run.failure}`)
@@ -62,12 +62,12 @@ export async function runScenarios(options: RunOptions): Promise<void> {
   }
 }
 
-async function measureOnce(measurement: Measurement, repeat: number, options: RunOptions): Promise<Run> {
+async function measureOnce(measurement: Measurement, options: RunOptions): Promise<Run> {
   place(measurement, options)
   await sleep(PAUSE_MS)
   const backgroundPercent = await backgroundLoad(LOOK_FOR_MS)
   const { contender, variant } = measurement
-  const about = { contender, variant, repeat, ...(backgroundPercent && { backgroundPercent }) }
+  const about = { contender, variant, ...(backgroundPercent && { backgroundPercent }) }
   try {
     return { ...about, figures: {}, ...(await measurement.measure()) }
   } catch (error) {

@@ -1,5 +1,5 @@
 // The repeats of a measurement, drawn together.
-import type { Results, Row, Run, ScenarioResult } from './results.ts'
+import type { Results, Run, ScenarioResult } from './results.ts'
 
 type Middle = NonNullable<ReturnType<typeof middle>>
 
@@ -83,17 +83,22 @@ export function figure(summary: Summary | undefined, name: string): number | und
   return summary?.figures[name]?.median
 }
 
-/** The rows of a plot, from the repeat whose figure lies in the middle. */
-export function typicalRows(summary: Summary | undefined, name: string, series: string): Row[] {
-  return typicalRun(summary, name)?.series?.[series] ?? []
+/** The repeat whose rate lies in the middle: its curves are drawn. */
+export function typicalRun({ figures, runs }: Summary): Run | undefined {
+  const name = 'kneePerSecond' in figures ? 'kneePerSecond' : 'perSecond'
+  const middle = figures[name]?.median ?? 0
+  const distance = (run: Run) => Math.abs((run.figures[name] ?? 0) - middle)
+  return runs.filter(({ failure }) => failure === undefined).toSorted((a, b) => distance(a) - distance(b))[0]
 }
 
-/** Among repeats, the one whose figure lies in the middle: its curve is the one to draw. */
-export function typicalRun(summary: Summary | undefined, name: string): Run | undefined {
-  const runs = summary?.runs.filter((run) => run.failure === undefined) ?? []
-  const middle = figure(summary, name) ?? 0
-  const distance = (run: Run) => Math.abs((run.figures[name] ?? 0) - middle)
-  return runs.toSorted((a, b) => distance(a) - distance(b))[0]
+/** The same figures, with the curves of typical runs alone: three quarters of a file are curves. */
+export function withoutOtherCurves(scenario: ScenarioResult): ScenarioResult {
+  const drawn = new Set(summarize(scenario).map(typicalRun))
+  const runs = scenario.runs.map((run) => {
+    const { series: _, ...rest } = run
+    return drawn.has(run) ? run : rest
+  })
+  return { ...scenario, runs }
 }
 
 /** `12.3 ms`, or a dash for what was not measured. */

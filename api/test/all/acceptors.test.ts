@@ -21,6 +21,8 @@ import { openSystem } from '../system.ts'
 const CONNECTIONS = 300
 const TURN_MS = 10
 const BACKLOG = 1_024
+/** That accept a connection each in a turn, before more do. */
+const HANDLES = 64
 /** More than Node asks for by itself. */
 const IN_BACKLOG = 600
 const DEBUG = 20
@@ -77,6 +79,28 @@ test('the system goes on holding as many connections as it was asked to', async 
     for (let n = 0; n < ${IN_BACKLOG}; n++) require('node:net').connect(${port}, '127.0.0.1', () => --left || process.exit())`
   const { status } = spawnSync(node, ['-e', program], { timeout: 60_000 })
   assert.equal(status, 0)
+})
+
+test('after a turn in which every handle accepts, more of them do, until it is quiet', async (t) => {
+  const { app, port, log } = await listening(t, { quietMs: 200 })
+  const perTurn: number[] = []
+  app.server.on('connection', () => {
+    if (perTurn.at(-1) === 0) setImmediate(() => perTurn.push(0))
+    perTurn.push((perTurn.pop() ?? 0) + 1)
+  })
+  for (const lines of [1, 2]) {
+    await until(() => log.length === lines)
+    perTurn.splice(0, perTurn.length, 0)
+    // They wait in the backlog, while nothing is accepted here.
+    const connects = `require('node:net').connect(${port}, '127.0.0.1', () => --left || process.exit())`
+    const program = `let left = ${CONNECTIONS}; for (let n = 0; n < ${CONNECTIONS}; n++) ${connects}`
+    assert.equal(spawnSync(node, ['-e', program], { timeout: 60_000 }).status, 0)
+    await until(() => perTurn.reduce((sum, accepted) => sum + accepted) === CONNECTIONS)
+    const [first = 0, ...later] = perTurn
+    assert.ok(first <= HANDLES && Math.max(...later) > HANDLES, String(perTurn))
+  }
+  await app.close()
+  assert.ok(log.every(({ level }) => level === DEBUG))
 })
 
 test('on localhost it listens and closes as everywhere', async (t) => {
@@ -156,7 +180,7 @@ interface Listening {
   log: { level: number; msg: string }[]
 }
 
-async function listening(t: TestContext, { host = '127.0.0.1' } = {}): Promise<Listening> {
+async function listening(t: TestContext, { host = '127.0.0.1', quietMs = 60_000 } = {}): Promise<Listening> {
   const log: Listening['log'] = []
   const stream = {
     write(line: string) {
@@ -169,7 +193,7 @@ async function listening(t: TestContext, { host = '127.0.0.1' } = {}): Promise<L
   await app.register(drainPlugin, { graceMs: 5_000, isDraining: () => false })
   app.get('/', async () => 'here')
   app.get('/slow', async () => new Promise((resolve) => setTimeout(resolve, SLOW_MS, 'here')))
-  await app.register(acceptorsPlugin, { backlog: BACKLOG })
+  await app.register(acceptorsPlugin, { backlog: BACKLOG, quietMs })
   t.onTestFinished(() => app.close())
   const url = await app.listen({ host, port: 0, backlog: BACKLOG })
   return { app, port: Number(new URL(url).port), log }

@@ -26,22 +26,27 @@ process.once('message', (count, server) => {
 
 interface HandleOptions {
   count: number
-  /** The accept backlog: a further listen() without it would set Node's 511. */
-  backlog: number
   /** Kills the helper. */
   signal: AbortSignal
+  /** Takes each handle as it arrives: `listen` accepts connections with it. */
+  take(listen: (options: ListenOptions) => Server): void
+}
+
+interface ListenOptions {
+  /** The accept backlog: a further listen() without it would set Node's 511. */
+  backlog: number
   accept(socket: Socket): void
+  onError(error: Error): void
 }
 
 /**
- * Creates a server for each further handle, which accepts connections as Node's HTTP server does,
- * and appends it to `servers`. Resolves when the helper has exited.
+ * Duplicates the handle of a listening server. Servers of these handles accept connections as
+ * Node's HTTP server does. Resolves when the helper has exited.
  *
- * @throws when the helper could not be started or exited too early; servers that were added before
- * then keep working
+ * @throws when the helper could not be started or exited too early; handles that were taken before
+ * then stay usable
  */
-export async function addHandles(server: Server, servers: Server[], options: HandleOptions): Promise<void> {
-  const { count, backlog, signal, accept } = options
+export async function duplicateHandles(server: Server, { count, signal, take }: HandleOptions): Promise<void> {
   // The environment is empty because the gateway's holds keys. The helper exits when its channel
   // closes, at the latest with this process.
   const helper = spawn(process.execPath, ['-e', HELPER], {
@@ -51,14 +56,14 @@ export async function addHandles(server: Server, servers: Server[], options: Han
     killSignal: 'SIGKILL',
   })
   let failure: Error | undefined
-  let added = 0
+  let taken = 0
   helper.on('message', (_message, handle) => {
-    const other = new Server({ allowHalfOpen: true, noDelay: true }, accept)
-    other.on('error', (error) => (failure ??= error))
-    other.on('listening', () => added++)
-    other.listen(handle, backlog)
-    if (signal.aborted) other.close()
-    else servers.push(other)
+    taken++
+    take(({ backlog, accept, onError }) => {
+      const other = new Server({ allowHalfOpen: true, noDelay: true }, accept)
+      other.on('error', onError)
+      return other.listen(handle, backlog)
+    })
   })
   await new Promise<void>((resolve) => {
     helper.on('close', () => resolve())
@@ -68,7 +73,7 @@ export async function addHandles(server: Server, servers: Server[], options: Han
     })
     helper.send(count, server)
   })
-  if (!signal.aborted && added < count) throw new Error(`${added} of ${count} handles came back`, { cause: failure })
+  if (!signal.aborted && taken < count) throw new Error(`${taken} of ${count} handles came back`, { cause: failure })
 }
 
 /** Stops accepting connections; resolves when the last connection has ended. */
