@@ -3,19 +3,17 @@ import { isIP } from 'node:net'
 import { isLoopback, listOf } from '@spillway/common/settings'
 import { refuseGuessableKeys } from '@spillway/queue/queue-client'
 import { parseSmtpUrl } from './mail/smtp.js'
-import { isCommon } from './operations/new-password.js'
+import { isWeak, OPERATOR_PASSWORD_LENGTH, roles } from './operators/named.js'
 import { parseSender } from './schemas/email-address.js'
 import { optionalClaimNames } from './sessions/access-token.js'
 
 /** The least life of a ticket after the longest wait, in milliseconds: time to redeem it. */
 const TIME_TO_REDEEM_MS = 3_000
 
-/** For an ops port beyond the loopback interface: the password is shared, and seldom changed. */
-const OPS_PASSWORD_MIN_LENGTH = 12
-
 type Defaulted =
   | ('LOGIN_WAIT_MS' | 'TICKET_TTL_MS' | 'SESSION_IDLE_S' | 'ACCESS_TOKEN_TTL_S')
-  | ('TRUST_PROXY' | 'CORS_ORIGINS' | 'ISSUER' | 'TOKEN_CLAIMS' | 'OPS_HOST' | 'OPS_PASSWORD')
+  | ('TRUST_PROXY' | 'CORS_ORIGINS' | 'ISSUER' | 'TOKEN_CLAIMS')
+  | ('OPS_HOST' | 'OPS_PASSWORD' | 'OPS_OPERATORS_FILE' | 'OPS_PROXIES' | 'OPS_GROUPS')
 
 /** A sentence for each rule that the texts break; no values but of names. */
 export function contradictionsIn(
@@ -30,8 +28,13 @@ export function contradictionsIn(
     )
   if (Number(textOf('SESSION_IDLE_S')) < Number(textOf('ACCESS_TOKEN_TTL_S')))
     problems.push('SESSION_IDLE_S must not be below ACCESS_TOKEN_TTL_S: an access token would outlive its session')
-  if (!listOf(textOf('TRUST_PROXY')).every(isAddressRange))
-    problems.push('TRUST_PROXY must be a comma-separated list of IP addresses or CIDR ranges')
+  for (const name of ['TRUST_PROXY', 'OPS_PROXIES'] as const)
+    if (!listOf(textOf(name)).every(isAddressRange))
+      problems.push(`${name} must be a comma-separated list of IP addresses or CIDR ranges`)
+  if (!listOf(textOf('OPS_GROUPS')).every((entry) => roles.some((role) => entry.endsWith(`:${role}`))))
+    problems.push(`OPS_GROUPS must be a comma-separated list of groups with a role each: sre:${roles.join(', sre:')}`)
+  if ((textOf('OPS_PROXIES') === '') !== (textOf('OPS_GROUPS') === ''))
+    problems.push('OPS_PROXIES and OPS_GROUPS need each other: without a role an operator may do nothing')
   if (!listOf(textOf('CORS_ORIGINS')).every(isOrigin))
     problems.push(
       'CORS_ORIGINS must be a comma-separated list of origins as browsers send them: https://app.example.com, without a slash at the end',
@@ -45,11 +48,14 @@ export function contradictionsIn(
   problems.push(...mailProblemsIn(env))
   if (!isLoopback(textOf('OPS_HOST'))) {
     const password = textOf('OPS_PASSWORD')
-    if (password === '')
-      problems.push('OPS_HOST is open to others and OPS_PASSWORD is not set: set a password, or listen on 127.0.0.1')
-    else if ([...password].length < OPS_PASSWORD_MIN_LENGTH || isCommon(password))
+    const hasOthers = textOf('OPS_OPERATORS_FILE') + textOf('OPS_PROXIES') !== ''
+    if (password === '' && !hasOthers)
       problems.push(
-        `OPS_HOST is open to others and OPS_PASSWORD can be guessed: it must have ${OPS_PASSWORD_MIN_LENGTH} characters and be no common password`,
+        'OPS_HOST is open to others and OPS_PASSWORD is not set: set it, OPS_OPERATORS_FILE or OPS_PROXIES, or listen on 127.0.0.1',
+      )
+    else if (password !== '' && isWeak(password))
+      problems.push(
+        `OPS_HOST is open to others and OPS_PASSWORD can be guessed: it must have ${OPERATOR_PASSWORD_LENGTH} characters and be no common password`,
       )
   }
   if (env.CHALLENGE_VERIFY_URL && !(env.CHALLENGE_SECRET && env.CHALLENGE_SITE_KEY))

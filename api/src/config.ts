@@ -177,9 +177,20 @@ export const GatewayConfig = {
     OPS_USER: text('operator', 'User of the ops port', notEmpty),
     OPS_PASSWORD: text(
       '',
-      'Password of the ops port; without it the port must be on the loopback interface; beyond the loopback it needs 12 characters',
+      'Password of that user, an admin, whom no worker verifies: for small sites, and for when no worker is alive or the queue is paused; beyond the loopback it needs 12 characters',
     ),
-    OPS_ALLOW_WRITES: boolean(false, 'Whether operators may retry and remove jobs and pause the queue'),
+    OPS_OPERATORS_FILE: text(
+      '',
+      'File of operators with their roles and hashes, made by `pnpm accounts operator`; a change counts at once. Without it, `OPS_PASSWORD` and `OPS_PROXIES` the ops port must be on the loopback interface',
+    ),
+    OPS_PROXIES: text(
+      '',
+      'Proxies whose `X-Forwarded-User` and `X-Forwarded-Groups` name the operator, as oauth2-proxy sends them: addresses or CIDR ranges, comma-separated; from others they are ignored',
+    ),
+    OPS_GROUPS: text(
+      '',
+      'Roles of the groups that these proxies send, comma-separated: `sre:admin,helpdesk:support,staff:viewer`',
+    ),
     OPS_BASE_PATH: text(
       '',
       'Path of the ops pages at a reverse proxy, such as `/ops`; the proxy may pass it on or strip it',

@@ -17,6 +17,7 @@ import { Mail } from './mail/mail.js'
 import { PasswordList } from './operations/breached-list.js'
 import { serviceOperations } from './operations/service-passwords.js'
 import { exposeGatewayState } from './operators/gauges.js'
+import { NamedOperators } from './operators/named.js'
 import { acceptorsPlugin, BACKLOG } from './plugins/acceptors.js'
 import { toCountingRedis } from './plugins/counts.js'
 import { LoadShedder } from './plugins/load-shedding/load-shedder.js'
@@ -54,6 +55,9 @@ export async function startGateway(
   const keys = await parseSigningKeys(config.SPILLWAY_JWT_KEYS)
   const { BREACHED_PASSWORDS_FILE: listFile } = config
   const breached = listFile === '' ? undefined : new PasswordList(listFile)
+  const { OPS_OPERATORS_FILE: operatorsFile } = config
+  const namedOperators = operatorsFile === '' ? undefined : new NamedOperators({ file: operatorsFile, log })
+  await namedOperators?.start()
   const database = connectDatabase({ url: config.DATABASE_URL, poolSize: config.DATABASE_POOL_SIZE, keepsOpen: true })
   // Connections are open before the first spike; without PostgreSQL they open when it is back.
   await database.$connect()
@@ -126,7 +130,18 @@ export async function startGateway(
   const opened: Opened = {
     ...{ isDraining: () => draining, metrics, shedder, tracing, log, watch },
     ...{ database, passwords, admission, keyring, countingRedis, operatorsRedis, reporter },
-    ...{ keys, accessTokens, tokenIssuer, tokenClaims, sessions, sessionOpener, audit, post: mail?.post, breached },
+    ...{
+      keys,
+      accessTokens,
+      tokenIssuer,
+      tokenClaims,
+      sessions,
+      sessionOpener,
+      audit,
+      post: mail?.post,
+      breached,
+      namedOperators,
+    },
   }
   const app = await buildPublicApi(config, opened)
   const serviceApp = config.SERVICE_KEYS === '' ? undefined : await buildServiceApi(config, opened)

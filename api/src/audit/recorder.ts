@@ -84,7 +84,7 @@ export class Audit {
   /** Returns at once and never throws: events are written asynchronously. */
   record(event: AuditEvent): void {
     if (this.#isClosed) return
-    const isBounded = event.outcome === 'ok' && event.userId
+    const isBounded = event.by !== undefined || (event.outcome === 'ok' && event.userId)
     if (isBounded || this.#budget.take()) this.#push(stored(event, 1))
     else this.#addUp(event)
   }
@@ -156,7 +156,7 @@ export const auditRateLimitsPlugin = fp(
 )
 
 function stored(
-  { event, outcome, userId = null, sessionId, ip }: Omit<AuditEvent, 'ip'> & { ip?: string },
+  { event, outcome, userId = null, sessionId, ip, by }: Omit<AuditEvent, 'ip'> & { ip?: string },
   count: number,
 ): StoredEvent {
   const now = Date.now()
@@ -164,5 +164,7 @@ function stored(
     ...{ id: newId(now), at: new Date(now), event, outcome, count, userId },
     sessionId: sessionId ?? null,
     address: ip === undefined ? null : storedNetworkOf(ip),
+    operator: by?.operator ?? null,
+    reason: by?.reason ?? null,
   }
 }

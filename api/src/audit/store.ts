@@ -16,6 +16,9 @@ export type StoredEvent = {
   sessionId: string | null
   /** The network of the client: an IPv4 address, or the /64 of an IPv6 address. */
   address: string | null
+  /** Who did it in place of the user, and why. */
+  operator: string | null
+  reason: string | null
 }
 
 /** Events that one statement deletes at most: far within the statement timeout of 5 s. */
@@ -30,10 +33,11 @@ const DAY_MS = 24 * 3_600_000
 export async function insertEvents(database: Database, events: readonly StoredEvent[]): Promise<void> {
   const sql = Prisma.sql`
     WITH asynchronous AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
-    INSERT INTO audit_events (id, at, event, outcome, count, user_id, session_id, address)
-    SELECT id, at, event, outcome, count, "userId", "sessionId", address
+    INSERT INTO audit_events (id, at, event, outcome, count, user_id, session_id, address, operator, reason)
+    SELECT id, at, event, outcome, count, "userId", "sessionId", address, operator, reason
     FROM json_to_recordset(${JSON.stringify(events)}::json) AS added (
-      id uuid, at timestamptz, event text, outcome text, count int, "userId" uuid, "sessionId" uuid, address text
+      id uuid, at timestamptz, event text, outcome text, count int, "userId" uuid, "sessionId" uuid, address text,
+      operator text, reason text
     ), asynchronous
     ON CONFLICT (id) DO NOTHING`
   await rawQuery(database, sql)
@@ -57,7 +61,8 @@ export async function readEvents(database: Database, options: PageOptions): Prom
     ...(before === undefined ? [] : [Prisma.sql`id < ${before}::uuid`]),
   ]
   const sql = Prisma.sql`
-    SELECT id, at, event, outcome, count, user_id AS "userId", session_id AS "sessionId", address
+    SELECT id, at, event, outcome, count, user_id AS "userId", session_id AS "sessionId", address,
+      operator, reason
     FROM audit_events WHERE ${Prisma.join(conditions, ' AND ')} ORDER BY id DESC LIMIT ${limit}`
   const rows = await rawQuery<Omit<StoredEvent, 'at'> & { at: string }>(database, sql)
   return rows.map(({ at, ...row }) => ({ ...row, at: new Date(at) }))
@@ -93,6 +98,10 @@ export const auditEventNames = [
   'end_other_sessions',
   'refresh_token_reuse',
   'rate_limit',
+  'pause_queue',
+  'resume_queue',
+  'retry_jobs',
+  'promote_jobs',
 ] as const
 export type AuditEventName = (typeof auditEventNames)[number]
 
@@ -107,4 +116,6 @@ export interface AuditEvent {
   sessionId?: string
   /** The client's, as the connection or the proxy reports it. Its network is stored. */
   ip: string
+  /** An operator who did it in place of the user, and why; on the board, to what. */
+  by?: { operator: string; reason: string }
 }

@@ -1,64 +1,122 @@
 /**
- * Authentication of operators: Basic (RFC 7617) with one user name and password, compared in
- * constant time. It locks addresses out, and refuses cross-site requests, to which browsers add the
- * credentials. Without a password the port is on the loopback alone, and the Host header must be a
- * loopback name, against DNS rebinding.
+ * Who an operator is, and what the role allows. An operator is named by a trusted proxy, or logs in
+ * by Basic (RFC 7617): with the one password of OPS_PASSWORD, or as one of OPS_OPERATORS_FILE. Wrong
+ * passwords lock addresses out. Cross-site requests, to which browsers add the credentials, are
+ * refused. Where nothing of this is set the port is on the loopback alone, and the Host header must
+ * be a loopback name, against DNS rebinding.
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
+import { BlockList, isIP } from 'node:net'
 import basicAuth from '@fastify/basic-auth'
-import type { FastifyInstance } from 'fastify'
+import { listOf } from '@spillway/common/settings'
+import type { PasswordClient } from '@spillway/queue/queue-client'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
+import type { GatewayConfig } from '../config.js'
 import { isUnsafe, siteOf } from '../plugins/cross-origin.js'
 import { ApiError } from '../plugins/errors.js'
+import { type NamedOperators, type Operator, type Role, roles } from './named.js'
 
 const LOOPBACK_HOST = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/
 
+const UNVERIFIED_RETRY_S = 5
+
 interface OperatorsOptions {
-  user: string
-  /** Empty: no operator. */
-  password: string
+  config: GatewayConfig
+  passwords: PasswordClient
+  /** Undefined without OPS_OPERATORS_FILE. */
+  named: NamedOperators | undefined
   /** Called for each wrong user name or password. */
   onFailure(): void
 }
 
 export const operatorsPlugin = fp(
-  async (app: FastifyInstance, { user, password, onFailure }: OperatorsOptions) => {
+  async (app: FastifyInstance, options: OperatorsOptions) => {
+    app.decorateRequest('operator')
     app.addHook('onRequest', async (request) => {
       if (isUnsafe(request) && siteOf(request) === 'other') throw new ApiError('other_site')
     })
-    if (password === '') {
-      app.addHook('onRequest', async ({ headers }) => {
-        if (!LOOPBACK_HOST.test(headers.host ?? '')) throw new ApiError('other_site')
+    const { OPS_USER: name, OPS_PASSWORD, OPS_PROXIES } = options.config
+    if (OPS_PASSWORD !== '' || options.named !== undefined || OPS_PROXIES !== '') await authenticate(app, options)
+    else
+      app.addHook('onRequest', async (request) => {
+        if (!LOOPBACK_HOST.test(request.headers.host ?? '')) throw new ApiError('other_site')
+        request.operator = { name, role: 'admin' }
       })
-      return
-    }
-
-    const lockout = new Lockout()
-    await app.register(basicAuth, {
-      authenticate: { realm: 'Spillway operators' },
-      validate(givenUser, givenPassword, { ip }, _reply, done) {
-        // Both are always compared, so that the time does not reveal a right name.
-        const right = [same(givenUser, user), same(givenPassword, password)].every(Boolean)
-        if (right) {
-          lockout.succeeded(ip)
-          return done()
-        }
-        lockout.failed(ip)
-        onFailure()
-        done(new ApiError('operators_only'))
-      },
+    app.addHook('onRequest', async (request) => {
+      const { role: needed = isUnsafe(request) ? 'admin' : 'viewer' } = request.routeOptions.config
+      if (roles.indexOf(request.operator.role) < roles.indexOf(needed)) throw new ApiError('role_required')
     })
-    // Nothing is awaited between this check and `validate`: concurrent requests are counted in
-    // turn.
-    app.addHook('onRequest', ({ ip }, _reply, next) => {
-      const lockedMs = lockout.remainingMs(ip)
-      if (lockedMs === 0) return next()
-      next(new ApiError('too_many_requests', { retryAfterS: Math.ceil(lockedMs / 1_000) }))
-    })
-    app.addHook('onRequest', app.basicAuth)
   },
   { name: 'operators' },
 )
+
+/** Sets `request.operator`, or refuses the request. */
+async function authenticate(app: FastifyInstance, options: OperatorsOptions): Promise<void> {
+  const { config, passwords, named, onFailure } = options
+  const { OPS_USER: user, OPS_PASSWORD: password } = config
+  const namedByProxy = proxyOf(config)
+  const lockout = new Lockout()
+  await app.register(basicAuth, {
+    authenticate: { realm: 'Spillway operators' },
+    async validate(givenUser, givenPassword, request) {
+      const { ip } = request
+      // Both are always compared, so that the time does not reveal a right name.
+      const right = [same(givenUser, user), same(givenPassword, password)].every(Boolean)
+      if (right && password !== '') {
+        request.operator = { name: user, role: 'admin' }
+        return lockout.succeeded(ip)
+      }
+      const login = named?.loginOf(givenUser, givenPassword)
+      // New credentials count as wrong until their verdict: others must not be tried meanwhile.
+      const guess = login === undefined ? lockout.failed(ip) : undefined
+      const found = (await (login ?? named?.logIn(givenUser, givenPassword, passwords))) ?? 'wrong'
+      if (guess !== undefined && found !== 'wrong') lockout.takeBack(guess)
+      if (guess !== undefined && found === 'wrong') onFailure()
+      if (found === 'wrong') throw new ApiError('operators_only')
+      if (found === 'unverified') throw new ApiError('operator_unverified', { retryAfterS: UNVERIFIED_RETRY_S })
+      request.operator = found
+      lockout.succeeded(ip)
+    },
+  })
+  app.addHook('onRequest', async (request) => {
+    const operator = namedByProxy(request)
+    if (operator !== undefined) request.operator = operator
+    await named?.refresh()
+  })
+  // Nothing is awaited between this check and `validate`: concurrent requests are counted in turn.
+  app.addHook('onRequest', (request, reply, next) => {
+    if (request.operator !== undefined) return next()
+    const lockedMs = lockout.remainingMs(request.ip)
+    if (lockedMs === 0) return app.basicAuth(request, reply, next)
+    next(new ApiError('too_many_requests', { retryAfterS: Math.ceil(lockedMs / 1_000) }))
+  })
+}
+
+/** Reads whom a proxy of OPS_PROXIES names, in the headers of oauth2-proxy. */
+function proxyOf({ OPS_PROXIES, OPS_GROUPS }: GatewayConfig): (request: FastifyRequest) => Operator | undefined {
+  const trusted = new BlockList()
+  for (const range of listOf(OPS_PROXIES)) {
+    const [address = '', bits] = range.split('/')
+    const family = familyOf(address)
+    if (bits === undefined) trusted.addAddress(address, family)
+    else trusted.addSubnet(address, Number(bits), family)
+  }
+  const mapped = listOf(OPS_GROUPS)
+  return ({ socket: { remoteAddress = '' }, headers }) => {
+    const { 'x-forwarded-user': name, 'x-forwarded-groups': groups = '' } = headers
+    if (typeof name !== 'string' || name === '' || !trusted.check(remoteAddress, familyOf(remoteAddress)))
+      return undefined
+    const held = listOf(String(groups))
+    const role = roles.findLast((each) => held.some((group) => mapped.includes(`${group}:${each}`)))
+    if (role === undefined) throw new ApiError('role_required')
+    return { name, role }
+  }
+}
+
+function familyOf(address: string): 'ipv4' | 'ipv6' {
+  return isIP(address) === 6 ? 'ipv6' : 'ipv4'
+}
 
 /** U+FFFD stands for invalid UTF-8, in the header and in the environment: it must not match. */
 function same(given: string, expected: string): boolean {
@@ -72,6 +130,11 @@ const FAILURES_OVERALL = 60
 /** The number of known addresses to remember. */
 const KNOWN_MAX = 100
 
+interface Failure {
+  address: string
+  at: number
+}
+
 /**
  * Locks an address out after a few failures within a minute. After many failures of all addresses
  * together, it locks out all that have not logged in before: they share one password. An address is
@@ -80,15 +143,22 @@ const KNOWN_MAX = 100
 export class Lockout {
   readonly #now: () => number
   /** Its length is bounded by the two limits: a locked-out address cannot add failures. */
-  #failures: { address: string; at: number }[] = []
+  #failures: Failure[] = []
   readonly #known = new Set<string>()
 
   constructor(now: () => number = () => performance.now()) {
     this.#now = now
   }
 
-  failed(address: string): void {
-    this.#failures.push({ address, at: this.#now() })
+  /** Returns the failure, which may be taken back. */
+  failed(address: string): Failure {
+    const failure = { address, at: this.#now() }
+    this.#failures.push(failure)
+    return failure
+  }
+
+  takeBack(failure: Failure): void {
+    this.#failures = this.#failures.filter((each) => each !== failure)
   }
 
   succeeded(address: string): void {
@@ -109,5 +179,16 @@ export class Lockout {
   #untilBelow(counted: { at: number }[], limit: number): number {
     const decisive = counted.at(-limit)
     return decisive === undefined ? 0 : decisive.at + WINDOW_MS - this.#now()
+  }
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Of an authenticated request of the ops port. */
+    operator: Operator
+  }
+  interface FastifyContextConfig {
+    /** The least role of an operator [viewer to read, admin to change anything]. */
+    role?: Role
   }
 }

@@ -1,4 +1,4 @@
-/** Texts of Bull Board for a job. Redis is not trusted: nothing is shown unchecked. */
+/** Texts of Bull Board for its pages and for a job. Redis is not trusted: nothing is shown unchecked. */
 import { isJobData, isJobResult, jobNames } from '@spillway/queue/wire/job'
 import { isMailData } from '../mail/outbox.js'
 
@@ -38,6 +38,13 @@ export function describeMail({ failedReason, finishedOn }: ShownJob): string {
 /** The time until which a mail may be sent, shown in place of its data. */
 export function describeMailData(data: unknown): Record<string, unknown> {
   return isMailData(data) ? { deadline: iso(data.deadline) } : { malformed: true }
+}
+
+/** Bull Board's texts, with the words of the live page and the metrics for the states of jobs. */
+export function inOurWords(messages: string): string {
+  const words: { QUEUE: { STATUS: Record<string, string> } } = JSON.parse(messages)
+  words.QUEUE.STATUS.PRIORITIZED = 'In line'
+  return JSON.stringify(words)
 }
 
 function duration(ms: number): string {

@@ -1,7 +1,9 @@
 /**
  * Bull Board for operators, who are authenticated by the listener. It shows the times, outcome and
- * worker of each job, and no sealed data.
+ * worker of each job, and no sealed data. Viewers only look; support may do what loses no login.
  */
+import { readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
 import { createBullBoard } from '@bull-board/api'
 import { BullMQAdapter } from '@bull-board/api/bullMQAdapter'
 import { FastifyAdapter } from '@bull-board/fastify'
@@ -11,12 +13,29 @@ import type { RedisWatch } from '@spillway/queue/redis/watch'
 import { QUEUE_NAME } from '@spillway/queue/wire/job'
 import type { Job, Queue } from 'bullmq'
 import type { FastifyPluginAsync } from 'fastify'
+import type { Audit } from '../audit/recorder.js'
+import type { AuditEventName } from '../audit/store.js'
 import type { GatewayConfig } from '../config.js'
 import { MAIL_QUEUE } from '../mail/outbox.js'
-import { describeData, describeJob, describeMail, describeMailData } from './board-words.js'
+import { problems } from '../schemas/problem-codes.js'
+import { describeData, describeJob, describeMail, describeMailData, inOurWords } from './board-words.js'
+
+/** The texts of Bull Board's pages. */
+const WORDS = 'static/locales/en-US/messages.json'
+const wordsFile = createRequire(import.meta.url).resolve(`@bull-board/ui/dist/${WORDS}`)
+
+/** The changes that there are, by the last word of their route. No other loses a login. */
+const events = new Map<string, AuditEventName>([
+  ['pause', 'pause_queue'],
+  ['resume', 'resume_queue'],
+  ['retry', 'retry_jobs'],
+  ['promote', 'promote_jobs'],
+])
+const eventOf = (route = '') => events.get(/\/(\w+)(\/:queueStatus)?$/.exec(route)?.[1] ?? '')
 
 interface BoardOptions {
   config: GatewayConfig
+  audit: Audit
   /** One for each server, by address. They stay the caller's to watch and to close. */
   redis: readonly { address: string; connection: RedisConnection }[]
   watch: RedisWatch
@@ -47,9 +66,9 @@ class ReadableJobs extends BullMQAdapter {
   }
 }
 
-export const boardPlugin: FastifyPluginAsync<BoardOptions> = async (app, { config, redis, watch, path }) => {
-  const { QUEUE_PREFIX: prefix, OPS_ALLOW_WRITES, OPS_BASE_PATH: basePath, OPS_LOG_URL: logUrl } = config
-  const readOnly = !OPS_ALLOW_WRITES
+export const boardPlugin: FastifyPluginAsync<BoardOptions> = async (app, options) => {
+  const { config, audit, redis, watch, path } = options
+  const { QUEUE_PREFIX: prefix, OPS_BASE_PATH: basePath, OPS_LOG_URL: logUrl } = config
   const opened: Queue[] = []
   const externalJobUrl = ({ id }: { id?: unknown }) => ({
     displayText: 'Log',
@@ -62,10 +81,11 @@ export const boardPlugin: FastifyPluginAsync<BoardOptions> = async (app, { confi
       const queue = openQueue({ redis: connection, prefix, name, watch })
       opened.push(queue)
       const place = redis.length === 1 ? {} : { prefix: `${address} ` }
-      return new ReadableJobs(queue, { ...place, readOnlyMode: readOnly, ...options })
+      return new ReadableJobs(queue, { ...place, ...options })
     })
   const passwords = shown(QUEUE_NAME, {
-    description: 'Hash and verify jobs; what they carry is sealed',
+    description:
+      'Hash and verify jobs; what they carry is sealed. Waiting: a request is held for its answer. In line (prioritized, to BullMQ): a ticket was given.',
     ...(logUrl === '' ? {} : { externalJobUrl }),
   })
   for (const queue of passwords) {
@@ -95,11 +115,10 @@ export const boardPlugin: FastifyPluginAsync<BoardOptions> = async (app, { confi
         showWorkers: false,
       },
       handlerHooks: {
-        // Bull Board's own read-only mode answers some changes with 200 and does nothing.
-        before: ({ method }) =>
-          readOnly && method !== 'get'
-            ? { allow: false, status: 405, message: 'The queue is read-only here' }
-            : undefined,
+        before: ({ method, route }) =>
+          method === 'get' || eventOf(route) !== undefined
+            ? undefined
+            : { allow: false, status: 405, message: 'Nobody may do this here: it would lose jobs, or starve them' },
       },
     },
   })
@@ -107,9 +126,41 @@ export const boardPlugin: FastifyPluginAsync<BoardOptions> = async (app, { confi
   serverAdapter.setErrorHandler((error) => {
     throw error
   })
+  app.addHook('onRoute', (route) => {
+    const isRead = [route.method].flat().every((method) => method === 'GET' || method === 'HEAD')
+    if (!isRead) route.config = { ...route.config, role: 'support' }
+  })
+  app.addHook('onResponse', async ({ operator, ip, method, params, routeOptions, errorCode }, { statusCode }) => {
+    const event = method === 'PUT' ? eventOf(routeOptions.url) : undefined
+    const outcome = statusCode < 400 ? 'ok' : errorCode
+    if (event === undefined || outcome === undefined || operator === undefined) return
+    audit.record({ event, outcome, ip, by: { operator: operator.name, reason: describeTarget(params) } })
+  })
+  // The pages of viewers offer no changes, and show a refusal only in Bull Board's form.
+  app.addHook('preSerialization', async ({ operator, errorCode }, _reply, payload) => {
+    if (errorCode === 'role_required')
+      return Object.assign({ error: { key: 'ERRORS.FORBIDDEN' }, message: problems[errorCode].detail }, payload)
+    return operator?.role === 'viewer' ? readOnly(payload) : payload
+  })
   await app.register(serverAdapter.registerPlugin(), { prefix: path })
+  const words = inOurWords(await readFile(wordsFile, 'utf8'))
+  app.get(`${path}/${WORDS}`, async (_request, reply) => reply.type('application/json; charset=utf-8').send(words))
 
   app.addHook('onClose', async () => {
     await Promise.all(opened.map((queue) => queue.close()))
   })
+}
+
+/** What was changed, as the audit names it. */
+function describeTarget(params: unknown): string {
+  const parts = typeof params === 'object' && params !== null ? Object.values(params) : []
+  return parts.length === 0 ? 'all queues' : parts.join(', ')
+}
+
+/** The list of queues, without their buttons. */
+function readOnly(payload: unknown): unknown {
+  if (typeof payload !== 'object' || payload === null || !('queues' in payload) || !Array.isArray(payload.queues))
+    return payload
+  const queues = payload.queues.map((queue) => ({ ...queue, readOnlyMode: true, allowRetries: false }))
+  return { ...payload, queues }
 }

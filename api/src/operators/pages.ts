@@ -5,12 +5,14 @@ import type { Database } from '@spillway/prisma'
 import type { QueueReporter } from '@spillway/queue/jobs/report'
 import type { PasswordClient, RedisConnection, RedisWatch } from '@spillway/queue/queue-client'
 import type { FastifyInstance } from 'fastify'
+import type { Audit } from '../audit/recorder.js'
 import { auditEventNames, readEvents } from '../audit/store.js'
 import type { GatewayConfig } from '../config.js'
 import type { GatewayMetrics } from '../plugins/metrics.js'
 import { operatorsPlugin } from './access.js'
 import { boardPlugin } from './board.js'
 import { livePlugin } from './live.js'
+import type { NamedOperators } from './named.js'
 
 const BOARD_PATH = '/queues'
 
@@ -20,13 +22,15 @@ export interface OperatorPagesOptions {
   passwords: PasswordClient
   reporter: QueueReporter
   database: Database
+  audit: Audit
+  namedOperators: NamedOperators | undefined
   /** For what operators look at: long reads must not delay logins. */
   operatorsRedis: readonly { address: string; connection: RedisConnection }[]
   watch: RedisWatch
 }
 
 export async function operatorPagesPlugin(app: FastifyInstance, options: OperatorPagesOptions): Promise<void> {
-  const { config, metrics, database, operatorsRedis, watch } = options
+  const { config, metrics, database, audit, operatorsRedis, watch } = options
   const { registry } = metrics
   await app.register(helmet, {
     // Bull Board needs inline styles. Its external fonts stay blocked; it works without them.
@@ -48,13 +52,12 @@ export async function operatorPagesPlugin(app: FastifyInstance, options: Operato
   app.get('/metrics', async (_request, reply) => reply.type(registry.contentType).send(await registry.metrics()))
   await app.register(async (operators) => {
     await operators.register(operatorsPlugin, {
-      user: config.OPS_USER,
-      password: config.OPS_PASSWORD,
+      ...{ config, passwords: options.passwords, named: options.namedOperators },
       onFailure: () => metrics.operatorFailures.inc(),
     })
     await operators.register(livePlugin, { ...options, boardPath: BOARD_PATH })
     if (config.AUDIT_RETENTION_DAYS > 0) await operators.register(auditPlugin, { database })
-    await operators.register(boardPlugin, { config, redis: operatorsRedis, watch, path: BOARD_PATH })
+    await operators.register(boardPlugin, { config, audit, redis: operatorsRedis, watch, path: BOARD_PATH })
   })
 }
 

@@ -8,11 +8,12 @@ export const problems = {
   invalid_token: { status: 401, detail: 'The access token is missing, invalid or expired' },
   invalid_refresh_token: { status: 401, detail: 'The refresh token is invalid, expired or used' },
   invalid_service_key: { status: 401, detail: 'The key of the service is missing or not known' },
-  operators_only: { status: 401, detail: "The operators' user name and password are required" },
+  operators_only: { status: 401, detail: 'An operator must log in' },
   other_site: { status: 403, detail: 'Requests from other sites, or under another host name, are refused' },
   registration_closed: { status: 403, detail: 'Registration is closed' },
   mail_off: { status: 403, detail: 'This service sends no mail' },
   forbidden: { status: 403, detail: 'This resource is not public' },
+  role_required: { status: 403, detail: 'The role of this operator does not allow this' },
   session_not_found: { status: 404, detail: 'The account has no such session' },
   not_found: { status: 404, detail: 'No resource has this path' },
   method_not_allowed: { status: 405, detail: 'This path does not accept this method' },
@@ -35,6 +36,11 @@ export const problems = {
   headers_too_large: { status: 431, detail: 'The headers are too large' },
   internal_error: { status: 500, detail: 'The service could not answer because of an internal error' },
   busy: { status: 503, detail: 'Too many requests are waiting; try again later' },
+  operator_unverified: {
+    status: 503,
+    detail:
+      'No worker verified this password: while none does, OPS_USER logs in with OPS_PASSWORD, which needs no worker',
+  },
   unavailable: { status: 503, detail: 'A part of the service is not reachable; try again later' },
 } as const
 

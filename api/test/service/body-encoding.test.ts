@@ -4,7 +4,7 @@ import { test } from 'vitest'
 import { type Answer, assertProblem, expect, newCredentials } from '../client.ts'
 import { shareSystem } from '../system.ts'
 
-const OPERATOR = { OPS_USER: 'operator', OPS_PASSWORD: 'a password for operators', OPS_ALLOW_WRITES: 'true' }
+const OPERATOR = { OPS_USER: 'operator', OPS_PASSWORD: 'a password for operators' }
 
 /** Without it the routes that send mail refuse everything. Nothing is sent to this port. */
 const MAIL = {

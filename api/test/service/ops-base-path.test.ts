@@ -10,7 +10,7 @@ const OPERATOR = { OPS_USER: 'operator', OPS_PASSWORD: 'a password for operators
 const headers = { authorization: `Basic ${btoa(`${OPERATOR.OPS_USER}:${OPERATOR.OPS_PASSWORD}`)}` }
 
 const system = await openSystem()
-const { opsUrl } = await system.gateway({ ...OPERATOR, OPS_BASE_PATH: '/internal/ops', OPS_ALLOW_WRITES: 'true' })
+const { opsUrl } = await system.gateway({ ...OPERATOR, OPS_BASE_PATH: '/internal/ops' })
 
 /** A proxy that has the ops port at a path. As nginx with `proxy_pass` it strips it, or not. */
 async function startReverseProxy(path: string, strips: boolean) {

@@ -133,21 +133,8 @@ test('the board shows the jobs that there are, whatever else someone has put int
   await system.redis.del(key('wait'), key('failed'))
 })
 
-test('a read-only board refuses every change', async () => {
+test('operators change things, and pages of other sites do not', async () => {
   const { opsUrl } = await system.gateway(OPERATOR)
-  const headers = { 'content-type': 'application/json' }
-  for (const path of ['pause', 'resume', 'retry/failed', 'clean/completed', 'empty', 'obliterate']) {
-    const refused = await ask(`${opsUrl}/queues/api/queues/passwords/${path}`, { ...right, method: 'PUT' })
-    assert.equal(refused.status, 405, path)
-  }
-  const pauseAll = await ask(`${opsUrl}/queues/api/queues/pause`, { ...right, method: 'PUT' })
-  assert.equal(pauseAll.status, 405)
-  const add = { ...right, method: 'POST', headers, body: '{"name":"verify","data":{},"options":{}}' }
-  assert.equal((await ask(`${opsUrl}/queues/api/queues/passwords/add`, add)).status, 405)
-})
-
-test('with writes allowed, operators change things, and pages of other sites do not', async () => {
-  const { opsUrl } = await system.gateway({ ...OPERATOR, OPS_ALLOW_WRITES: 'true' })
   const pause = `${opsUrl}/queues/api/queues/passwords/pause`
   const strangers = [
     { origin: 'https://elsewhere.example' },

@@ -21,6 +21,7 @@ import { createCheck } from './account.ts'
 import { breached } from './breached/command.ts'
 import { type ImportReport, importAccounts } from './import.ts'
 import { LinesFile } from './lines-file.ts'
+import { operator } from './operator.ts'
 import { type Command, help, parseOptions } from './options.ts'
 import { presets } from './presets.ts'
 import { readRecords } from './records.ts'
@@ -30,6 +31,7 @@ import { countHashes, describeAccount, exportAccounts, setDisabled } from './sto
 const timeouts = { connectionTimeoutMs: 30_000, statementTimeoutMs: 60_000 }
 /** Weak digests wait for each other. */
 const WRAPPING_MS = 600_000
+const OPERATOR_MS = 30_000
 const PROGRESS_MS = 2_000
 /** Nothing is hashed by it: formats alone are asked for. */
 const ANY_COST = { memoryKib: 64, time: 1, parallelism: 1 }
@@ -44,6 +46,12 @@ export type Output = Pick<Console, 'log' | 'error'>
 export async function accounts(args: readonly string[], env: NodeJS.ProcessEnv, output: Output): Promise<number> {
   if (args[0] === 'breached') {
     await breached(args.slice(1), output.log)
+    return 0
+  }
+  if (args[0] === 'operator') {
+    const passwords = createPasswordsWith(beside, { ...queueOf(env), waitMs: OPERATOR_MS })
+    const surroundings = { env, passwords, log: output.log, input: process.stdin }
+    await operator(args.slice(1), surroundings).finally(() => passwords.close())
     return 0
   }
   const command = parseOptions(args)

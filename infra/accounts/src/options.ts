@@ -9,6 +9,7 @@ pnpm accounts export FILE
 pnpm accounts hashes
 pnpm accounts formats
 pnpm accounts show|disable|enable ADDRESS
+pnpm accounts operator --help
 pnpm accounts breached --help
 
 import   reads accounts from FILE: NDJSON (.ndjson, .jsonl), a JSON array of them or an object with one as "users" (.json), or CSV with
@@ -23,6 +24,7 @@ formats  lists the formats of stored hashes, who writes them, and whether they r
 show     says what there is to say of an account.
 disable  ends the sessions of an account, and lets nobody log in to it until it is enabled again; a login is told the same as for a wrong
          password.
+operator makes the line of an operator of the ops port, with a role and a hash.
 breached makes a list of breached passwords that new ones must not be in.
 
   --dry-run            counts and checks, and writes nothing

@@ -89,6 +89,8 @@ CREATE TABLE "audit_events" (
     "user_id" UUID,
     "session_id" UUID,
     "address" TEXT,
+    "operator" TEXT,
+    "reason" TEXT,
 
     CONSTRAINT "audit_events_pkey" PRIMARY KEY ("id")
 );
