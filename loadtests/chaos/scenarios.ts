@@ -1,5 +1,6 @@
 // All scenarios in the order in which they run: the longest first, so that no lane ends with one.
 import type { Scenario } from './scenario.ts'
+import { newConnections } from './scenarios/arrivals.ts'
 import { crowdScenario } from './scenarios/crowd.ts'
 import { fairnessScenarios } from './scenarios/fairness.ts'
 import { gatewayFlood, gatewayOverload } from './scenarios/gateway-overload.ts'
@@ -34,6 +35,7 @@ export const scenariosOfFiles: Readonly<Record<string, readonly Scenario[]>> = {
   'key-rotation': [keyRotation],
   workers: [...workerScenarios, ...noWorkerScenarios],
   fairness: fairnessScenarios,
+  arrivals: [newConnections],
   postgres: postgresScenarios,
 }
 
