@@ -1,7 +1,9 @@
 /** Rules of the configuration that its schema cannot express, on the raw texts. */
 import { isIP } from 'node:net'
 import { isLoopback, listOf } from '@spillway/common/settings'
+import { connectionTo } from '@spillway/prisma'
 import { refuseGuessableKeys } from '@spillway/queue/queue-client'
+import { parseRedisServers } from '@spillway/queue/redis/servers'
 import { parseSmtpUrl } from './mail/smtp.js'
 import { isWeak, OPERATOR_PASSWORD_LENGTH, roles } from './operators/named.js'
 import { parseSender } from './schemas/email-address.js'
@@ -60,6 +62,9 @@ export function contradictionsIn(
   }
   if (env.CHALLENGE_VERIFY_URL && !(env.CHALLENGE_SECRET && env.CHALLENGE_SITE_KEY))
     problems.push('CHALLENGE_VERIFY_URL needs CHALLENGE_SECRET and CHALLENGE_SITE_KEY')
+  const { DATABASE_URL: databaseUrl, REDIS_URL: redisUrl } = env
+  if (databaseUrl) problems.push(...problemOf(() => connectionTo(databaseUrl)))
+  if (redisUrl) problems.push(...problemOf(() => parseRedisServers(redisUrl)))
   for (const variable of ['SPILLWAY_SEAL_KEYS', 'SERVICE_KEYS']) {
     const list = env[variable]
     if (list) problems.push(...problemOf(() => refuseGuessableKeys(variable, list)))

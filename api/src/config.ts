@@ -1,4 +1,6 @@
 /** A gateway's configuration: every setting with its default, bounds and meaning. */
+
+import { readSettings } from '@spillway/common/read-settings'
 import {
   boolean,
   choice,
@@ -8,11 +10,11 @@ import {
   notEmpty,
   ports,
   required,
+  secret,
   text,
 } from '@spillway/common/settings'
 import { queueSettings } from '@spillway/queue/settings'
 import { rehashModes } from '@spillway/queue/wire/stored-hash'
-import { envSchema } from 'env-schema'
 import type { FromSchema } from 'json-schema-to-ts'
 import { contradictionsIn } from './config-rules.js'
 
@@ -24,7 +26,7 @@ export const GatewayConfig = {
     PORT: integer(3000, ports, 'Port of the public API; 0 takes any free port'),
     OPS_HOST: text('127.0.0.1', 'Interface of the ops port'),
     OPS_PORT: integer(9464, ports, 'Port of `/metrics`, the live page, Bull Board and the audit'),
-    DATABASE_URL: required('PostgreSQL; `?pgbouncer=true` behind PgBouncer'),
+    DATABASE_URL: secret(required('PostgreSQL; `?pgbouncer=true` behind PgBouncer')),
     DATABASE_POOL_SIZE: integer(
       10,
       [1, 1_000],
@@ -32,8 +34,10 @@ export const GatewayConfig = {
     ),
     ...queueSettings,
     ...commonSettings,
-    SPILLWAY_JWT_KEYS: required(
-      'Keys that sign access tokens: `kid:base64` or `base64` of an Ed25519, P-256 or RSA private key (PKCS#8 DER), comma-separated; the first signs, all verify',
+    SPILLWAY_JWT_KEYS: secret(
+      required(
+        'Keys that sign access tokens: `kid:base64` or `base64` of an Ed25519, P-256 or RSA private key (PKCS#8 DER), comma-separated; the first signs, all verify',
+      ),
     ),
     ISSUER: text(
       'spillway',
@@ -100,7 +104,7 @@ export const GatewayConfig = {
       'A challenge of another service instead of proof of work: the URL that verifies its tokens (`siteverify` of Turnstile, hCaptcha, reCAPTCHA)',
       httpUrl,
     ),
-    CHALLENGE_SECRET: text('', 'Our secret at that service'),
+    CHALLENGE_SECRET: secret(text('', 'Our secret at that service')),
     CHALLENGE_SITE_KEY: text('', 'The site key of that service, for clients'),
     LIMIT_REFRESH_PER_ADDRESS: integer(
       3_000,
@@ -117,9 +121,11 @@ export const GatewayConfig = {
       [0],
       'Redemptions a minute from one address: enough for 2,500 people who redeem every 5 s; made-up tickets do not count; 0 for no limit',
     ),
-    SERVICE_KEYS: text(
-      '',
-      'Keys of the service API, which is off without keys: `name:base64` of 32 bytes for each application, comma-separated; a name may have several, for rotation',
+    SERVICE_KEYS: secret(
+      text(
+        '',
+        'Keys of the service API, which is off without keys: `name:base64` of 32 bytes for each application, comma-separated; a name may have several, for rotation',
+      ),
     ),
     SERVICE_HOST: text('127.0.0.1', 'Interface of the service API'),
     SERVICE_PORT: integer(3100, ports, 'Port of the service API'),
@@ -133,15 +139,22 @@ export const GatewayConfig = {
       [1_000, 300_000],
       'How long a request may take to arrive, body included, and how long a client may read nothing of its answer',
     ),
+    KEEP_ALIVE_S: integer(
+      72,
+      [1, 3_600],
+      'How long a connection without a request stays open; longer than a load balancer in front keeps it (AWS: 60, Google Cloud: 600), which else gets a reset',
+    ),
     TRUST_PROXY: text('', 'Proxies whose `X-Forwarded-For` is believed: addresses or CIDR ranges, comma-separated'),
     CORS_ORIGINS: text(
       '',
       'Origins of pages that may use the API from a browser, comma-separated: `https://app.example.com`',
     ),
     REGISTRATION: choice('open', ['open', 'closed'], 'Whether anyone may register'),
-    SMTP_URL: text(
-      '',
-      'Mail server, with user and password if required: `smtps://`, or `smtp://`, which beyond the loopback needs STARTTLS or `?starttls=optional`; empty for no mail',
+    SMTP_URL: secret(
+      text(
+        '',
+        'Mail server, with user and password if required: `smtps://`, or `smtp://`, which beyond the loopback needs STARTTLS or `?starttls=optional`; `?name=` for the greeting, by default the domain of `MAIL_FROM`; empty for no mail',
+      ),
     ),
     MAIL_FROM: text('', 'Sender of mails: `Shop <no-reply@example.com>`'),
     MAIL_CONFIRM_URL: text(
@@ -175,9 +188,11 @@ export const GatewayConfig = {
     ),
     AUDIT_RETENTION_DAYS: integer(90, [0, 3_650], 'How long audit events are kept; 0 records nothing'),
     OPS_USER: text('operator', 'User of the ops port', notEmpty),
-    OPS_PASSWORD: text(
-      '',
-      'Password of that user, an admin, whom no worker verifies: for small sites, and for when no worker is alive or the queue is paused; beyond the loopback it needs 12 characters',
+    OPS_PASSWORD: secret(
+      text(
+        '',
+        'Password of that user, an admin, whom no worker verifies: for small sites, and for when no worker is alive or the queue is paused; beyond the loopback it needs 12 characters',
+      ),
     ),
     OPS_OPERATORS_FILE: text(
       '',
@@ -217,12 +232,5 @@ export type GatewayConfig = FromSchema<typeof GatewayConfig>
 
 /** Reads the environment once. Throws one error that names every invalid variable, no values. */
 export function readGatewayConfig(env: NodeJS.ProcessEnv): GatewayConfig {
-  const problems = contradictionsIn(env, GatewayConfig.properties)
-  try {
-    const config = envSchema<GatewayConfig>({ schema: GatewayConfig, data: env, env: false })
-    if (problems.length === 0) return config
-  } catch (error) {
-    problems.unshift(error instanceof Error ? error.message : String(error))
-  }
-  throw new Error(problems.join('; '))
+  return readSettings<GatewayConfig>(GatewayConfig, env, (texts) => contradictionsIn(texts, GatewayConfig.properties))
 }

@@ -1,9 +1,11 @@
 /** One gateway process: opens its connections, starts its listeners, and closes all in order. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from '@spillway/common/log'
-import { listOf } from '@spillway/common/settings'
+import { RotatedSecret, rereadOnHangup } from '@spillway/common/secrets'
+import { listenAddress, listOf, tracesUrl } from '@spillway/common/settings'
 import { Shutdown } from '@spillway/common/shutdown'
-import { connectDatabase, poolUse } from '@spillway/prisma'
+import { ThrottledWarning } from '@spillway/common/throttled-warning'
+import { connectDatabase, connectionTo, databaseProblem, placeOf, poolUse } from '@spillway/prisma'
 import { ABSENT_SHARE } from '@spillway/queue/jobs/lanes'
 import { QueueReporter } from '@spillway/queue/jobs/report'
 import { createPasswordClient, parseKeyring, quitRedis, RedisWatch } from '@spillway/queue/queue-client'
@@ -14,6 +16,7 @@ import { Fallback } from '@spillway/worker/fallback'
 import { Audit } from './audit/recorder.js'
 import type { GatewayConfig } from './config.js'
 import { Mail } from './mail/mail.js'
+import { parseSmtpUrl } from './mail/smtp.js'
 import { PasswordList } from './operations/breached-list.js'
 import { serviceOperations } from './operations/service-passwords.js'
 import { exposeGatewayState } from './operators/gauges.js'
@@ -28,7 +31,7 @@ import { startDeletingExpiredSessions } from './sessions/expired-sessions.js'
 import { RefreshTokenTags } from './sessions/refresh-tokens.js'
 import { SessionOpener } from './sessions/session-opening.js'
 import { Sessions } from './sessions/sessions.js'
-import { parseSigningKeys } from './sessions/signing-keys.js'
+import { SigningKeys } from './sessions/signing-keys.js'
 
 /** How long to wait for the first reading of the queue, without which requests get tickets. */
 const FIRST_READING_MS = 500
@@ -42,8 +45,9 @@ const MAIL_TIMEOUT_MS = 5_000
 export type Gateway = Awaited<ReturnType<typeof startGateway>>
 
 /**
- * Starts a gateway, without PostgreSQL or Redis too; /readyz then names what is missing. `env` is
- * only passed on to a fallback worker. Without acceptors, one connection is accepted in a turn.
+ * Starts a gateway, without PostgreSQL or Redis too; /readyz then names what is missing. Of `env`
+ * secrets are read again from their files, and a fallback worker gets it. Without acceptors, one
+ * connection is accepted in a turn.
  */
 export async function startGateway(
   config: GatewayConfig,
@@ -52,20 +56,31 @@ export async function startGateway(
   { acceptors = true } = {},
 ) {
   const keyring = parseKeyring(config.SPILLWAY_SEAL_KEYS)
-  const keys = await parseSigningKeys(config.SPILLWAY_JWT_KEYS)
+  const keys = await SigningKeys.parse(config.SPILLWAY_JWT_KEYS)
   const { BREACHED_PASSWORDS_FILE: listFile } = config
   const breached = listFile === '' ? undefined : new PasswordList(listFile)
   const { OPS_OPERATORS_FILE: operatorsFile } = config
   const namedOperators = operatorsFile === '' ? undefined : new NamedOperators({ file: operatorsFile, log })
   await namedOperators?.start()
-  const database = connectDatabase({ url: config.DATABASE_URL, poolSize: config.DATABASE_POOL_SIZE, keepsOpen: true })
+  const current = (name: 'DATABASE_URL' | 'REDIS_URL' | 'SMTP_URL', check: (url: string) => unknown) =>
+    new RotatedSecret({ env, name, value: config[name], check, log }).current
+  const currentRedisUrl = current('REDIS_URL', (urls) => parseRedisServers(urls))
+  const databaseUnusable = new ThrottledWarning(log, 'the database cannot be used')
+  const database = connectDatabase({
+    ...{ url: config.DATABASE_URL, currentUrl: current('DATABASE_URL', (url) => connectionTo(url)) },
+    ...{ poolSize: config.DATABASE_POOL_SIZE, keepsOpen: true },
+    filled(failure) {
+      if (failure === undefined) databaseUnusable.recovered()
+      else databaseUnusable.warn(new Error(databaseProblem(failure)), { facts: placeOf(config.DATABASE_URL) })
+    },
+  })
   // Connections are open before the first spike; without PostgreSQL they open when it is back.
   await database.$connect()
   const watch = new RedisWatch(log)
   // Beside the client's two (commands, replies). .github/CONTRIBUTING.md says why they are separate.
   const connect = (role: ConnectionRole, purpose: string) =>
-    parseRedisServers(config.REDIS_URL).map(({ url, address }) => {
-      const connection = connectRedis(url, role)
+    parseRedisServers(config.REDIS_URL, currentRedisUrl).map(({ url, currentUrl, address }) => {
+      const connection = connectRedis(url, role, currentUrl)
       watch.watch(connection, purpose)
       return { address, connection }
     })
@@ -73,11 +88,12 @@ export async function startGateway(
   const mailRedis = config.SMTP_URL === '' ? [] : connect('consumer', 'mail')
   const metrics = new GatewayMetrics([...operations, ...serviceOperations].map(({ kind }) => kind))
   const shedder = new LoadShedder(config.DATABASE_POOL_SIZE)
-  const endpoint = config.OTEL_EXPORTER_OTLP_ENDPOINT
-  const { Tracing } = endpoint === '' ? {} : await import('@spillway/common/tracing')
-  const tracing = Tracing && new Tracing({ service: 'spillway-gateway', endpoint })
+  const url = tracesUrl(config)
+  const { Tracing } = url === undefined ? {} : await import('@spillway/common/tracing')
+  const tracing = Tracing && url ? new Tracing({ service: 'spillway-gateway', url, log }) : undefined
   const passwords = createPasswordClient({
     redisUrl: config.REDIS_URL,
+    currentRedisUrl,
     prefix: config.QUEUE_PREFIX,
     keyring,
     jobLifeMs: config.TICKET_TTL_MS,
@@ -107,10 +123,13 @@ export async function startGateway(
     poolUse: () => poolUse(database),
     isFallingBack: () => fallback.active(),
   })
+  metrics.exposeKeys([keyring, keys])
+  rereadOnHangup(env, [keyring, keys], log, () => fallback.hangUp())
   const audit = new Audit({ database, retentionDays: config.AUDIT_RETENTION_DAYS, metrics, log })
   const countingRedis = toCountingRedis(passwords.redis, log)
   const mailDeps = { redis: countingRedis, mailRedis, watch, keyring, database, metrics, log }
-  const mail = config.SMTP_URL === '' ? undefined : new Mail(config, mailDeps)
+  const currentSmtpUrl = current('SMTP_URL', parseSmtpUrl)
+  const mail = config.SMTP_URL === '' ? undefined : new Mail(config, { ...mailDeps, currentUrl: currentSmtpUrl })
   const expiredSessions = startDeletingExpiredSessions({ database, log })
   let draining = false
   const admission = new Admission({
@@ -183,10 +202,10 @@ export async function startGateway(
 
   try {
     await passwords.whenKnown(FIRST_READING_MS)
-    const opsUrl = await ops.listen({ host: config.OPS_HOST, port: config.OPS_PORT })
-    const servicePlace = { host: config.SERVICE_HOST, port: config.SERVICE_PORT, backlog: BACKLOG }
+    const opsUrl = await ops.listen({ host: listenAddress(config.OPS_HOST), port: config.OPS_PORT })
+    const servicePlace = { host: listenAddress(config.SERVICE_HOST), port: config.SERVICE_PORT, backlog: BACKLOG }
     const serviceUrl = await serviceApp?.listen(servicePlace)
-    const url = await app.listen({ host: config.HOST, port: config.PORT, backlog: BACKLOG })
+    const url = await app.listen({ host: listenAddress(config.HOST), port: config.PORT, backlog: BACKLOG })
     /** The service API has no URL without SERVICE_KEYS. */
     return { url, opsUrl, serviceUrl, close }
   } catch (error) {

@@ -29,6 +29,8 @@ export interface MailServer {
   /** Answers nobody any more, then does so again. */
   stop(): Promise<void>
   start(): Promise<void>
+  /** Names by which it was greeted. */
+  greetings: Set<string>
   /** Addresses that it refuses, with the code of its answer. */
   refused: Map<string, number>
   /** While set, a mail is received but not acknowledged until it resolves. */
@@ -45,6 +47,7 @@ export async function startMailServer(host = '127.0.0.1'): Promise<MailServer> {
   const port = await freePort()
   const received: ReceivedMail[] = []
   const refused = new Map<string, number>()
+  const greetings = new Set<string>()
   let heldNow = 0
   let server: SMTPServer | undefined
   const open = () =>
@@ -55,7 +58,8 @@ export async function startMailServer(host = '127.0.0.1'): Promise<MailServer> {
       logger: false,
       // Else it refuses addresses that RFC 5321 allows, such as "a..b"@example.test.
       lenientAddressParsing: true,
-      onRcptTo({ address }, _session, done) {
+      onRcptTo({ address }, session, done) {
+        greetings.add(session.hostNameAppearsAs)
         const responseCode = refused.get(address)
         done(responseCode === undefined ? null : Object.assign(new Error(`no such user ${address}`), { responseCode }))
       },
@@ -81,6 +85,7 @@ export async function startMailServer(host = '127.0.0.1'): Promise<MailServer> {
       MAIL_CONFIRM_URL: 'https://app.example.test/confirm#{token}',
       MAIL_RESET_URL: 'https://app.example.test/reset#{token}',
     },
+    greetings,
     received,
     refused,
     hold: undefined,

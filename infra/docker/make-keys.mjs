@@ -1,5 +1,5 @@
-// Makes the keys of a local installation, each once: `node make-keys.mjs <folder>`. The files are
-// read by Node's --env-file. They are in a folder for each of those who may have them: `seal` for
+// Makes the keys of a local installation, each once: `node make-keys.mjs <folder>`. The settings
+// `NAME_FILE` name the files. They are in a folder for each of those who may have them: `seal` for
 // gateways and workers, `gateway` for gateways alone.
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import { chownSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
@@ -8,9 +8,9 @@ import { dirname, join } from 'node:path'
 const [, , dir = '.'] = process.argv
 const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
 const files = {
-  'seal/seal.env': `SPILLWAY_SEAL_KEYS=local:${randomBytes(32).toString('base64')}\n`,
-  'gateway/jwt.env': `SPILLWAY_JWT_KEYS=local:${privateKey.export({ type: 'pkcs8', format: 'der' }).toString('base64')}\n`,
-  'gateway/ops.env': `OPS_PASSWORD=${randomBytes(12).toString('base64url')}\n`,
+  'seal/seal-keys': `local:${randomBytes(32).toString('base64')}\n`,
+  'gateway/jwt-keys': `local:${privateKey.export({ type: 'pkcs8', format: 'der' }).toString('base64')}\n`,
+  'gateway/ops-password': `${randomBytes(12).toString('base64url')}\n`,
 }
 /** The user of the images. */
 const UID = 1_000

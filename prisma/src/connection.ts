@@ -14,17 +14,17 @@ export type Pool = ReturnType<Adapter['underlyingDriver']>
  * @throws one sentence, which never quotes the URL
  */
 export function connectionTo(databaseUrl: string, database?: string) {
-  const { user, password, hosts, path, parameters } = parseDatabaseUrl(databaseUrl)
+  const { user, password, host, port, path, parameters } = parseDatabaseUrl(databaseUrl)
   // Prisma's own parameters, which the driver would silently ignore.
   if ((parameters.get('schema') ?? 'public') !== 'public')
     throw new Error('DATABASE_URL names a schema other than public; give Spillway a database of its own instead')
   const url = new URL(`postgresql://host/${database ?? path}`)
-  const [{ host, port }, ...others] = hosts
-  if (others.length > 0) throw new Error('DATABASE_URL must name one host')
-  url.host = `${host.includes(':') ? `[${host}]` : host}:${port}`
+  const isSocket = host.startsWith('/')
+  url.host = `${isSocket ? 'localhost' : host.includes(':') ? `[${host}]` : host}:${port}`
+  if (isSocket) url.searchParams.set('host', host)
   url.username = encodeURIComponent(user)
   url.password = encodeURIComponent(password)
-  for (const [name, value] of parameters) if (!PRISMA_PARAMETERS.includes(name)) url.searchParams.set(name, value)
+  for (const [name, value] of parameters) if (!OTHER_PARAMETERS.includes(name)) url.searchParams.set(name, value)
   /** Transactions change servers: no settings, no prepared statements. */
   const isPooled = parameters.get('pgbouncer') === 'true'
   // PgBouncer refuses `options` in the startup packet, but tracks the time zone of each client.
@@ -35,21 +35,42 @@ export function connectionTo(databaseUrl: string, database?: string) {
   return { connectionString: url.href, isPooled }
 }
 
-const PRISMA_PARAMETERS = ['schema', 'pgbouncer']
+/** Prisma's own; and the folder of a Unix socket. */
+const OTHER_PARAMETERS = ['schema', 'pgbouncer', 'host']
 /** The driver ignores `channel_binding` and `connect_timeout`, which URLs of hosters have. */
 const DRIVER_PARAMETERS = [
   ...['ssl', 'sslmode', 'sslrootcert', 'sslcert', 'sslkey', 'uselibpqcompat'],
   ...['options', 'application_name', 'channel_binding', 'connect_timeout'],
 ]
 
+/** The host begins with a slash where it is the folder of a Unix socket. */
 export function parseDatabaseUrl(url: string) {
-  return parseServerUrl(url, {
+  const { hosts, ...parsed } = parseServerUrl(url, {
     setting: 'DATABASE_URL',
     schemes: { postgresql: 5_432, postgres: 5_432 },
-    parameters: [...PRISMA_PARAMETERS, ...DRIVER_PARAMETERS],
+    parameters: [...OTHER_PARAMETERS, ...DRIVER_PARAMETERS],
     plusIsBlank: true,
+    hostless: ['postgresql', 'postgres'],
     example: 'postgresql://user:password@host:5432/database',
   })
+  const [{ host: named, port }, ...others] = hosts
+  if (others.length > 0)
+    throw new Error(
+      'DATABASE_URL must name one host: for several servers, the address or pooler that leads to the primary',
+    )
+  const host = parsed.parameters.get('host') ?? named
+  if (host !== named && !host.startsWith('/'))
+    throw new Error(
+      'DATABASE_URL takes host=/run/postgresql, the folder of a Unix socket; the host of a server stands before the path',
+    )
+  if (host === '') throw new Error('DATABASE_URL names no host: postgresql://user:password@host:5432/database')
+  return { ...parsed, host, port }
+}
+
+/** Where the database is, for log lines: no user and no password. */
+export function placeOf(url: string): { host: string; port: number; database: string } {
+  const { host, port, path } = parseDatabaseUrl(url)
+  return { host, port, database: path }
 }
 
 /**

@@ -23,15 +23,31 @@ export function isTaken(error: unknown): boolean {
 /** Why the database cannot be used, in words for its operator, without the URL. */
 export function databaseProblem(error: unknown): string {
   const cause = driverCause(error)
-  if (cause?.kind === 'DatabaseNotReachable') return 'nothing answers there'
+  // The pool below the driver throws errors of the system.
+  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  if (cause?.kind === 'DatabaseNotReachable' || code === 'ECONNREFUSED' || code === 'ENOTFOUND')
+    return 'nothing answers there'
   if (cause?.kind === 'TlsConnectionError') return cause.reason
+  if (lacksRight(error)) return NO_RIGHT
   const message = cause?.originalMessage ?? (error instanceof Error ? error.message : String(error))
   // PgBouncer, which names the first setting that it does not know.
   if (/^unsupported startup parameter/.test(message))
     return `a pooler answers there (${message}): add ?pgbouncer=true to the URL`
+  if (message.startsWith(NO_PASSWORD)) return 'it asks for a password, and DATABASE_URL has none'
   // Prisma puts the call before the error.
   return message.trim().split('\n').at(-1) ?? message
 }
+
+/** Whether the user may not do what was asked (PostgreSQL's insufficient_privilege). */
+export function lacksRight(error: unknown): boolean {
+  const code = driverCause(error)?.originalCode ?? (error instanceof Error && 'code' in error ? error.code : undefined)
+  return code === '42501'
+}
+
+/** The driver's error where the server wants SCRAM (RFC 7677). */
+const NO_PASSWORD = 'SASL: SCRAM-SERVER-FIRST-MESSAGE: client password must be'
+const NO_RIGHT =
+  'its user lacks a right there: make it the owner of the database, or grant it CREATE ON SCHEMA public and all rights on the tables'
 
 /** The driver's error, thrown directly or inside one of Prisma's. */
 export function driverCause(error: unknown): DriverCause | undefined {
@@ -57,7 +73,7 @@ const unavailableStates = /^(08|53|57|25006)/
 
 // The driver reports these as plain errors, distinguished only by their text.
 const driverMessages =
-  /^(timeout exceeded when trying to connect|Connection terminated|Query read timeout|Client has encountered a connection error)/
+  /^(SASL: |timeout exceeded when trying to connect|Connection terminated|Query read timeout|Client has encountered a connection error)/
 
 // System errors that the adapter does not map: EAI_AGAIN, EHOSTUNREACH, EPIPE, several addresses.
 const isSystemError = (error: Error) => 'code' in error && /^E(?!RR_)[A-Z]+/.test(String(error.code))

@@ -3,6 +3,7 @@ import { PrismaPg } from '@prisma/adapter-pg'
 import { type Adapter, connectionTo, type Pool } from './connection.js'
 import { type Prisma, PrismaClient } from './generated/client.js'
 
+export { connectionTo, placeOf } from './connection.js'
 export { databaseProblem, isDatabaseUnavailable, isTaken } from './errors.js'
 export { type Gathered, gather } from './gather.js'
 export { Prisma, type Session, type User } from './generated/client.js'
@@ -13,6 +14,8 @@ export type Database = PrismaClient
 export interface DatabaseOptions {
   /** `postgresql://...`; `?pgbouncer=true` turns prepared statements and statement_timeout off. */
   url: string
+  /** Reads `url` again for each new connection, for a rotated user or password [it never changes]. */
+  currentUrl?: () => string
   /** A query takes about a millisecond: a few connections serve thousands a second. */
   poolSize: number
   /** How long a query may wait for a connection of the pool [2000]. */
@@ -24,11 +27,14 @@ export interface DatabaseOptions {
    * on demand]. A connection that a spike opens may take longer than a query waits for it.
    */
   keepsOpen?: boolean
+  /** Called each time that the pool that `keepsOpen` could not be filled, and when it has been. */
+  filled?: (failure: unknown) => void
 }
 
 /** Opens a client; the first query connects. The caller closes it with `$disconnect()`. */
 export function connectDatabase(options: DatabaseOptions): Database {
-  const { url, poolSize, connectionTimeoutMs = 2_000, statementTimeoutMs = 5_000, keepsOpen = false } = options
+  const { url, currentUrl = () => url, poolSize, keepsOpen = false, filled } = options
+  const { connectionTimeoutMs = 2_000, statementTimeoutMs = 5_000 } = options
   const { isPooled, ...connection } = connectionTo(url)
   const driver = new Driver(
     {
@@ -43,6 +49,7 @@ export function connectDatabase(options: DatabaseOptions): Database {
       keepAlive: true,
     },
     isPooled ? {} : { statementNameGenerator: statementNames() },
+    { currentUrl, filled },
   )
   // The default format would add lines of source code to every logged error.
   const database = new PrismaClient({ adapter: driver, errorFormat: 'minimal' })
@@ -90,13 +97,17 @@ function statementNames(): (query: { sql: string }) => string {
 const REOPEN_AFTER_MS = 250
 
 /** Opens connections until a pool has its `min`: now, and whenever one has ended. */
-function keepOpen(pool: Pool): void {
+function keepOpen(pool: Pool, filled?: (failure: unknown) => void): void {
   const { min = 0 } = pool.options
   if (min === 0) return
   let timer: NodeJS.Timeout | undefined
   function fillAfter(ms: number): void {
     clearTimeout(timer)
-    if (!pool.ending) timer = setTimeout(() => fill().catch(() => fillAfter(REOPEN_AFTER_MS)), ms).unref()
+    if (!pool.ending) timer = setTimeout(() => fill().then(filled, failed), ms).unref()
+  }
+  function failed(error: unknown): void {
+    if (!pool.ending) filled?.(error)
+    fillAfter(REOPEN_AFTER_MS)
   }
   /** The pool gives idle connections first. The first opens alone: the database may be away. */
   async function fill(): Promise<void> {
@@ -111,18 +122,33 @@ function keepOpen(pool: Pool): void {
 /** The driver converts arguments by their values; PostgreSQL infers types from the statement. */
 const ofAnyType = { scalarType: 'unknown', arity: 'scalar' } as const
 
+interface DriverHooks {
+  currentUrl: () => string
+  filled: DatabaseOptions['filled']
+}
+
 /** Prisma's adapter for PostgreSQL. SQL can run on its pool directly, past Prisma's client. */
 class Driver extends PrismaPg {
   #latest: Adapter | undefined
+  readonly #hooks: DriverHooks
+
+  constructor(...[config, options, hooks]: [...ConstructorParameters<typeof PrismaPg>, DriverHooks]) {
+    super(config, options)
+    this.#hooks = hooks
+  }
 
   override async connect(): Promise<Adapter> {
     const adapter = await super.connect()
+    const pool = adapter.underlyingDriver()
+    const { currentUrl, filled } = this.#hooks
+    // The driver reads the options of its pool for each connection that it opens.
+    Object.defineProperty(pool.options, 'connectionString', { get: () => connectionTo(currentUrl()).connectionString })
     // While a query hangs, Prisma's ROLLBACK stays unsent, and Prisma releases the connection
     // all the same: the next user's statements would join that transaction, and never be committed.
-    adapter.underlyingDriver().on('release', (_error, client) => {
+    pool.on('release', (_error, client) => {
       if (client.getTransactionStatus() !== 'I') void client.end()
     })
-    keepOpen(adapter.underlyingDriver())
+    keepOpen(pool, filled)
     this.#latest = adapter
     return adapter
   }

@@ -5,8 +5,9 @@ import { realpathSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type Adapter, connectForScripts, type Pool, parseDatabaseUrl } from './connection.js'
-import { databaseProblem, driverCause, isDatabaseUnavailable } from './errors.js'
+import { readSecret } from '@spillway/common/secrets'
+import { type Adapter, connectForScripts, type Pool, parseDatabaseUrl, placeOf } from './connection.js'
+import { databaseProblem, driverCause, isDatabaseUnavailable, lacksRight } from './errors.js'
 
 const migrationsDir = fileURLToPath(new URL('../migrations', import.meta.url))
 /** The number of Prisma's lock, so that Prisma's command line would wait for this one. */
@@ -35,11 +36,18 @@ export async function migrate(url: string, directory = migrationsDir): Promise<{
     const done = await recorded(pool, url)
     const entries = await readdir(directory, { withFileTypes: true })
     const names = entries.filter((entry) => entry.isDirectory()).map(({ name }) => name)
+    // An earlier release of Spillway has at least the first.
+    if (done.size > 0 && !names.some((name) => done.has(name)))
+      throw new Error(
+        `The database ${placeOf(url).database} has the migrations of something else; give Spillway a database of its own.`,
+      )
     const applied = names.sort().filter((name) => !done.has(name))
     for (const name of applied) {
       await apply(pool, name, await readFile(join(directory, name, 'migration.sql'), 'utf8'))
     }
     return { applied }
+  } catch (error) {
+    throw lacksRight(error) ? unusable(url, error) : error
   } finally {
     await lock.query('ROLLBACK').catch(() => undefined)
     lock.release()
@@ -73,6 +81,7 @@ async function apply(pool: Pool, name: string, script: string): Promise<void> {
   try {
     for (const step of steps) await pool.query(step)
   } catch (error) {
+    if (lacksRight(error)) throw error
     const reason = error instanceof Error ? error.message : String(error)
     const message = `The migration ${name} failed. ${reason}\nNothing of it was applied: correct it, and migrate again.`
     throw new Error(message, { cause: error })
@@ -89,10 +98,15 @@ export async function connectOrCreate(url: string): Promise<Adapter> {
     })
   } catch (error) {
     if (!isDatabaseUnavailable(error) && !driverCause(error)) throw error
-    const { hosts, path } = parseDatabaseUrl(url)
-    const message = `The database ${path} at ${hosts[0].host}:${hosts[0].port} cannot be used: ${databaseProblem(error)}.`
-    throw new Error(message, { cause: error })
+    throw unusable(url, error)
   }
+}
+
+/** One sentence, without the password. */
+function unusable(url: string, error: unknown): Error {
+  const { host, port, database } = placeOf(url)
+  const message = `The database ${database} at ${host}:${port} cannot be used: ${databaseProblem(error)}.`
+  return new Error(message, { cause: error })
 }
 
 async function createDatabase(url: string): Promise<void> {
@@ -103,6 +117,10 @@ async function createDatabase(url: string): Promise<void> {
   } catch (error) {
     // Another process created it: PostgreSQL reports the name, or a conflict in its catalogue.
     const kind = driverCause(error)?.kind
+    if (lacksRight(error))
+      throw new Error(
+        `The database ${name} does not exist, and the user of DATABASE_URL may not create it: create it, with that user as its owner.`,
+      )
     if (kind !== 'DatabaseAlreadyExists' && kind !== 'UniqueConstraintViolation') throw error
   } finally {
     await connection.dispose()
@@ -110,8 +128,8 @@ async function createDatabase(url: string): Promise<void> {
 }
 
 if (process.argv[1] && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {
-  const url = process.env.DATABASE_URL
   try {
+    const url = readSecret(process.env, 'DATABASE_URL')
     if (!url) throw new Error('DATABASE_URL is not set; give it as postgresql://user:password@host:5432/database')
     const { applied } = await migrate(url)
     console.log(applied.length ? `Applied ${applied.join(', ')}.` : 'The database is up to date.')

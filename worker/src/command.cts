@@ -27,7 +27,8 @@ const QUEUE_PREFIX = '{spillway}'
 
 async function work(): Promise<void> {
   // A key is printed on a terminal alone: what else reads the output may keep it.
-  if (!process.env.SPILLWAY_SEAL_KEYS && process.stdout.isTTY) {
+  const hasKeys = () => process.env.SPILLWAY_SEAL_KEYS || process.env.SPILLWAY_SEAL_KEYS_FILE
+  if (!hasKeys() && process.stdout.isTTY) {
     if (await hasWorkers()) {
       process.stderr.write(
         'Workers of this queue have keys, and others would not fit: set SPILLWAY_SEAL_KEYS to theirs\n',
@@ -42,7 +43,7 @@ async function work(): Promise<void> {
     process.stdout.write('New keys. Give them to the application, and to this worker when it is started again:\n\n')
     process.stdout.write(`REDIS_URL=${url}\nSPILLWAY_SEAL_KEYS=${SPILLWAY_SEAL_KEYS}\n\n`)
   }
-  if (process.env.SPILLWAY_SEAL_KEYS) require('./main.cjs')
+  if (hasKeys()) require('./main.cjs')
   else {
     process.stderr.write('SPILLWAY_SEAL_KEYS is not set: "npx --no-install spillway keys" prints new ones\n')
     process.exitCode = 1
@@ -55,6 +56,11 @@ async function hasWorkers(): Promise<boolean> {
   const { sizeThreadPool }: typeof import('./consumer/cpu-limit.js') = require('./consumer/cpu-limit.js')
   sizeThreadPool()
   const { hasCanary } = await import('@spillway/queue/jobs/capacity')
-  const { REDIS_URL = 'redis://127.0.0.1:6379', QUEUE_PREFIX: prefix = QUEUE_PREFIX } = process.env
-  return await hasCanary(REDIS_URL, prefix).catch(() => false)
+  const { readSecret } = await import('@spillway/common/secrets')
+  const { QUEUE_PREFIX: prefix = QUEUE_PREFIX } = process.env
+  try {
+    return await hasCanary(readSecret(process.env, 'REDIS_URL') ?? 'redis://127.0.0.1:6379', prefix)
+  } catch {
+    return false
+  }
 }

@@ -1,5 +1,6 @@
 /** A worker's configuration: every setting with its default, bounds and meaning. */
 
+import { readSettings, variablesOf } from '@spillway/common/read-settings'
 import {
   boolean,
   choice,
@@ -9,12 +10,12 @@ import {
   isLoopback,
   optionalInteger,
   ports,
+  secret,
   text,
 } from '@spillway/common/settings'
 import { parseRedisServers } from '@spillway/queue/redis/servers'
 import { queueSettings } from '@spillway/queue/settings'
 import { refuseGuessableKeys } from '@spillway/queue/wire/seal'
-import { envSchema } from 'env-schema'
 import type { FromSchema } from 'json-schema-to-ts'
 import { firebaseSettings, oldSystemSettings } from './hashing/formats/settings.js'
 import { policySettings } from './hashing/policy.js'
@@ -32,9 +33,11 @@ export const WorkerConfig = {
       'Where the old system is asked about accounts that are not here yet or were imported without a hash; `https://`, or `http://` on the loopback interface; gateways need `LEGACY_VERIFY=true`',
       httpUrl,
     ),
-    LEGACY_VERIFY_KEY: text('', 'The secret key that signs these questions, at least 32 bytes in base64', {
-      pattern: '^([A-Za-z0-9+/]{43,}={0,2})?$',
-    }),
+    LEGACY_VERIFY_KEY: secret(
+      text('', 'The key that signs these questions, at least 32 bytes in base64', {
+        pattern: '^([A-Za-z0-9+/]{43,}={0,2})?$',
+      }),
+    ),
     LEGACY_VERIFY_TIMEOUT_MS: integer(
       3_000,
       [100, 30_000],
@@ -76,34 +79,34 @@ export const WorkerConfig = {
 export type WorkerConfig = FromSchema<typeof WorkerConfig>
 
 /** The names of all variables that a worker reads. */
-export const WORKER_VARIABLES: readonly string[] = Object.keys(WorkerConfig.properties)
+export const WORKER_VARIABLES: readonly string[] = variablesOf(WorkerConfig)
 
 /** Reads the environment once. Throws one error that names all invalid variables. */
 export function readWorkerConfig(env: NodeJS.ProcessEnv): WorkerConfig {
+  return readSettings<WorkerConfig>(WorkerConfig, env, contradictionsIn)
+}
+
+function contradictionsIn(texts: NodeJS.ProcessEnv): string[] {
   const problems: string[] = []
-  const attempt = <T>(read: () => T): T | undefined => {
+  const check = (isValid: () => unknown): void => {
     try {
-      return read()
+      isValid()
     } catch (error) {
       problems.push(error instanceof Error ? error.message : String(error))
-      return undefined
     }
   }
-  const config = attempt(() => envSchema<WorkerConfig>({ schema: WorkerConfig, data: env, env: false }))
-  attempt(
-    () => env.SPILLWAY_SEAL_KEYS !== undefined && refuseGuessableKeys('SPILLWAY_SEAL_KEYS', env.SPILLWAY_SEAL_KEYS),
-  )
-  attempt(() => env.REDIS_URL !== undefined && parseRedisServers(env.REDIS_URL))
-  if (env.SPILLWAY_TEST_HASHES === 'true' && env.NODE_ENV === 'production')
+  const { SPILLWAY_SEAL_KEYS: sealKeys, REDIS_URL: redisUrl, LEGACY_VERIFY_URL: oldSystem } = texts
+  check(() => sealKeys && refuseGuessableKeys('SPILLWAY_SEAL_KEYS', sealKeys))
+  check(() => redisUrl && parseRedisServers(redisUrl))
+  if (texts.SPILLWAY_TEST_HASHES === 'true' && texts.NODE_ENV === 'production')
     problems.push('SPILLWAY_TEST_HASHES is for load tests and must not be set with NODE_ENV=production')
-  if (config !== undefined && config.LEGACY_VERIFY_URL !== '' && !isPrivateUrl(config.LEGACY_VERIFY_URL))
+  if (oldSystem && !isPrivateUrl(oldSystem))
     problems.push(
       'LEGACY_VERIFY_URL must be an https URL, or http to localhost, 127.0.0.1 or [::1], without a user or password: passwords are sent to it',
     )
-  if (config !== undefined && config.LEGACY_VERIFY_URL !== '' && config.LEGACY_VERIFY_KEY === '')
+  if (oldSystem && !texts.LEGACY_VERIFY_KEY)
     problems.push('LEGACY_VERIFY_URL needs LEGACY_VERIFY_KEY: make one by "openssl rand -base64 32"')
-  if (config === undefined || problems.length > 0) throw new Error(problems.join('; '))
-  return config
+  return problems
 }
 
 /** Whether nobody between here and there reads what is sent. */

@@ -45,6 +45,13 @@ export class Fallback {
     return this.#running !== undefined
   }
 
+  /** The keys of this process were read again: its fallback worker reads them, too. */
+  hangUp(): void {
+    // By the process id: `kill` of the child would count as its end.
+    const { pid, exitCode } = this.#running ?? {}
+    if (pid !== undefined && exitCode === null) process.kill(pid, 'SIGHUP')
+  }
+
   async close(): Promise<void> {
     clearInterval(this.#timer)
     await this.#stop()

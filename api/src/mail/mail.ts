@@ -22,6 +22,8 @@ interface MailDeps {
   watch: RedisWatch
   keyring: Keyring
   database: Database
+  /** Reads SMTP_URL again. */
+  currentUrl(): string
   metrics: GatewayMetrics
   log: Logger
 }
@@ -34,12 +36,12 @@ export class Mail {
 
   /** Throws one sentence when a text cannot be used. */
   constructor(config: GatewayConfig, deps: MailDeps) {
-    const { redis, mailRedis, watch, keyring, database, metrics, log } = deps
+    const { redis, mailRedis, watch, keyring, database, currentUrl, metrics, log } = deps
     const { QUEUE_PREFIX: prefix, MAIL_CONFIRM_URL: confirm, MAIL_RESET_URL: reset } = config
     const from = parseSender(config.MAIL_FROM)
     if (from === undefined) throw new TypeError('MAIL_FROM was not validated')
     const writer = new MailWriter({ database, texts: new MailTexts(config.MAIL_TEXTS), links: { confirm, reset } })
-    const smtp = new Smtp({ url: config.SMTP_URL, from })
+    const smtp = new Smtp({ url: config.SMTP_URL, currentUrl, from })
     this.#smtp = smtp
     const places = redis.map(({ connection, isUsable, now }) => {
       const queue = openQueue({ redis: connection, prefix, name: MAIL_QUEUE, watch })

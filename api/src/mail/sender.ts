@@ -45,7 +45,7 @@ interface MailSenderOptions {
   watch: RedisWatch
   writer: MailWriter
   smtp: Smtp
-  metrics: Pick<GatewayMetrics, 'mails'>
+  metrics: Pick<GatewayMetrics, 'mails' | 'mailErrors'>
   log: Pick<Logger, 'info' | 'warn' | 'error'>
 }
 
@@ -66,7 +66,6 @@ class MailWorker extends Worker {
 export class MailSender {
   readonly #options: MailSenderOptions
   readonly #id = randomUUID()
-  readonly #keys: string
   readonly #otherKeys: ThrottledWarning
   readonly #worker: Worker
   readonly #sound: SoundQueue
@@ -79,9 +78,8 @@ export class MailSender {
   #othersSeenAt = Number.NEGATIVE_INFINITY
 
   constructor(options: MailSenderOptions) {
-    const { redis, prefix, keyring, watch, log } = options
+    const { redis, prefix, watch, log } = options
     this.#options = options
-    this.#keys = canaryOf(keyring, prefix)
     this.#otherKeys = new ThrottledWarning(log, 'gateways that send mails have other keys')
     this.#worker = new MailWorker(MAIL_QUEUE, (job) => this.#handle(job), {
       connection: redis,
@@ -123,9 +121,10 @@ export class MailSender {
 
   /** Begins to take mails, unless gateways that take them have other keys. */
   async #claim(): Promise<void> {
-    const { redis, prefix, log } = this.#options
+    const { redis, prefix, keyring, log } = this.#options
     if (redis.status !== 'ready') return
-    const claimed = await claimCanary(redis, mailCanaryKey(prefix), this.#keys, this.#takesMails)
+    const keys = canaryOf(keyring, prefix)
+    const claimed = await claimCanary(redis, mailCanaryKey(prefix), keys, this.#takesMails)
     if (claimed !== 'alone') {
       this.#othersSeenAt = performance.now()
       this.#otherKeys.warn(compareKeys)
@@ -186,6 +185,7 @@ export class MailSender {
     try {
       await smtp.send({ ...message, id })
     } catch (error) {
+      if (error instanceof MailError) this.#options.metrics.mailErrors.inc({ code: error.code, answer: error.answer })
       if (error instanceof MailError && error.isFinal) throw new UnrecoverableError(error.message)
       throw error
     }

@@ -1,4 +1,5 @@
 /** Mails over SMTP, by nodemailer: plain text, one recipient each. */
+import { domainToASCII } from 'node:url'
 import { parseServerUrl } from '@spillway/common/server-url'
 import { isLoopback } from '@spillway/common/settings'
 import { createTransport } from 'nodemailer'
@@ -14,10 +15,16 @@ export interface Message {
 export class MailError extends Error {
   override readonly name = 'MailError'
   readonly isFinal: boolean
+  /** Of nodemailer. */
+  readonly code: string
+  /** The code of the mail server's answer (RFC 5321, 4.2); `none` without one. */
+  readonly answer: string
 
-  constructor(reason: string, { isFinal }: { isFinal: boolean }) {
+  constructor(reason: string, { isFinal, code = 'none', answer = 'none' }: Partial<MailError> & { isFinal: boolean }) {
     super(reason)
     this.isFinal = isFinal
+    this.code = code
+    this.answer = answer
   }
 }
 
@@ -28,19 +35,32 @@ const SILENCE_TIMEOUT_MS = 20_000
 interface SmtpOptions {
   /** Beyond the loopback, smtp: needs STARTTLS, or `?starttls=optional`. */
   url: string
+  /** Reads `url` again for each mail, for a rotated user or password [it never changes]. */
+  currentUrl?: () => string
   /** The name may be empty. */
   from: { name: string; address: string }
 }
 
 export class Smtp {
   readonly #from: SmtpOptions['from']
-  readonly #transport: ReturnType<typeof transportTo>
+  readonly #currentUrl: () => string
+  #url: string
+  #transport: ReturnType<typeof transportTo>
+  /** What `#transport` sends now. */
+  #sending = new Set<Promise<unknown>>()
 
-  constructor({ url, from }: SmtpOptions) {
+  constructor({ url, currentUrl = () => url, from }: SmtpOptions) {
     this.#from = from
-    this.#transport = transportTo(url)
+    this.#currentUrl = currentUrl
+    this.#url = url
+    this.#transport = this.#open()
+  }
+
+  #open(): ReturnType<typeof transportTo> {
+    const from = this.#from
+    const transport = transportTo(this.#url, domainOf(from.address))
     // In place of nodemailer's own, which it makes by parsing addresses and changing their domains.
-    this.#transport.use('stream', ({ data: { envelope }, message }, done) => {
+    transport.use('stream', ({ data: { envelope }, message }, done) => {
       const to = envelope?.to
       if (!message || typeof to !== 'string') return done(new MailError('no recipient', { isFinal: true }))
       const otherHeaders = message.buildHeaders.bind(message)
@@ -48,18 +68,36 @@ export class Smtp {
       message.getEnvelope = () => ({ from: from.address, to: [to] })
       done()
     })
+    return transport
+  }
+
+  /** Connections by an earlier URL are closed after the mails in hand. */
+  #renew(): void {
+    const url = this.#currentUrl()
+    if (url === this.#url) return
+    const earlier = this.#transport
+    void Promise.allSettled(this.#sending).then(() => earlier.close())
+    this.#sending = new Set()
+    this.#url = url
+    this.#transport = this.#open()
   }
 
   /** Sends one message. Throws {@link MailError}. */
   async send({ id, to, subject, text }: Message & { id: string }): Promise<void> {
     const { address } = this.#from
     // The same at each attempt, so that a mailbox can tell a repetition.
-    const messageId = `<${id}@${address.slice(address.lastIndexOf('@') + 1)}>`
+    const messageId = `<${id}@${domainOf(address)}>`
     const headers = { 'Auto-Submitted': 'auto-generated' }
+    this.#renew()
+    const message = { envelope: { to }, from: this.#from, subject, text, messageId, headers }
+    const sent = this.#transport.sendMail(message)
+    const sending = this.#sending.add(sent)
     try {
-      await this.#transport.sendMail({ envelope: { to }, from: this.#from, subject, text, messageId, headers })
+      await sent
     } catch (error) {
       throw mailError(error)
+    } finally {
+      sending.delete(sent)
     }
   }
 
@@ -73,27 +111,39 @@ export function parseSmtpUrl(url: string) {
   const { scheme, user, password, hosts, path, parameters } = parseServerUrl(url, {
     setting: 'SMTP_URL',
     schemes: { smtp: 587, smtps: 465 },
-    parameters: ['starttls'],
+    parameters: ['starttls', 'name'],
     example: 'smtps://user:password@mail.example.com',
   })
   const [{ host, port }, ...others] = hosts
   if (others.length > 0 || path !== '') throw new Error('SMTP_URL must end with its one host and port')
+  const { starttls, name } = Object.fromEntries(parameters)
+  if (starttls !== undefined && starttls !== 'optional') throw new Error('SMTP_URL takes starttls=optional alone')
+  if (name !== undefined && !/^([a-z\d-]+(\.[a-z\d-]+)*|\[[\da-f:.]+\])$/i.test(name))
+    throw new Error('SMTP_URL must have a host name as its name: mail.example.com')
   return {
     secure: scheme === 'smtps',
     host,
     port,
     user,
     password,
-    isTlsOptional: parameters.get('starttls') === 'optional',
+    isTlsOptional: starttls === 'optional',
+    /** By which the mail server is greeted. */
+    name,
   }
 }
 
-function transportTo(url: string) {
-  const { secure, host, port, user, password, isTlsOptional } = parseSmtpUrl(url)
+function domainOf(address: string): string {
+  return address.slice(address.lastIndexOf('@') + 1)
+}
+
+/** @param domain of the sender: mail servers refuse a greeting by this machine's own name */
+function transportTo(url: string, domain: string) {
+  const { secure, host, port, user, password, isTlsOptional, name = domainToASCII(domain) } = parseSmtpUrl(url)
   return createTransport({
     host,
     port,
     secure,
+    name,
     requireTLS: !secure && !isLoopback(host) && !isTlsOptional,
     ...(user === '' ? {} : { auth: { user, pass: password } }),
     pool: true,
@@ -112,10 +162,14 @@ function transportTo(url: string) {
  * again.
  */
 function mailError(error: unknown): MailError {
-  const { code = 'unknown', command = '', responseCode = 500 } = answerOf(error)
+  const { code = 'unknown', command = '', responseCode, response = '' } = answerOf(error)
   const isOfMail = (code === 'EENVELOPE' && ['API', 'RCPT TO'].includes(command)) || code === 'EMESSAGE'
-  return new MailError(`the mail server: ${code} ${command} ${responseCode}`, {
-    isFinal: isOfMail && responseCode >= 500,
+  // The rest of the answer may quote an address.
+  const [, status = ''] = /^\d{3}[ -](\d\.\d{1,3}\.\d{1,3})\b/.exec(response) ?? []
+  const parts = [code, command, responseCode, status].filter((part) => part !== undefined && part !== '')
+  return new MailError(`the mail server: ${parts.join(' ')}`, {
+    ...{ code, answer: responseCode === undefined ? 'none' : String(responseCode) },
+    isFinal: isOfMail && (responseCode ?? 500) >= 500,
   })
 }
 
@@ -128,4 +182,5 @@ interface MailServerAnswer {
   code?: string
   command?: string
   responseCode?: number
+  response?: string
 }

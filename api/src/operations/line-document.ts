@@ -13,7 +13,6 @@ export class LineDocument {
   readonly #passwords: Pick<PasswordClient, 'redis'>
   readonly #keyring: Keyring
   readonly #now: () => number
-  readonly #names = new Map<string, string>()
   #made: { text: string; etag: string; atMs: number } | undefined
 
   constructor(passwords: Pick<PasswordClient, 'redis'>, keyring: Keyring, now = () => performance.now()) {
@@ -24,10 +23,7 @@ export class LineDocument {
 
   /** Names a Redis server's line by a seal key: nobody can guess the server's address from it. */
   nameOf(id: string): string {
-    const mac = () => this.#keyring.macs({ purpose: 'line', id })[0].subarray(0, NAME_BYTES).toString('base64url')
-    const name = this.#names.get(id) ?? mac()
-    this.#names.set(id, name)
-    return name
+    return this.#keyring.macs({ purpose: 'line', id })[0].subarray(0, NAME_BYTES).toString('base64url')
   }
 
   /** As JSON, with its entity tag. */

@@ -51,9 +51,9 @@ export function exposeGatewayState(metrics: Metrics, state: GatewayState): void 
     () => shedder.delayMs() / 1_000,
   )
   metrics.exposeRedis(() =>
-    passwords.redis.map(({ isReady, isUsable, ...redis }) => ({
+    passwords.redis.map(({ isUsable, takesWrites, ...redis }) => ({
       ...redis,
-      isConnected: () => isReady() && isUsable(),
+      isConnected: async () => isUsable() && (await takesWrites()),
     })),
   )
   metrics.gauge(

@@ -42,7 +42,6 @@ export function toApiError(error: FastifyError): ApiError {
   if (error.validation !== undefined) return new ApiError('invalid_request', { fields: fieldErrors(error) })
   const known = fastifyCodes[error.code]
   if (known !== undefined) return new ApiError(known)
-  if (error.code?.startsWith('FST_JWT') || error.code?.startsWith('FAST_JWT')) return new ApiError('invalid_token')
   // The client disconnected: nobody gets this answer, and there is no failure to log.
   if (error instanceof PasswordClientError && error.code === 'wait_aborted') return new ApiError('unavailable')
   if (error instanceof PasswordClientError && error.code === 'held_too_often') {

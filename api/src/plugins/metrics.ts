@@ -91,6 +91,11 @@ export class GatewayMetrics extends Metrics {
     'Mails, by outcome: sent, for nobody, over the limit of the reader, expired, to be tried again, failed',
     { outcome: [...mailOutcomes, 'limited', 'not_queued'] },
   )
+  readonly mailErrors = this.counter(
+    'spillway_mail_errors_total',
+    "Mails that the mail server did not take, by the kind of error and the code of the server's answer",
+    { code: [], answer: [] },
+  )
 
   /** @param operations the kinds of operations, as labels */
   constructor(operations: readonly string[]) {

@@ -1,6 +1,8 @@
 /** Answers every error as application/problem+json (RFC 9457). */
 import { type OutgoingHttpHeaders, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
+import { ThrottledWarning } from '@spillway/common/throttled-warning'
+import { databaseProblem, isDatabaseUnavailable } from '@spillway/prisma'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { FromSchema } from 'json-schema-to-ts'
@@ -25,6 +27,12 @@ export const problemPlugin = fp(
       const unread = request.raw.readableAborted
       sendProblem(unread ? new ApiError('malformed_request') : toApiError(error), request, reply)
     })
+    const database = new ThrottledWarning(app.log, 'requests fail: the database cannot be used')
+    const queue = new ThrottledWarning(app.log, 'requests fail: the queue cannot be used')
+    app.decorate('warnOfFailing', (cause) => {
+      if (isDatabaseUnavailable(cause)) database.warn(new Error(databaseProblem(cause)))
+      else if (cause !== undefined) queue.warn(rootOf(cause))
+    })
     const routes = new RouteTable<true>()
     app.addHook('onRoute', ({ url, method }) => routes.add(method, url, true))
     app.setNotFoundHandler((request, reply) => {
@@ -39,11 +47,16 @@ export const problemPlugin = fp(
   { name: 'problem' },
 )
 
+function rootOf(error: unknown): unknown {
+  return error instanceof Error && error.cause !== undefined ? rootOf(error.cause) : error
+}
+
 /** Returns nothing: Fastify would await a returned reply by listeners for its events. */
 export function sendProblem(error: ApiError, request: FastifyRequest, reply: FastifyReply): void {
   request.errorCode = error.code
   request.refusedFor = error.reason
-  if (error.cause !== undefined) {
+  if (error.code === 'unavailable') request.server.warnOfFailing(error.cause)
+  else if (error.cause !== undefined) {
     // A client can cause 4xx errors at any rate: logged as errors they would flood the log.
     const level = error.status < 500 ? 'debug' : 'error'
     request.log[level]({ err: error.cause, code: error.code }, 'request failed')
@@ -86,6 +99,11 @@ export function problemOf({ message, status, code, fields, challenge }: ApiError
 }
 
 declare module 'fastify' {
+  interface FastifyInstance {
+    /** Logs why requests cannot be answered: once in a while, not a stack for each of them. */
+    warnOfFailing(cause: unknown): void
+  }
+
   interface FastifyRequest {
     /** The code of the problem that answered this request, for its log line. */
     errorCode?: ErrorCode

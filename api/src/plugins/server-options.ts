@@ -19,7 +19,11 @@ export const TIMEOUT_CHECK_MS = 1_000
 export const ownSchemas = { meta: false, validateSchema: false }
 
 export function serverOptions(
-  { REQUEST_TIMEOUT_MS, TRUST_PROXY }: Pick<GatewayConfig, 'REQUEST_TIMEOUT_MS' | 'TRUST_PROXY'>,
+  {
+    REQUEST_TIMEOUT_MS,
+    KEEP_ALIVE_S,
+    TRUST_PROXY,
+  }: Pick<GatewayConfig, 'REQUEST_TIMEOUT_MS' | 'KEEP_ALIVE_S' | 'TRUST_PROXY'>,
   log: FastifyBaseLogger,
 ): FastifyHttpOptions<RawServerDefault> {
   const trustedProxies = listOf(TRUST_PROXY)
@@ -30,6 +34,7 @@ export function serverOptions(
     pluginTimeout: 0,
     // From the first byte, or the opening of a connection, to the last byte of the body.
     requestTimeout: REQUEST_TIMEOUT_MS,
+    keepAliveTimeout: KEEP_ALIVE_S * 1_000,
     trustProxy: trustedProxies.length > 0 && trustedProxies,
     clientErrorHandler: ({ code }, socket) => sendConnectionProblem(connectionProblem(code), socket),
     frameworkErrors: (error, request, reply) => sendProblem(toApiError(error), request, reply),

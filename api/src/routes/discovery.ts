@@ -48,21 +48,24 @@ const Metadata = {
 
 const notModified = { 304: { type: 'null', description: 'As the client has it' } } as const
 
-export const discoveryRoutes: RoutePlugin = async (app, { keys: { jwks }, issuer, tokenClaims, log }) => {
+export const discoveryRoutes: RoutePlugin = async (app, { keys, issuer, tokenClaims, log }) => {
   const keySet = { tags: ['Sessions'], summary: 'Public keys', response: { 200: KeySet, ...notModified } }
-  const keysRoute = documentRoute(documentOf(jwks), MAX_AGE_S)
+  const keysRoute = documentRoute(
+    documentOf(() => keys.jwks),
+    MAX_AGE_S,
+  )
   app.get('/.well-known/jwks.json', { ...keysRoute, schema: { operationId: 'getKeys', ...keySet } })
   if (!issuer.includes('://')) {
     log.info(`there is no discovery of ${issuer}: ISSUER is no URL`)
     return
   }
 
-  const metadata = documentOf({
+  const metadata = documentOf(() => ({
     issuer,
     jwks_uri: `${issuer}/.well-known/jwks.json`,
-    id_token_signing_alg_values_supported: [...new Set(jwks.keys.map(({ alg }) => alg))],
+    id_token_signing_alg_values_supported: [...new Set(keys.jwks.keys.map(({ alg }) => alg))],
     claims_supported: claimsOf(tokenClaims),
-  })
+  }))
   const metadataRoute = documentRoute(metadata, MAX_AGE_S)
   const response = { 200: Metadata, ...notModified }
   const documents = { 'openid-configuration': 'getOpenIdConfiguration', 'oauth-authorization-server': 'getMetadata' }
@@ -81,9 +84,12 @@ export const discoveryRoutes: RoutePlugin = async (app, { keys: { jwks }, issuer
   app.get(`${path}/.well-known/jwks.json`, { ...keysRoute, schema })
 }
 
-/** A document that never changes. */
-function documentOf(contents: object): () => Document {
-  const text = JSON.stringify(contents)
-  const document = { text, etag: `"${createHash('sha256').update(text).digest('base64url')}"` }
-  return () => document
+/** A document that changes with the keys alone. */
+function documentOf(read: () => object): () => Document {
+  let document: Document = { text: '', etag: '' }
+  return () => {
+    const text = JSON.stringify(read())
+    if (text !== document.text) document = { text, etag: `"${createHash('sha256').update(text).digest('base64url')}"` }
+    return document
+  }
 }

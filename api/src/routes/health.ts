@@ -5,8 +5,8 @@ import { databaseProblem } from '@spillway/prisma'
 import { objectOf } from '@spillway/queue/wire/object-schema'
 import type { RoutePlugin } from '../operations/deps.js'
 
-/** How long an answer of the database serves further probes, which have no limit, in milliseconds. */
-const DATABASE_ANSWER_MS = 250
+/** How long an answer serves further probes, which have no limit, in milliseconds. */
+const ANSWER_MS = 250
 
 const Check = { type: 'string', enum: ['ok', 'failing'] } as const
 const Liveness = {
@@ -44,7 +44,19 @@ export const healthRoutes: RoutePlugin = async (app, { database, passwords, isDr
       unanswered.warn(new Error(databaseProblem(error)))
       return false
     }
-  }, DATABASE_ANSWER_MS)
+  }, ANSWER_MS)
+
+  const queueAnswers = shareAnswer(async () => {
+    const all = passwords.redis.map(({ takesWrites }) => takesWrites())
+    const refusals = all.map(async (takesWrites) => {
+      if (!(await takesWrites)) throw new Error('refused')
+    })
+    // The first that takes writes is enough: others may be slow to answer.
+    return await Promise.any(refusals).then(
+      () => true,
+      () => false,
+    )
+  }, ANSWER_MS)
 
   // Probes arrive every few seconds: only warnings about them are logged.
   const probe = { logLevel: 'warn', config: { priority: 'always' } } as const
@@ -57,9 +69,9 @@ export const healthRoutes: RoutePlugin = async (app, { database, passwords, isDr
     '/readyz',
     { ...probe, schema: { operationId: 'getReadiness', tags, summary: 'Readiness', response } },
     async (_request, reply) => {
-      const answers = await databaseAnswers()
-      const checks = { database: word(answers), queue: word(passwords.isReady()) }
-      const ready = answers && passwords.isReady() && !isDraining()
+      const [database, queue] = await Promise.all([databaseAnswers(), queueAnswers()])
+      const checks = { database: word(database), queue: word(queue) }
+      const ready = database && queue && !isDraining()
       const { redis } = passwords
       const usable = redis.filter(({ isUsable }) => isUsable()).length
       const evictions = redis.map((each) => each.eviction())

@@ -1,13 +1,13 @@
 /** Access tokens: JWTs, verified by the algorithm of the key that `kid` names (RFC 7519, 8725). */
 import { randomUUID } from 'node:crypto'
-import jwt from '@fastify/jwt'
+import { createVerifier } from 'fast-jwt'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { FromSchema } from 'json-schema-to-ts'
 import { ApiError } from '../plugins/errors.js'
 import type { TokenBody } from '../schemas/bodies.js'
 import type { Rotated, TokenSubject } from './refresh-rotation.js'
-import type { SigningKeys } from './signing-keys.js'
+import type { SigningKeys, VerifyingKey } from './signing-keys.js'
 
 const REQUIRED = ['iss', 'aud', 'exp', 'sub', 'sid']
 /** The key id in the header of a token that is not yet verified. */
@@ -52,24 +52,23 @@ export function claimsOf(more: readonly OptionalClaim[]): string[] {
 
 export class TokenIssuer {
   readonly #options: IssuedTokenOptions
-  readonly #header: string
 
   constructor(options: IssuedTokenOptions) {
-    const { alg, kid } = options.keys.signing
     this.#options = options
-    // Type JWT: many decoders refuse at+jwt (RFC 9068) by default.
-    this.#header = encode({ alg, typ: 'JWT', kid })
   }
 
   /** Returns the body that answers a login or a refresh, with a signed access token. */
   async issue({ refreshToken, ...session }: Rotated): Promise<FromSchema<typeof TokenBody>> {
     const { keys, issuer, audience, ttlS, claims } = this.#options
+    const { alg, kid, sign } = keys.signing
     const iat = Math.floor(Date.now() / 1_000)
     const ids = { sub: session.userId, sid: session.sessionId, jti: randomUUID() }
     const more = Object.fromEntries(claims.map((name) => [name, optionalClaims[name](session)]))
     const times = { iat, exp: iat + ttlS, auth_time: session.authTimeS }
-    const signed = `${this.#header}.${encode({ iss: issuer, aud: audience, ...ids, ...times, ...more })}`
-    const signature = (await keys.signing.sign(Buffer.from(signed))).toString('base64url')
+    // Type JWT: many decoders refuse at+jwt (RFC 9068) by default.
+    const header = encode({ alg, typ: 'JWT', kid })
+    const signed = `${header}.${encode({ iss: issuer, aud: audience, ...ids, ...times, ...more })}`
+    const signature = (await sign(Buffer.from(signed))).toString('base64url')
     return { accessToken: `${signed}.${signature}`, refreshToken, tokenType: 'Bearer', expiresIn: ttlS }
   }
 }
@@ -82,19 +81,28 @@ function isUuid(claim: unknown): claim is string {
   return typeof claim === 'string' && UUID.test(claim)
 }
 
-/** Verifies by a namespace for each key, so that a key takes tokens of its own algorithm alone. */
+/** Verifies by a verifier for each key, so that a key takes tokens of its own algorithm alone. */
 export const accessTokenPlugin = fp(
   async (app: FastifyInstance, { keys, issuer, audience }: AccessTokenOptions) => {
-    for (const { kid, alg, pem } of keys.verifying)
-      await app.register(jwt, {
-        namespace: kid,
-        secret: { public: pem },
-        // `allowedIss` and `allowedAud` accept tokens without the claim, unless it is required.
-        verify: { algorithms: [alg], allowedIss: issuer, allowedAud: audience, requiredClaims: REQUIRED },
+    const verifiers = new WeakMap<VerifyingKey, ReturnType<typeof verifierOf>>()
+    // `allowedIss` and `allowedAud` accept tokens without the claim, unless it is required.
+    const verifierOf = ({ alg, pem }: VerifyingKey) =>
+      createVerifier({
+        ...{ key: pem, algorithms: [alg] },
+        ...{ allowedIss: issuer, allowedAud: audience, requiredClaims: REQUIRED },
       })
+    const verify = (token: string): Record<string, unknown> => {
+      const kid = kidOf(token)
+      const key = keys.verifying.find((known) => known.kid === kid)
+      if (key === undefined) return {}
+      const verifier = verifiers.get(key) ?? verifierOf(key)
+      verifiers.set(key, verifier)
+      return verifier(token)
+    }
+    app.decorateRequest('user')
     app.decorate('verifyAccessToken', (token) => {
       try {
-        const { sub, sid, ...claims } = app.jwt[kidOf(token)]?.verify<Record<string, unknown>>(token) ?? {}
+        const { sub, sid, ...claims } = verify(token)
         return isUuid(sub) && isUuid(sid) ? { ...claims, sub, sid } : undefined
       } catch {
         // The cause is left out: it may quote the token.
@@ -120,15 +128,12 @@ export async function requireAccessToken(request: FastifyRequest): Promise<void>
   request.user = claims
 }
 
-declare module '@fastify/jwt' {
-  interface FastifyJWT {
-    /** The ids of keys. */
-    namespaces: string
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** After `requireAccessToken`. */
     user: AccessClaims
   }
-}
 
-declare module 'fastify' {
   interface FastifyInstance {
     /** Returns the claims of a valid token. Does not check whether its session is alive. */
     verifyAccessToken(token: string): AccessClaims | undefined

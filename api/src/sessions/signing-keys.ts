@@ -4,6 +4,7 @@
  */
 import { createPrivateKey, createPublicKey, sign as cryptoSign, type KeyObject } from 'node:crypto'
 import { promisify } from 'node:util'
+import type { KeyList } from '@spillway/common/secrets'
 import { calculateJwkThumbprint, type JWK } from 'jose'
 
 export const algorithms = ['EdDSA', 'ES256', 'RS256'] as const
@@ -16,7 +17,7 @@ interface SigningKey {
   sign(data: Buffer): Buffer | Promise<Buffer>
 }
 
-interface VerifyingKey {
+export interface VerifyingKey {
   kid: string
   alg: Algorithm
   /** SPKI. */
@@ -30,7 +31,7 @@ interface PublicJwk extends JWK {
   use: 'sig'
 }
 
-export interface SigningKeys {
+interface KeySet {
   signing: SigningKey
   /** The public keys, in the order of the list. */
   verifying: readonly VerifyingKey[]
@@ -38,19 +39,59 @@ export interface SigningKeys {
   jwks: { keys: PublicJwk[] }
 }
 
+/** The setting that holds the keys. */
+const JWT_KEYS = 'SPILLWAY_JWT_KEYS'
 const RSA_MIN_BITS = 2_048
 const signElsewhere = promisify(cryptoSign)
 
-/**
- * Parses a comma-separated list of `kid:base64` or `base64` of PKCS#8 DER; a key without an id gets
- * its thumbprint (RFC 7638). The first signs, all verify. Errors never quote a key.
- */
-export async function parseSigningKeys(text: string): Promise<SigningKeys> {
+/** The keys in use, of which the first signs and all verify. */
+export class SigningKeys implements KeyList {
+  readonly setting = JWT_KEYS
+  #set: KeySet
+
+  private constructor(set: KeySet) {
+    this.#set = set
+  }
+
+  /**
+   * Parses a comma-separated list of `kid:base64` or `base64` of PKCS#8 DER; a key without an id
+   * gets its thumbprint (RFC 7638). Errors never quote a key.
+   */
+  static async parse(text: string): Promise<SigningKeys> {
+    return new SigningKeys(await readKeySet(text))
+  }
+
+  get signing(): SigningKey {
+    return this.#set.signing
+  }
+
+  get verifying(): KeySet['verifying'] {
+    return this.#set.verifying
+  }
+
+  get jwks(): KeySet['jwks'] {
+    return this.#set.jwks
+  }
+
+  kids(): string[] {
+    return this.#set.verifying.map(({ kid }) => kid)
+  }
+
+  /** Takes another list of keys, by the checks of a start. A new key needs a new id. */
+  async replace(text: string): Promise<void> {
+    const set = await readKeySet(text)
+    const before = new Map(this.#set.verifying.map(({ kid, pem }) => [kid, pem]))
+    for (const { kid, pem } of set.verifying)
+      if ((before.get(kid) ?? pem) !== pem) throw new Error(`${JWT_KEYS} has another key as "${kid}" than before`)
+    this.#set = set
+  }
+}
+
+async function readKeySet(text: string): Promise<KeySet> {
   const keys = await Promise.all(text.split(',').map(readKey))
   const [first] = keys
-  if (first === undefined) throw new Error('SPILLWAY_JWT_KEYS holds no key')
-  if (new Set(keys.map(({ jwk }) => jwk.kid)).size < keys.length)
-    throw new Error('SPILLWAY_JWT_KEYS names a key id twice')
+  if (first === undefined) throw new Error(`${JWT_KEYS} holds no key`)
+  if (new Set(keys.map(({ jwk }) => jwk.kid)).size < keys.length) throw new Error(`${JWT_KEYS} names a key id twice`)
   const { kid, alg } = first.jwk
   return {
     signing: { kid, alg, sign: (data) => sign(data, first.key, alg) },
@@ -65,7 +106,7 @@ async function readKey(entry: string): Promise<{ key: KeyObject; pem: string; jw
   const alg = key && algorithmOf(key)
   if (key === undefined || alg === undefined) {
     throw new Error(
-      'SPILLWAY_JWT_KEYS must be a comma-separated list of kid:base64 or base64, each an Ed25519, P-256 or RSA key ' +
+      `${JWT_KEYS} must be a comma-separated list of kid:base64 or base64, each an Ed25519, P-256 or RSA key ` +
         `(of ${RSA_MIN_BITS} bits or more) in PKCS#8 DER`,
     )
   }

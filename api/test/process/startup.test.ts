@@ -82,6 +82,30 @@ test('a gateway that does not find Redis says so once in ten seconds for all of 
   assert.deepEqual(others, [])
 })
 
+test('a gateway that cannot reach its database says so at the start, once, with its place', async (t) => {
+  const env = { ...system.environment, DATABASE_URL: 'postgresql://x:hush@127.0.0.1:1/shop', CORS_ORIGIN: 'hush' }
+  const gateway = startProcess({ entry: 'api/dist/main.js', env })
+  t.onTestFinished(() => gateway.close())
+  const line = await gateway.waitForLog(({ msg }) => msg === 'the database cannot be used')
+  const { host, port, database, reason } = line
+  assert.deepEqual(
+    { host, port, database, reason },
+    { host: '127.0.0.1', port: 1, database: 'shop', reason: 'nothing answers there' },
+  )
+  await gateway.waitForLog(({ msg }) => msg === 'CORS_ORIGIN is no setting and has no effect: CORS_ORIGINS is one')
+  const { url } = await gateway.waitForLog(({ msg }) => msg === 'gateway listening')
+  assert.equal((await readiness(String(url))).checks.database, 'failing')
+  for (let n = 0; n < 20; n += 1) assert.equal((await fetch(`${url}/v1/users`, { method: 'POST' })).ok, false)
+  assert.doesNotMatch(gateway.output(), /hush|"stack"/)
+})
+
+test('an IPv6 address to listen on may have brackets', async (t) => {
+  const gateway = await startQuietly({ ...system.environment, HOST: '[::1]', OPS_HOST: '[::1]' })
+  t.onTestFinished(() => gateway.close())
+  for (const url of [gateway.url, gateway.opsUrl]) assert.match(url, /^http:\/\/\[::1\]:\d+$/)
+  assert.equal((await fetch(`${gateway.url}/healthz`)).status, 200)
+})
+
 test('a port that is taken is told in one sentence, with exit code 1', async (t) => {
   const other = createServer()
   const port = String(await listening(other))
@@ -135,7 +159,7 @@ test('an issuer is a name, or a URL in the one form that verifiers compare', () 
   ])
     assert.equal(read(issuer).ISSUER, issuer)
   for (const issuer of [
-    ...['', 'https://example.test/', 'https://example.test/a/', 'https://EXAMPLE.test', 'https://example.test:443'],
+    ...['https://example.test/', 'https://example.test/a/', 'https://EXAMPLE.test', 'https://example.test:443'],
     ...[
       'https://example.test?a',
       'https://example.test#a',

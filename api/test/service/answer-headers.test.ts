@@ -39,6 +39,12 @@ test('no answer may be kept in a cache or taken for another media type', async (
   assertHeaders(204, await api.changePassword(accessToken, credentials.password))
 })
 
+test('a connection stays open for longer than load balancers keep it, or as long as is set', async () => {
+  assert.equal((await api.call('GET', '/healthz')).headers.get('keep-alive'), 'timeout=72')
+  const patient = await system.gateway({ KEEP_ALIVE_S: '620' })
+  assert.equal((await patient.api.call('GET', '/healthz')).headers.get('keep-alive'), 'timeout=620')
+})
+
 test('neither may what is answered to what is no HTTP', async () => {
   const { hostname, port } = new URL(api.url)
   const socket = connect(Number(port), hostname)

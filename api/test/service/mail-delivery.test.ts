@@ -149,6 +149,39 @@ test('an address that the server refuses is given up at once, is found on the bo
   const board = await (await fetch(`${opsUrl}/queues/api/queues?activeQueue=mail&status=failed`)).text()
   assert.match(board, /mail · not sent/)
   assert.ok(!board.includes(refused.email) && !board.includes('"sealed"'))
+  assert.match(board, /EENVELOPE RCPT TO 550/)
+  const metrics = await (await fetch(`${opsUrl}/metrics`)).text()
+  assert.match(metrics, /^spillway_mail_errors_total\{code="EENVELOPE",answer="550"\} [1-9]/m)
+})
+
+test('a mail server is greeted by the domain of the sender, or by the name of the URL', async (t) => {
+  const own = await startMailServer()
+  t.onTestFinished(() => own.stop())
+  const { SMTP_URL: url = '' } = own.env
+  const from = { name: 'Shop', address: 'no-reply@bücher.example.test' }
+  for (const address of [url, `${url}?name=relay.example.test`]) {
+    const smtp = new Smtp({ url: address, from })
+    await smtp.send({ id: randomUUID(), to: 'ada@example.test', subject: 'Hello', text: 'Hello' })
+    smtp.close()
+  }
+  assert.deepEqual([...own.greetings], ['xn--bcher-kva.example.test', 'relay.example.test'])
+})
+
+test('a mail goes by the URL that is current, and no mail in hand is lost when that changes', async (t) => {
+  const servers = [await startMailServer(), await startMailServer()]
+  t.onTestFinished(async () => void (await Promise.all(servers.map((server) => server.stop()))))
+  const [one = '', two = ''] = servers.map(({ env }) => env.SMTP_URL)
+  let current = one
+  const smtp = new Smtp({ url: one, currentUrl: () => current, from: { name: '', address: 'no-reply@shop.test' } })
+  t.onTestFinished(async () => smtp.close())
+  const send = () => smtp.send({ id: randomUUID(), to: 'ada@example.test', subject: 'Hello', text: 'Hello' })
+  const first = send()
+  current = two
+  await Promise.all([first, send(), send()])
+  assert.deepEqual(
+    servers.map(({ received }) => received.length),
+    [1, 2],
+  )
 })
 
 test('an address is refused for good by codes from 500 on, and tried again after those below', async () => {

@@ -56,7 +56,7 @@ test('a request has 30 s to arrive and one more until that is seen, for headers 
   const environment = { ...system.environment, REQUEST_TIMEOUT_MS: undefined }
   const { REQUEST_TIMEOUT_MS } = readGatewayConfig(environment)
   const log = createLogger({ service: 'gateway', level: 'silent' })
-  const { requestTimeout, http } = serverOptions({ REQUEST_TIMEOUT_MS, TRUST_PROXY: '' }, log)
+  const { requestTimeout, http } = serverOptions({ KEEP_ALIVE_S: 72, REQUEST_TIMEOUT_MS, TRUST_PROXY: '' }, log)
   assert.deepEqual([requestTimeout, http?.requestTimeout, http?.headersTimeout], [30_000, 30_000, 30_000])
   assert.equal(http?.connectionsCheckingInterval, TIMEOUT_CHECK_MS)
   assert.equal(TIMEOUT_CHECK_MS, 1_000)

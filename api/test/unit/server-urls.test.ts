@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { parseRedisUrl } from '@spillway/queue/redis/url'
 import { test } from 'vitest'
-import { connectionTo } from '../../../prisma/src/connection.ts'
+import { connectionTo, placeOf } from '../../../prisma/src/connection.ts'
 import { parseSmtpUrl } from '../../src/mail/smtp.ts'
 
 interface Read {
@@ -18,7 +18,10 @@ function readDatabaseUrl(url: string): Read {
 
 function readRedisUrl(url: string): Read {
   const target = parseRedisUrl(url)
-  return { host: target.kind === 'single' ? target.node.host : '', password: target.login.password }
+  return {
+    host: target.kind === 'single' && 'host' in target.node ? target.node.host : '',
+    password: target.login.password,
+  }
 }
 
 const settings: [name: string, prefix: string, suffix: string, read: (url: string) => Read][] = [
@@ -73,15 +76,32 @@ test('parameters of DATABASE_URL reach the driver as they are meant', () => {
 })
 
 test.each([
+  ['postgresql:///shop?host=/run/postgresql', '/run/postgresql', '5432'],
+  ['postgresql://ann:hush@localhost:5433/shop?host=/cloudsql/a:b:c', '/cloudsql/a:b:c', '5433'],
+])('%s is a Unix socket', (url, folder, port) => {
+  const { pathname, port: given, searchParams } = new URL(connectionTo(url).connectionString)
+  assert.deepEqual([pathname, given || '5432', searchParams.get('host')], ['/shop', port, folder])
+  assert.deepEqual(placeOf(url), { host: folder, port: Number(port), database: 'shop' })
+})
+
+test.each([
+  ['postgresql://one,two/shop', /one host: for several servers, the address or pooler that leads to the primary/],
+  ['postgresql://one/shop?host=two', /the folder of a Unix socket; the host of a server stands before the path/],
+  ['postgresql:///shop', /names no host/],
+])('%s says what is not supported', (url, sentence) => assert.throws(() => connectionTo(url), sentence))
+
+test.each([
   ['DATABASE_URL', 'postgresql://one,two/shop', connectionTo],
   ['DATABASE_URL', 'postgresql://one/hush%zz', connectionTo],
-  ['DATABASE_URL', 'postgresql://one/shop?host=/run/hush', connectionTo],
+  ['DATABASE_URL', 'postgresql://one/shop?host=hush', connectionTo],
   ['DATABASE_URL', 'postgresql://one/shop?schema=hush', connectionTo],
   ['DATABASE_URL', 'postgresql://one/shop?sslmode=require&sslmode=hush', connectionTo],
   ['DATABASE_URL', 'mysql://ann:hush@one/shop', connectionTo],
   ['DATABASE_URL', 'hush', connectionTo],
   ['SMTP_URL', 'smtp://one/hush', parseSmtpUrl],
-  ['SMTP_URL', 'smtp://one?name=hush', parseSmtpUrl],
+  ['SMTP_URL', 'smtp://one?nam=hush', parseSmtpUrl],
+  ['SMTP_URL', 'smtp://one?name=hush,x', parseSmtpUrl],
+  ['SMTP_URL', 'smtp://one?starttls=hush', parseSmtpUrl],
   ['SMTP_URL', 'smtp://one,hush', parseSmtpUrl],
   ['SMTP_URL', 'hush:25', parseSmtpUrl],
 ] as const)('%s refuses %s', (setting, url, parse) => {

@@ -4,7 +4,7 @@ import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { newSigningKey } from '@spillway/infra/start/secrets'
 import { calculateJwkThumbprint, compactVerify, importJWK } from 'jose'
 import { test } from 'vitest'
-import { algorithms, parseSigningKeys } from '../../src/sessions/signing-keys.ts'
+import { algorithms, SigningKeys } from '../../src/sessions/signing-keys.ts'
 
 /** Private and public half of RFC 8037, appendix A, the former in PKCS#8. */
 const PRIVATE = Buffer.concat([
@@ -20,7 +20,7 @@ const keys = new Map(algorithms.map((alg) => [alg, newSigningKey('x', alg).slice
 
 test('each type of key signs by its own algorithm, and its public half verifies that', async () => {
   for (const alg of algorithms) {
-    const { signing, jwks } = await parseSigningKeys(`k1:${keys.get(alg)},k2:${other}`)
+    const { signing, jwks } = await SigningKeys.parse(`k1:${keys.get(alg)},k2:${other}`)
     assert.deepEqual([signing.kid, signing.alg], ['k1', alg])
     const signed = `${base64url({ alg })}.${base64url({ sub: 'someone' })}`
     const token = `${signed}.${(await signing.sign(Buffer.from(signed))).toString('base64url')}`
@@ -32,7 +32,7 @@ test('each type of key signs by its own algorithm, and its public half verifies 
 
 test('the first key signs, and the public halves of all are published, in order', async () => {
   const lines = [`p:${keys.get('ES256')}`, `r:${keys.get('RS256')}`]
-  const { signing, jwks, verifying } = await parseSigningKeys(`k1:${PRIVATE}, ${lines} `)
+  const { signing, jwks, verifying } = await SigningKeys.parse(`k1:${PRIVATE}, ${lines} `)
   assert.equal(signing.kid, 'k1')
   assert.deepEqual(jwks.keys[0], { kty: 'OKP', crv: 'Ed25519', x: PUBLIC, kid: 'k1', alg: 'EdDSA', use: 'sig' })
   assert.deepEqual(
@@ -44,10 +44,10 @@ test('the first key signs, and the public halves of all are published, in order'
 })
 
 test('a key without an id gets its thumbprint', async () => {
-  const { signing, jwks } = await parseSigningKeys([PRIVATE, ...keys.values()].join())
+  const { signing, jwks } = await SigningKeys.parse([PRIVATE, ...keys.values()].join())
   assert.equal(signing.kid, THUMBPRINT)
   for (const { kid, ...jwk } of jwks.keys) assert.equal(kid, await calculateJwkThumbprint(jwk))
-  assert.equal((await parseSigningKeys(`${THUMBPRINT}:${PRIVATE}`)).signing.kid, THUMBPRINT)
+  assert.equal((await SigningKeys.parse(`${THUMBPRINT}:${PRIVATE}`)).signing.kid, THUMBPRINT)
 })
 
 test('a value that is not a list of such keys is refused in one sentence, which quotes no part of the value', async () => {
@@ -70,14 +70,28 @@ test('a value that is not a list of such keys is refused in one sentence, which 
     `x k1:${PRIVATE}`,
   ]
   for (const text of refused) {
-    await assert.rejects(parseSigningKeys(text), {
+    await assert.rejects(SigningKeys.parse(text), {
       message:
         'SPILLWAY_JWT_KEYS must be a comma-separated list of kid:base64 or base64, each an Ed25519, P-256 or RSA key ' +
         '(of 2048 bits or more) in PKCS#8 DER',
     })
   }
   for (const twice of [`k1:${PRIVATE},k1:${other}`, `${PRIVATE},${PRIVATE}`])
-    await assert.rejects(parseSigningKeys(twice), { message: 'SPILLWAY_JWT_KEYS names a key id twice' })
+    await assert.rejects(SigningKeys.parse(twice), { message: 'SPILLWAY_JWT_KEYS names a key id twice' })
+})
+
+test('another list is taken by the same checks, and a key keeps its id', async () => {
+  const [one, two] = [`k1:${PRIVATE}`, `k2:${keys.get('ES256')}`]
+  const rotated = await SigningKeys.parse(one)
+  await rotated.replace(`${two},${one}`)
+  assert.deepEqual([rotated.signing.kid, rotated.signing.alg, rotated.kids()], ['k2', 'ES256', ['k2', 'k1']])
+  assert.deepEqual(
+    rotated.jwks.keys.map(({ kid }) => kid),
+    ['k2', 'k1'],
+  )
+  for (const wrong of ['', `${two},`, `${one},${one}`, `k2:${other}`])
+    await assert.rejects(rotated.replace(wrong), /^Error: SPILLWAY_JWT_KEYS [^\n]+$/)
+  assert.deepEqual(rotated.kids(), ['k2', 'k1'])
 })
 
 function encode(key: KeyObject): string {

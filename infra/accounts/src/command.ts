@@ -3,6 +3,7 @@ import { createWriteStream } from 'node:fs'
 import { finished } from 'node:stream/promises'
 import type { Passwords } from '@spillway/client'
 import { createPasswordsWith } from '@spillway/client/application/create-passwords'
+import { readSecret } from '@spillway/common/secrets'
 import { UserError, whole } from '@spillway/infra/processes/command-line'
 import { findRunning, readEnvironment } from '@spillway/infra/start/places'
 import { connectDatabase, type Database } from '@spillway/prisma'
@@ -63,8 +64,8 @@ export async function accounts(args: readonly string[], env: NodeJS.ProcessEnv, 
     listFormats(output)
     return 0
   }
-  const { databaseUrl, stateDir } = readEnvironment(env)
-  const url = databaseUrl ?? findRunning(stateDir, 'set DATABASE_URL').databaseUrl
+  const url =
+    readSecret(env, 'DATABASE_URL') ?? findRunning(readEnvironment(env).stateDir, 'set DATABASE_URL').databaseUrl
   const database = connectDatabase({ url, ...timeouts, poolSize: 1 })
   try {
     if (command.name === 'import') return await importFile(command, database, env, output)
@@ -135,10 +136,11 @@ async function importFile(
 }
 
 /** Throws a UserError for an unknown step, and for a pepper that is not set. */
-function peppersIn({ PASSWORD_PEPPERS = '' }: NodeJS.ProcessEnv, madeOf: string | undefined): Pepper[] {
-  if (!new RegExp(oldSystemSettings.PASSWORD_PEPPERS.pattern ?? '').test(PASSWORD_PEPPERS))
+function peppersIn(env: NodeJS.ProcessEnv, madeOf: string | undefined): Pepper[] {
+  const secrets = readSecret(env, 'PASSWORD_PEPPERS') ?? ''
+  if (!new RegExp(oldSystemSettings.PASSWORD_PEPPERS.pattern ?? '').test(secrets))
     throw new UserError('PASSWORD_PEPPERS takes name:base64, comma-separated.')
-  const peppers = peppersOf(PASSWORD_PEPPERS)
+  const peppers = peppersOf(secrets)
   const wrong = madeOf?.split(',').find((step) => stepsOf(step, peppers) === undefined)
   if (wrong !== undefined)
     throw new UserError(
@@ -152,13 +154,16 @@ function listFormats(output: Output): void {
     output.log(`${name.padEnd(38)}${isWeak ? 'inside argon2id  ' : 'rests            '}${makers}`)
 }
 
-function queueOf({ REDIS_URL: redis, SPILLWAY_SEAL_KEYS: sealKeys, QUEUE_PREFIX: queuePrefix }: NodeJS.ProcessEnv) {
+function queueOf(env: NodeJS.ProcessEnv) {
+  const { QUEUE_PREFIX: queuePrefix } = env
+  const [redis, sealKeys] = [readSecret(env, 'REDIS_URL'), readSecret(env, 'SPILLWAY_SEAL_KEYS')]
   return sealKeys ? { redis, sealKeys, queuePrefix: queuePrefix || undefined } : {}
 }
 
 /** The project of Firebase, and what its hashes share. Throws a UserError for invalid numbers. */
 function firebaseOf(env: NodeJS.ProcessEnv) {
-  const { FIREBASE_SIGNER_KEY = '', FIREBASE_SALT_SEPARATOR = firebaseSettings.FIREBASE_SALT_SEPARATOR.default } = env
+  const { FIREBASE_SALT_SEPARATOR = firebaseSettings.FIREBASE_SALT_SEPARATOR.default } = env
+  const FIREBASE_SIGNER_KEY = readSecret(env, 'FIREBASE_SIGNER_KEY') ?? ''
   const firebase = firebaseProject({ FIREBASE_SIGNER_KEY, FIREBASE_SALT_SEPARATOR })
   const logCost = whole('FIREBASE_MEM_COST', env.FIREBASE_MEM_COST ?? '14', { most: 14 })
   const blockSize = whole('FIREBASE_ROUNDS', env.FIREBASE_ROUNDS ?? '8', { most: 8 })

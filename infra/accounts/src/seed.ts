@@ -2,6 +2,7 @@
 // system of DATABASE_URL and GATEWAY_URL. A gateway hashes it once, by registering an account whose
 // stored hash is copied to all others.
 import { randomUUID } from 'node:crypto'
+import { readSecret } from '@spillway/common/secrets'
 import { runCommand } from '@spillway/infra/processes/command'
 import { parseCommandLine, UserError, whole } from '@spillway/infra/processes/command-line'
 import { findRunning, readEnvironment } from '@spillway/infra/start/places'
@@ -49,7 +50,8 @@ async function seed(args: readonly string[], env: NodeJS.ProcessEnv): Promise<vo
 }
 
 function urlsIn(env: NodeJS.ProcessEnv): { databaseUrl: string; gatewayUrl: string } {
-  const { databaseUrl, stateDir } = readEnvironment(env)
+  const databaseUrl = readSecret(env, 'DATABASE_URL')
+  const { stateDir } = readEnvironment(env)
   const { GATEWAY_URL: gatewayUrl } = env
   if (databaseUrl !== undefined && gatewayUrl) return { databaseUrl, gatewayUrl }
   return findRunning(stateDir, 'set both DATABASE_URL and GATEWAY_URL')

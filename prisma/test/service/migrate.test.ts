@@ -127,6 +127,34 @@ test('a database with tables of something else is left alone', async () => {
   assert.deepEqual(await rows(url, `SELECT to_regclass('users')::text`), [[null]])
 })
 
+test('the migrations of something else are told by a sentence, and nothing is applied', async (t) => {
+  const url = absentDatabase()
+  await migrate(url, await migrations(t, { '1_orders': 'CREATE TABLE orders (id int);' }))
+  await assert.rejects(migrate(url), /has the migrations of something else; give Spillway a database of its own\./)
+  assert.deepEqual(await rows(url, `SELECT to_regclass('users')::text`), [[null]])
+})
+
+test('a role that may not create the database, or tables in it, is told by a sentence', async (t) => {
+  const { host, pathname } = new URL(absentDatabase())
+  const [name, role] = [pathname.slice(1), `role_${pathname.slice(-12)}`]
+  const url = `postgresql://${role}:hush@${host}/${name}`
+  await rows(migratedUrl, `CREATE ROLE ${role} LOGIN PASSWORD 'hush'`)
+  t.onTestFinished(async () => {
+    await rows(migratedUrl, `DROP DATABASE IF EXISTS "${name}"`)
+    await rows(migratedUrl, `DROP ROLE ${role}`)
+  })
+  await assert.rejects(migrate(url), ({ message }: Error) => {
+    assert.match(message, /^The database \S+ does not exist, and the user of DATABASE_URL may not create it: /)
+    return !message.includes('hush')
+  })
+  await rows(migratedUrl, `CREATE DATABASE "${name}"`)
+  await assert.rejects(migrate(url), /cannot be used: its user lacks a right there: make it the owner of the database/)
+  await assert.rejects(
+    migrate(url.replace(':hush', '')),
+    /cannot be used: it asks for a password, and DATABASE_URL has none\.$/,
+  )
+})
+
 /** A migrations folder in Prisma's layout, removed after the test. */
 async function migrations(t: TestContext, scripts: Record<string, string>): Promise<string> {
   const directory = await scratchDir(t)

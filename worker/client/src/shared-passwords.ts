@@ -1,4 +1,5 @@
 /** The one instance of the drop-in replacements, opened by the environment when first needed. */
+import { readSecret } from '@spillway/common/secrets'
 import type { ExactPasswords } from './application/create-passwords.js'
 import { CONCURRENCY_MAX } from './application/options.js'
 import type { PasswordsOptions } from './application/types.js'
@@ -40,7 +41,7 @@ export async function close(): Promise<void> {
 /**
  * Reads the settings. Their names begin with SPILLWAY_, because an application may have others for
  * itself. With SPILLWAY_SEAL_KEYS the queue hashes. Then REDIS_URL is read as well, if there is no
- * SPILLWAY_REDIS_URL. Throws one error that names every invalid variable, without values.
+ * SPILLWAY_REDIS_URL. All three may come from the files of `NAME_FILE`. Throws one error that names every invalid variable, without values.
  */
 export function readEnvironment(env: NodeJS.ProcessEnv): PasswordsOptions {
   const problems: string[] = []
@@ -59,16 +60,26 @@ export function readEnvironment(env: NodeJS.ProcessEnv): PasswordsOptions {
     waitMs: env.SPILLWAY_WAIT_MS === 'Infinity' ? Number.POSITIVE_INFINITY : whole('SPILLWAY_WAIT_MS', 600_000),
     concurrency: whole('SPILLWAY_CONCURRENCY', CONCURRENCY_MAX),
     fallbackConcurrency: whole('SPILLWAY_FALLBACK_CONCURRENCY', CONCURRENCY_MAX, 0),
-    ...(env.SPILLWAY_SEAL_KEYS ? queueOf(env, problems) : {}),
+    ...queueOf(env, problems),
   }
   if (problems.length > 0) throw new Error(problems.join('; '))
   return options
 }
 
-function queueOf(env: NodeJS.ProcessEnv, problems: string[]) {
-  const { SPILLWAY_SEAL_KEYS, SPILLWAY_QUEUE_PREFIX: queuePrefix, SPILLWAY_REDIS_URL, REDIS_URL } = env
-  const redis = SPILLWAY_REDIS_URL || REDIS_URL
+function queueOf(env: NodeJS.ProcessEnv, problems: string[]): PasswordsOptions {
+  const secret = (name: string): string | undefined => {
+    try {
+      return readSecret(env, name)
+    } catch (error) {
+      problems.push(error instanceof Error ? error.message : String(error))
+      return undefined
+    }
+  }
+  const sealKeys = secret('SPILLWAY_SEAL_KEYS')
+  if (sealKeys === undefined) return {}
+  const { SPILLWAY_QUEUE_PREFIX: queuePrefix } = env
+  const redis = secret('SPILLWAY_REDIS_URL') ?? secret('REDIS_URL')
   if (!redis) problems.push('SPILLWAY_REDIS_URL must name the Redis of the workers, because SPILLWAY_SEAL_KEYS is set')
   if (queuePrefix && !/^\{[\w-]+\}$/.test(queuePrefix)) problems.push('SPILLWAY_QUEUE_PREFIX must be a name in braces')
-  return { redis, sealKeys: SPILLWAY_SEAL_KEYS, queuePrefix: queuePrefix || undefined }
+  return { redis, sealKeys, queuePrefix: queuePrefix || undefined }
 }

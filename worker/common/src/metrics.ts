@@ -1,5 +1,7 @@
 /** The metrics of a process: their registry, and how they are declared. */
+
 import { Counter, collectDefaultMetrics, Gauge, Histogram, type LabelValues, Registry } from 'prom-client'
+import type { KeyList } from './secrets.js'
 
 /**
  * How often Node samples the event loop's lag, in milliseconds; `nodejs_eventloop_lag_…` includes
@@ -16,7 +18,8 @@ type Reading = number | undefined | Readonly<Record<string, number | undefined>>
 /** A Redis server of the queue, as gateways and workers tell of it. */
 interface ShownRedis {
   address: string
-  isConnected(): boolean
+  /** Whether it is connected and takes writes. */
+  isConnected(): boolean | Promise<boolean>
   /** Undefined before the server was asked. */
   eviction(): keyof typeof evictions | undefined
 }
@@ -61,23 +64,46 @@ export class Metrics {
     })
   }
 
+  /** Adds a gauge that is always 1 and tells by its labels. */
+  info<Label extends string>(name: string, help: string, labels: Label[], read: () => LabelValues<Label>[]): void {
+    new Gauge({
+      ...{ name, help, labelNames: labels, registers: [this.registry] },
+      collect() {
+        this.reset()
+        for (const series of read()) this.set(series, 1)
+      },
+    })
+  }
+
+  /** Adds a gauge of the keys in use, by their ids: a rotation goes on when all processes have them. */
+  exposeKeys(lists: readonly KeyList[]): void {
+    this.info(
+      'spillway_key_info',
+      'Always 1; its labels are a setting, the id of a key in it, and whether the key is the first, which seals or signs',
+      ['setting', 'kid', 'first'],
+      () =>
+        lists.flatMap((list) => list.kids().map((kid, n) => ({ setting: list.setting, kid, first: String(n === 0) }))),
+    )
+  }
+
   /** Adds gauges of the Redis servers, which are by address where there are several. */
   exposeRedis(servers: () => readonly ShownRedis[]): void {
-    const each = (read: (redis: ShownRedis) => number | undefined) => () => {
+    const each = (read: (redis: ShownRedis) => Promise<number | undefined>) => async () => {
       const [first, ...others] = servers()
       if (first === undefined || others.length === 0) return first && read(first)
-      return Object.fromEntries([first, ...others].map((redis) => [redis.address, read(redis)]))
+      const readings = [first, ...others].map(async (redis) => [redis.address, await read(redis)] as const)
+      return Object.fromEntries(await Promise.all(readings))
     }
     this.gauge(
       'spillway_redis_connected',
-      'Whether the connection to Redis is up; with several, whether each can be used, by its address',
-      each((redis) => Number(redis.isConnected())),
+      'Whether Redis is connected and takes writes; with several, whether each can be used, by its address',
+      each(async (redis) => Number(await redis.isConnected())),
       'redis',
     )
     this.gauge(
       'spillway_redis_evicts',
       'Whether Redis may evict keys; NaN where it does not tell; with several, by address',
-      each((redis) => {
+      each(async (redis) => {
         const state = redis.eviction()
         return state && evictions[state]
       }),

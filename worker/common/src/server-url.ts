@@ -9,6 +9,7 @@ export interface ServerUrl {
   scheme: string
   user: string
   password: string
+  /** The host is empty where the URL has none, as before a Unix socket. */
   hosts: [HostPort, ...HostPort[]]
   /** What follows the hosts, without its slash, as it is written. */
   path: string
@@ -23,6 +24,8 @@ interface UrlForm {
   parameters: readonly string[]
   /** Whether a parameter's + is a blank, as in forms; passwords in parameters may contain it. */
   plusIsBlank?: boolean
+  /** Schemes whose URL may have no host. */
+  hostless?: readonly string[]
   example: string
 }
 
@@ -34,15 +37,18 @@ interface UrlForm {
  *   one, the host, the path or a parameter may be a part of the password
  */
 export function parseServerUrl(url: string, urlForm: UrlForm): ServerUrl {
-  const { setting, schemes, parameters, plusIsBlank = false, example } = urlForm
-  const form = /^([a-z+]+):\/\/(?:([^:@/]*)(?::([^@/]*))?@)?([^@/?#]+)(?:\/([^@?#]*))?(?:\?(.*))?$/.exec(url)
+  const { setting, schemes, parameters, plusIsBlank = false, hostless = [], example } = urlForm
+  const form = /^([a-z+]+):\/\/(?:([^:@/]*)(?::([^@/]*))?@)?([^@/?#]*)(?:\/([^@?#]*))?(?:\?(.*))?$/.exec(url)
   const [, scheme = '', user = '', password = '', hosts = '', path = '', query = ''] = form ?? []
   const defaultPort = Object.hasOwn(schemes, scheme) ? schemes[scheme] : undefined
   const wrong = new Error(
     `${setting} must be a URL such as ${example}, with / : @ # ? % of user and password written as %2F %3A %40 %23 %3F %25`,
   )
   if (defaultPort === undefined) throw wrong
-  const [first, ...others] = hosts.split(',').map((entry) => hostPort(entry, defaultPort, wrong))
+  const [first, ...others] = hosts.split(',').map((entry) => {
+    if (hosts === '' && hostless.includes(scheme)) return { host: '', port: defaultPort }
+    return hostPort(entry, defaultPort, wrong)
+  })
   if (first === undefined) throw wrong
   const known = `${setting} takes the parameters ${parameters.join(', ')}, each once, and no others`
   const given = new Map<string, string>()

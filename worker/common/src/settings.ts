@@ -29,6 +29,11 @@ export function required(description: string) {
   return { type: 'string', description } as const
 }
 
+/** A text that is a secret: it is read from the file of `NAME_FILE`, too, and never shown. */
+export function secret<S extends { readonly type: 'string' }>(setting: S) {
+  return { ...setting, writeOnly: true } as const
+}
+
 /** One of several words. */
 export function choice<const W extends readonly string[]>(byDefault: W[number], words: W, description: string) {
   return { type: 'string', default: byDefault, enum: words, description } as const
@@ -49,15 +54,39 @@ export function isLoopback(host: string): boolean {
 export const commonSettings = {
   OTEL_EXPORTER_OTLP_ENDPOINT: text(
     '',
-    'Collector of traces, OTLP over HTTP; empty for no traces; the SDK reads the other `OTEL_` variables itself',
+    'Collector of traces, OTLP over HTTP (port 4318); empty for no traces; the SDK reads the other `OTEL_` variables itself',
     httpUrl,
   ),
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: text(
+    '',
+    'The same with its whole path, such as `/v1/traces`; it goes before the other',
+    httpUrl,
+  ),
+  OTEL_TRACES_EXPORTER: choice('otlp', ['otlp', 'none'], '`none` for no traces, whatever the endpoint'),
+  OTEL_SDK_DISABLED: boolean(false, '`true` for no traces, whatever the endpoint'),
   LOG_LEVEL: choice(
     'info',
     ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],
     'Least severe level that is logged',
   ),
 } as const
+
+/** The address of an interface to listen on; an IPv6 address may have brackets, as in URLs. */
+export function listenAddress(host: string): string {
+  return host.replace(/^\[(.*)\]$/, '$1')
+}
+
+/** Where traces go (OpenTelemetry's rules for these variables); undefined for no traces. */
+export function tracesUrl(config: {
+  OTEL_EXPORTER_OTLP_ENDPOINT: string
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: string
+  OTEL_TRACES_EXPORTER: string
+  OTEL_SDK_DISABLED: boolean
+}): string | undefined {
+  const { OTEL_EXPORTER_OTLP_ENDPOINT: base, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: whole } = config
+  if (config.OTEL_SDK_DISABLED || config.OTEL_TRACES_EXPORTER === 'none') return undefined
+  return whole || (base && `${base.replace(/\/$/, '')}/v1/traces`) || undefined
+}
 
 /** The entries of a comma-separated list; an empty text has no entry. */
 export function listOf(text: string): string[] {

@@ -1,6 +1,6 @@
 /**
  * Tracing with OpenTelemetry: one trace across HTTP, queue and worker. Import this only where
- * OTEL_EXPORTER_OTLP_ENDPOINT is set, because the SDK takes long to load. The SDK reads all else
+ * there is a collector, because the SDK takes long to load. The SDK reads all else
  * (headers, sampling, batches, the service's name) from the environment:
  * https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/
  */
@@ -23,6 +23,7 @@ import { BatchSpanProcessor, NodeTracerProvider, type ReadableSpan } from '@open
 import { StackContextManager } from '@opentelemetry/sdk-trace-web'
 import type { Telemetry } from 'bullmq'
 import { BullMQOtel } from 'bullmq-otel'
+import { ThrottledWarning, type Warnings } from './throttled-warning.js'
 import { within } from './within.js'
 
 const BULLMQ_SCOPE = 'bullmq'
@@ -87,22 +88,43 @@ function toleratingInvalidContext({ tracer, contextManager }: Telemetry): Teleme
   }
 }
 
+/** gRPC's port, which collectors listen on beside 4318. */
+const GRPC_PORT = '4317'
+
+/** Logs failed exports, of which the SDK tells nobody. */
+export class LoggingExporter extends OTLPTraceExporter {
+  readonly #failed: ThrottledWarning
+
+  constructor(url: string, log: Warnings) {
+    super({ url })
+    this.#failed = new ThrottledWarning(log, 'traces could not be exported')
+    if (new URL(url).port === GRPC_PORT)
+      log.warn({}, 'traces go to port 4317, where collectors take gRPC: OTLP over HTTP, as here, is port 4318')
+  }
+
+  override export(...[spans, done]: Parameters<OTLPTraceExporter['export']>): void {
+    super.export(spans, (result) => {
+      if (result.error === undefined) this.#failed.recovered()
+      else this.#failed.warn(result.error, { facts: { spans: spans.length } })
+      done(result)
+    })
+  }
+}
+
 export class Tracing {
   readonly #provider: NodeTracerProvider
   readonly #tracer: Tracer
   /** BullMQ's hook: spans for adding and processing a job, and the W3C context it carries. */
   readonly telemetry: Telemetry
 
-  constructor({ service, endpoint }: { service: string; endpoint: string }) {
+  constructor({ service, url, log }: { service: string; url: string; log: Warnings }) {
     this.#provider = new NodeTracerProvider({
       // Resource attributes of the environment take precedence.
       resource: resourceFromAttributes({
         'service.name': service,
         'service.instance.id': `${hostname()}:${process.pid}`,
       }).merge(detectResources({ detectors: [hostDetector, envDetector] })),
-      spanProcessors: [
-        new FilteringSpanProcessor(new OTLPTraceExporter({ url: `${endpoint.replace(/\/$/, '')}/v1/traces` })),
-      ],
+      spanProcessors: [new FilteringSpanProcessor(new LoggingExporter(url, log))],
     })
     this.#provider.register({
       // Spans are always started before the first await. Following a context through promises, as

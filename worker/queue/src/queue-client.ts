@@ -20,10 +20,12 @@ export { type Keyring, parseKeyring, refuseGuessableKeys, SealError } from './wi
 export interface PasswordClientOptions extends QueueClientOptions {
   /** One URL, or several separated by white space (see redis/servers.ts). */
   redisUrl: string
+  /** Reads `redisUrl` again for each new connection [it never changes]. */
+  currentRedisUrl?: () => string
 }
 
-export function createPasswordClient({ redisUrl, ...options }: PasswordClientOptions): PasswordClient {
-  const [first, ...others] = parseRedisServers(redisUrl)
+export function createPasswordClient({ redisUrl, currentRedisUrl, ...options }: PasswordClientOptions): PasswordClient {
+  const [first, ...others] = parseRedisServers(redisUrl, currentRedisUrl)
   if (others.length === 0) return new QueueClient(first, options)
   return new SeveralServersClient([first, ...others], { watch: new RedisWatch(options.log), ...options })
 }

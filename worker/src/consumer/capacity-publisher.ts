@@ -43,7 +43,6 @@ export interface CapacityPublisherOptions {
 export class CapacityPublisher {
   readonly #options: CapacityPublisherOptions
   readonly #workerId: string
-  readonly #keys: string
   readonly #refused: ThrottledWarning
   readonly #failed: ThrottledWarning
   readonly #finished = { answered: 0, expired: 0, failed: 0 }
@@ -52,12 +51,12 @@ export class CapacityPublisher {
   #publishing: Promise<void> | undefined
   /** From the first publication that is accepted. */
   #takesJobs = false
+  #isAccepted = false
 
   constructor(options: CapacityPublisherOptions) {
-    const { keyring, prefix, log, workerId = randomUUID() } = options
+    const { log, workerId = randomUUID() } = options
     this.#options = options
     this.#workerId = workerId
-    this.#keys = canaryOf(keyring, prefix)
     this.#refused = new ThrottledWarning(log, 'the workers of this queue have other keys: this one takes no jobs')
     this.#failed = new ThrottledWarning(log, 'capacity could not be published')
     // Once the caller has opened the other parts of its queue, which an entry tells about.
@@ -71,6 +70,11 @@ export class CapacityPublisher {
    */
   get firstPublished(): Promise<void> {
     return this.#first.promise
+  }
+
+  /** Whether the last publication was accepted: a Redis server that refuses writes accepts none. */
+  isAccepted(): boolean {
+    return this.#isAccepted
   }
 
   /** Counts a finished job of this Redis server. */
@@ -90,6 +94,7 @@ export class CapacityPublisher {
     // One at a time: while Redis does not answer, further publications would only queue up.
     this.#publishing ??= this.#publish()
       .catch((error: unknown) => {
+        this.#isAccepted = false
         this.#failed.warn(error)
         // An error reply is an answer: Redis is alive. While it refuses writes, no job can be
         // taken.
@@ -107,6 +112,7 @@ export class CapacityPublisher {
       ({ at }) => at,
     )
     this.#failed.recovered()
+    this.#isAccepted = true
     if (!('waiting' in answer)) {
       this.#refused.warn(new Error(`compare ${SEAL_KEYS} with theirs`))
       return
@@ -117,9 +123,9 @@ export class CapacityPublisher {
   }
 
   #entry() {
-    const { name, fallback, slots, busySlots, asking, hasher, estimate } = this.#options
+    const { keyring, prefix, name, fallback, slots, busySlots, asking, hasher, estimate } = this.#options
     return {
-      ...{ keys: this.#keys, name, fallback, slots },
+      ...{ keys: canaryOf(keyring, prefix), name, fallback, slots },
       serviceMs: toMicroseconds(estimate.serviceMs()),
       lineMs: toMicroseconds(estimate.lineMs()),
       latencyMs: toMicroseconds(estimate.latencyMs()),

@@ -2,6 +2,8 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import type { Logger } from '@spillway/common/log'
+import { RotatedSecret, rereadOnHangup } from '@spillway/common/secrets'
+import { listenAddress, tracesUrl } from '@spillway/common/settings'
 import { Shutdown } from '@spillway/common/shutdown'
 import type { Tracing } from '@spillway/common/tracing'
 import { parseRedisServers } from '@spillway/queue/redis/servers'
@@ -45,8 +47,15 @@ export class RunningWorker {
   /**
    * Resolves when the worker takes jobs. Nothing needs closing if it rejects, because its process
    * then exits.
+   *
+   * @param env secrets are read again from the files that it names [none is]
    */
-  static async start(config: WorkerConfig, processors: number, log: Logger): Promise<RunningWorker> {
+  static async start(
+    config: WorkerConfig,
+    processors: number,
+    log: Logger,
+    env: NodeJS.ProcessEnv = {},
+  ): Promise<RunningWorker> {
     const policy = policyOf(config)
     const { slots, slotKib } = hashingMemory({
       slots: processors,
@@ -65,9 +74,9 @@ export class RunningWorker {
       ...{ slotKib, slots },
     })
     const metrics = new WorkerMetrics()
-    const endpoint = config.OTEL_EXPORTER_OTLP_ENDPOINT
-    const { Tracing } = endpoint === '' ? {} : await import('@spillway/common/tracing')
-    const tracing = Tracing && new Tracing({ service: 'spillway-worker', endpoint })
+    const url = tracesUrl(config)
+    const { Tracing } = url === undefined ? {} : await import('@spillway/common/tracing')
+    const tracing = Tracing && url ? new Tracing({ service: 'spillway-worker', url, log }) : undefined
     const estimate = await measureCapacity(hasher, slots)
     const batchMs = () => estimate.lastServiceMs() * hasher.batchWidth()
     const jobsInHand = new JobsInHand({ slots, batchWidth: () => hasher.batchWidth(), batchMs })
@@ -77,15 +86,20 @@ export class RunningWorker {
     const busySlots = () => Math.min(slots, inHand())
     const stuckMs = () => Math.max(0, ...queues.map(({ liveness }) => liveness.stuckMs()))
     metrics.exposeState({ slots, policy, engines: hasher.engines, busySlots, stuckMs, queues })
+    const keyring = parseKeyring(config.SPILLWAY_SEAL_KEYS)
+    metrics.exposeKeys([keyring])
+    rereadOnHangup(env, [keyring], log)
     const shared = {
       oldSystem: oldSystemOf(config, (answer) => metrics.oldSystem.inc({ answer })),
-      ...{ prefix: config.QUEUE_PREFIX, keyring: parseKeyring(config.SPILLWAY_SEAL_KEYS) },
+      ...{ prefix: config.QUEUE_PREFIX, keyring },
       ...{ hasher, metrics, tracing, slots, inHand, busySlots, estimate },
       ...{ name: `${hostname()}:${process.pid}`, workerId: randomUUID() },
       fallback: config.SPILLWAY_FALLBACK,
       stuckAfterMs: config.STUCK_AFTER_MS,
     }
-    const servers = parseRedisServers(config.REDIS_URL)
+    const check = (urls: string) => parseRedisServers(urls)
+    const redisUrl = new RotatedSecret({ env, name: 'REDIS_URL', value: config.REDIS_URL, check, log })
+    const servers = parseRedisServers(config.REDIS_URL, redisUrl.current)
     for (const [n, share] of SlotShare.among(servers.length, jobsInHand).entries()) {
       const server = servers[n]
       if (server === undefined) continue
@@ -93,11 +107,11 @@ export class RunningWorker {
       queues.push(new WorkerQueue(server, share, { ...shared, log: ownLog }))
     }
     const ops = await OpsServer.start({
-      host: config.OPS_HOST,
+      host: listenAddress(config.OPS_HOST),
       port: config.OPS_PORT,
       registry: metrics.registry,
       isAlive: () => queues.every(({ liveness }) => liveness.isAlive()),
-      isReady: () => queues.some((queue) => queue.consumer.isRunning() && queue.isConnected()),
+      isReady: () => queues.some((queue) => queue.consumer.isRunning() && queue.takesWrites()),
     })
     await startTaking(queues, log)
     return new RunningWorker({ config, log, queues, ops, tracing }, slots, hasher)

@@ -32,9 +32,9 @@ export class WorkerQueue {
   readonly delivery: Delivery
   readonly consumer: Consumer
 
-  constructor({ url, address }: RedisServer, share: SlotShare, options: WorkerQueueOptions) {
+  constructor({ url, currentUrl, address }: RedisServer, share: SlotShare, options: WorkerQueueOptions) {
     const { prefix, log, metrics, stuckAfterMs } = options
-    const redis = connectRedis(url, 'consumer')
+    const redis = connectRedis(url, 'consumer', currentUrl)
     this.address = address
     this.redis = redis
     const watch = new RedisWatch(log)
@@ -47,7 +47,7 @@ export class WorkerQueue {
       isConnected: () => this.isConnected(),
       // A key of the queue: in a Cluster, another node than the queue's could answer a PING.
       redisAnswersNewConnection: async () =>
-        (await askOnNewConnection(url, (asked) => asked.exists(capacityKey(prefix)))) !== undefined,
+        (await askOnNewConnection(currentUrl(), (asked) => asked.exists(capacityKey(prefix)))) !== undefined,
     })
     this.capacity = new CapacityPublisher({
       ...{ ...options, redis, clock },
@@ -70,5 +70,10 @@ export class WorkerQueue {
 
   isConnected(): boolean {
     return this.redis.status === 'ready'
+  }
+
+  /** Whether its Redis server is connected and took the last write. */
+  takesWrites(): boolean {
+    return this.isConnected() && this.capacity.isAccepted()
   }
 }

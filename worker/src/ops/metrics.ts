@@ -3,7 +3,6 @@
 import { Metrics } from '@spillway/common/metrics'
 import type { Eviction } from '@spillway/queue/redis/eviction'
 import { jobNames } from '@spillway/queue/wire/job'
-import { Gauge } from 'prom-client'
 import { algorithmNames } from '../hashing/methods/recipe.js'
 import type { Policy } from '../hashing/policy.js'
 
@@ -28,7 +27,7 @@ interface WorkerState {
   busySlots(): number
   /** How long this worker has made no progress although it could have, in milliseconds. */
   stuckMs(): number
-  queues: readonly { address: string; isConnected(): boolean; eviction(): Eviction | undefined }[]
+  queues: readonly { address: string; takesWrites(): boolean; eviction(): Eviction | undefined }[]
 }
 
 export class WorkerMetrics extends Metrics {
@@ -95,19 +94,24 @@ export class WorkerMetrics extends Metrics {
       'For how long jobs have waited that could have been taken, without any progress',
       () => stuckMs() / 1_000,
     )
-    this.exposeRedis(() => queues)
-    this.#info('spillway_password_policy_info', 'Always 1; its labels are the algorithm and cost of new hashes', [
-      { algorithm: policy.algorithm, ...policy.cost },
-    ])
-    this.#info(
+    this.exposeRedis(() =>
+      queues.map((queue) => ({
+        ...{ address: queue.address, eviction: queue.eviction },
+        isConnected: () => queue.takesWrites(),
+      })),
+    )
+    const policyLabels = { algorithm: policy.algorithm, ...policy.cost }
+    this.info(
+      'spillway_password_policy_info',
+      'Always 1; its labels are the algorithm and cost of new hashes',
+      Object.keys(policyLabels),
+      () => [policyLabels],
+    )
+    this.info(
       'spillway_hash_engine_info',
       'Always 1; its labels are an algorithm and the implementation of it that is in use',
-      Object.entries(engines).map(([algorithm, engine]) => ({ algorithm, engine })),
+      ['algorithm', 'engine'],
+      () => Object.entries(engines).map(([algorithm, engine]) => ({ algorithm, engine })),
     )
-  }
-
-  #info(name: string, help: string, series: Record<string, string | number>[]): void {
-    const gauge = new Gauge({ name, help, labelNames: Object.keys(series[0] ?? {}), registers: [this.registry] })
-    for (const labels of series) gauge.set(labels, 1)
   }
 }

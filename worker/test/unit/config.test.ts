@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { isLoopback } from '@spillway/common/settings'
+import { assertSecretFiles } from '@spillway/infra/test/secret-files'
 import { assertSettingsTable } from '@spillway/infra/test/settings-table'
 import { test } from 'vitest'
 import { readWorkerConfig, WorkerConfig } from '../../src/config.ts'
@@ -96,6 +97,15 @@ test('seal keys that a person made are refused, wherever they stand in the list,
   }
   for (let n = 0; n < 1_000; n += 1)
     readWorkerConfig({ SPILLWAY_SEAL_KEYS: `k${n}:${randomBytes(32).toString('base64')}` })
+})
+
+test('each secret of a worker may come from a file', () => {
+  const env = {
+    ...{ SPILLWAY_SEAL_KEYS: sealKeys, REDIS_URL: 'redis://ann:pass@cache', PASSWORD_PEPPERS: 'old:c2VjcmV0' },
+    ...{ FIREBASE_SIGNER_KEY: randomBytes(64).toString('base64'), LEGACY_VERIFY_URL: 'https://old.test' },
+    LEGACY_VERIFY_KEY: randomBytes(32).toString('base64'),
+  }
+  assertSecretFiles(WorkerConfig, env, readWorkerConfig)
 })
 
 test('a missing name is named with the wrong ones', () => {

@@ -64,7 +64,7 @@ test('every image of the compose file is of an exact version, and what it mounts
 
 test('workers see the seal keys and no other, gateways all, the rest none; each finds the files that it reads', async (t) => {
   interface Service {
-    command?: string[]
+    environment?: Record<string, string>
     volumes?: string[]
   }
   const { services }: { services: Record<string, Service> } = parse(await readFile(composeFile, 'utf8'), {
@@ -80,11 +80,13 @@ test('workers see the seal keys and no other, gateways all, the rest none; each 
   )
   const seen = (service: Service) =>
     mounts(service).flatMap(([name, path]) => readdirSync(made.get(name) ?? '').map((file) => `${path}/${file}`))
-  const all = ['/keys/seal/seal.env', '/keys/gateway/jwt.env', '/keys/gateway/ops.env']
+  const all = ['/keys/seal/seal-keys', '/keys/gateway/jwt-keys', '/keys/gateway/ops-password']
   for (const [name, service] of Object.entries(services).filter(([name]) => name !== 'keys')) {
     const expected = name === 'gateway' ? all : name === 'worker' ? all.slice(0, 1) : []
     assert.deepEqual(seen(service).sort(), expected.toSorted(), name)
-    const read = (service.command ?? []).flatMap((word) => /^--env-file=(.*)$/.exec(word)?.[1] ?? [])
+    const read = Object.entries(service.environment ?? {}).flatMap(([variable, path]) =>
+      variable.endsWith('_FILE') ? [path] : [],
+    )
     assert.deepEqual(read.toSorted(), expected.toSorted(), name)
   }
 })

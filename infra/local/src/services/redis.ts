@@ -39,7 +39,8 @@ export async function startRedis(options: RedisOptions) {
         .map(([name, value]) => `${name} ${JSON.stringify(value)}\n`)
         .join(''),
       logFile,
-      url: `redis://${password && `:${encodeURIComponent(password)}@`}127.0.0.1:${port}`,
+      // redis-cli takes no URL with a password and no user.
+      url: `redis://${password && `default:${encodeURIComponent(password)}@`}127.0.0.1:${port}`,
       ping: pingRedis,
     })
   })

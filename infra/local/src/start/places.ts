@@ -117,9 +117,9 @@ export function readEnvironment(env: NodeJS.ProcessEnv) {
     port: port(env, 'PORT', 3000),
     opsPort: port(env, 'OPS_PORT', 9464),
     /** Undefined unless the service API is on. */
-    servicePort: env.SERVICE_KEYS ? port(env, 'SERVICE_PORT', 3100) : undefined,
+    servicePort: env.SERVICE_KEYS || env.SERVICE_KEYS_FILE ? port(env, 'SERVICE_PORT', 3100) : undefined,
     /** The interface on which gateways listen. */
-    host: env.HOST || '127.0.0.1',
+    host: (env.HOST || '127.0.0.1').replace(/^\[(.*)\]$/, '$1'),
     databaseUrl: env.DATABASE_URL || undefined,
     redisUrl: env.REDIS_URL || undefined,
     stateDir: env.SPILLWAY_DIR ? resolve(repositoryDir, env.SPILLWAY_DIR) : defaultStateDir,

@@ -1,6 +1,7 @@
 // The tables of settings in the READMEs, made from the schemas of the configuration.
 import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
+import { fileVariable } from '@spillway/common/secrets'
 
 interface Setting {
   readonly type: string
@@ -9,6 +10,7 @@ interface Setting {
   readonly maximum?: number
   readonly enum?: readonly string[]
   readonly description?: string
+  readonly writeOnly?: boolean
 }
 
 interface Settings {
@@ -32,7 +34,7 @@ function settingsTable({ properties, required }: Settings): string {
   const rows = Object.entries(properties).map(([name, setting]) => {
     assert.ok(setting.description, `${name} has no meaning`)
     const byDefault = required.includes(name) ? '**required**' : shown(setting.default)
-    return `| \`${name}\` | ${byDefault} | ${boundsOf(setting)} | ${setting.description} |`
+    return `| \`${name}\` | ${byDefault} | ${boundsOf(name, setting)} | ${setting.description} |`
   })
   return ['| name | default | bounds | meaning |', '|---|---|---|---|', ...rows].join('\n')
 }
@@ -41,7 +43,8 @@ function shown(value: Setting['default']): string {
   return value === undefined || value === '' ? '' : `\`${value}\``
 }
 
-function boundsOf({ type, minimum, maximum, enum: words }: Setting): string {
+function boundsOf(name: string, { type, minimum, maximum, enum: words, writeOnly }: Setting): string {
+  if (writeOnly) return `or \`${fileVariable(name)}\``
   if (words !== undefined) return words.map((word) => `\`${word}\``).join(', ')
   if (type === 'boolean') return '`true`, `false`'
   if (minimum === undefined || maximum === undefined) return ''

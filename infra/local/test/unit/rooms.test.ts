@@ -35,7 +35,8 @@ const rooms: Record<string, string[]> = {
     ...['queue-client', 'servers', 'wait', 'jobs', 'redis', 'settings', 'wire', 'inside', 'errors', 'logger'],
   ],
   'worker/common/src': [
-    ...['tracing', 'shutdown', 'log', 'metrics', 'settings', 'throttled-warning', 'pipeline-limit', 'within'],
+    ...['tracing', 'shutdown', 'log', 'metrics', 'read-settings', 'settings', 'server-url', 'secrets'],
+    ...['throttled-warning', 'pipeline-limit', 'within'],
   ],
   'infra/local/src': ['rig', 'start', 'services', 'processes'],
 }

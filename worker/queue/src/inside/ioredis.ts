@@ -35,14 +35,40 @@ function endReconnecting(connection: Reconnecting, disconnect: () => void): void
   }
 }
 
+/** What a connection authenticates with. */
+export type LoginOptions = {
+  [name in 'username' | 'password' | 'tls' | 'sentinelUsername' | 'sentinelPassword' | 'sentinelTLS']?:
+    | RedisOptions[name]
+    | undefined
+}
+
+/**
+ * Takes what the option `currentLogin` returns, where there is one: each time that a connection is
+ * opened, because users, passwords and certificates are rotated. A failure leaves the last ones.
+ */
+function renewLogin(redis: Redis): void {
+  try {
+    const currentLogin: unknown = Reflect.get(redis.options, 'currentLogin')
+    if (typeof currentLogin === 'function') Object.assign(redis.options, currentLogin())
+  } catch (error) {
+    redis.emit('error', error)
+  }
+}
+
 /** A connection of ours to one server. */
 export class OwnRedis extends Redis {
+  override connect(callback?: Parameters<Redis['connect']>[0]): Promise<void> {
+    renewLogin(this)
+    return super.connect(callback)
+  }
+
   override disconnect(reconnect = false): void {
     if (reconnect || this.status !== 'reconnecting') super.disconnect(reconnect)
     else endReconnecting(this, () => super.disconnect())
   }
 
   override duplicate<Override extends Partial<RedisOptions> | undefined = undefined>(override?: Override) {
+    renewLogin(this)
     return own(super.duplicate(override))
   }
 

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { createSecureContext } from 'node:tls'
 import { within } from '@spillway/common/within'
 import { Cluster, type ClusterOptions, Redis } from 'ioredis'
-import { own } from '../inside/ioredis.js'
+import { type LoginOptions, own } from '../inside/ioredis.js'
 import { parseRedisUrl, type RedisTarget, type TlsFiles } from './url.js'
 
 export type RedisConnection = Redis | Cluster
@@ -29,14 +29,20 @@ const SOCKET_TIMEOUT_MS = 2_500
 const READONLY_DEBOUNCE_MS = 100
 const RECONNECT_MAX_MS = 500
 
-/** Opens a connection. Throws for an invalid URL and for unreadable files alone. */
-export function connectRedis(url: string, role: ConnectionRole): RedisConnection {
+/**
+ * Opens a connection. Throws for an invalid URL and for unreadable files alone.
+ *
+ * @param currentUrl reads the URL again each time that it connects, for a rotated user, password or
+ *   certificate; the place stays the same [it never changes]
+ */
+export function connectRedis(url: string, role: ConnectionRole, currentUrl = () => url): RedisConnection {
   const target = parseRedisUrl(url)
   const retryStrategy = (attempt: number) => Math.min(attempt * 50, RECONNECT_MAX_MS)
-  const tls = target.login.tls && readTlsFiles(target.login.tls)
+  const { family } = target.login
   const shared = {
-    ...target.login,
-    ...(tls ? { tls } : {}),
+    ...loginOf(target),
+    ...(family === undefined ? {} : { family }),
+    currentLogin: () => loginOf(parseRedisUrl(currentUrl())),
     ...(role === 'producer'
       ? { maxRetriesPerRequest: 1, commandTimeout: PRODUCER_COMMAND_TIMEOUT_MS }
       : { maxRetriesPerRequest: null }),
@@ -58,7 +64,17 @@ export function connectRedis(url: string, role: ConnectionRole): RedisConnection
     return own(new Cluster(target.nodes, options))
   }
   const options = { ...shared, db: target.database, enableOfflineQueue, retryStrategy }
-  return own(new Redis({ ...options, ...(target.kind === 'sentinel' ? throughSentinels(target, tls) : target.node) }))
+  return own(new Redis({ ...options, ...(target.kind === 'sentinel' ? throughSentinels(target) : target.node) }))
+}
+
+/** What a connection authenticates with. By default, ioredis uses `tls` for no Sentinel. */
+function loginOf(target: RedisTarget): LoginOptions {
+  const { username, password, tls: files } = target.login
+  const tls = files && readTlsFiles(files)
+  const login = { username, password, ...(tls ? { tls } : {}) }
+  if (target.kind !== 'sentinel') return login
+  const { username: sentinelUsername, password: sentinelPassword } = target.sentinelLogin
+  return { ...login, sentinelUsername, sentinelPassword, ...(tls ? { sentinelTLS: tls } : {}) }
 }
 
 /** Closes a connection: with QUIT when it is open, so that commands are answered. */
@@ -75,19 +91,13 @@ function keepHostNames({ login }: RedisTarget): Pick<ClusterOptions, 'dnsLookup'
   return login.tls || login.family !== undefined ? { dnsLookup: (host, done) => done(null, host) } : {}
 }
 
-/** By default, ioredis uses `tls` neither for Sentinels nor for the server that they name. */
-function throughSentinels(
-  { nodes, master, sentinelLogin }: Extract<RedisTarget, { kind: 'sentinel' }>,
-  tls: TlsContents | undefined,
-) {
-  const { username, password } = sentinelLogin
+/** By default, ioredis uses `tls` not for the server that Sentinels name. */
+function throughSentinels({ nodes, master, login }: Extract<RedisTarget, { kind: 'sentinel' }>) {
   return {
     sentinels: nodes,
     name: master,
     sentinelCommandTimeout: CONNECT_TIMEOUT_MS,
-    ...(username ? { sentinelUsername: username } : {}),
-    ...(password ? { sentinelPassword: password } : {}),
-    ...(tls ? { enableTLSForSentinelMode: true, sentinelTLS: tls } : {}),
+    ...(login.tls ? { enableTLSForSentinelMode: true } : {}),
   }
 }
 

@@ -12,6 +12,8 @@ export interface RedisServer {
   /** Hosts, and what is chosen there, for operators: no user and no password. */
   address: string
   url: string
+  /** The URL with today's user and password, which may have been rotated. */
+  currentUrl(): string
   draining: boolean
 }
 
@@ -19,13 +21,17 @@ export interface RedisServer {
 export type RedisServers = readonly [RedisServer, ...RedisServer[]]
 
 /** White space alone does not separate: a list of hosts may have it after its commas. */
-const BETWEEN = /\s+(?=(?:drain:)?rediss?(?:\+\w+)?:\/\/)/
+const BETWEEN = /\s+(?=(?:drain:)?(?:(?:rediss?|valkeys?)(?:\+\w+)?|unix):\/\/)/
 const DRAIN = 'drain:'
 
-/** Parses REDIS_URL. Errors never quote it. */
-export function parseRedisServers(urls: string): RedisServers {
+/**
+ * Parses REDIS_URL. Errors never quote it.
+ *
+ * @param current reads the setting again for each new connection [it never changes]
+ */
+export function parseRedisServers(urls: string, current?: () => string): RedisServers {
   const [first = '', ...others] = urls.split(BETWEEN)
-  const servers: RedisServers = [serverOf(first), ...others.map(serverOf)]
+  const servers: RedisServers = [serverOf(first, current), ...others.map((entry) => serverOf(entry, current))]
   if (new Set(servers.map(({ id }) => id)).size < servers.length)
     throw new Error('REDIS_URL names a Redis server twice')
   if (servers.every(({ draining }) => draining))
@@ -33,17 +39,23 @@ export function parseRedisServers(urls: string): RedisServers {
   return servers
 }
 
-function serverOf(entry: string): RedisServer {
+function serverOf(entry: string, current?: () => string): RedisServer {
   const draining = entry.startsWith(DRAIN)
   const url = draining ? entry.slice(DRAIN.length) : entry
   const address = addressOf(url)
-  return { id: createHash('sha256').update(address).digest('hex').slice(0, 12), address, url, draining }
+  const id = createHash('sha256').update(address).digest('hex').slice(0, 12)
+  const currentUrl = () => (current && parseRedisServers(current()).find((server) => server.id === id)?.url) ?? url
+  return { id, address, url, currentUrl, draining }
 }
 
 function addressOf(url: string): string {
   const target = parseRedisUrl(url)
   const nodes = target.kind === 'single' ? [target.node] : target.nodes
-  const hosts = nodes.map(({ host, port }) => `${host.includes(':') ? `[${host}]` : host}:${port}`).sort()
+  const hosts = nodes
+    .map((node) =>
+      'path' in node ? node.path : `${node.host.includes(':') ? `[${node.host}]` : node.host}:${node.port}`,
+    )
+    .sort()
   const master = target.kind === 'sentinel' ? `/${target.master}` : ''
   const database = target.kind === 'cluster' || target.database === 0 ? '' : `/${target.database}`
   return `${hosts.join(',')}${master}${database}`

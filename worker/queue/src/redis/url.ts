@@ -2,7 +2,8 @@
  * Redis URLs: `redis://` and `rediss://` (TLS),
  * `redis+sentinel://user:password@host:port,host:port/master-name/db`,
  * `redis+cluster://user:password@host:port,host:port`, and both of the latter with `rediss+` for
- * TLS, to Sentinels too. User and password are for the servers; for Sentinels there are
+ * TLS, to Sentinels too. `valkey` stands for `redis` in all of them. `unix://user:password@/path?db=1`
+ * is a Unix socket. User and password are for the servers; for Sentinels there are
  * `?sentinelUsername=…&sentinelPassword=…`. All take `?family=4` or `6`, for names with addresses
  * of both kinds, and with TLS `?ca=…`, `?cert=…&key=…`: files in PEM.
  */
@@ -10,9 +11,11 @@ import { type HostPort, parseServerUrl } from '@spillway/common/server-url'
 
 const schemes = {
   ...{ redis: 6_379, rediss: 6_379, 'redis+cluster': 6_379, 'rediss+cluster': 6_379 },
-  ...{ 'redis+sentinel': 26_379, 'rediss+sentinel': 26_379 },
+  ...{ 'redis+sentinel': 26_379, 'rediss+sentinel': 26_379, unix: 0 },
+  ...{ valkey: 6_379, valkeys: 6_379, 'valkey+cluster': 6_379, 'valkeys+cluster': 6_379 },
+  ...{ 'valkey+sentinel': 26_379, 'valkeys+sentinel': 26_379 },
 } as const
-const parameterNames = ['family', 'ca', 'cert', 'key', 'sentinelUsername', 'sentinelPassword']
+const parameterNames = ['family', 'db', 'ca', 'cert', 'key', 'sentinelUsername', 'sentinelPassword']
 const example =
   'redis://user:password@host:6379, redis+sentinel://host:26379,host:26379/master or redis+cluster://host:6379,host:6379 (rediss for TLS)'
 
@@ -35,7 +38,7 @@ interface Login extends Credentials {
 }
 
 export type RedisTarget =
-  | { kind: 'single'; login: Login; node: HostPort; database: number }
+  | { kind: 'single'; login: Login; node: HostPort | { path: string }; database: number }
   | {
       kind: 'sentinel'
       login: Login
@@ -50,15 +53,17 @@ export type RedisTarget =
 /** Parses a Redis URL. The error for an invalid URL is one sentence and never quotes it. */
 export function parseRedisUrl(url: string): RedisTarget {
   const { scheme, user, password, hosts, path, parameters } = parseServerUrl(url, {
-    ...{ setting: 'REDIS_URL', schemes, parameters: parameterNames, example },
+    ...{ setting: 'REDIS_URL', schemes, parameters: parameterNames, hostless: ['unix'], example },
   })
-  const [security, kind] = scheme.split('+')
+  const [security, kind] = scheme.replace('valkey', 'redis').split('+')
   const tls = tlsFiles(parameters)
   const family = parseFamily(parameters.get('family'))
   if (security !== 'rediss' && Object.keys(tls).length > 0)
     throw new Error('REDIS_URL has ca, cert or key as a parameter, which TLS alone uses: begin it with rediss')
   if (kind !== 'sentinel' && (parameters.has('sentinelUsername') || parameters.has('sentinelPassword')))
     throw new Error('REDIS_URL takes sentinelUsername and sentinelPassword for redis+sentinel:// alone')
+  if (security !== 'unix' && parameters.has('db'))
+    throw new Error('REDIS_URL takes db for unix:// alone: elsewhere the number of the database is its path')
   const login: Login = {
     ...credentials(user, password),
     ...(security === 'rediss' ? { tls } : {}),
@@ -75,6 +80,16 @@ export function parseRedisUrl(url: string): RedisTarget {
     return { kind, login, sentinelLogin, nodes: hosts, master, database: parseDatabase(database) }
   }
   const [node, ...others] = hosts
+  if (security === 'unix') {
+    if (path === '' || node.host !== '')
+      throw new Error('REDIS_URL must name a socket by its whole path: unix:///run/redis/redis.sock')
+    return {
+      kind: 'single',
+      login,
+      node: { path: `/${decodeURIComponent(path)}` },
+      database: parseDatabase(parameters.get('db')),
+    }
+  }
   if (others.length > 0)
     throw new Error('REDIS_URL must name one host: for more, redis+sentinel:// or redis+cluster://')
   return { kind: 'single', login, node, database: parseDatabase(path) }

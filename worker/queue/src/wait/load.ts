@@ -37,7 +37,6 @@ interface LoadReaderOptions {
 
 export class LoadReader extends LoadState {
   readonly #options: LoadReaderOptions
-  readonly #ownCanary: string
   readonly #otherKeys
   readonly #finished = new FinishedJobs()
   readonly #known = withResolvers<void>()
@@ -53,7 +52,6 @@ export class LoadReader extends LoadState {
   constructor(options: LoadReaderOptions) {
     super()
     this.#options = options
-    this.#ownCanary = canaryOf(options.keyring, options.prefix)
     this.#otherKeys = new ThrottledWarning(options.log, 'workers cannot open what is sealed here')
     this.#readLater()
     // Reads as soon as there is a connection, instead of at the next interval.
@@ -126,8 +124,9 @@ export class LoadReader extends LoadState {
 
   #take({ at, capacity, first, isBehind, last, ...depth }: RawLoad, reading: Reading): void {
     const workers = liveWorkers(capacity, at)
-    this.#hasOtherKeys =
-      workers.size > 0 && ![...workers.values()].some(({ keys }) => areForEachOther(this.#ownCanary, keys))
+    const { keyring, prefix } = this.#options
+    const ownCanary = canaryOf(keyring, prefix)
+    this.#hasOtherKeys = workers.size > 0 && ![...workers.values()].some(({ keys }) => areForEachOther(ownCanary, keys))
     if (this.#hasOtherKeys) this.#otherKeys.warn(new Error(`the workers have another ${SEAL_KEYS}`))
     this.#finished.update(workers)
     depth.active = Math.max(0, depth.active - sumAsking(workers))

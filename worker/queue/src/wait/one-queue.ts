@@ -7,7 +7,9 @@
  * second, and at the end of a wait.
  */
 import { randomUUID } from 'node:crypto'
+import { ThrottledWarning } from '@spillway/common/throttled-warning'
 import { within } from '@spillway/common/within'
+import { ReplyError } from 'ioredis'
 import { orQueueUnavailable, PasswordClientError } from '../errors.js'
 import { unrefRedis } from '../inside/ioredis.js'
 import { probeKey } from '../jobs/keys.js'
@@ -63,18 +65,20 @@ export class QueueClient implements PasswordClient {
   readonly #cancellation: Cancellation
   readonly #replies: Replies
   readonly #recheck: Recheck
+  readonly #writeRefused: ThrottledWarning
   readonly #timer: NodeJS.Timeout
 
-  constructor({ id, url, address }: RedisServer, options: QueueClientOptions) {
+  constructor({ id, url, currentUrl, address }: RedisServer, options: QueueClientOptions) {
     const { keyring, log, observer, prefix = DEFAULT_QUEUE_PREFIX, watch = new RedisWatch(log) } = options
     const clock = this.#clock
-    const redis = connectRedis(url, 'producer')
+    const redis = connectRedis(url, 'producer', currentUrl)
     watch.watch(redis, 'commands')
     const eviction = new EvictionWatch(redis, address, log).state
-    const subscriber = connectRedis(url, 'consumer')
+    const subscriber = connectRedis(url, 'consumer', currentUrl)
     watch.watch(subscriber, 'replies')
     if (options.background) for (const connection of [redis, subscriber]) unrefRedis(connection)
     this.#options = options
+    this.#writeRefused = new ThrottledWarning(log, 'redis refuses writes')
     this.#id = id
     this.#prefix = prefix
     this.#commands = redis
@@ -109,6 +113,7 @@ export class QueueClient implements PasswordClient {
     this.redis = [
       {
         ...{ id, address, connection: redis, isReady: () => this.isReady(), isUsable: () => true },
+        takesWrites: () => this.#takesWrites(),
         ...{ now: clock.now, line: () => this.line(), eviction },
       },
     ]
@@ -224,6 +229,18 @@ export class QueueClient implements PasswordClient {
   /** Resolves when Redis takes a small write. */
   async probe(): Promise<void> {
     await this.#commands.set(probeKey(this.#prefix, this.#replyTo), '', 'PX', PROBE_MS)
+  }
+
+  /** A server that does not answer in time refuses nothing: all gateways would leave at once. */
+  async #takesWrites(): Promise<boolean> {
+    if (!this.isReady()) return false
+    const refusal = await within(ANSWER_WITHIN_MS, this.probe()).then(
+      () => undefined,
+      (error: unknown) => error,
+    )
+    if (!(refusal instanceof ReplyError)) return this.isReady()
+    this.#writeRefused.warn(refusal, { facts: { redis: this.redis[0].address } })
+    return false
   }
 
   async close(): Promise<void> {

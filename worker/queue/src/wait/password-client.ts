@@ -53,6 +53,8 @@ export interface RedisOfQueue {
   isReady(): boolean
   /** Whether it answers in time and takes writes. Always true with one Redis server. */
   isUsable(): boolean
+  /** Whether it is ready and refuses no write, as a full or read-only server does: it is asked. */
+  takesWrites(): Promise<boolean>
   /** Epoch milliseconds by its clock. */
   now(): number
   /** How far its line has come. */

@@ -10,6 +10,7 @@ import {
   type KeyObject,
   randomFillSync,
 } from 'node:crypto'
+import type { KeyList } from '@spillway/common/secrets'
 import { StacklessError } from '../errors.js'
 
 /** The variable that holds a keyring, for error messages. */
@@ -39,13 +40,29 @@ export interface SealContext {
 }
 
 /** Keys by their names, of which the first seals and all open. */
-export class Keyring {
-  readonly #keys: ReadonlyMap<string, KeyObject>
-  readonly #sealing: [kid: string, key: KeyObject]
+export class Keyring implements KeyList {
+  readonly setting = SEAL_KEYS
+  #keys: ReadonlyMap<string, KeyObject>
+  #sealing: [kid: string, key: KeyObject]
 
   constructor(sealing: [kid: string, key: KeyObject], others: [kid: string, key: KeyObject][]) {
     this.#keys = new Map([sealing, ...others])
     this.#sealing = sealing
+  }
+
+  kids(): string[] {
+    return [...this.#keys.keys()]
+  }
+
+  /** Takes another list of keys, by the checks of a start. A new key needs a new name. */
+  replace(text: string): void {
+    refuseGuessableKeys(SEAL_KEYS, text)
+    const other = parseKeyring(text)
+    for (const [kid, key] of other.#keys)
+      if (this.#keys.get(kid)?.equals(key) === false)
+        throw new Error(`${SEAL_KEYS} has another key as "${kid}" than before`)
+    this.#keys = other.#keys
+    this.#sealing = other.#sealing
   }
 
   /** Seals any JSON value under the first key. */

@@ -29,7 +29,7 @@ const hooks: [what: string, pattern: RegExp, files: string[]][] = [
     /\.opts\.\w+ = /,
     ['consumer', 'job-watch'].map((file) => `worker/src/consumer/${file}.ts`),
   ],
-  ["the pool of Prisma's driver", /\bunderlyingDriver\(\)\.on\(/, ['prisma/src/index.ts']],
+  ["the pool of Prisma's driver", /\bpool\.(on\(|options\b)/, ['prisma/src/index.ts']],
   ["Prisma's schema engine", /schema_engine_bg/, ['prisma/test/schema-engine.ts']],
   ["the text of esbuild's output", /__toESM/, ['worker/client/packaging/bundle.ts']],
 ]

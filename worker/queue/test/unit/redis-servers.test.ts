@@ -14,7 +14,13 @@ test('one Redis is a list of one, with its URL as it is', () => {
 })
 
 test('several are separated by any white space, each in a form of its own', () => {
-  const urls = ['redis://:a@one', 'redis+sentinel://b1, b2/main/3', 'rediss+cluster://c1,c2:7000', 'redis://[::1]:1/2']
+  const urls = [
+    'redis://:a@one',
+    'redis+sentinel://b1, b2/main/3',
+    'rediss+cluster://c1,c2:7000',
+    'unix:///s',
+    'valkey://[::1]:1/2',
+  ]
   const parsed = parseRedisServers(urls.join(' \n\t')).map(({ url }) => url)
   assert.deepEqual(parsed, urls)
 })
@@ -33,10 +39,17 @@ test('a Redis server is named by its hosts: not by its place, user, password, or
 
 test('its address says where it is, and holds no user and no password', () => {
   const addresses = parseRedisServers(
-    'redis://ann:hush@one/4 redis+sentinel://ann:hush@s1/main?sentinelPassword=hush redis://[::1]:1/2 redis+cluster://c2:7000,c1',
+    'redis://ann:hush@one/4 redis+sentinel://ann:hush@s1/main?sentinelPassword=hush redis://[::1]:1/2 redis+cluster://c2:7000,c1 unix://ann:hush@/run/s?db=1',
   )
   const named = addresses.map(({ address }) => address)
-  assert.deepEqual(named, ['one:6379/4', 's1:26379/main', '[::1]:1/2', 'c1:6379,c2:7000'])
+  assert.deepEqual(named, ['one:6379/4', 's1:26379/main', '[::1]:1/2', 'c1:6379,c2:7000', '/run/s/1'])
+})
+
+test("a server's URL is read again by its place, and stays while the setting does not name it", () => {
+  let setting = 'redis://ann:old@one redis://two'
+  const [one, two] = parseRedisServers(setting, () => setting)
+  setting = 'redis://bob:new@one:6379'
+  assert.deepEqual([one.currentUrl(), two?.currentUrl()], ['redis://bob:new@one:6379', 'redis://two'])
 })
 
 test('a drained one keeps its name', () => {

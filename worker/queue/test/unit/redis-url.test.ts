@@ -10,6 +10,9 @@ const toNodes = (...texts: string[]) =>
 const single = (login: Of<'single'>['login'], host = 'cache', port = 6379, database = 0): Target => ({
   ...{ kind: 'single', login, node: { host, port }, database },
 })
+const socket = (login: Of<'single'>['login'], path: string, database = 0): Target => ({
+  ...{ kind: 'single', login, node: { path }, database },
+})
 const cluster = (login: Of<'cluster'>['login'], ...nodes: string[]): Target => ({
   ...{ kind: 'cluster', login, nodes: toNodes(...nodes) },
 })
@@ -31,6 +34,12 @@ const forms: [url: string, target: Target][] = [
     single({ tls: { ca: '/etc/redis/ca.pem', cert: '/etc/c.pem', key: '/etc/a=b.pem' }, family: 6 }, 'cache', 6379, 2),
   ],
   ['redis://cache?family=0', single({ family: 0 })],
+  ['valkey://cache', single({})],
+  ['valkeys://ann:secret@cache:7000/1', single({ username: 'ann', password: 'secret', tls: {} }, 'cache', 7000, 1)],
+  ['valkeys+cluster://one,two', cluster({ tls: {} }, 'one:6379', 'two:6379')],
+  ['valkey+sentinel://one/main', sentinel({}, {}, 0, 'one:26379')],
+  ['unix:///run/redis/a%20b.sock', socket({}, '/run/redis/a b.sock')],
+  ['unix://ann:secret@/run/redis.sock?db=3', socket({ username: 'ann', password: 'secret' }, '/run/redis.sock', 3)],
   ['rediss://cache', single({ tls: {} })],
   ['redis://ann:p%40ss%2Fw%3Ard%25@cache', single({ username: 'ann', password: 'p@ss/w:rd%' })],
   ['redis://:secret@[::1]:6380/1', single({ password: 'secret' }, '::1', 6380, 1)],
@@ -69,6 +78,11 @@ test('an invalid Redis URL is refused in one sentence that names the variable an
     'redis://cache:65536',
     'redis://cache:0',
     'redis://cache?password=hush',
+    'unix://hush/redis.sock',
+    'unix://',
+    'unix:///redis.sock?db=hush',
+    'redis://cache?db=1',
+    'valkey+hush://cache',
     'redis://cache/hush',
     'redis://cache/-1',
     'redis://hush,cache',
@@ -108,6 +122,6 @@ test('an invalid Redis URL is refused in one sentence that names the variable an
 test('a parameter that is not known is refused with the names of those that are', () => {
   assert.throws(() => parseRedisUrl('redis://cache?CA=/ca.pem'), {
     message:
-      'REDIS_URL takes the parameters family, ca, cert, key, sentinelUsername, sentinelPassword, each once, and no others',
+      'REDIS_URL takes the parameters family, db, ca, cert, key, sentinelUsername, sentinelPassword, each once, and no others',
   })
 })

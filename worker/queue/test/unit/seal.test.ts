@@ -16,6 +16,22 @@ test('sealing twice gives nothing to compare', () => {
   assert.notEqual(keyring.seal(context, value), keyring.seal(context, value))
 })
 
+test('a keyring takes another list while it is used: the new first key seals, all open, and dropped ones do not', () => {
+  const rotated = parseKeyring(`${first}`)
+  const sealed = rotated.seal(context, value)
+  rotated.replace(`${second},${first}`)
+  assert.deepEqual(rotated.kids(), ['key-1', 'key-0'])
+  assert.deepEqual(rotated.open(context, sealed), value)
+  assert.match(rotated.seal(context, value), /^key-1\./)
+  rotated.replace(`${second}`)
+  assert.throws(() => rotated.open(context, sealed), SealError)
+  const lists = ['', `${second},`, `${third},${third}`, `key-3:${Buffer.alloc(32, 7).toString('base64')}`]
+  // Values under the old key of that name would never open again.
+  for (const list of [...lists, String(third).replace('key-2', 'key-1')])
+    assert.throws(() => rotated.replace(list), /^Error: SPILLWAY_SEAL_KEYS [^\n]+$/)
+  assert.deepEqual(rotated.kids(), ['key-1'])
+})
+
 const others: [what: string, context: SealContext][] = [
   ['purpose', { ...context, purpose: 'verdict' }],
   ['id', { ...context, id: 'job-2' }],

@@ -1,6 +1,6 @@
 /** Settings for stored hashes of other systems. Loads no hashing code. */
 
-import { choice, text } from '@spillway/common/settings'
+import { choice, secret, text } from '@spillway/common/settings'
 import { ACCOUNTS, ownerOfService } from '@spillway/queue/wire/job'
 
 export interface Pepper {
@@ -15,10 +15,12 @@ const APPLICATIONS = '@spillway/client'
 
 /** Peppers and bcrypt's long passwords, as a part of the configuration's JSON Schema. */
 export const oldSystemSettings = {
-  PASSWORD_PEPPERS: text(
-    '',
-    'Secrets that old systems hashed with passwords: `name:base64`, comma-separated; imports name them with `--made-of`',
-    { pattern: `^(${ENTRY}(,${ENTRY})*)?$` },
+  PASSWORD_PEPPERS: secret(
+    text(
+      '',
+      'Secrets that old systems hashed with passwords: `name:base64`, comma-separated; imports name them with `--made-of`',
+      { pattern: `^(${ENTRY}(,${ENTRY})*)?$` },
+    ),
   ),
   KEYED_HASHES_FOR: text(
     '',
@@ -57,10 +59,12 @@ export interface FirebaseProject {
 
 /** The settings of a project, as a part of the configuration's JSON Schema. */
 export const firebaseSettings = {
-  FIREBASE_SIGNER_KEY: text(
-    '',
-    '`base64_signer_key` of the Firebase project whose accounts were imported, a secret; without it their hashes are not supported',
-    { pattern: '^([A-Za-z0-9+/]{43,}={0,2})?$' },
+  FIREBASE_SIGNER_KEY: secret(
+    text(
+      '',
+      '`base64_signer_key` of the Firebase project whose accounts were imported; without it their hashes are not supported',
+      { pattern: '^([A-Za-z0-9+/]{43,}={0,2})?$' },
+    ),
   ),
   FIREBASE_SALT_SEPARATOR: text('Bw==', '`base64_salt_separator` of that project', {
     pattern: '^[A-Za-z0-9+/]*={0,2}$',
