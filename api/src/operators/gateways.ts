@@ -1,6 +1,6 @@
 /**
- * Request counts of all gateways for the live page: each gateway writes its counts into one hash of
- * every Redis server once a second. Entries that are not renewed expire; invalid ones are skipped,
+ * The state of all gateways for the live page: each gateway writes its request counts and its delay
+ * into one hash of every Redis server once a second. Entries that are not renewed expire; invalid ones are skipped,
  * because Redis is not trusted.
  */
 
@@ -13,7 +13,15 @@ import { checkFor } from '@spillway/queue/wire/schema'
 import type { FastifyBaseLogger } from 'fastify'
 import { ReplyError } from 'ioredis'
 import type { FromSchema } from 'json-schema-to-ts'
-import { countOutcomes, type GatewayMetrics, noOutcomes, type RequestOutcomes } from '../plugins/metrics.js'
+import type { LoadShedder } from '../plugins/load-shedding/load-shedder.js'
+import {
+  countOutcomes,
+  countReasons,
+  type GatewayMetrics,
+  noOutcomes,
+  noReasons,
+  type RequestOutcomes,
+} from '../plugins/metrics.js'
 
 const PUBLISH_MS = 1_000
 /** An older entry does not count. */
@@ -35,6 +43,14 @@ const Entry = objectOf({
   total: Counts,
   lately: Counts,
   latelyMs: { type: 'integer', minimum: 1, maximum: 600_000 },
+  /** Of requests that were refused or failed within the last `latelyMs`. */
+  reasons: {
+    type: 'array',
+    maxItems: 40,
+    items: objectOf({ reason: { type: 'string', pattern: '^[a-z_]{1,40}$' }, count: Count }),
+  },
+  /** How long requests waited of late until the gateway began with them. */
+  delayMs: { type: 'number', minimum: 0, maximum: 600_000 },
 })
 type Entry = FromSchema<typeof Entry>
 const isEntry = checkFor<Entry>(Entry)
@@ -44,6 +60,7 @@ interface GatewayReportsOptions {
   queuePrefix: string
   passwords: Pick<PasswordClient, 'now'>
   metrics: Pick<GatewayMetrics, 'requests' | 'refused'>
+  shedder: Pick<LoadShedder, 'delayMs'>
   log: FastifyBaseLogger
 }
 
@@ -53,7 +70,8 @@ export class GatewayReports {
   readonly #id = randomUUID()
   readonly #key: string
   readonly #name = `${hostname()}:${process.pid}`.replaceAll(/[^\w.:-]/g, '_').slice(-128)
-  readonly #lately = new Lately()
+  readonly #lately = new Lately(noOutcomes)
+  readonly #reasons = new Lately(noReasons)
   /** Redis servers whose old entries are deleted. */
   readonly #swept = new Set<RedisConnection>()
   readonly #timer: NodeJS.Timeout
@@ -68,16 +86,18 @@ export class GatewayReports {
   }
 
   /**
-   * The names of all live gateways, this one's first, and their requests: since each started, in
-   * about the last minute, and the latter per second. Only this gateway while Redis does not
-   * answer.
+   * All live gateways, this one first, and their requests together: since each started, in about
+   * the last minute, and the latter per second. Only this gateway while Redis does not answer.
    */
   async read() {
     const entries = [await this.#own(), ...(await this.#others().catch(() => []))]
     const ratesOf = ({ lately, latelyMs }: Entry) =>
       combineCounts(lately, noOutcomes, (count) => (count * 1_000) / latelyMs)
     return {
-      names: entries.map(({ name }) => name),
+      each: entries.map((entry) => ({
+        ...{ name: entry.name, delayMs: entry.delayMs, reasons: entry.reasons, lately: entry.lately },
+        answeredPerSecond: ratesOf(entry).answered,
+      })),
       total: sum(entries.map(({ total }) => total)),
       lately: sum(entries.map(({ lately }) => lately)),
       perSecond: sum(entries.map(ratesOf)),
@@ -104,6 +124,7 @@ export class GatewayReports {
   async #publish(): Promise<void> {
     const entry = await this.#own()
     this.#lately.sample(entry.total)
+    this.#reasons.sample(await countReasons(this.#options.metrics))
     const text = JSON.stringify(entry)
     const written = await Promise.allSettled(this.#options.redis.map((one) => this.#publishTo(one, text)))
     const failed = written.find((each) => each.status === 'rejected')
@@ -135,9 +156,14 @@ export class GatewayReports {
   }
 
   async #own(): Promise<Entry> {
-    const total = await countOutcomes(this.#options.metrics)
-    const at = Math.round(this.#options.passwords.now())
-    return { at, name: this.#name, total, ...this.#lately.since(total) }
+    const { metrics, passwords, shedder } = this.#options
+    const [total, byReason] = await Promise.all([countOutcomes(metrics), countReasons(metrics)])
+    const reasons = Object.entries(this.#reasons.since(byReason).lately)
+      .map(([reason, count]) => ({ reason, count }))
+      .filter(({ count }) => count > 0)
+    const { lately, latelyMs } = this.#lately.since(total)
+    const at = Math.round(passwords.now())
+    return { at, name: this.#name, total, lately, latelyMs, reasons, delayMs: shedder.delayMs() }
   }
 
   async #others(): Promise<Entry[]> {
@@ -166,25 +192,28 @@ function parse(text: string): unknown {
 /** The length of the recent period, in samples of a second. */
 const SAMPLES = 60
 
-/** The requests of the recent period. */
-export class Lately {
+/** What was counted in the recent period, by name. */
+export class Lately<Name extends string> {
+  readonly #none: Record<Name, number>
   readonly #now: () => number
-  readonly #samples: { atMs: number; total: RequestOutcomes }[]
+  readonly #samples: { atMs: number; total: Record<Name, number> }[]
 
-  constructor(now: () => number = () => performance.now()) {
+  /** @param none every name with 0 */
+  constructor(none: Record<Name, number>, now: () => number = () => performance.now()) {
+    this.#none = none
     this.#now = now
-    this.#samples = [{ atMs: now(), total: noOutcomes }]
+    this.#samples = [{ atMs: now(), total: none }]
   }
 
   /** Takes the counts of now; to be called once a second. */
-  sample(total: RequestOutcomes): void {
+  sample(total: Record<Name, number>): void {
     this.#samples.push({ atMs: this.#now(), total })
     if (this.#samples.length > SAMPLES) this.#samples.shift()
   }
 
-  /** The requests since the oldest sample, and its age in milliseconds, at least 1. */
-  since(total: RequestOutcomes): { lately: RequestOutcomes; latelyMs: number } {
-    const before = this.#samples[0] ?? { atMs: 0, total: noOutcomes }
+  /** The counts since the oldest sample, and its age in milliseconds, at least 1. */
+  since(total: Record<Name, number>): { lately: Record<Name, number>; latelyMs: number } {
+    const before = this.#samples[0] ?? { atMs: 0, total: this.#none }
     return {
       lately: combineCounts(total, before.total, (count, then) => count - then),
       latelyMs: Math.max(1, Math.round(this.#now() - before.atMs)),

@@ -1,12 +1,14 @@
-/** The live page at `/` of the ops port, updated every second: queue, workers and outcomes. */
+/** The live page at `/` of the ops port, updated every second: what fails, queue, workers, outcomes. */
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import type { QueueReport, QueueReporter } from '@spillway/queue/jobs/report'
 import type { PasswordClient, RedisConnection } from '@spillway/queue/queue-client'
 import type { FastifyInstance } from 'fastify'
 import type { GatewayConfig } from '../config.js'
+import type { LoadShedder } from '../plugins/load-shedding/load-shedder.js'
 import type { GatewayMetrics } from '../plugins/metrics.js'
 import { requestOutcomes } from '../schemas/outcomes.js'
+import { findingsOf } from './findings.js'
 import { GatewayReports } from './gateways.js'
 
 interface LiveOptions {
@@ -14,6 +16,7 @@ interface LiveOptions {
   metrics: GatewayMetrics
   passwords: PasswordClient
   reporter: QueueReporter
+  shedder: Pick<LoadShedder, 'delayMs'>
   operatorsRedis: readonly { connection: RedisConnection }[]
   boardPath: string
 }
@@ -36,10 +39,10 @@ export async function livePlugin(app: FastifyInstance, options: LiveOptions): Pr
       .replaceAll('{{boardPath}}', options.boardPath)
     app.get(path, async (_request, reply) => reply.type(type).header('cache-control', 'no-cache').send(content))
   }
-  const { passwords, reporter } = options
+  const { passwords, reporter, shedder, config } = options
   const history = new LiveHistory(passwords)
   const gateways = new GatewayReports({
-    ...{ passwords, metrics: options.metrics, queuePrefix: options.config.QUEUE_PREFIX, log: app.log },
+    ...{ passwords, shedder, metrics: options.metrics, queuePrefix: config.QUEUE_PREFIX, log: app.log },
     redis: options.operatorsRedis.map(({ connection }) => connection),
   })
   app.addHook('onClose', async () => {
@@ -47,7 +50,9 @@ export async function livePlugin(app: FastifyInstance, options: LiveOptions): Pr
     await gateways.close()
   })
   app.get('/live.json', async (_request, reply) =>
-    reply.header('cache-control', 'no-store').send(await liveState({ passwords, reporter, gateways, history })),
+    reply
+      .header('cache-control', 'no-store')
+      .send(await liveState({ passwords, reporter, gateways, history, ticketLifeMs: config.TICKET_TTL_MS })),
   )
 }
 
@@ -65,12 +70,15 @@ async function liveState(sources: {
   reporter: QueueReporter
   gateways: GatewayReports
   history: LiveHistory
+  ticketLifeMs: number
 }) {
-  const { passwords, reporter, history } = sources
+  const { passwords, reporter, history, ticketLifeMs } = sources
   const [report, gateways] = await Promise.all([reporter.read().catch(() => undefined), sources.gateways.read()])
   const predictedMs = passwords.predictedWaitMs('deferred')
+  const redis = passwords.redis.map(({ address, isUsable }) => ({ address, isUsable: isUsable() }))
   return {
     at: Date.now(),
+    findings: findingsOf({ report, redis, gateways: gateways.each, ticketLifeMs }),
     /** Null while Redis does not answer. */
     queue: report
       ? { ...report.jobs, paused: report.paused, oldestMs: report.oldestMs, abandoned: report.abandoned }
@@ -82,8 +90,8 @@ async function liveState(sources: {
     /** Of a deferred job added now; null when no worker is alive, or the queue is paused. */
     predictedWaitMs: Number.isFinite(predictedMs) ? predictedMs : null,
     jobsPerSecond: passwords.load().jobsPerSecond,
-    /** The names of the live gateways, this one first. */
-    gateways: gateways.names,
+    /** The live gateways, this one first; `lately` is the last minute. */
+    gateways: gateways.each.map(({ reasons, ...gateway }) => gateway),
     /** Every outcome, in the order of the page. */
     outcomes: requestOutcomes,
     /** Requests of all gateways by outcome: since the start, in the last minute, and per second. */
@@ -120,6 +128,8 @@ const KEPT = 300
 const RATE_SAMPLES = 5
 /** A peak of fewer samples is cut off at the top. It would flatten everything else for minutes. */
 const LASTING_SAMPLES = 3
+/** How long a peak is told, if no value reaches it. */
+const PEAK_MS = 24 * 3_600_000
 
 interface Sample {
   atMs: number
@@ -134,6 +144,7 @@ interface Sample {
 export class LiveHistory {
   readonly #passwords: Pick<PasswordClient, 'load' | 'finishedJobs'>
   readonly #samples: Sample[] = []
+  readonly #peaks = { waiting: new Peak(), finishedPerSecond: new Peak() }
   readonly #timer: NodeJS.Timeout
 
   constructor(passwords: Pick<PasswordClient, 'load' | 'finishedJobs'>) {
@@ -150,6 +161,8 @@ export class LiveHistory {
     const before = this.#samples.at(-RATE_SAMPLES) ?? this.#samples[0]
     const finishedPerSecond = before && ((finished - before.finished) * 1_000) / (atMs - before.atMs)
     this.#samples.push({ atMs, known, finished, waiting: waiting + deferred, capacityPerSecond, finishedPerSecond })
+    this.#peaks.waiting.sample(waiting + deferred)
+    this.#peaks.finishedPerSecond.sample(finishedPerSecond ?? 0)
     if (this.#samples.length > KEPT) this.#samples.shift()
   }
 
@@ -161,7 +174,8 @@ export class LiveHistory {
     // A worker that has hashed nothing yet guesses its capacity: only the present one counts.
     const perSecond = Math.max(scaleOf(finishedPerSecond), scaleOf(capacityPerSecond.slice(-RATE_SAMPLES)))
     const scales = { waiting: scaleOf(waiting), perSecond }
-    return { waiting, finishedPerSecond, capacityPerSecond, scales }
+    const peaks = { waiting: this.#peaks.waiting.read(), finishedPerSecond: this.#peaks.finishedPerSecond.read() }
+    return { waiting, finishedPerSecond, capacityPerSecond, scales, peaks }
   }
 
   #column(name: 'waiting' | 'finishedPerSecond' | 'capacityPerSecond'): (number | null)[] {
@@ -172,6 +186,26 @@ export class LiveHistory {
 
   close(): void {
     clearInterval(this.#timer)
+  }
+}
+
+/** The highest value of about the last day, and when it was, in epoch milliseconds. */
+export class Peak {
+  readonly #now: () => number
+  #highest = { value: 0, at: 0 }
+
+  constructor(now: () => number = Date.now) {
+    this.#now = now
+  }
+
+  sample(value: number): void {
+    const at = this.#now()
+    const { value: highest, at: since } = this.#highest
+    if (value >= highest || at - since > PEAK_MS) this.#highest = { value: Math.round(value * 10) / 10, at }
+  }
+
+  read() {
+    return this.#highest
   }
 }
 

@@ -8,11 +8,13 @@ import type { FastifyInstance } from 'fastify'
 import type { Audit } from '../audit/recorder.js'
 import { auditEventNames, readEvents } from '../audit/store.js'
 import type { GatewayConfig } from '../config.js'
+import type { LoadShedder } from '../plugins/load-shedding/load-shedder.js'
 import type { GatewayMetrics } from '../plugins/metrics.js'
 import { operatorsPlugin } from './access.js'
 import { boardPlugin } from './board.js'
 import { livePlugin } from './live.js'
 import type { NamedOperators } from './named.js'
+import { runbooksPlugin } from './runbooks.js'
 
 const BOARD_PATH = '/queues'
 
@@ -21,6 +23,7 @@ export interface OperatorPagesOptions {
   metrics: GatewayMetrics
   passwords: PasswordClient
   reporter: QueueReporter
+  shedder: Pick<LoadShedder, 'delayMs'>
   database: Database
   audit: Audit
   namedOperators: NamedOperators | undefined
@@ -56,6 +59,7 @@ export async function operatorPagesPlugin(app: FastifyInstance, options: Operato
       onFailure: () => metrics.operatorFailures.inc(),
     })
     await operators.register(livePlugin, { ...options, boardPath: BOARD_PATH })
+    await operators.register(runbooksPlugin, { basePath: config.OPS_BASE_PATH })
     if (config.AUDIT_RETENTION_DAYS > 0) await operators.register(auditPlugin, { database })
     await operators.register(boardPlugin, { config, audit, redis: operatorsRedis, watch, path: BOARD_PATH })
   })

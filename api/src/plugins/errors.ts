@@ -20,6 +20,8 @@ export const refusalReasons = [
   'mail_limit',
   'ticket_held',
   'old_system',
+  'database',
+  'redis',
   'wrong_password',
   'unknown_account',
   'unsupported_hash',

@@ -52,9 +52,10 @@ export function toApiError(error: FastifyError): ApiError {
   if (error instanceof PasswordClientError && error.code === 'request_too_long') {
     return new ApiError('invalid_request', { fields: [{ field: 'body', message: 'is too long for a job' }] })
   }
-  if (error instanceof PasswordClientError || isDatabaseUnavailable(error)) {
-    return new ApiError('unavailable', { cause: error, retryAfterS: 1 })
-  }
+  if (error instanceof PasswordClientError)
+    return new ApiError('unavailable', { cause: error, reason: 'redis', retryAfterS: 1 })
+  if (isDatabaseUnavailable(error))
+    return new ApiError('unavailable', { cause: error, reason: 'database', retryAfterS: 1 })
   const { statusCode = 500 } = error
   if (statusCode >= 400 && statusCode < 500) return new ApiError(codesByStatus[statusCode] ?? 'malformed_request')
   return new ApiError('internal_error', { cause: error })

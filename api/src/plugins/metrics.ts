@@ -4,7 +4,7 @@ import { Metrics } from '@spillway/common/metrics'
 import { lanes } from '@spillway/queue/wire/job'
 import type { Histogram } from 'prom-client'
 import { outcomeOf, type RequestOutcome } from '../schemas/outcomes.js'
-import { refusalReasons } from './errors.js'
+import { type RefusalReason, refusalReasons } from './errors.js'
 
 /** What became of a mail. `nobody`: it had no recipient; `failed`: not tried again. */
 const mailOutcomes = ['sent', 'nobody', 'expired', 'retried', 'failed', 'forged'] as const
@@ -133,4 +133,23 @@ export async function countOutcomes({
   totals.overloaded = Math.min(overloaded, totals.refused)
   totals.refused -= totals.overloaded
   return totals
+}
+
+// Why requests were refused or failed, for the live page.
+
+export type Reason = RefusalReason | 'internal_error'
+
+export const noReasons: Record<string, number> = Object.fromEntries(
+  ['internal_error', ...refusalReasons].map((reason) => [reason, 0]),
+)
+
+/** Counts of this gateway since it started, by reason. */
+export async function countReasons({
+  requests,
+  refused,
+}: Pick<GatewayMetrics, 'requests' | 'refused'>): Promise<Record<string, number>> {
+  const totals = { ...noReasons }
+  for (const { labels, value } of (await refused.get()).values) totals[String(labels.reason)] = value
+  const errors = (await requests.get()).values.filter(({ labels }) => labels.outcome === 'internal_error')
+  return { ...totals, internal_error: errors.reduce((sum, { value }) => sum + value, 0) }
 }

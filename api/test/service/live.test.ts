@@ -100,7 +100,10 @@ test('the requests of all gateways are added up at each of them, until one goes'
 
 describe('what others write there', () => {
   const counts = { answered: 1, ticket: 1, rejected: 1, refused: 1, overloaded: 1, failed: 1, gone: 1 }
-  const entryAt = (at: number) => ({ at, name: 'host:1', total: counts, lately: counts, latelyMs: 1_000 })
+  const entryAt = (at: number) => ({
+    ...{ at, name: 'host:1', total: counts, lately: counts, latelyMs: 1_000 },
+    ...{ reasons: [{ reason: 'gateway_overloaded', count: 7 }], delayMs: 1_500 },
+  })
   const hourMs = 3_600_000
 
   test('counts for nothing unless it is an entry of now, and goes when the next gateway starts', async () => {
@@ -127,10 +130,16 @@ describe('what others write there', () => {
       negative: (at) => ({ ...entryAt(at), total: { ...counts, failed: -1 } }),
       immense: (at) => ({ ...entryAt(at), lately: { ...counts, failed: 1e300 } }),
       incomplete: (at) => ({ ...entryAt(at), total: {} }),
+      script: (at) => ({ ...entryAt(at), reasons: [{ reason: '<b>', count: 1 }] }),
+      slow: (at) => ({ ...entryAt(at), delayMs: 1e300 }),
     }
     for (const [id, make] of Object.entries(wrong)) assert.equal(await gatewaysAfter({ [id]: make(Date.now()) }), 1, id)
     await system.redis.hset(key, 'text', 'no JSON')
     assert.equal(await gatewaysAfter({ right: entryAt(Date.now()) }), 2)
+    const { findings, gateways } = await liveOf(gateway)
+    const overloaded = findings.find(({ runbook }) => runbook === 'SpillwayGatewayOverloaded')
+    assert.equal(overloaded?.detail, '7 requests in the last minute, at host:1, where requests wait 1.5 s')
+    assert.equal(gateways[1]?.lately.overloaded, 1)
 
     const next = await system.gateway()
     await until(async () => {

@@ -5,6 +5,7 @@ import { until } from '@spillway/infra/processes/until'
 import { parseKeyring } from '@spillway/queue/queue-client'
 import { verdictKey } from '@spillway/queue/wire/reply'
 import { test } from 'vitest'
+import type { LiveState } from '../../src/operators/live.ts'
 import { newRefreshToken, RefreshTokenTags } from '../../src/sessions/refresh-tokens.ts'
 import { assertProblem, expect, newCredentials, respondAsync } from '../client.ts'
 import { openSystem } from '../system.ts'
@@ -47,11 +48,16 @@ test('a part that is not reachable is a failure, and neither a refusal nor fine'
   // The answer of a moment ago may still be good.
   await until(async () => (await api.call('GET', '/readyz')).status === 503)
 
-  const requests = await until(async () => {
-    const { requests } = JSON.parse(await (await fetch(`${opsUrl}/live.json`)).text())
-    return requests.failed + requests.refused === 3 ? requests : undefined
+  const { requests, findings } = await until(async () => {
+    const live: LiveState = JSON.parse(await (await fetch(`${opsUrl}/live.json`)).text())
+    return live.requests.failed + live.requests.refused === 3 ? live : undefined
   })
   assert.deepEqual([requests.failed, requests.refused], [2, 1])
+  const told = findings.map(({ title, detail }) => `${title}: ${detail.replace(/, at .*/, '')}`)
+  assert.deepEqual(told.slice(-2), [
+    'PostgreSQL does not answer: 2 requests in the last minute',
+    'Rate limits refuse requests: 1 request in the last minute',
+  ])
   const probes = await until(async () => {
     const counted = Object.keys(await series(opsUrl, 'spillway_http_requests_total'))
     const failing = counted.filter((labels) => labels.includes('/readyz') && labels.includes('status="503"'))

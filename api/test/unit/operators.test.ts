@@ -5,7 +5,7 @@ import { depth, workers } from '../../../worker/queue/test/load-scene.ts'
 import { Lockout } from '../../src/operators/access.ts'
 import { describeData, describeJob, describeMail, describeMailData } from '../../src/operators/board-words.ts'
 import { Lately } from '../../src/operators/gateways.ts'
-import { LiveHistory, percentiles, scaleOf } from '../../src/operators/live.ts'
+import { LiveHistory, Peak, percentiles, scaleOf } from '../../src/operators/live.ts'
 import { countOutcomes, GatewayMetrics, noOutcomes } from '../../src/plugins/metrics.ts'
 import { outcomeOf, requestOutcomes } from '../../src/schemas/outcomes.ts'
 import { problems } from '../../src/schemas/problem-codes.ts'
@@ -86,7 +86,7 @@ const answered = (count: number) => ({ ...noOutcomes, answered: count })
 
 test('what happened lately is all that happened within the first minute, and of later ones the last', () => {
   let nowMs = 5_000
-  const lately = new Lately(() => nowMs)
+  const lately = new Lately(noOutcomes, () => nowMs)
   assert.deepEqual(lately.since(answered(0)), { lately: answered(0), latelyMs: 1 })
   for (let second = 1; second <= 300; second++) {
     nowMs += 1_000
@@ -121,6 +121,22 @@ test('an early value that did not last flattens no chart; one that lasts, or is 
   assert.equal(scaleOf([...calm, 40, 45, 50, ...calm]), 40)
   assert.equal(scaleOf([...calm, 5_000]), 5_000)
   assert.equal(scaleOf([]), 1)
+})
+
+test('a peak stays for a day after it was reached last, however low everything is meanwhile', () => {
+  let now = 1_000
+  const peak = new Peak(() => now)
+  for (const value of [3, 80.04, 7]) {
+    now += 1_000
+    peak.sample(value)
+  }
+  assert.deepEqual(peak.read(), { value: 80, at: 3_000 })
+  now += 24 * 3_600_000 - 1_000
+  peak.sample(2)
+  assert.deepEqual(peak.read(), { value: 80, at: 3_000 })
+  now += 1
+  peak.sample(5)
+  assert.deepEqual(peak.read(), { value: 5, at: now })
 })
 
 // The board's view of a job: its times and its end, and nothing made up by others.

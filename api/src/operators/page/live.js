@@ -6,13 +6,8 @@ import uPlot from './uplot.js'
 const POLL_MS = 1_000
 const PATIENCE_MS = 5_000
 /** The charts begin with a minute and grow to all that is kept. */
-const CHART_SAMPLES_MIN = 60
-const CHART_HEIGHT = 130
-/** Answers that the rate of a worker is computed from. */
-const RATE_ANSWERS = 6
-
-/** The last few answers. @type {LiveState[]} */
-const answers = []
+const CHART_MIN_S = 60
+const CHART_HEIGHT = 160
 
 /** @param {string} id */
 function element(id) {
@@ -21,145 +16,153 @@ function element(id) {
   return found
 }
 
-/** A number with its unit in small, and the line below it. @param {string} id @param {readonly string[]} value */
-function show(id, [value = '–', unit = ''], below = '') {
-  element(id).replaceChildren(value, Object.assign(document.createElement('small'), { textContent: ` ${unit}` }))
+/** @template {keyof HTMLElementTagNameMap} Tag @param {Tag} tag @param {Partial<HTMLElementTagNameMap[Tag]>} properties */
+const make = (tag, properties) => Object.assign(document.createElement(tag), properties)
+
+/** A number with its unit in small, and the line below it. @param {string} id @param {string} value */
+function show(id, value, below = '') {
+  const [number = '', ...unit] = value.split(' ')
+  element(id).replaceChildren(number, make('small', { textContent: ` ${unit.join(' ')}` }))
   element(`${id}-more`).textContent = below
 }
 
 /** @param {number} ms */
 function duration(ms) {
-  if (ms < 1_000) return [ms < 10 ? ms.toFixed(1) : ms.toFixed(0), 'ms']
-  return ms < 120_000 ? [(ms / 1_000).toFixed(1), 's'] : [(ms / 60_000).toFixed(1), 'min']
+  if (ms < 1_000) return `${ms < 10 ? ms.toFixed(1) : ms.toFixed(0)} ms`
+  return ms < 120_000 ? `${(ms / 1_000).toFixed(1)} s` : `${(ms / 60_000).toFixed(1)} min`
 }
 
-/** @param {number} value */
-const short = (value) => (value < 10 ? value.toFixed(1) : Math.round(value).toLocaleString('en'))
-/** @param {number} count @param {string} one */
-const counted = (count, one) => `${count.toLocaleString('en')} ${one}${count === 1 ? '' : 's'}`
+/** @param {number} count */
+const text = (count) => count.toLocaleString('en')
+/** @param {number | null | undefined} value */
+const short = (value) => (value == null ? '–' : text(value < 10 ? Math.round(value * 10) / 10 : Math.round(value)))
+/** @param {number} second since the epoch */
+const clock = (second) => new Date(second * 1_000).toLocaleTimeString('en-GB')
 
 /** @param {LiveState} state */
 function showNow({ queue, lines, workers, times, predictedWaitMs, jobsPerSecond, history }) {
-  const text = (/** @type {number} */ count) => count.toLocaleString('en')
-  const { waiting = 0, deferred = 0, absent = 0, abandoned = 0, paused = false, oldestMs = null } = queue ?? {}
+  const { waiting = 0, deferred = 0, absent = 0, paused = false, oldestMs = null } = queue ?? {}
   const nextMs = Math.max(oldestMs?.waiting ?? 0, oldestMs?.deferred ?? 0)
-  show(
-    'waiting',
-    queue ? [text(waiting + deferred), 'jobs'] : [],
-    nextMs > 0 ? `next: ${duration(nextMs).join(' ')}` : '',
-  )
+  show('waiting', queue ? `${text(waiting + deferred)} jobs` : '–', nextMs > 0 ? `next: ${duration(nextMs)}` : '')
   const served = lines.map(({ serving, last }) => `${text(serving)} of ${text(last)}`)
-  show('line', queue ? [text(deferred + absent), 'people'] : [], `serving ${served.join(', ')}`)
-  const away = [absent && `${absent} absent`, abandoned && `${abandoned} abandoned`].filter(Boolean)
-  const until = predictedWaitMs === null ? [paused ? 'paused' : '∞'] : duration(predictedWaitMs)
-  show('predicted', until, ['predicted', ...away].join(', '))
-  const [wait, service] = [times?.queueWaitMs, times?.serviceMs]
-  const of = times ? `, of ${counted(times.jobs, 'job')}` : ''
-  show(
-    'wait',
-    wait ? duration(wait.p95) : [],
-    wait ? `p50 ${duration(wait.p50).join(' ')}${of}` : 'no job in the last minute',
-  )
-  show('service', service ? duration(service.p50) : [], service ? `p95 ${duration(service.p95).join(' ')}` : '')
-  const rate = history.finishedPerSecond.at(-1) ?? null
-  show('rate', rate === null ? [] : [short(rate), 'a second'], `of about ${short(jobsPerSecond)} possible`)
+  show('line', queue ? `${text(deferred + absent)} people` : '–', `serving ${served.join(', ')}`)
+  const until = predictedWaitMs === null ? (paused ? 'paused' : '∞') : duration(predictedWaitMs)
+  show('predicted', until, 'predicted')
+  const { queueWaitMs, serviceMs } = times ?? {}
+  show('wait', queueWaitMs ? duration(queueWaitMs.p95) : '–', queueWaitMs ? `p50 ${duration(queueWaitMs.p50)}` : '')
+  show('rate', `${short(history.finishedPerSecond.at(-1))} a second`, `of about ${short(jobsPerSecond)} possible`)
   const sum = (/** @type {'slots' | 'busy'} */ part) => workers.reduce((total, worker) => total + worker[part], 0)
-  show('slots', [String(sum('busy')), `of ${sum('slots')}`], counted(workers.length, 'worker'))
+  show('slots', `${text(sum('busy'))} of ${text(sum('slots'))}`, serviceMs ? `${duration(serviceMs.p50)} a hash` : '')
 }
 
-/** A chart of lines, each with a colour of the style, and how to draw it again. @param {string} id @param {uPlot.Series[]} lines */
+/** A chart of lines by their labels, and how to draw it again. @param {string} id @param {uPlot.Series[]} lines */
 function chart(id, ...lines) {
-  const place = element(id)
+  const place = element(`${id}-chart`)
   /** As the canvas takes it, also after a change between light and dark. */
   const color = (/** @type {string} */ name) => () => {
     place.style.color = `var(${name})`
     return getComputedStyle(place).color
   }
   const axis = { stroke: color('--soft'), grid: { stroke: color('--line'), width: 1 }, ticks: { show: false } }
+  const times = { size: 28, space: 60, incrs: [5, 10, 15, 30, 60, 120] }
+  const tooltip = make('output', { hidden: true })
+  /** @param {uPlot} plot */
+  function showTooltip({ cursor: { idx, left = -1 }, data: [seconds, ...columns], over }) {
+    tooltip.hidden = idx == null || left < 0
+    if (idx == null) return
+    const values = lines.map(({ label }, n) => `${label}: ${short(columns[n]?.[idx])}`)
+    tooltip.textContent = [clock(seconds[idx] ?? 0), ...values].join('\n')
+    tooltip.style.left = `${Math.min(left + 10, over.clientWidth - tooltip.offsetWidth)}px`
+  }
   let top = 1
   const plot = new uPlot(
     {
-      ...{ width: place.clientWidth, height: CHART_HEIGHT },
-      ...{ legend: { show: false }, cursor: { show: false } },
-      scales: { x: { time: false }, y: { range: () => [0, top] } },
-      axes: [{ ...axis, values: (_, ticks) => ticks.map((s) => (s === 0 ? 'now' : `${s} s`)) }, axis],
+      ...{ width: place.clientWidth, height: CHART_HEIGHT, legend: { show: false } },
+      cursor: { y: false, drag: { x: false }, sync: { key: 'time' } },
+      scales: { x: { range: (_, from, to) => [Math.min(from, to - CHART_MIN_S), to] }, y: { range: () => [0, top] } },
+      axes: [
+        { ...axis, ...times, values: (_, seconds) => seconds.map(clock) },
+        { ...axis, values: (_, values) => values.map(text) },
+      ],
       series: [{}, ...lines.map((line) => ({ ...line, stroke: color(String(line.stroke)), points: { show: false } }))],
+      hooks: { setCursor: [showTooltip] },
     },
     [[], ...lines.map(() => [])],
     place,
   )
+  plot.over.append(tooltip)
   new ResizeObserver(() => plot.setSize({ width: place.clientWidth, height: CHART_HEIGHT })).observe(place)
-  return (/** @type {number} */ scale, /** @type {(number | null)[][]} */ ...columns) => {
-    top = scale
-    const length = Math.max(CHART_SAMPLES_MIN, columns[0]?.length ?? 0)
-    const padded = columns.map((column) => [...Array.from({ length: length - column.length }, () => null), ...column])
-    plot.setData([Array.from({ length }, (_, n) => n - length + 1), ...padded])
+  /** @param {number} at @param {number} scale @param {{ value: number, at: number }} peak @param {(number | null)[][]} columns */
+  return (at, scale, peak, ...columns) => {
+    top = Math.max(4, scale) * 1.1
+    plot.setData([(columns[0] ?? []).map((_, n, { length }) => Math.round(at / 1_000) - length + n + 1), ...columns])
+    const day = new Date(peak.at).toLocaleDateString('en', { weekday: 'short' })
+    const highest = `Peak: ${short(peak.value)}, ${day} ${clock(peak.at / 1_000)}`
+    element(`${id}-peak`).textContent = highest
+    const now = lines.map(({ label }, n) => `${label}: ${short(columns[n]?.at(-1))} now`)
+    place.ariaLabel = `${now.join(', ')}. ${highest}`
   }
 }
-const drawWaiting = chart('waiting-chart', { stroke: '--good', width: 2 })
-const drawRates = chart('rate-chart', { stroke: '--soft', width: 2, dash: [5, 4] }, { stroke: '--good', width: 2 })
+const drawWaiting = chart('waiting', { label: 'waiting', stroke: '--good', width: 2 })
+const finished = { label: 'finished', stroke: '--good', width: 2 }
+const drawRates = chart('rate', finished, { label: 'capacity', stroke: '--soft', width: 2, dash: [5, 4] })
 
-/** Jobs a second of a worker since it has been seen. @param {string} id */
-function rateOf(id) {
-  const seen = answers.flatMap(({ at, workers }) =>
-    workers.flatMap((worker) => (worker.id === id ? [{ at, ...worker.finished }] : [])),
-  )
-  const [first, last] = [seen[0], seen.at(-1)]
-  if (first === undefined || last === undefined || last.at === first.at) return '–'
-  const done = last.answered + last.expired + last.failed - first.answered - first.expired - first.failed
-  return short((done * 1_000) / (last.at - first.at))
-}
-
-/** @param {string} id @param {(string | Node)[][]} rows */
-function fill(id, rows) {
+/** @template Item @param {string} id @param {readonly Item[]} items @param {(item: Item) => (string | Node)[]} cellsOf */
+function fill(id, items, cellsOf) {
   element(id).replaceChildren()
-  for (const cells of rows) {
-    const row = element(id).appendChild(document.createElement('tr'))
-    for (const cell of cells) row.insertCell().append(cell)
+  for (const item of items) {
+    const row = element(id).appendChild(make('tr', {}))
+    for (const cell of cellsOf(item)) row.insertCell().append(cell)
   }
 }
 
-/** @param {string} className */
-const mark = (className) => Object.assign(document.createElement('span'), { className })
+/** A count in color where there is one. @param {number} count @param {string} className */
+const alarming = (count, className) => (count === 0 ? '0' : make('strong', { textContent: text(count), className }))
 
 /** @param {LiveState} state */
 function showTables({ workers, gateways, outcomes, requests, requestsLately, requestsPerSecond }) {
-  const workerRows = workers.map(({ id, name, fallback, slots, busy, serviceMs, finished }) => {
-    const drawn = mark('')
-    drawn.setAttribute('aria-label', `${busy} of ${slots} busy`)
-    drawn.append(...Array.from({ length: slots }, (_, n) => mark(n < busy ? 'slot busy' : 'slot')))
-    const counts = [finished.answered, finished.expired, finished.failed].map((count) => count.toLocaleString('en'))
-    const title = fallback ? `${name} (a gateway's own)` : name
-    return [title, drawn, duration(serviceMs).join(' '), rateOf(id), ...counts]
+  fill('workers', workers, ({ name, fallback, slots, busy, serviceMs, finished }) => {
+    const drawn = make('span', { role: 'img', ariaLabel: `${busy} of ${slots} busy` })
+    drawn.append(
+      ...Array.from({ length: slots }, (_, n) => make('span', { className: n < busy ? 'slot busy' : 'slot' })),
+    )
+    const counts = [text(finished.answered), alarming(finished.expired, 'bad'), alarming(finished.failed, 'bad')]
+    return [fallback ? `${name} (a gateway's own)` : name, drawn, duration(serviceMs), ...counts]
   })
-  fill('workers', workerRows)
   const all = Object.values(requestsLately).reduce((sum, count) => sum + count, 0)
-  const outcomeRows = outcomes.map(({ outcome, words, level }) => {
-    const bar = mark('bar')
-    bar.dataset.state = level
+  fill('requests', outcomes, ({ outcome, words, level }) => {
+    const bar = make('span', { className: `bar ${level}` })
     bar.style.width = `${(90 * requestsLately[outcome]) / Math.max(1, all)}%`
-    bar.hidden = requestsLately[outcome] === 0
-    return [words, bar.hidden ? '' : bar, short(requestsPerSecond[outcome]), requests[outcome].toLocaleString('en')]
+    return [words, requestsLately[outcome] > 0 ? bar : '', short(requestsPerSecond[outcome]), text(requests[outcome])]
   })
-  fill('requests', outcomeRows)
-  element('gateways').textContent = `Answers of ${counted(gateways.length, 'gateway')}`
-  element('gateways').title = gateways.join(', ')
+  fill('gateways', gateways, ({ name, answeredPerSecond, lately, delayMs }) => {
+    const counts = [alarming(lately.overloaded, 'warn'), alarming(lately.failed, 'bad')]
+    return [name, duration(delayMs), short(answeredPerSecond), ...counts]
+  })
 }
 
-/** @param {'good' | 'warn' | 'bad'} state @param {string} words */
-function showStatus(state, words) {
-  element('status').dataset.state = state
-  element('status').textContent = words
-  document.title = state === 'good' ? 'Spillway' : `${words} · Spillway`
+/** @param {LiveState['findings']} findings */
+function showFindings(findings) {
+  const [worst] = findings
+  showStatus(worst?.level ?? 'good', worst?.title ?? 'live')
+  const list = element('findings')
+  // A link that has the focus stays.
+  if (list.contains(document.activeElement)) return
+  list.hidden = worst === undefined
+  list.replaceChildren()
+  for (const { level, title, detail, runbook } of findings) {
+    const item = list.appendChild(make('li', { className: level }))
+    const link = make('a', { textContent: runbook, href: `runbooks#${runbook.toLowerCase()}` })
+    item.append(make('strong', { textContent: title }), make('span', { textContent: detail }), link)
+  }
 }
 
-/** @param {LiveState} state */
-function judge({ queue, workers }) {
-  if (queue === null) return showStatus('bad', 'Redis does not answer')
-  if (queue.paused) return showStatus('bad', 'the queue is paused: nobody gets in')
-  if (workers.length === 0) return showStatus('bad', 'no worker')
-  if (workers.every(({ fallback }) => fallback)) return showStatus('warn', 'no worker: gateways hash')
-  return showStatus('good', 'live')
+/** @param {string} className @param {string} words */
+function showStatus(className, words) {
+  // The same words again would be read aloud again.
+  if (document.title.startsWith(words)) return
+  Object.assign(element('status'), { className, textContent: words })
+  document.title = `${words} · Spillway`
 }
 
 async function poll() {
@@ -172,11 +175,11 @@ async function poll() {
     if (!response.ok) throw new Error(`answered with ${response.status}`)
     /** @type {LiveState} */
     const state = await response.json()
-    answers.splice(0, answers.length, ...answers.slice(1 - RATE_ANSWERS), state)
-    judge(state)
+    const { waiting, finishedPerSecond, capacityPerSecond, scales, peaks } = state.history
+    showFindings(state.findings)
     showNow(state)
-    drawWaiting(state.history.scales.waiting, state.history.waiting)
-    drawRates(state.history.scales.perSecond, state.history.capacityPerSecond, state.history.finishedPerSecond)
+    drawWaiting(state.at, scales.waiting, peaks.waiting, waiting)
+    drawRates(state.at, scales.perSecond, peaks.finishedPerSecond, finishedPerSecond, capacityPerSecond)
     showTables(state)
   } catch {
     showStatus('bad', 'this gateway does not answer')

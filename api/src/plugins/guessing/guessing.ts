@@ -249,7 +249,7 @@ async function counted(asked: Promise<LetIn>): Promise<LetIn> {
     return await asked
   } catch (error) {
     if (error instanceof ApiError) throw error
-    throw new ApiError('unavailable', { cause: error, retryAfterS: 1 })
+    throw new ApiError('unavailable', { cause: error, reason: 'redis', retryAfterS: 1 })
   }
 }
 

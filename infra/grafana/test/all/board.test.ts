@@ -7,6 +7,7 @@ import { until } from '@spillway/infra/processes/until'
 import { query } from '@spillway/infra/services/query'
 import { newSealKey } from '@spillway/infra/start/secrets'
 import { chromiumOptions, skipWithoutChromium as skip, takePicture, takesPictures } from '@spillway/infra/test/pictures'
+import axe from 'axe-core'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { afterAll, beforeAll, test } from 'vitest'
 import { type GatewayHandle, OPERATOR, openClient, openScene, type Scene } from '../../src/scene.ts'
@@ -56,6 +57,18 @@ async function accountOf(serviceMs: number, at = scene): Promise<string> {
     `$spillway-wait$${serviceMs}$`,
   ])
   return email
+}
+
+/** By axe: WCAG 2.2, levels A and AA, in dark and light. The page stays light. */
+async function assertAccessible(page: Page): Promise<void> {
+  await page.evaluate(axe.source)
+  for (const colorScheme of ['dark', 'light'] as const) {
+    await page.emulateMedia({ colorScheme })
+    const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
+    const { violations } = await page.evaluate<axe.AxeResults>(`axe.run({ runOnly: ${JSON.stringify(tags)} })`)
+    const told = violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html)}`)
+    assert.deepEqual(told, [], `${page.url()}, ${colorScheme}`)
+  }
 }
 
 const login = (email: string) => gateway.api.login({ email, password: 'right' })
@@ -115,6 +128,29 @@ test.skipIf(skip)('the live page shows a spike: depth, wait, capacity, busy slot
     for (const outcome of [/^answered/, /^rejected: wrong password/]) {
       await live.locator('#requests tr', { hasText: outcome }).locator('.bar').waitFor()
     }
+    for (const page of [live, phone]) await assertAccessible(page)
+    assert.match(
+      (await live.locator('#waiting-chart').getAttribute('aria-label')) ?? '',
+      /^waiting: \d+.* now\. Peak: \d+/,
+    )
+    assert.match((await live.locator('#waiting-peak').textContent()) ?? '', /^Peak: \d+, \w{3} \d\d:\d\d:\d\d$/)
+    await live.locator('#rate-chart').hover()
+    const tooltip = live.locator('#rate-chart output')
+    await until(async () => /^\d\d:\d\d:\d\d\nfinished: .*\ncapacity: /.test((await tooltip.textContent()) ?? ''))
+    await live.mouse.move(0, 0)
+    await phone.emulateMedia({ colorScheme: 'dark' })
+
+    const client = await openClient(spiked, { sealKeys: newSealKey('foreign') })
+    await client.submit('verify', { password: 'a passphrase', storedHash: null })
+    await client.close()
+    const failure = phone.locator('#findings li', { hasText: 'Jobs fail at workers' })
+    await failure.getByText('the sealed request does not open').waitFor()
+    assert.equal(await phone.locator('#status').textContent(), 'Jobs fail at workers')
+    const { y = 0 } = (await failure.boundingBox()) ?? {}
+    const { y: tiles = 0 } = (await phone.locator('.tiles').boundingBox()) ?? {}
+    assert.ok(y > 0 && y < tiles && y < 200, `on a phone the failures begin at ${y} px, the tiles at ${tiles}`)
+    await assertAccessible(phone)
+    await phone.emulateMedia({ colorScheme: 'dark' })
     if (takesPictures) {
       await setTimeout(PICTURED_SPIKE_MS)
       await takePicture(live, 'live-spike')
@@ -122,6 +158,10 @@ test.skipIf(skip)('the live page shows a spike: depth, wait, capacity, busy slot
     }
     spiking = false
     await Promise.all(callers)
+    await failure.getByRole('link').click()
+    await phone.locator('h3#spillwaysealfailures').waitFor()
+    assert.match(phone.url(), /\/runbooks#spillwaysealfailures$/)
+    await assertAccessible(phone)
   } finally {
     spiking = false
     await spiked.close()

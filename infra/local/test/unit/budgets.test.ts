@@ -68,6 +68,11 @@ for (const row of rows) {
   })
 }
 
+test('the live page has at most 350 lines, with its style', () => {
+  const lines = ['page.html', 'live.css', 'live.js'].map((name) => linesOf(`api/src/operators/page/${name}`))
+  assert.ok(lines.reduce((sum, count) => sum + count) <= 350, `${lines}`)
+})
+
 test('every tracked source file is linted', () => {
   const sources = tracked.filter((file) => /\.([cm]?[jt]s|tsx)$/.test(file))
   assert.ok(sources.length > 500)

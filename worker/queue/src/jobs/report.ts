@@ -9,9 +9,11 @@ import { absentKey, jobKey, lineKey, queueKey, toEntries } from './keys.js'
 
 /** The highest age of a report: many readers cost Redis no more than one. */
 const FRESH_FOR_MS = 500
-/** The number of completed jobs to report times of, and their highest age. */
+/** The number of completed jobs to report times of, and of failed ones, and their highest age. */
 const RECENT_JOBS = 100
 const RECENT_MS = 60_000
+/** Our own reasons are shorter. */
+const REASON_MAX_LENGTH = 80
 /** Milliseconds that one of several servers is waited for: operators do not wait for a silent one. */
 const ANSWER_MS = 1_000
 
@@ -27,6 +29,8 @@ export interface QueueReport {
   workers: ({ id: string } & WorkerCapacity)[]
   /** The last jobs that were completed within a minute, newest first. */
   recent: JobResult[]
+  /** Jobs that failed within a minute, and why the last of them did. Redis's text, not trusted. */
+  failedLately: { count: number; reason: string }
 }
 
 const readReport = defineScript('readReport-9')
@@ -84,6 +88,10 @@ function combine(a: QueueReport, b: QueueReport): QueueReport {
     oldestMs: combineCounts(a.oldestMs, b.oldestMs, Math.max),
     workers: [...workers.values()],
     recent: [...a.recent, ...b.recent],
+    failedLately: {
+      count: a.failedLately.count + b.failedLately.count,
+      reason: a.failedLately.reason || b.failedLately.reason,
+    },
   }
 }
 
@@ -101,7 +109,7 @@ export function combineCounts<Name extends string>(
 function parseReport(reply: unknown): QueueReport {
   if (!Array.isArray(reply)) throw new Error('Redis gave no report')
   const [at, waiting, deferred, active, completed, failed, paused, ...rest]: unknown[] = reply
-  const [nextHeld, nextDeferred, results, pairs, absent, abandoned] = rest
+  const [nextHeld, nextDeferred, results, pairs, absent, abandoned, failures, reason] = rest
   const ageMs = (json: unknown) => {
     const data = parse(json)
     return isJobData(data) ? Math.max(0, Number(at) - data.enqueuedAt) : 0
@@ -118,6 +126,7 @@ function parseReport(reply: unknown): QueueReport {
     recent: toArray(results)
       .map(parse)
       .filter((result) => isJobResult(result)),
+    failedLately: { count: Number(failures), reason: String(reason).slice(0, REASON_MAX_LENGTH) },
   }
 }
 
