@@ -14,6 +14,7 @@ import { storedNetworkOf } from '../plugins/client-network.js'
 import type { GatewayMetrics } from '../plugins/metrics.js'
 import { TokenBucket } from '../plugins/token-bucket.js'
 import { Rounds } from '../rounds.js'
+import { parseEmailAddress } from '../schemas/email-address.js'
 import { type AuditEvent, deleteOldEvents, insertEvents, type StoredEvent } from './store.js'
 
 /** Some 4 MB; a minute and more of what workers hash. */
@@ -143,12 +144,15 @@ export class Audit {
 export const auditRateLimitsPlugin = fp(
   async (app: FastifyInstance, { audit }: { audit: Audit }) => {
     app.addHook('onResponse', (request, _reply, next) => {
-      const { errorCode, refusedFor, user } = request
+      const { errorCode, refusedFor, user, body } = request
       const isLimited = errorCode === 'too_many_requests' || errorCode === 'challenge_required'
-      // The access token names the user. Reading the address costs a system call: it is read here
-      // alone.
-      if (isLimited && refusedFor !== undefined)
-        audit.record({ event: 'rate_limit', outcome: refusedFor, userId: user?.sub ?? null, ip: request.ip })
+      if (isLimited && refusedFor !== undefined) {
+        // The access token names the user, or the body does.
+        const email = typeof body === 'object' && body !== null && 'email' in body ? String(body.email) : ''
+        const whom = { userId: user?.sub ?? null, email: parseEmailAddress(email) }
+        // Reading the client's address costs a system call: it is read here alone.
+        audit.record({ event: 'rate_limit', outcome: refusedFor, ip: request.ip, ...whom })
+      }
       next()
     })
   },
@@ -156,14 +160,25 @@ export const auditRateLimitsPlugin = fp(
 )
 
 function stored(
-  { event, outcome, userId = null, sessionId, ip, by }: Omit<AuditEvent, 'ip'> & { ip?: string },
+  {
+    event,
+    outcome,
+    userId = null,
+    email,
+    sessionId,
+    ip,
+    by,
+    isKnownDevice,
+    failures,
+  }: Omit<AuditEvent, 'ip'> & { ip?: string },
   count: number,
 ): StoredEvent {
   const now = Date.now()
   return {
-    ...{ id: newId(now), at: new Date(now), event, outcome, count, userId },
+    ...{ id: newId(now), at: new Date(now), event, outcome, count, userId, email },
     sessionId: sessionId ?? null,
     address: ip === undefined ? null : storedNetworkOf(ip),
+    ...{ isKnownDevice: isKnownDevice ?? null, failures: failures ?? null },
     operator: by?.operator ?? null,
     reason: by?.reason ?? null,
   }

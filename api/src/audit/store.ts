@@ -16,6 +16,11 @@ export type StoredEvent = {
   sessionId: string | null
   /** The network of the client: an IPv4 address, or the /64 of an IPv6 address. */
   address: string | null
+  /** Names the account in place of `userId`. Looked up as the event is written, and not stored. */
+  email?: string | undefined
+  /** Of a login: whether a known device sent it, and its failures in a row, with this one. */
+  isKnownDevice: boolean | null
+  failures: number | null
   /** Who did it in place of the user, and why. */
   operator: string | null
   reason: string | null
@@ -23,6 +28,8 @@ export type StoredEvent = {
 
 /** Events that one statement deletes at most: far within the statement timeout of 5 s. */
 const DELETED = 2_000
+/** Events that an export reads at once. */
+const READ = 1_000
 const DAY_MS = 24 * 3_600_000
 
 /**
@@ -33,39 +40,67 @@ const DAY_MS = 24 * 3_600_000
 export async function insertEvents(database: Database, events: readonly StoredEvent[]): Promise<void> {
   const sql = Prisma.sql`
     WITH asynchronous AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
-    INSERT INTO audit_events (id, at, event, outcome, count, user_id, session_id, address, operator, reason)
-    SELECT id, at, event, outcome, count, "userId", "sessionId", address, operator, reason
+    INSERT INTO audit_events (id, at, event, outcome, count, user_id, session_id, address, known_device, failures, operator, reason)
+    SELECT added.id, at, event, outcome, count, COALESCE("userId", users.id), "sessionId", address, "isKnownDevice",
+      failures, operator, reason
     FROM json_to_recordset(${JSON.stringify(events)}::json) AS added (
       id uuid, at timestamptz, event text, outcome text, count int, "userId" uuid, "sessionId" uuid, address text,
-      operator text, reason text
-    ), asynchronous
+      "isKnownDevice" boolean, failures int, operator text, reason text, email text
+    ) LEFT JOIN users USING (email), asynchronous
     ON CONFLICT (id) DO NOTHING`
   await rawQuery(database, sql)
 }
 
-interface PageOptions {
-  userId?: string
-  event?: AuditEventName
+/** What events must be, where it is said. */
+export interface EventFilter {
+  /** Of the account, or of the request. */
+  id?: string | undefined
+  userId?: string | undefined
+  address?: string | undefined
+  event?: AuditEventName | undefined
+  outcome?: string | undefined
+  operator?: string | undefined
+  from?: Date | undefined
+  until?: Date | undefined
   /** Only events before the one with this id. */
-  before?: string
-  limit: number
+  before?: string | undefined
 }
 
 /** Events from the latest to the earliest. */
-export async function readEvents(database: Database, options: PageOptions): Promise<StoredEvent[]> {
-  const { userId, event, before, limit } = options
+export async function readEvents(
+  database: Database,
+  { limit, ...filter }: EventFilter & { limit: number },
+): Promise<StoredEvent[]> {
+  const { id, userId, address, event, outcome, operator, from, until, before } = filter
   const conditions = [
     Prisma.sql`TRUE`,
+    ...(id === undefined ? [] : [Prisma.sql`user_id = ${id}::uuid`]),
     ...(userId === undefined ? [] : [Prisma.sql`user_id = ${userId}::uuid`]),
+    ...(address === undefined ? [] : [Prisma.sql`address = ${address}`]),
     ...(event === undefined ? [] : [Prisma.sql`event = ${event}`]),
+    ...(outcome === undefined ? [] : [Prisma.sql`outcome = ${outcome}`]),
+    ...(operator === undefined ? [] : [Prisma.sql`operator = ${operator}`]),
+    // By the id, which has an index.
+    ...(from === undefined ? [] : [Prisma.sql`id >= ${firstIdAt(from.getTime())}::uuid`]),
+    ...(until === undefined ? [] : [Prisma.sql`id < ${firstIdAt(until.getTime())}::uuid`]),
     ...(before === undefined ? [] : [Prisma.sql`id < ${before}::uuid`]),
   ]
   const sql = Prisma.sql`
     SELECT id, at, event, outcome, count, user_id AS "userId", session_id AS "sessionId", address,
-      operator, reason
+      known_device AS "isKnownDevice", failures, operator, reason
     FROM audit_events WHERE ${Prisma.join(conditions, ' AND ')} ORDER BY id DESC LIMIT ${limit}`
   const rows = await rawQuery<Omit<StoredEvent, 'at'> & { at: string }>(database, sql)
   return rows.map(({ at, ...row }) => ({ ...row, at: new Date(at) }))
+}
+
+/** As {@link readEvents}, all of them, a page in memory at a time. */
+export async function* everyEvent(database: Database, filter: EventFilter): AsyncGenerator<StoredEvent> {
+  for (let { before } = filter; ; ) {
+    const events = await readEvents(database, { ...filter, before, limit: READ })
+    yield* events
+    if (events.length < READ) return
+    before = events.at(-1)?.id
+  }
 }
 
 /** Deletes the oldest events beyond the retention, up to a number; returns how many there were. */
@@ -111,11 +146,14 @@ type AuditOutcome = 'ok' | RefusalReason | ErrorCode
 export interface AuditEvent {
   event: AuditEventName
   outcome: AuditOutcome
-  /** The account by its id alone: never by its e-mail address or by what was typed. */
+  /** The account by its id alone: its e-mail address, or what was typed, is not stored. */
   userId?: string | null
+  email?: string | undefined
   sessionId?: string
   /** The client's, as the connection or the proxy reports it. Its network is stored. */
   ip: string
+  isKnownDevice?: boolean
+  failures?: number
   /** An operator who did it in place of the user, and why; on the board, to what. */
   by?: { operator: string; reason: string }
 }

@@ -25,6 +25,7 @@ const AttemptContents = objectOf({
   account: { type: 'string' },
   device: { type: ['string', 'null'] },
   network: { type: 'string' },
+  failures: { type: 'integer' },
 })
 
 export const login = defineOperation({
@@ -61,10 +62,10 @@ export const login = defineOperation({
   sent: ({ tokenCarrier }, tokens) => tokenCarrier.answer(tokens),
   problems: { 401: unauthorizedProblem },
 
-  concerns({ userId }, { id }, succeeded) {
+  concerns({ userId, attempt: { device, failures } }, { id }, succeeded) {
     // An account that the old system vouched for has its id only now.
-    const account = { userId: userId === NOBODY ? null : userId }
-    return succeeded ? { ...account, sessionId: id } : account
+    const account = { userId: userId === NOBODY ? null : userId, isKnownDevice: device !== null }
+    return succeeded ? { ...account, sessionId: id } : { ...account, failures: failures + 1 }
   },
 
   async start(deps, { body: { email: given, password }, caller: login }) {

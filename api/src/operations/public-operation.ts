@@ -15,8 +15,12 @@ type Definition<Caller, Body, Contents extends object, Answer> = Omit<
   'unsupportedHash' | 'ended'
 > & {
   kind: AuditEventName
-  /** Whom the audit names: the account, and the session that was opened or asks. */
-  concerns(contents: Contents, job: AnsweredJob, succeeded: boolean): Pick<AuditEvent, 'userId' | 'sessionId'>
+  /** Whom the audit names, the account and session, and the standing of a login. */
+  concerns(
+    contents: Contents,
+    job: AnsweredJob,
+    succeeded: boolean,
+  ): Pick<AuditEvent, 'userId' | 'sessionId' | 'isKnownDevice' | 'failures'>
   /** Called after a wrong password, also where no worker verifies the stored hash. */
   failed?(deps: Deps, contents: Contents): void
 }

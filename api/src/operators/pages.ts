@@ -1,16 +1,15 @@
 /** The ops port of a gateway: metrics, the live page, Bull Board and the audit. */
 import helmet from '@fastify/helmet'
-import type { FastifyPluginAsyncJsonSchemaToTs } from '@fastify/type-provider-json-schema-to-ts'
 import type { Database } from '@spillway/prisma'
 import type { QueueReporter } from '@spillway/queue/jobs/report'
 import type { PasswordClient, RedisConnection, RedisWatch } from '@spillway/queue/queue-client'
 import type { FastifyInstance } from 'fastify'
 import type { Audit } from '../audit/recorder.js'
-import { auditEventNames, readEvents } from '../audit/store.js'
 import type { GatewayConfig } from '../config.js'
 import type { LoadShedder } from '../plugins/load-shedding/load-shedder.js'
 import type { GatewayMetrics } from '../plugins/metrics.js'
 import { operatorsPlugin } from './access.js'
+import { auditPlugin } from './audit.js'
 import { boardPlugin } from './board.js'
 import { livePlugin } from './live.js'
 import type { NamedOperators } from './named.js'
@@ -33,7 +32,7 @@ export interface OperatorPagesOptions {
 }
 
 export async function operatorPagesPlugin(app: FastifyInstance, options: OperatorPagesOptions): Promise<void> {
-  const { config, metrics, database, audit, operatorsRedis, watch } = options
+  const { config, metrics, passwords, database, audit, operatorsRedis, watch } = options
   const { registry } = metrics
   await app.register(helmet, {
     // Bull Board needs inline styles. Its external fonts stay blocked; it works without them.
@@ -55,12 +54,12 @@ export async function operatorPagesPlugin(app: FastifyInstance, options: Operato
   app.get('/metrics', async (_request, reply) => reply.type(registry.contentType).send(await registry.metrics()))
   await app.register(async (operators) => {
     await operators.register(operatorsPlugin, {
-      ...{ config, passwords: options.passwords, named: options.namedOperators },
+      ...{ config, passwords, named: options.namedOperators },
       onFailure: () => metrics.operatorFailures.inc(),
     })
     await operators.register(livePlugin, { ...options, boardPath: BOARD_PATH })
     await operators.register(runbooksPlugin, { basePath: config.OPS_BASE_PATH })
-    if (config.AUDIT_RETENTION_DAYS > 0) await operators.register(auditPlugin, { database })
+    if (config.AUDIT_RETENTION_DAYS > 0) await operators.register(auditPlugin, { config, database, passwords })
     await operators.register(boardPlugin, { config, audit, redis: operatorsRedis, watch, path: BOARD_PATH })
   })
 }
@@ -70,37 +69,4 @@ export function withoutBase(url: string, basePath: string): string {
   if (basePath === '' || !url.startsWith(basePath)) return url
   const rest = url.slice(basePath.length)
   return rest.startsWith('/') ? rest : /^(\?|$)/.test(rest) ? `/${rest}` : url
-}
-
-// GET /audit on the ops port: the audit events, from the latest to the earliest, in pages.
-
-const UUID = '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
-
-/** Query parameters are texts. */
-const Page = {
-  type: 'object',
-  properties: {
-    user: { type: 'string', pattern: UUID },
-    event: { type: 'string', enum: auditEventNames },
-    before: { type: 'string', pattern: UUID },
-    limit: { type: 'integer', minimum: 1, maximum: 500, default: 100 },
-  },
-  additionalProperties: false,
-} as const
-
-const auditPlugin: FastifyPluginAsyncJsonSchemaToTs<{ Options: { database: Database } }> = async (
-  app,
-  { database },
-) => {
-  app.get('/audit', { schema: { querystring: Page } }, async ({ query }, reply) => {
-    const { user: userId, event, before, limit } = query
-    const filter = {
-      ...(userId === undefined ? {} : { userId }),
-      ...(event === undefined ? {} : { event }),
-      ...(before === undefined ? {} : { before }),
-    }
-    const events = await readEvents(database, { ...filter, limit })
-    const next = events.length < limit ? null : (events.at(-1)?.id ?? null)
-    return reply.header('cache-control', 'no-store').send({ events, next })
-  })
 }

@@ -31,7 +31,7 @@ const { database } = system
 const { api, opsUrl } = await system.gateway({ LIMIT_PER_ADDRESS: '0', LIMIT_PER_ACCOUNT: '0', REFRESH_GRACE_S: '0' })
 
 async function read(query: string, from = opsUrl): Promise<Page> {
-  const response = await fetch(`${from}/audit${query}`)
+  const response = await fetch(`${from}/audit.json${query}`)
   assert.equal(response.status, 200)
   return JSON.parse(await response.text())
 }
@@ -40,7 +40,7 @@ async function read(query: string, from = opsUrl): Promise<Page> {
 async function trailOf(userId: string, length: number): Promise<Recorded[]> {
   let events: Recorded[] = []
   await until(async () => {
-    events = (await read(`?user=${userId}`)).events.reverse()
+    events = (await read(`?q=${userId}`)).events.reverse()
     return events.length >= length
   })
   return events
@@ -164,7 +164,7 @@ test('pages go from the latest to the earliest, by user and by event, each event
   const pages: Page[] = []
   let before = ''
   do {
-    const page = await read(`?user=${userId}&event=login&limit=2${before}`)
+    const page = await read(`?q=${userId}&event=login&limit=2${before}`)
     pages.push(page)
     before = `&before=${page.next}`
   } while (pages.at(-1)?.next)
@@ -173,9 +173,9 @@ test('pages go from the latest to the earliest, by user and by event, each event
   const times = pages.flatMap(({ events }) => events.map(({ at }) => at))
   assert.deepEqual(times, times.toSorted().reverse())
   assert.equal(new Set(times).size, 5)
-  assert.equal((await read(`?user=${userId}`)).events.length, 6)
-  for (const query of ['?user=x', '?event=x', '?before=x', '?limit=501', '?usr=x']) {
-    const response = await fetch(`${opsUrl}/audit${query}`)
+  assert.equal((await read(`?q=${userId}`)).events.length, 6)
+  for (const query of ['?event=x', '?before=x', '?limit=501', '?usr=x', '?from=today', '?until=2026-02-31T25:00Z']) {
+    const response = await fetch(`${opsUrl}/audit.json${query}`)
     assert.equal(response.status, 422, query)
   }
 })
@@ -281,14 +281,14 @@ test('events of the last moment are written when a gateway stops', async () => {
   expect(200, await gateway.api.login(account))
   await gateway.close()
   const { id } = await database.user.findUniqueOrThrow({ where: { email: account.email } })
-  assert.deepEqual(outcomes((await read(`?user=${id}`)).events), ['login ok', 'register ok'])
+  assert.deepEqual(outcomes((await read(`?q=${id}`)).events), ['login ok', 'register ok'])
 })
 
 test('turned off, nothing is recorded and there is no page', async () => {
   const gateway = await system.gateway({ AUDIT_RETENTION_DAYS: '0' })
   const account = await gateway.api.newAccount()
-  assertProblem(await new Client(gateway.opsUrl).call('GET', '/audit'), 404, 'not_found')
+  assertProblem(await new Client(gateway.opsUrl).call('GET', '/audit.json'), 404, 'not_found')
   await gateway.close()
   const { id } = await database.user.findUniqueOrThrow({ where: { email: account.email } })
-  assert.deepEqual((await read(`?user=${id}`)).events, [])
+  assert.deepEqual((await read(`?q=${id}`)).events, [])
 })

@@ -240,7 +240,7 @@ test('a failure whose ticket is redeemed again may be answered again, and counts
     redis: [{ address: 'redis', connection: redis, isUsable: () => true, now: Date.now, countFailed: assert.ifError }],
     keyring: parseKeyring(system.environment.SPILLWAY_SEAL_KEYS ?? ''),
   })
-  const attempt = { id: 'an-attempt', network: newAddress(), account: 'an account', device: null }
+  const attempt = { id: 'an-attempt', network: newAddress(), account: 'an account', device: null, failures: 0 }
   assert.equal(await attempts.mayBeHashed(attempt), true)
   attempts.endForAddress(attempt, true)
   await untilCounted(attempt.network, [1, 0, 0])

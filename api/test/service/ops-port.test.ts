@@ -32,7 +32,16 @@ const right = { password: OPERATOR.OPS_PASSWORD }
 
 test('pages ask for the password, metrics do not, and the public port has none of them', async () => {
   const { url, opsUrl } = await system.gateway(OPERATOR)
-  for (const path of ['/', '/live.json', '/live.js', '/audit', '/queues', '/queues/api/queues']) {
+  for (const path of [
+    '/',
+    '/live.json',
+    '/live.js',
+    '/audit',
+    '/audit.json',
+    '/audit.csv',
+    '/queues',
+    '/queues/api/queues',
+  ]) {
     const refused = await ask(opsUrl + path)
     assert.equal(refused.status, 401, path)
     assert.match(refused.headers.get('www-authenticate') ?? '', /^Basic realm="Spillway operators"/)

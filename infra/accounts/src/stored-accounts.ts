@@ -104,7 +104,7 @@ export async function setDisabled(database: Database, address: string, isDisable
   })
   const now = Date.now()
   const event = isDisabled ? 'disable_account' : 'enable_account'
-  const nobody = { sessionId: null, address: null, operator: null, reason: null }
+  const nobody = { sessionId: null, address: null, isKnownDevice: null, failures: null, operator: null, reason: null }
   if (changed)
     await insertEvents(database, [
       { id: newId(now), at: new Date(now), event, outcome: 'ok', count: 1, userId: id, ...nobody },

@@ -89,6 +89,8 @@ CREATE TABLE "audit_events" (
     "user_id" UUID,
     "session_id" UUID,
     "address" TEXT,
+    "known_device" BOOLEAN,
+    "failures" INTEGER,
     "operator" TEXT,
     "reason" TEXT,
 
@@ -97,6 +99,9 @@ CREATE TABLE "audit_events" (
 
 -- CreateIndex
 CREATE INDEX "audit_events_user_id_id_idx" ON "audit_events"("user_id", "id");
+
+-- CreateIndex
+CREATE INDEX "audit_events_address_id_idx" ON "audit_events"("address", "id");
 
 -- CreateIndex
 CREATE INDEX "audit_events_event_id_idx" ON "audit_events"("event", "id");

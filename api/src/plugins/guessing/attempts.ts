@@ -28,7 +28,7 @@ const BEHIND_FOR_EACH = 4
 /** The Retry-After where all these wait. */
 const BEHIND_RETRY_AFTER_S = 5
 /** The share of an account's failures that causes no delay: people try several passwords. */
-const UNDELAYED_SHARE = 0.1
+export const UNDELAYED_SHARE = 0.1
 /**
  * How long one, two, three and more failures of an account are remembered, in milliseconds. Anyone
  * can fail on any address, so a single failure must not stay in Redis for long; and each took a
@@ -60,6 +60,8 @@ export interface Attempt {
   device: string | null
   /** Where the login came from: its ticket may be redeemed from elsewhere. */
   network: string
+  /** Consecutive failures before it, of that count. */
+  failures: number
 }
 
 type OfAddress = Pick<Attempt, 'id' | 'network'>

@@ -71,7 +71,7 @@ export class Guessing {
   ): Promise<CountedLogin> {
     const { attempts, challenges, metrics } = this.#options
     const { ip, headers } = request
-    const attempt = { ...attempts.newAttempt(ip), account, device }
+    const attempt = { ...attempts.newAttempt(ip), account, device, failures: 0 }
     request.isUncounted = false
     if (device === null) attempts.refuseRemembered(ip, reply)
     if (this.#isOff) return { attempt, isBehind: await attempts.takeForAddress(attempt, reply) }
@@ -92,7 +92,7 @@ export class Guessing {
         solved = await challenges.check(account, answer, request)
         letIn = await counted(attempts.takeForAccount(attempt, solved ?? 'none'))
       }
-      const { outcome, requests, waitMs } = letIn
+      const { outcome, failures, requests, waitMs } = letIn
       if (outcome === 'too_many' || outcome === 'device_too_many')
         sendLimitHeaders(reply, this.#perMinute, { count: requests, resetS: secondsOf(waitMs) })
       if (outcome !== 'known' && outcome !== 'unknown' && outcome !== 'solved') throw this.#refusal(account, letIn)
@@ -101,7 +101,7 @@ export class Guessing {
       // A device that failed too often is as good as unknown, and only its failures count for its
       // address. A challenge that let nobody in was used before, and must stay used.
       return {
-        attempt: { ...attempt, device: outcome === 'known' ? device : null },
+        attempt: { ...attempt, failures, device: outcome === 'known' ? device : null },
         isBehind: isBehind === true,
         challengeId: outcome === 'solved' ? solved?.id : undefined,
       }

@@ -1,0 +1,61 @@
+// The page of the audit: shows what its own query finds.
+
+/** @typedef {{ at: string, sentence: string, userId: string | null, address: string | null, requestId: string | null }} Told */
+/** @typedef {{ now: string | null, events: Told[], next: string | null }} Found */
+
+/** @param {string} id */
+function element(id) {
+  const found = document.getElementById(id)
+  if (found === null) throw new Error(`the page has no #${id}`)
+  return found
+}
+
+/** @param {string} text @param {string} path @param {Record<string, string>} parameters */
+function link(text, path, parameters) {
+  return Object.assign(document.createElement('a'), {
+    textContent: text,
+    href: `${path}?${new URLSearchParams(parameters)}`,
+  })
+}
+
+/** A search for the same. @param {string | null} text */
+const searchFor = (text) => (text === null ? '' : link(text, 'audit', { q: text }))
+
+/** Forms send their empty fields. */
+const given = Object.fromEntries([...new URLSearchParams(location.search)].filter(([, value]) => value !== ''))
+for (const [name, value] of Object.entries(given)) {
+  const field = document.querySelector(`[name="${CSS.escape(name)}"]`)
+  if (field instanceof HTMLInputElement || field instanceof HTMLSelectElement) field.value = value
+}
+// Fields have the time of this machine, the query has UTC.
+const utc = (/** @type {[string, string]} */ [name, value]) =>
+  name === 'from' || name === 'until' ? [name, new Date(value).toISOString()] : [name, value]
+/** @type {Record<string, string>} */
+const asked = Object.fromEntries(Object.entries(given).map(utc))
+
+async function show() {
+  // The origin in place of the page's own address, which may hold the password.
+  const { pathname } = new URL('audit.json', document.baseURI)
+  const response = await fetch(new URL(`${pathname}?${new URLSearchParams(asked)}`, location.origin))
+  if (!response.ok) throw new Error(`the gateway answered with ${response.status}`)
+  /** @type {Found} */
+  const { now, events, next } = await response.json()
+  element('now').textContent = now ?? ''
+  for (const { at, sentence, userId, address, requestId } of events) {
+    const row = document.createElement('tr')
+    const time = Object.assign(document.createElement('time'), { dateTime: at, title: at })
+    time.textContent = new Date(at).toLocaleString()
+    for (const cell of [time, sentence, searchFor(userId), searchFor(address), searchFor(requestId)])
+      row.insertCell().append(cell)
+    element('events').append(row)
+  }
+  element('found').textContent = events.length === 0 ? 'Nothing was found' : `${events.length} events, the latest first`
+  if (next !== null) element('links').append(link('Earlier ones', 'audit', { ...given, before: next }), ' ')
+  const { before: _, ...all } = asked
+  for (const format of ['csv', 'ndjson'])
+    element('links').append(link(`All as ${format.toUpperCase()}`, `audit.${format}`, all), ' ')
+}
+
+show().catch((error) => {
+  element('found').textContent = String(error)
+})

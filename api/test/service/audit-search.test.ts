@@ -1,0 +1,166 @@
+// The audit's search: what is found, how a person reads it, and what exports hold.
+import assert from 'node:assert/strict'
+import { until } from '@spillway/infra/processes/until'
+import { newId } from '@spillway/queue/wire/id'
+import { test } from 'vitest'
+import { insertEvents, type StoredEvent } from '../../src/audit/store.ts'
+import { describeEvent } from '../../src/operators/audit-words.ts'
+import { atOnce, expect, newCredentials } from '../client.ts'
+import { openSystem } from '../system.ts'
+
+const system = await openSystem()
+await system.worker()
+const { database } = system
+const limits = { LIMIT_PER_ACCOUNT: '0', GUESSES_PER_ACCOUNT: '20', GUESSES_PER_DEVICE: '3' }
+const { api, opsUrl } = await system.gateway(limits)
+
+interface Found {
+  now: string | null
+  events: (StoredEvent & { sentence: string })[]
+  next: string | null
+}
+
+async function get(path: string, query: Record<string, string>): Promise<string> {
+  const response = await fetch(`${opsUrl}/${path}?${new URLSearchParams(query)}`)
+  const text = await response.text()
+  assert.equal(response.status, 200, text)
+  return text
+}
+const find = async (query: Record<string, string>): Promise<Found> => JSON.parse(await get('audit.json', query))
+/** The latest sentence of an account, once it has so many events. */
+async function latestOf(email: string, length: number): Promise<string> {
+  const found = await until(async () => {
+    const { events } = await find({ q: email })
+    return events.length === length ? events : undefined
+  })
+  return found[0]?.sentence ?? ''
+}
+
+test('a person reads why a login failed, and how many more may fail', async () => {
+  const account = await api.newAccount()
+  const { deviceToken } = expect(200, await api.login(account))
+  const wrong = { ...account, password: 'a wrong pass phrase' }
+  assert.equal((await api.login(wrong)).status, 401)
+  assert.equal(await latestOf(account.email, 3), 'Login: wrong password, from an unknown device, 1 of 2 before a pause')
+  const headers = { 'spillway-device': deviceToken }
+  for (const failures of [1, 2]) {
+    assert.equal((await api.login(wrong, { headers })).status, 401)
+    assert.equal(
+      await latestOf(account.email, 3 + failures),
+      `Login: wrong password, from a known device, ${failures} of 3 before it counts as unknown`,
+    )
+  }
+})
+
+test('a login that had to wait is found by its account, whose address is not stored', async () => {
+  const account = await api.newAccount()
+  const wrong = { ...account, password: 'a wrong pass phrase' }
+  const answers = await atOnce(8, () => api.login(wrong))
+  assert.ok(answers.some(({ status }) => status === 429))
+  const { events } = await until(async () => {
+    const found = await find({ q: account.email, event: 'rate_limit' })
+    return found.events.length > 0 ? found : undefined
+  })
+  assert.equal(events[0]?.sentence, 'Rate limit: refused for a while: too many wrong passwords for this account')
+  const { id } = await database.user.findUniqueOrThrow({ where: { email: account.email } })
+  assert.equal(events[0]?.userId, id)
+  const columns = await database.$queryRaw`SELECT to_jsonb(audit_events) AS row FROM audit_events`
+  assert.ok(!JSON.stringify(columns).includes(account.email))
+})
+
+/** Adds events as they are. */
+async function add(events: Partial<StoredEvent>[]): Promise<void> {
+  const blank = { sessionId: null, userId: null, address: null, isKnownDevice: null, failures: null }
+  const usual = { event: 'login', outcome: 'ok', count: 1, ...blank, operator: null, reason: null } as const
+  const whole = events.map((event) => {
+    const at = event.at ?? new Date()
+    return { ...usual, id: newId(at.getTime()), at, ...event }
+  })
+  await insertEvents(database, whole)
+}
+
+test('events are found by account, network, outcome, operator and time', async () => {
+  const { id: userId, email } = await register()
+  const by = { operator: 'anna', reason: 'asked by phone' }
+  await add([
+    { userId, address: '192.0.2.7', outcome: 'wrong_password', at: new Date('2026-03-01T10:00:00Z') },
+    { userId, address: '2001:db8:1:2::/64', at: new Date('2026-03-01T11:00:00Z') },
+    { userId, event: 'disable_account', ...by, at: new Date('2026-03-02T10:00:00Z') },
+  ])
+  const day = { from: '2026-03-01', until: '2026-03-02T10:00:00.001Z' }
+  const counts = async (query: Record<string, string>) => (await find({ ...day, ...query })).events.length
+  for (const [query, expected] of [
+    [{}, 3],
+    [{ q: email.toUpperCase() }, 3],
+    [{ q: ` ${userId} ` }, 3],
+    [{ q: '192.0.2.7' }, 1],
+    [{ q: '2001:db8:1:2:3:4:5:6' }, 1],
+    [{ q: '2001:db8:1:2::/64' }, 1],
+    [{ q: '2001:db8:1:3::1' }, 0],
+    [{ outcome: 'wrong_password' }, 1],
+    [{ operator: 'anna' }, 1],
+    [{ event: 'disable_account', q: email }, 1],
+    [{ from: '2026-03-01T10:30' }, 2],
+    [{ until: '2026-03-01T12:30:00+02:00' }, 1],
+    [{ q: 'nobody@example.test' }, 0],
+    [{ q: 'no address @' }, 0],
+  ] as const)
+    assert.equal(await counts(query), expected, JSON.stringify(query))
+  const { events } = await find({ ...day, operator: 'anna' })
+  assert.equal(events[0]?.sentence, 'Disable account: done, by the operator anna, “asked by phone”')
+})
+
+async function register() {
+  const { id, email } = expect(201, await api.register(newCredentials()))
+  return { id, email }
+}
+
+test('exports hold every event once, page after page, and no formula', async () => {
+  const { id: userId, email } = await register()
+  const reason = '=HYPERLINK("https://evil.example"),"x"'
+  await add(Array.from({ length: 2_500 }, () => ({ userId, operator: 'anna', reason })))
+  const lines = (await get('audit.ndjson', { q: email, event: 'login' })).trimEnd().split('\n')
+  const ids = new Set(lines.map((line) => JSON.parse(line).id))
+  assert.deepEqual([lines.length, ids.size], [2_500, 2_500])
+  const [head, ...rows] = (await get('audit.csv', { q: email, event: 'login' })).trimEnd().split('\r\n')
+  assert.match(head ?? '', /^at,sentence,event,outcome,count,userId/)
+  assert.equal(rows.length, 2_500)
+  assert.ok(rows.every((row) => row.includes(`"'=HYPERLINK(""https://evil.example""),""x"""`)))
+})
+
+test('whoever searches is told what holds for everybody', async () => {
+  assert.equal((await find({})).now, null)
+  await fetch(`${opsUrl}/queues/api/queues/passwords/pause`, { method: 'PUT' })
+  const { now } = await until(async () => {
+    const found = await find({})
+    return found.now === null ? undefined : found
+  })
+  assert.equal(now, 'The queue is paused: everybody waits with a ticket, and nobody gets in.')
+  await fetch(`${opsUrl}/queues/api/queues/passwords/resume`, { method: 'PUT' })
+})
+
+test.each([
+  [{ outcome: 'unsupported_hash' }, 'Login: no worker verifies the stored hash of this account'],
+  [{ outcome: 'ticket_expired' }, 'Login: the ticket has expired'],
+  [{ isKnownDevice: true }, 'Login: let in, from a known device'],
+  [{ outcome: 'wrong_password', isKnownDevice: false, failures: 12 }, /12 of 100 before a challenge$/],
+  [{ outcome: 'wrong_password', isKnownDevice: false, failures: 100 }, /a challenge comes next$/],
+  [
+    { event: 'rate_limit', outcome: 'guesses_challenged', count: 7 },
+    /a challenge must be solved.*, 7 times, added up$/,
+  ],
+] as const)('an event reads %o', (given, expected) => {
+  const blank = { sessionId: null, userId: null, address: null, isKnownDevice: null, failures: null }
+  const usual = {
+    id: '',
+    at: new Date(),
+    event: 'login',
+    outcome: 'ok',
+    count: 1,
+    operator: null,
+    reason: null,
+  } as const
+  const sentence = describeEvent({ ...usual, ...blank, ...given }, { GUESSES_PER_ACCOUNT: 100, GUESSES_PER_DEVICE: 10 })
+  if (typeof expected === 'string') assert.equal(sentence, expected)
+  else assert.match(sentence, expected)
+})
