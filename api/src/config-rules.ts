@@ -14,7 +14,7 @@ const TIME_TO_REDEEM_MS = 3_000
 
 type Defaulted =
   | ('LOGIN_WAIT_MS' | 'TICKET_TTL_MS' | 'SESSION_IDLE_S' | 'ACCESS_TOKEN_TTL_S')
-  | ('TRUST_PROXY' | 'CORS_ORIGINS' | 'ISSUER' | 'TOKEN_CLAIMS')
+  | ('TRUST_PROXY' | 'CORS_ORIGINS' | 'SESSION_COOKIE' | 'ISSUER' | 'TOKEN_CLAIMS')
   | ('OPS_HOST' | 'OPS_PASSWORD' | 'OPS_OPERATORS_FILE' | 'OPS_PROXIES' | 'OPS_GROUPS')
 
 /** A sentence for each rule that the texts break; no values but of names. */
@@ -37,9 +37,14 @@ export function contradictionsIn(
     problems.push(`OPS_GROUPS must be a comma-separated list of groups with a role each: sre:${roles.join(', sre:')}`)
   if ((textOf('OPS_PROXIES') === '') !== (textOf('OPS_GROUPS') === ''))
     problems.push('OPS_PROXIES and OPS_GROUPS need each other: without a role an operator may do nothing')
-  if (!listOf(textOf('CORS_ORIGINS')).every(isOrigin))
+  const origins = listOf(textOf('CORS_ORIGINS'))
+  if (!origins.every(isOriginEntry))
     problems.push(
-      'CORS_ORIGINS must be a comma-separated list of origins as browsers send them: https://app.example.com, without a slash at the end',
+      'CORS_ORIGINS must be a comma-separated list of origins as browsers send them: https://app.example.com, without a slash at the end, or https://*.preview.example.com with * for one label',
+    )
+  if (textOf('SESSION_COOKIE') === 'true' && origins.some((origin) => origin.includes('*')))
+    problems.push(
+      'CORS_ORIGINS must name each origin where SESSION_COOKIE is true: whoever gets a host below a * could use the cookies of others',
     )
   if (!isIssuer(textOf('ISSUER')))
     problems.push(
@@ -102,10 +107,21 @@ function mailProblemsIn(env: NodeJS.ProcessEnv): string[] {
   return problems
 }
 
-/** Whether a text is an origin as browsers send it (RFC 6454, 6.2). */
-function isOrigin(text: string): boolean {
-  const url = URL.canParse(text) ? new URL(text) : undefined
-  return url !== undefined && /^https?:$/.test(url.protocol) && url.origin === text
+/** `*` for the first label of a host, with two labels behind it, or `localhost`. */
+const WILDCARD = /^(https?:\/\/)\*\.((?:[^.]+\.)+[^.]+|localhost(?::\d+)?)$/
+/**
+ * The origin of an application's own scheme, such as `capacitor://localhost`. URL knows no origin
+ * of it (WHATWG URL, 4.7), and browsers send it as it is written. A mistyped `https` is no scheme
+ * of an application, nor are those of URL's other rules.
+ */
+const OWN_SCHEME = /^(?!h[htps]*:|wss?:|ftp:|file:)[a-z][a-z0-9+.-]*:\/\/[^\s/?#@\\*]+$/
+
+/** Whether a text is an origin as browsers send it (RFC 6454, 6.2), or has `*` as first label. */
+function isOriginEntry(text: string): boolean {
+  const origin = text.replace(WILDCARD, '$1any.$2')
+  if (OWN_SCHEME.test(origin)) return URL.canParse(origin)
+  const isOfPages = /^https?:[^*]+$/.test(origin) && URL.canParse(origin)
+  return isOfPages && new URL(origin).origin === origin
 }
 
 /** Whether a text is a name, or a URL as verifiers compare it: byte by byte. */

@@ -147,7 +147,7 @@ export const GatewayConfig = {
     TRUST_PROXY: text('', 'Proxies whose `X-Forwarded-For` is believed: addresses or CIDR ranges, comma-separated'),
     CORS_ORIGINS: text(
       '',
-      'Origins of pages that may use the API from a browser, comma-separated: `https://app.example.com`',
+      'Origins of pages that may use the API from a browser, comma-separated: `https://app.example.com`, `capacitor://localhost`; in `https://*.preview.example.com` the `*` is one label, and refused with `SESSION_COOKIE`',
     ),
     REGISTRATION: choice('open', ['open', 'closed'], 'Whether anyone may register'),
     SMTP_URL: secret(

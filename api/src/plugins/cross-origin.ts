@@ -16,7 +16,14 @@ import { interceptRequests } from './server-options.js'
 
 /** What pages may send and read beyond the headers that every page may. */
 const METHODS = 'GET, HEAD, POST, PUT, DELETE'
-const REQUEST_HEADERS = 'Authorization, Content-Type, Prefer, Spillway-Challenge, Spillway-Device, Traceparent'
+const REQUEST_HEADERS = 'Authorization, Content-Type, Prefer, Spillway-Challenge, Spillway-Device'
+/**
+ * What monitoring adds to every request of a page (W3C Trace Context and Baggage, Sentry, Datadog,
+ * New Relic, Elastic, Zipkin). A header that is not allowed fails the request. The gateway reads
+ * `traceparent` alone, where it exports traces.
+ */
+const TRACE_HEADERS =
+  'Traceparent, Tracestate, Baggage, Sentry-Trace, X-Datadog-Origin, X-Datadog-Parent-Id, X-Datadog-Sampling-Priority, X-Datadog-Tags, X-Datadog-Trace-Id, Newrelic, Elastic-Apm-Traceparent, B3, X-B3-TraceId, X-B3-SpanId, X-B3-ParentSpanId, X-B3-Sampled'
 const ANSWER_HEADERS =
   'Retry-After, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Preference-Applied, WWW-Authenticate, Allow'
 /** How long a browser keeps the answer to a preflight, in seconds: the most that Chromium does. */
@@ -24,12 +31,15 @@ const MAX_AGE_S = 7_200
 
 const sendable = {
   'access-control-allow-methods': METHODS,
-  'access-control-allow-headers': REQUEST_HEADERS,
+  'access-control-allow-headers': `${REQUEST_HEADERS}, ${TRACE_HEADERS}`,
   'access-control-max-age': String(MAX_AGE_S),
 }
 
+/** The scheme and the first label of a host. */
+const FIRST_LABEL = /^(https?:\/\/)[a-z0-9_-]+\./
+
 interface CrossOriginOptions {
-  /** Exact origins; without any, the API is closed to pages of other origins. */
+  /** CORS_ORIGINS, with `*` for a first label; without any, the API is closed to other origins. */
   origins: readonly string[]
   /** Whether their pages may send and get cookies. */
   credentials: boolean
@@ -45,7 +55,7 @@ export const crossOriginPlugin = fp(
 
     interceptRequests(app, (request, response, next) => {
       const { origin = '' } = request.headers
-      const isAllowed = allowed.has(origin)
+      const isAllowed = allowed.has(origin) || allowed.has(origin.replace(FIRST_LABEL, '$1*.'))
       const readable = { 'access-control-allow-origin': origin, 'access-control-expose-headers': ANSWER_HEADERS }
       const headers: Record<string, string> = {
         ...(isAllowed && credentials ? { 'access-control-allow-credentials': 'true' } : {}),

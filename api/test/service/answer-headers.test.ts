@@ -77,7 +77,9 @@ function assertHeaders(status: number, answer: Answer): void {
 const APP = 'https://app.example.test'
 const OTHER = 'https://other.example.test'
 
-const open = await system.gateway({ CORS_ORIGINS: `${APP}, http://127.0.0.1:8080`, REQUEST_TIMEOUT_MS: '1000' })
+const PHONE = 'capacitor://localhost'
+const origins = `${APP}, http://127.0.0.1:8080, https://*.preview.example.test, ${PHONE}`
+const open = await system.gateway({ CORS_ORIGINS: origins, REQUEST_TIMEOUT_MS: '1000' })
 const closed = await system.gateway()
 
 const preflight = (origin: string) => ({
@@ -153,6 +155,38 @@ test('a preflight names what may be sent, for any path, and needs no credentials
   }
 })
 
+/** As Chromium sends it: sorted, in lower case, without blanks. */
+const traced = [
+  'authorization,baggage,content-type,sentry-trace',
+  'content-type,prefer,traceparent,tracestate',
+  'content-type,x-datadog-origin,x-datadog-parent-id,x-datadog-sampling-priority,x-datadog-trace-id',
+]
+
+test.each(traced)('a page that monitoring has added headers to uses the API: %s', async (names) => {
+  const headers = { ...preflight(APP).headers, 'access-control-request-headers': names, 'sec-fetch-mode': 'cors' }
+  const answer = await open.api.call('OPTIONS', '/v1/login', { headers })
+  for (const name of names.split(','))
+    assert.ok(list(answer.headers, 'access-control-allow-headers').includes(name), name)
+})
+
+test.each([
+  [PHONE, true],
+  ['https://branch-7.preview.example.test', true],
+  ['https://my_branch.preview.example.test', true],
+  ['https://a.b.preview.example.test', false],
+  ['https://preview.example.test', false],
+  ['https://.preview.example.test', false],
+  ['http://branch-7.preview.example.test', false],
+  ['https://branch-7.preview.example.test:8443', false],
+  ['https://branch-7.preview.example.test.evil.test', false],
+  ['https://evil.test/.preview.example.test', false],
+  ['capacitor://localhost.evil.test', false],
+  ['tauri://localhost', false],
+])('a page of %s may read an answer: %s', async (origin, isAllowed) => {
+  const { headers } = await open.api.call('GET', '/healthz', { headers: { origin } })
+  assert.equal(headers.get('access-control-allow-origin'), isAllowed ? origin : null)
+})
+
 test('a page of any other origin is told nothing, and caches keep the answers apart', async () => {
   for (const origin of [OTHER, 'null', `${APP}.evil.test`, `${APP}:8443`, APP.toUpperCase(), `${APP}/`]) {
     for (const answer of [
@@ -183,10 +217,20 @@ test('preflights are counted, as one series', async () => {
 
 test('only origins as browsers send them are taken', () => {
   const config = (CORS_ORIGINS: string) => readGatewayConfig({ ...system.environment, CORS_ORIGINS }).CORS_ORIGINS
-  for (const right of ['', APP, `${APP},http://localhost:5173`, 'http://[::1]:8080']) assert.equal(config(right), right)
+  const pages = ['', APP, `${APP},http://localhost:5173`, 'http://[::1]:8080', 'https://*.preview.example.test:8443']
+  const own = [PHONE, 'tauri://localhost', 'app://.', 'app://-', 'chrome-extension://ghbmnnjooekpmoecnnnilnnbdlolhkhi']
+  for (const right of [...pages, ...own, 'http://*.localhost:3000']) assert.equal(config(right), right)
   const wrong = ['*', 'null', `${APP}/`, `${APP}/page`, `${APP}:443`, 'https://APP.example.test', 'app.example.test']
-  for (const each of [...wrong, 'file://', 'https://*.example.test/x', `${APP} ${OTHER}`])
+  const wild = ['https://*', 'https://*.test', 'https://*.*.test', 'https://a*.example.test', 'app://*', '*://a.test']
+  const ownWrong = ['file://', 'file://x', 'htps://app.example.test', 'wss://app.example.test', 'app://', `${PHONE}/`]
+  for (const each of [...wrong, ...wild, ...ownWrong, 'https://*.example.test/x', `${APP} ${OTHER}`])
     assert.throws(() => config(`${APP},${each}`), /^Error: CORS_ORIGINS must be/, each)
+})
+
+test('with cookies a * is refused at the start', () => {
+  const env = { ...system.environment, SESSION_COOKIE: 'true', CORS_ORIGINS: `${APP},https://*.preview.example.test` }
+  assert.throws(() => readGatewayConfig(env), /^Error: CORS_ORIGINS must name each origin where SESSION_COOKIE is true/)
+  assert.ok(readGatewayConfig({ ...env, CORS_ORIGINS: `${APP},${PHONE}` }))
 })
 
 function assertReadable(headers: Headers, what: string): void {
