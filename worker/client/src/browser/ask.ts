@@ -44,7 +44,7 @@ export async function ask<T>({ method = 'POST', body, ...options }: AskOptions):
  */
 export async function resume<T>({ path = '/v1/login', ...options }: ResumeOptions = {}): Promise<T | undefined> {
   const { stored, redemption, lineUrl } = prepare(path, options)
-  const ticket = stored.read()
+  const ticket = await stored.read()
   if (ticket === undefined) return undefined
   return lifetime(options, (life) =>
     new Following<T>({ ...options, ticket, redemption, lineUrl, stored, life }).answer(),
@@ -53,8 +53,9 @@ export async function resume<T>({ path = '/v1/login', ...options }: ResumeOption
 
 function prepare(path: string, { baseUrl = '', headers = {}, holdS = HOLD_S, storage, sessionCookie }: WaitOptions) {
   const urlOf = (path: string) => {
-    const page: { href: string } | undefined = Reflect.get(globalThis, 'location')
-    return new URL(baseUrl.replace(/\/$/, '') + path, page?.href).href
+    const url = baseUrl.replace(/\/$/, '') + path
+    // React Native has no location, and its URL ends every path with a slash.
+    return /^https?:/.test(url) ? url : new URL(url, Reflect.get(globalThis, 'location')?.href).href
   }
   const url = urlOf(path)
   const credentials = sessionCookie ? 'include' : 'same-origin'

@@ -159,16 +159,28 @@ export async function lifetime<T>(
   { signal, giveUpAfterMs = GIVE_UP_AFTER_MS }: WaitOptions,
   call: (life: Life) => Promise<T>,
 ): Promise<T> {
-  signal?.throwIfAborted()
+  if (signal?.aborted) throw reasonOf(signal)
   const end = new AbortController()
-  const abort = () => end.abort(signal?.reason)
+  let reason: unknown
+  const stop = (why: unknown) => {
+    reason = why
+    end.abort(why)
+  }
+  const abort = () => stop(signal && reasonOf(signal))
   signal?.addEventListener('abort', abort)
   const endMs = performance.now() + giveUpAfterMs
-  const timer = setTimeout(() => end.abort(new SpillwayError('gave_up')), Math.min(giveUpAfterMs, TIMER_MOST_MS))
+  const timer = setTimeout(() => stop(new SpillwayError('gave_up')), Math.min(giveUpAfterMs, TIMER_MOST_MS))
   try {
     return await call({ signal: end.signal, leftMs: () => endMs - performance.now() })
+  } catch (error) {
+    // In React Native signals have no reason, and what was ended by one rejects without it.
+    throw end.signal.aborted ? reason : error
   } finally {
     clearTimeout(timer)
     signal?.removeEventListener('abort', abort)
   }
+}
+
+function reasonOf({ reason }: AbortSignal): unknown {
+  return reason ?? Object.assign(new Error('The call was aborted.'), { name: 'AbortError' })
 }

@@ -57,10 +57,10 @@ export async function answerWithin<T>(
   const timer = setTimeout(abort, timeMs)
   life.addEventListener('abort', abort)
   try {
-    life.throwIfAborted()
+    if (life.aborted) throw life.reason
     return await request(attempt.signal)
   } catch {
-    life.throwIfAborted()
+    if (life.aborted) throw life.reason
     return undefined
   } finally {
     clearTimeout(timer)

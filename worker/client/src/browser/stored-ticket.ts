@@ -1,10 +1,10 @@
 /** The ticket of a call over a reload of the page. The password is in memory alone. */
 
-/** What is used of sessionStorage. */
+/** What is used of sessionStorage, or of a storage whose calls are promises (AsyncStorage). */
 export interface TicketStorage {
-  getItem(key: string): string | null
-  setItem(key: string, value: string): void
-  removeItem(key: string): void
+  getItem(key: string): string | null | Promise<string | null>
+  setItem(key: string, value: string): void | Promise<void>
+  removeItem(key: string): void | Promise<void>
 }
 
 export interface Ticket {
@@ -43,6 +43,7 @@ export function numberOf(value: unknown): number | undefined {
 export class StoredTicket {
   readonly #key: string
   readonly #given: TicketStorage | null | undefined
+  #written: Promise<unknown> = Promise.resolve()
 
   /** @param given undefined is sessionStorage; null keeps it in memory */
   constructor(key: string, given: TicketStorage | null | undefined) {
@@ -50,22 +51,29 @@ export class StoredTicket {
     this.#given = given
   }
 
-  read(): Ticket | undefined {
-    return this.#use((storage) => ticketFrom(Object(JSON.parse(storage.getItem(this.#key) ?? '{}'))))
+  async read(): Promise<Ticket | undefined> {
+    return await this.#use(async (storage) =>
+      ticketFrom(Object(JSON.parse((await storage.getItem(this.#key)) ?? '{}'))),
+    )
   }
 
   keep(ticket: Ticket): void {
-    this.#use((storage) => storage.setItem(this.#key, JSON.stringify(ticket)))
+    this.#write((storage) => storage.setItem(this.#key, JSON.stringify(ticket)))
   }
 
   forget(): void {
-    this.#use((storage) => storage.removeItem(this.#key))
+    this.#write((storage) => storage.removeItem(this.#key))
   }
 
-  #use<T>(action: (storage: TicketStorage) => T): T | undefined {
+  /** After the write before it. Nobody waits for a slow storage. */
+  #write(action: (storage: TicketStorage) => void | Promise<void>): void {
+    this.#written = this.#written.then(() => this.#use(action))
+  }
+
+  async #use<T>(action: (storage: TicketStorage) => T | Promise<T>): Promise<T | undefined> {
     try {
       const storage = this.#given === undefined ? Reflect.get(globalThis, 'sessionStorage') : this.#given
-      return storage ? action(storage) : undefined
+      return storage ? await action(storage) : undefined
     } catch {
       return undefined
     }

@@ -1,14 +1,9 @@
 // Tabs of one profile in a real Chromium share the tokens of a session: one of them refreshes for all.
 import assert from 'node:assert/strict'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { createServer } from 'node:http'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { listening } from '@spillway/infra/processes/port'
 import { chromiumOptions, skipWithoutChromium as skip } from '@spillway/infra/test/pictures'
 import { chromium } from 'playwright-core'
 import { test } from 'vitest'
-import { bundlePageDoor } from '../../packaging/bundle.ts'
+import { servePageDoor } from '../browser/page-door.ts'
 import { startSlowSpillway } from '../browser/slow-spillway.ts'
 
 const TABS = 5
@@ -17,16 +12,7 @@ const TIMEOUT_MS = 120_000
 test.skipIf(skip)(
   'five tabs that refresh at once, round after round, send one request a round and have the same tokens',
   async (t) => {
-    const folder = await mkdtemp(join(tmpdir(), 'spillway-test-'))
-    t.onTestFinished(() => rm(folder, { recursive: true, force: true }))
-    await bundlePageDoor(folder)
-    const script = await readFile(join(folder, 'browser.js'))
-    const pages = createServer(({ url }, response) => {
-      response.setHeader('content-type', url === '/browser.js' ? 'text/javascript' : 'text/html')
-      response.end(url === '/browser.js' ? script : '<!doctype html><title>Tab</title>')
-    })
-    const origin = `http://127.0.0.1:${await listening(pages)}`
-    t.onTestFinished(() => void pages.close())
+    const origin = `http://127.0.0.1:${await servePageDoor(t)}`
     const { gateway, account } = await startSlowSpillway(t, { env: { CORS_ORIGINS: origin, REFRESH_GRACE_S: '0' } })
     const credentials = await account(1)
     const browser = await chromium.launch(chromiumOptions)
