@@ -1,8 +1,11 @@
 /** The one instance of the drop-in replacements, opened by the environment when first needed. */
 import { readSecret } from '@spillway/common/secrets'
+import { endUnlessApplication } from './application/beside/one-file.js'
 import type { ExactPasswords } from './application/create-passwords.js'
 import { CONCURRENCY_MAX } from './application/options.js'
 import type { PasswordsOptions } from './application/types.js'
+
+endUnlessApplication()
 
 let opening: Promise<ExactPasswords> | undefined
 

@@ -3,15 +3,18 @@ import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { once, setMaxListeners } from 'node:events'
 import { stat } from 'node:fs'
-import { readFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { createServer, get } from 'node:http'
+import { createRequire } from 'node:module'
 import { getPriority } from 'node:os'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { createPasswordsWith } from '@spillway/client/application/create-passwords'
 import { PasswordsError } from '@spillway/client/application/passwords-error'
 import type { ObservedCall, Passwords, PasswordsOptions } from '@spillway/client/application/types'
 import { withResolvers } from '@spillway/common/within'
 import { until } from '@spillway/infra/processes/until'
+import { scratchDir } from '@spillway/infra/rig/namespace'
 import { type TestContext, test } from 'vitest'
 import { besideProgram, dearHashesAreRefused, noProgram, rejectsWith, silent } from '../application.ts'
 
@@ -287,6 +290,27 @@ test('a process that cannot be started is told by its code, at once the second t
   const error = await rejectsWith('not_installed', passwords.hash('x'))
   assert.match(error.message, /a bundler took .* serverExternalPackages/)
   await rejectsWith('not_installed', passwords.hash('x'))
+})
+
+test('an application that runs itself where it forks is started once more, and no further', async (t) => {
+  const dir = await scratchDir(t)
+  const [program, application, starts] = ['program', 'application.mjs', 'starts'].map((name) => join(dir, name))
+  const client = createRequire(import.meta.url).resolve('@spillway/client/application/create-passwords')
+  // As what makes programs of one file does, unknown to us: whatever it is told to run, it runs itself.
+  await writeFile(String(program), `#!/bin/sh\nexec ${process.execPath} ${application} "$@"\n`, { mode: 0o755 })
+  const source = `
+    import { appendFileSync, readFileSync } from 'node:fs'
+    appendFileSync(${JSON.stringify(starts)}, 'x')
+    if (readFileSync(${JSON.stringify(starts)}).length > 5) process.exit()
+    process.execPath = ${JSON.stringify(program)}
+    const { createPasswordsWith } = await import(${JSON.stringify(client)})
+    const passwords = createPasswordsWith(new URL(${JSON.stringify(besideProgram)}), { waitMs: ${WAIT_MS} })
+    for (let call = 0; call < 2; call += 1)
+      await passwords.hash('x').catch(({ code, message }) => console.log(code + ': ' + message))`
+  await writeFile(String(application), source)
+  const { stdout } = await run(String(program))
+  assert.match(stdout, /^(not_installed: a program in one file .*\n){2}$/)
+  assert.equal(await readFile(String(starts), 'utf8'), 'xx')
 })
 
 test('where no implementation of the hashes is installed, the error says what to install', async (t) => {

@@ -14,6 +14,7 @@ import { isBelow, isOf, storedHashDigest } from '@spillway/queue/wire/stored-has
 import type { Backend } from './backend.js'
 import { BesideBackend } from './beside/backend.js'
 import { loadInPlace } from './beside/in-place.js'
+import { endUnlessApplication } from './beside/one-file.js'
 import { Fallback } from './fallback.js'
 import { CONCURRENCY_MAX, completePolicy, refuseUnknown, wholeNumber } from './options.js'
 import { PasswordsError } from './passwords-error.js'
@@ -43,6 +44,8 @@ const consoleLog: Logger = {
   info: () => undefined,
   debug: () => undefined,
 }
+
+endUnlessApplication()
 
 const PROGRAM = './hashing-program.cjs'
 const HASHING_PROGRAM = findProgram()

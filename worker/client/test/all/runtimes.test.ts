@@ -1,14 +1,16 @@
 // The package where it does not run in the Node of all other tests: in newer ones, in bun, Deno and tsx, as pnpm installs it, under Yarn's
-// Plug'n'Play, and under Node's permission model.
+// Plug'n'Play, under Node's permission model, and in programs of one file.
 import assert from 'node:assert/strict'
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { chmod, copyFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { build } from 'esbuild'
 import { test } from 'vitest'
 import { env, install, packed, run, skip } from '../installed.ts'
 
 const nodes = ['node22@npm:node@22.23.3', 'node24@npm:node@24.17.0', 'node26@npm:node@26.10.0']
 const managers = ['@yarnpkg/cli-dist@4.18.1', 'pnpm@12.21.0']
-const { application } = await install([...nodes, ...managers, 'bun@1.4.5', 'deno@2.9.6', 'tsx@4.23.15'])
+const others = ['bun@1.4.5', 'deno@2.9.6', 'tsx@4.23.15', 'postject@1.0.0-alpha.6']
+const { application } = await install([...nodes, ...managers, ...others])
 
 const program = `
 import bcrypt from '@spillway/client/bcrypt'
@@ -78,3 +80,49 @@ test.skipIf(skip)('the permission model: what it has to allow is named', async (
   assert.deepEqual(JSON.parse((await call('--allow-child-process')).stdout), answers)
   await assert.rejects(call(), /Node's permission model denies it: it needs --allow-child-process/)
 })
+
+// Programs of one file run themselves where they fork: each tells that, is started once, and ends.
+
+const oneFile = `
+require('node:fs').appendFileSync(process.execPath + '.starts', 'x')
+const { createPasswords } = require('@spillway/client')
+createPasswords({ waitMs: 60_000 }).hash('x').catch(({ code, message }) => console.log(JSON.stringify([code, message])))`
+
+/** The fuse that Node looks for: https://nodejs.org/api/single-executable-applications.html */
+const FUSE = 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2'
+
+const made: Record<string, (source: string, file: string) => Promise<unknown>> = {
+  async 'Node SEA'(source, file) {
+    await build({ entryPoints: [source], bundle: true, platform: 'node', outfile: `${file}.cjs`, logLevel: 'error' })
+    const config = { main: `${file}.cjs`, output: `${file}.blob`, disableExperimentalSEAWarning: true }
+    await writeFile(`${file}.json`, JSON.stringify(config))
+    await run(own(22), ['--experimental-sea-config', `${file}.json`])
+    await copyFile(own(22), file)
+    await run(bin('postject'), [file, 'NODE_SEA_BLOB', `${file}.blob`, '--sentinel-fuse', FUSE])
+  },
+  'bun build --compile': (source, file) =>
+    run(bin('bun'), ['build', '--compile', source, '--outfile', file], { cwd: application, env }),
+}
+
+/** Of a user who has no other, because root has no limit. */
+const PROCESSES_AND_THREADS_MAX = 150
+const NOBODY = 65_534
+
+test.skipIf(skip).each(Object.entries(made))(
+  '%s: the first call says what to do, and nothing is forked',
+  async (name, make) => {
+    const folder = join(application, name.replaceAll(' ', '-'))
+    await mkdir(folder)
+    await chmod(folder, 0o777)
+    const [source, file] = [join(folder, 'source.cjs'), join(folder, 'program')]
+    await writeFile(source, oneFile)
+    await make(source, file)
+    const asNobody = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {}
+    const capped = [`--nproc=${PROCESSES_AND_THREADS_MAX}`, file]
+    const { stdout } = await run('prlimit', capped, { cwd: folder, env, timeout: 60_000, ...asNobody })
+    const [code, message] = JSON.parse(stdout)
+    assert.equal(code, 'not_installed')
+    assert.match(message, /^a program in one file .* give it a queue/)
+    assert.equal(await readFile(`${file}.starts`, 'utf8'), 'x')
+  },
+)

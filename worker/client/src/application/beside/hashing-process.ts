@@ -13,6 +13,7 @@ import type {
   BesideRequest,
   BesideSettings,
 } from '@spillway/queue/wire/beside'
+import { isOneFile, NOT_THE_PROGRAM, ONE_FILE, PROGRAM_VARIABLE } from './one-file.js'
 
 /** How long the process may take to end by itself: the hashes in its threads are finished first. */
 const END_MS = 1_000
@@ -27,6 +28,9 @@ const UNANSWERED = { ready: 15, starting: 60 }
 
 const BUNDLED =
   'a bundler took @spillway/client in, without the program that hashes: have it leave the package out (external, or serverExternalPackages in Next.js), and install that where the bundle runs'
+
+/** Whether what was started here was this application once more: it is not tried again. */
+let wasApplication = false
 
 export interface HashingProcess {
   send(message: BesideRequest | BesideCancellation): void
@@ -62,17 +66,19 @@ export class ForkedProcess implements HashingProcess {
 
   /** `told` and `ended` are called when the caller has the result. */
   #fork({ program, settings, told }: HashingProcessOptions): ChildProcess | undefined {
-    if (!existsSync(program)) {
+    const reason = wasApplication || isOneFile() ? ONE_FILE : existsSync(program) ? undefined : BUNDLED
+    if (reason !== undefined) {
       queueMicrotask(() => {
-        told({ kind: 'unfit', code: 'not_installed', reason: BUNDLED })
-        this.#end(BUNDLED)
+        told({ kind: 'unfit', code: 'not_installed', reason })
+        this.#end(reason)
       })
       return undefined
     }
     const { NODE_OPTIONS: _, ...withoutNodeOptions } = process.env
+    const file = fileURLToPath(program)
     try {
-      return fork(fileURLToPath(program), [JSON.stringify(settings)], {
-        env: childVariables(withoutNodeOptions),
+      return fork(file, [JSON.stringify(settings)], {
+        env: { ...childVariables(withoutNodeOptions), [PROGRAM_VARIABLE]: file },
         execArgv: packageMap(),
         stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
       })
@@ -93,6 +99,8 @@ export class ForkedProcess implements HashingProcess {
       if (message.kind !== 'alive') this.#options.told(message)
     })
     child.once('exit', (code, signal) => {
+      wasApplication ||= code === NOT_THE_PROGRAM
+      if (wasApplication) this.#options.told({ kind: 'unfit', code: 'not_installed', reason: ONE_FILE })
       const by = this.#unanswered > UNANSWERED.ready ? ', because it did not answer' : ''
       this.#end(signal === null ? `it exited with ${code}` : `it was ended by ${signal}${by}`)
     })
