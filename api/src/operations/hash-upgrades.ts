@@ -30,7 +30,7 @@ export class HashUpgrades {
   constructor(options: HashUpgradesOptions) {
     const { mode } = options
     this.#options = options
-    this.request = mode === 'never' ? { rehash: false } : { rehash: false, upgrade: mode }
+    this.request = mode === 'never' ? { rehash: false } : { upgrade: mode }
   }
 
   /** Stores the new hash of a job over the one with this storedHashDigest. Never throws. */

@@ -90,8 +90,7 @@ export const isHashRequest = /* @__PURE__ */ checkFor<HashRequest>(HashRequest)
  * Without a next password a match may be hashed anew. With `upgrade` that delays nothing: the
  * verdict says whether a new hash follows, and it does so in a reply of its own (upgradeOf in
  * reply.ts). Else the new hash comes with the verdict, unless `rehash` is false: of a stored hash
- * below the policy of the request, or by the policy of the worker, which includes when. Older
- * workers do not know `upgrade`: with it, `rehash` is false.
+ * below the policy of the request, or by the policy of the worker, which includes when.
  */
 const VerifyRequest = objectOf(
   { password: { type: 'string' }, storedHash: { type: ['string', 'null'] } },
@@ -133,7 +132,7 @@ const BESIDES_PASSWORDS_BYTES = 256
 /**
  * Pads verify requests to the same size for any stored hash, and whatever the old system is asked:
  * with long passwords, the size of the sealed request (in blocks) would otherwise reveal whether
- * there is one. Workers of any version ignore the padding.
+ * there is one. Workers ignore the padding.
  */
 export function padRequest(request: Requests[JobName]): object {
   if (!('storedHash' in request)) return request
