@@ -4,13 +4,21 @@
  * CommonJS for the reason that main.cts gives; the package holds it bundled into one file.
  */
 const { randomBytes }: typeof import('node:crypto') = require('node:crypto')
+const { createServer }: typeof import('node:net') = require('node:net')
 
-const HELP = `spillway worker   hashes for the applications that have the same REDIS_URL and SPILLWAY_SEAL_KEYS
+const HELP = `spillway worker [--show-password]
+                  hashes for the applications that have the same REDIS_URL and SPILLWAY_SEAL_KEYS; on a terminal
+                  without SPILLWAY_SEAL_KEYS it makes them, and prints what the applications need
 spillway keys     prints new SPILLWAY_SEAL_KEYS
 `
 
+/** The defaults of the worker's settings. */
+const QUEUE_PREFIX = '{spillway}'
+const OPS_PORT = 9465
+
 const [command, ...others] = process.argv.slice(2)
-if (command === 'worker' && others.length === 0) void work()
+const showsPassword = others[0] === '--show-password'
+if (command === 'worker' && others.length === (showsPassword ? 1 : 0)) void work()
 else if (command === 'keys' && others.length === 0) process.stdout.write(`SPILLWAY_SEAL_KEYS=${newSealKey()}\n`)
 else if (command === undefined || command === '--help') process.stdout.write(HELP)
 else {
@@ -21,9 +29,6 @@ else {
 function newSealKey(): string {
   return `seal-1:${randomBytes(32).toString('base64')}`
 }
-
-/** The default of the worker's setting. */
-const QUEUE_PREFIX = '{spillway}'
 
 async function work(): Promise<void> {
   // A key is printed on a terminal alone: what else reads the output may keep it.
@@ -37,17 +42,43 @@ async function work(): Promise<void> {
       return
     }
     process.env.SPILLWAY_SEAL_KEYS = newSealKey()
-    const { REDIS_URL = 'redis://127.0.0.1:6379', SPILLWAY_SEAL_KEYS } = process.env
-    // It may hold a password: before the host, or for Sentinels among the parameters.
-    const url = /[@?]/.test(REDIS_URL) ? '<as in this terminal>' : REDIS_URL
-    process.stdout.write('New keys. Give them to the application, and to this worker when it is started again:\n\n')
-    process.stdout.write(`REDIS_URL=${url}\nSPILLWAY_SEAL_KEYS=${SPILLWAY_SEAL_KEYS}\n\n`)
+    process.stdout.write(newVariables(process.env))
   }
-  if (hasKeys()) require('./main.cjs')
-  else {
+  if (hasKeys()) {
+    process.env.OPS_PORT ||= String(await freeOpsPort())
+    require('./main.cjs')
+  } else {
     process.stderr.write('SPILLWAY_SEAL_KEYS is not set: "npx --no-install spillway keys" prints new ones\n')
     process.exitCode = 1
   }
+}
+
+/** Lines that a .env file takes as they are, and a shell with `export` before each. */
+function newVariables(env: NodeJS.ProcessEnv): string {
+  const { REDIS_URL_FILE: file, SPILLWAY_SEAL_KEYS } = env
+  const [name, url] = file ? ['REDIS_URL_FILE', file] : ['REDIS_URL', env.REDIS_URL || 'redis://127.0.0.1:6379']
+  const prefix = env.QUEUE_PREFIX || QUEUE_PREFIX
+  // It may hold a password: before the host, or for Sentinels among the parameters.
+  const isHidden = !file && /[@?]/.test(url) && !showsPassword
+  return [
+    'New keys. Put these lines into the .env file of the application, and of this worker for its next start:',
+    '',
+    ...(isHidden ? [] : [`${name}=${/^[\w@%+=:,./-]+$/.test(url) ? url : `'${url.replaceAll("'", '%27')}'`}`]),
+    ...(prefix === QUEUE_PREFIX ? [] : [`SPILLWAY_QUEUE_PREFIX=${prefix}`, `QUEUE_PREFIX=${prefix}`]),
+    `SPILLWAY_SEAL_KEYS=${SPILLWAY_SEAL_KEYS}`,
+    '',
+    ...(isHidden ? ['REDIS_URL is as in this terminal: --show-password prints it.', ''] : []),
+    '',
+  ].join('\n')
+}
+
+/** The default, or any other where another worker, such as `pnpm start`'s, has it. */
+function freeOpsPort(): Promise<number> {
+  const server = createServer()
+  return new Promise((resolve) => {
+    server.once('error', () => resolve(0))
+    server.listen(OPS_PORT, '127.0.0.1', () => server.close(() => resolve(OPS_PORT)))
+  })
 }
 
 /** Whether workers took jobs within the last minute. The worker reports invalid settings. */
