@@ -2,7 +2,8 @@
 import { TIMEOUT_MS } from '@spillway/infra/rig/api-client'
 import { contenders, titleOf } from '../contenders/contenders.ts'
 import { algorithms, costOf } from '../contenders/hashing.ts'
-import type { Results } from '../src/results.ts'
+import { processorsInWords } from '../scenarios/bare-hash.ts'
+import type { Results, ScenarioResult } from '../src/results.ts'
 import { scenarios } from '../src/run.ts'
 import { figure, quantity, type Summary, show, summarize, typicalRun, unitOf } from '../src/summary.ts'
 import { figureBars, knee, labelOf, overTime, shares, waits } from './charts.ts'
@@ -99,6 +100,8 @@ function headlines(results: Results): Html[] {
 interface Look {
   /** The columns of the table: figures, and their titles. */
   table: Record<string, string>
+  /** What the figures say of the machine. */
+  note?(summaries: readonly Summary[], result: ScenarioResult): string | undefined
   charts(summaries: readonly Summary[]): readonly Html[]
 }
 
@@ -142,6 +145,7 @@ const looks: Record<string, Look> = {
       perSecond: 'Hashes a second',
       ofPackagePercent: 'Of the fastest package',
     },
+    note: processorsInWords,
     charts: (all) => {
       const busy = all.filter(({ variant }) => variant.endsWith('every processor'))
       return [figureBars('Hashes a second, on every processor', '/s', busy, 'perSecond')]
@@ -154,8 +158,8 @@ function ofVariant(all: readonly Summary[], variant: string, draw: (some: readon
   return some.length > 0 ? [draw(some)] : []
 }
 
-/** Of all scenarios that were measured, in the order of the report. */
-function sections(results: Results): Html[] {
+/** The figures of all scenarios that were measured, in the order of the report. */
+function tables(results: Results) {
   return scenarios.flatMap(({ name, title, question }) => {
     const look = looks[name]
     const result = results.scenarios.find((scenario) => scenario.name === name)
@@ -167,11 +171,32 @@ function sections(results: Results): Html[] {
       .map((summary): [string, ...string[]] => {
         return [labelOf(summary, summaries), ...names.map((each) => quantity(figure(summary, each), unitOf(each)))]
       })
+    const heads = ['', ...Object.values(look.table)]
+    return [{ name, title, question, heads, rows, note: look.note?.(summaries, result), look, result, summaries }]
+  })
+}
+
+/** The tables for a terminal. */
+export function tablesInLines(results: Results): string {
+  const drawn = tables(results).flatMap(({ title, heads, rows, note }) => {
+    const all = [heads, ...rows]
+    const widths = heads.map((_, column) => Math.max(...all.map((row) => row[column]?.length ?? 0)))
+    const line = (row: readonly string[]) =>
+      row.map((cell, n) => (n === 0 ? cell.padEnd(widths[n] ?? 0) : cell.padStart(widths[n] ?? 0))).join('   ')
+    return rows.length === 0
+      ? []
+      : ['', title, ...all.map((row) => `  ${line(row)}`.trimEnd()), ...(note ? [note] : [])]
+  })
+  return drawn.join('\n')
+}
+
+function sections(results: Results): Html[] {
+  return tables(results).map(({ name, title, question, heads, rows, note, look, result, summaries }) => {
     const failures = result.runs.filter(({ failure }) => failure !== undefined)
     const failed = failures.map(({ contender, variant, failure }) => `${titleOf(contender)}, ${variant}: ${failure}`)
     const settings = Object.entries(result.settings).map(([setting, value]) => `${setting} ${value}`)
     return html`<h2 id="${name}">${title}</h2><p>${question}</p>
-${rows.length > 0 ? table(['', ...Object.values(look.table)], rows) : undefined}
+${rows.length > 0 ? table(heads, rows) : undefined}${note && html`<p>${note}</p>`}
 ${failed.length > 0 ? html`<p>Without figures:</p>${list(failed)}` : undefined}
 ${look.charts(summaries)}<p><small>${name}: ${settings.join(' · ')}</small></p>`
   })

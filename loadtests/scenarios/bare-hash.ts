@@ -10,6 +10,8 @@ import { costOf } from '../contenders/hashing.ts'
 import { bareHash, type Load, nativeHash } from '../measure/bare-hash.ts'
 import { derivedKeyCosts, engines as packages } from '../measure/engines.ts'
 import { outcomeOf, percentiles } from '../measure/tally.ts'
+import type { ScenarioResult } from '../src/results.ts'
+import { figure, type Summary } from '../src/summary.ts'
 import { type Measurement, ofContenders, picked, type Scenario, type Setting } from './scenario.ts'
 
 const BARE_MS = 400
@@ -65,12 +67,34 @@ export const engines: Scenario = {
     ...derivedKeyCosts,
     processor: cpus()[0]?.model ?? 'unknown',
     processors: cpus().length,
-    'hardware threads of a core': threadsOfCore() ?? 'not told; compare one thread with all',
+    [THREADS]: threadsOfCore() ?? 'not told',
   }),
   plan: (setting) => [...planPackages(setting), ...(existsSync(ADDON_FILE) ? planNative(setting) : [])],
 }
 
-/** As Linux tells it. A virtual machine may tell 1 where the processors are siblings. */
+/** Of what as many cores would do: siblings, which share the ports of a core, do less together. */
+const SIBLINGS_BELOW = 0.75
+
+/**
+ * Whether the processors are siblings, which a virtual machine may hide: by the engine's batches of
+ * PBKDF2, which need the ports of a core and no memory. Undefined without its figures.
+ */
+export function processorsInWords(summaries: readonly Summary[], { settings }: ScenarioResult): string | undefined {
+  const perSecond = (load: Load) =>
+    figure(
+      summaries.find(({ contender, variant }) => contender === NATIVE_NAME && variant === `pbkdf2, ${load}`),
+      'perSecond',
+    )
+  const [one, all, processors] = [perSecond('full batches'), perSecond('every processor'), Number(settings.processors)]
+  if (one === undefined || all === undefined || !(processors > 1)) return undefined
+  const are =
+    all / one / processors < SIBLINGS_BELOW ? 'siblings: hardware threads that share cores' : 'cores of their own'
+  return `The ${processors} processors are ${are}. Together they hash ${(all / one).toFixed(2)} times as much as one of them. Linux tells hardware threads of a core: ${settings[THREADS]}.`
+}
+
+const THREADS = 'hardware threads of a core'
+
+/** As Linux tells it. */
 function threadsOfCore(): number | undefined {
   try {
     const siblings = readFileSync('/sys/devices/system/cpu/cpu0/topology/thread_siblings_list', 'utf8').trim()

@@ -9,7 +9,7 @@ import { buildEngine, hasEngine } from '@spillway/infra/start/build'
 import { contenderCores, generatorCores, serverProcesses } from '../contenders/contender.ts'
 import { Accounts, type WarmUp } from '../load/accounts.ts'
 import { bareHash } from '../measure/bare-hash.ts'
-import { renderReport } from '../report/report.ts'
+import { renderReport, tablesInLines } from '../report/report.ts'
 import { stormCommand } from '../storm/src/command.ts'
 import { ended, spikeTarget } from '../target/spike.ts'
 import { inWords, resolveTarget } from '../target/target.ts'
@@ -23,7 +23,7 @@ import {
   writeResults,
 } from './results.ts'
 import { runScenarios } from './run.ts'
-import { shares, withoutOtherCurves } from './summary.ts'
+import { withoutOtherCurves } from './summary.ts'
 
 const BARE_MS = 1_000
 /** After so many logins the gateway's processor time a login no longer falls. */
@@ -127,8 +127,8 @@ await runCommand(async () => {
   const results = options.from === undefined ? await load(options, file) : readResults(options.from)
   const report = `${file.replace(/\.json$/, '')}.html`
   writeFileSync(report, renderReport(results))
+  console.log(`${tablesInLines(results)}\n`)
   console.log(`${options.from === undefined ? `Results  ${file}\n` : ''}Report   ${report}`)
-  for (const share of shares(results)) console.log(share)
   // The measurement that was broken off would keep this process until it is over.
   if (results.interrupted && options.from === undefined) process.exit(130)
 })

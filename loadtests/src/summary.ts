@@ -1,5 +1,5 @@
 // The repeats of a measurement, drawn together.
-import type { Results, Run, ScenarioResult } from './results.ts'
+import type { Run, ScenarioResult } from './results.ts'
 
 type Middle = NonNullable<ReturnType<typeof middle>>
 
@@ -44,16 +44,6 @@ export function summarize(scenario: ScenarioResult) {
     const failure = runs.findLast((run) => run.failure !== undefined)?.failure
     const { contender, variant } = first
     return [{ contender, variant, figures, failure, runs }]
-  })
-}
-
-/** The native engine's share of the time of the fastest package, a line for each measurement. */
-export function shares(results: Results): string[] {
-  return results.scenarios.flatMap(summarize).flatMap(({ contender, variant, figures }) => {
-    const share = figures.ofPackagePercent
-    if (share === undefined) return []
-    const noise = share.plusMinus === undefined ? '' : ` ±${show(share.plusMinus)}`
-    return [`${contender}, ${variant}: ${show(share.median)}${noise} % of what the fastest package takes`]
   })
 }
 

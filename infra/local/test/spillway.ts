@@ -8,10 +8,19 @@ import type { Ending } from '../src/rig/namespace.ts'
 /** Only a hang takes longer. */
 const upMs = 180_000
 
-/** Runs the command on a state folder; whatever becomes of the test, nothing of it is left. */
-export function runStart(t: Ending, stateDir: string, args: string[] = [], env: NodeJS.ProcessEnv = {}): NodeProcess {
+/**
+ * Runs the command on a state folder, of this checkout [or another]; whatever becomes of the test,
+ * nothing of it is left.
+ */
+export function runStart(
+  t: Ending,
+  stateDir: string,
+  args: string[] = [],
+  env: NodeJS.ProcessEnv = {},
+  checkout = '.',
+): NodeProcess {
   const spillway = startProcess({
-    entry: 'infra/local/src/start/main.ts',
+    entry: `${checkout}/infra/local/src/start/main.ts`,
     nodeArgs: ['--import', 'tsx'],
     args,
     // With a Rust toolchain, a build of the engine would take longer than all that is tested here.

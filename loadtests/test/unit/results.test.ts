@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { UserError } from '@spillway/infra/processes/command-line'
 import { describe, test } from 'vitest'
 import { Tally } from '../../measure/tally.ts'
-import { renderReport } from '../../report/report.ts'
+import { renderReport, tablesInLines } from '../../report/report.ts'
 import type { Scenario } from '../../scenarios/scenario.ts'
 import { parseOptions } from '../../src/options.ts'
 import type { Results, Run } from '../../src/results.ts'
-import { middle, shares } from '../../src/summary.ts'
+import { middle } from '../../src/summary.ts'
 import { keptOf, resultsOf, settingOf } from '../results-of.ts'
 
 describe('figures', () => {
@@ -61,11 +61,35 @@ describe.concurrent('a run', () => {
   })
 })
 
-test('a run ends with what the native engine takes of what the fastest package does', () => {
-  const runs = [11.2, 11.6].map((ofPackagePercent) => run({ ofPackagePercent }))
-  assert.deepEqual(shares(results([...runs, { ...run({ perSecond: 1 }), contender: 'other' }])), [
-    'spillway, argon2id: 11.4 ±0.2 % of what the fastest package takes',
+test('a run ends with the figures of its report, as a table', () => {
+  const runs = [11.2, 11.6].map((bareHashMs) => run({ bareHashMs, overheadMs: 2 }))
+  const lines = tablesInLines(results([...runs, { ...run({ p50Ms: 1_234 }), contender: 'in-process' }])).split('\n')
+  assert.deepEqual(lines, [
+    '',
+    'One user, nobody else',
+    '                   Median of a login   Bare hash   Over the hash',
+    '  Spillway                         –     11.4 ms            2 ms',
+    '  In the handler            1,234 ms           –               –',
   ])
+  assert.equal(tablesInLines(results([run({})])), '')
+})
+
+test.each([
+  [52, 1.04, 'siblings: hardware threads that share cores'],
+  [98, 1.96, 'cores of their own'],
+])('whether processors are siblings is told by two threads against one: %s', (all, times, are) => {
+  const [one, both] = ['full batches', 'every processor'].map((load) => {
+    return {
+      ...run({ perSecond: load === 'full batches' ? 50 : all }),
+      contender: 'worker/engine',
+      variant: `pbkdf2, ${load}`,
+    }
+  })
+  assert.ok(one && both)
+  const settings = { processors: 2, 'hardware threads of a core': 1 }
+  const engines = resultsOf([{ name: 'engines', settings, runs: [one, both] }])
+  const sentence = `The 2 processors are ${are}. Together they hash ${times.toFixed(2)} times as much as one of them.`
+  for (const text of [tablesInLines(engines), renderReport(engines)]) assert.ok(text.includes(sentence), text)
 })
 
 describe('the command line', () => {

@@ -64,6 +64,64 @@ test('an import is named only where a probe that was quick became slow', () => {
   }
 })
 
+const rest = { name: 'GET /b' }
+test.each<[what: string, StormResult, says: RegExp, not: RegExp]>([
+  [
+    'one of two probes is slow',
+    result([probe(3, 2_410), probe(3, 5, rest)]),
+    /GET \/b stayed quick.*libuv's pool.*client\/bcrypt'/,
+    /bcryptjs/,
+  ],
+  ['both are slow', result([probe(3, 2_410), probe(3, 900, rest)]), /event loop.*client\/bcryptjs'/, /libuv/],
+  ['there is one', result([probe(3, 2_410)]), /One probe does not show why.*client\/bcrypt'.*bcryptjs'/, /libuv/],
+  [
+    'a limit refuses',
+    result([], { logins: logins({ refused: 9, reasons: { 429: 9 } }) }),
+    /x-forwarded-for/,
+    /workers/,
+  ],
+  [
+    'overload refuses',
+    result([], { logins: logins({ refused: 9, reasons: { 503: 8, 429: 1 } }) }),
+    /add workers/,
+    /for:/,
+  ],
+  [
+    'tickets are given',
+    result([], { logins: logins({ refused: 9, reasons: { 202: 9 } }) }),
+    /redeems no tickets/,
+    /limit/,
+  ],
+  [
+    'time runs out',
+    result([], { logins: logins({ lost: 9, reasons: { timeout: 9 } }) }),
+    /waited for their hash/,
+    /closed/,
+  ],
+  [
+    'connections break',
+    result([], { logins: logins({ lost: 9, reasons: { 200: 90, ECONNRESET: 8, timeout: 1 } }) }),
+    /most by ECONNRESET.*closed or refused connections/,
+    /workers/,
+  ],
+  [
+    'it fails',
+    result([], { logins: logins({ other: 9, reasons: { 500: 9 } }) }),
+    /most of them 500\. .*its log/,
+    /expect\./,
+  ],
+  ['users are missing', result([], { logins: logins({ other: 9, reasons: { 401: 9 } }) }), /\(--users\)/, /--expect/],
+  [
+    'it redirects',
+    result([], { logins: logins({ other: 9, reasons: { 302: 9 } }) }),
+    /name it with --expect/,
+    /log says/,
+  ],
+])('the advice is of what was found: %s', (_, of, says, not) => {
+  assert.match(advised(of).replaceAll('\n', ' '), says)
+  assert.doesNotMatch(advised(of), not)
+})
+
 test('that nothing has to change is said only of probes that were asked, while logins succeeded', () => {
   assert.match(advised(result([probe(3, 90)])), /^Every probe stayed within 100 ms while 100 users logged in/)
   const without = [

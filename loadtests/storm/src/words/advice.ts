@@ -17,9 +17,9 @@ export function advice(result: StormResult): Advice[] {
   const { slowed, slowBefore, within } = judge(result)
   const given = [
     slowBefore.length > 0 && slowAnyway(slowBefore, result),
-    slowed.length > 0 && hashElsewhere(slowed),
-    lost > 0 && hashMore(result),
-    refused > all / 2 && mostlyRefused(slowed),
+    slowed.length > 0 && hashElsewhere(slowed, within),
+    lost > 0 && (mostOf(result, isFailure) === 'timeout' ? hashMore(result) : brokenOff(result)),
+    refused > all / 2 && mostlyRefused(result, slowed),
     other > 0 && otherAnswers(result),
     result.probes.length === 0 && withoutProbes,
   ].filter((each) => each !== false)
@@ -38,16 +38,37 @@ function slowAnyway(probes: readonly ProbeResult[], { settings: { p99Ms } }: Sto
   }
 }
 
-function hashElsewhere(probes: readonly ProbeResult[]): Advice {
+const instead = {
+  bcrypt: "import bcrypt from '@spillway/client/bcrypt'   // instead of 'bcrypt'",
+  argon2: "import argon2 from '@spillway/client/argon2'   // instead of 'argon2'",
+  bcryptjs: "import bcrypt from '@spillway/client/bcryptjs'   // instead of 'bcryptjs'",
+  others: "import { createPasswords } from '@spillway/client'   // instead of others, and of Sync functions",
+}
+
+/** By whether other probes stayed quick: what they had in common with the slow ones was free. */
+function hashElsewhere(slowed: readonly ProbeResult[], within: readonly ProbeResult[]): Advice {
+  const { bcrypt, argon2, bcryptjs, others } = instead
+  const [found, code] =
+    within.length > 0
+      ? [
+          `${names(within)} stayed quick, so the process answers, and something that the others need is taken: threads of libuv's pool, ` +
+            'where bcrypt and argon2 hash and files are read, or connections to a database. If a login hashes there,',
+          [bcrypt, argon2, others],
+        ]
+      : slowed.length > 1
+        ? [
+            'No probe stayed quick, so the event loop or the processors were busy: bcryptjs and Sync functions hash on the event loop. If a ' +
+              'login hashes in the process that answers,',
+            [bcryptjs, bcrypt, argon2, others],
+          ]
+        : [
+            'One probe does not show why; another, of an endpoint that only answers, would. If a login hashes a password in the process ' +
+              'that answers,',
+            [bcrypt, argon2, bcryptjs, others],
+          ]
   return {
-    text:
-      `${names(probes)} kept within the limit until people logged in. A storm does not see why; if a login hashes a password in the ` +
-      'process that answers, change one import, so that a process beside it hashes, and storm again:',
-    code: [
-      "import bcrypt from '@spillway/client/bcrypt'   // instead of 'bcrypt'",
-      "import argon2 from '@spillway/client/argon2'   // instead of 'argon2'",
-      "import { createPasswords } from '@spillway/client'   // instead of others",
-    ],
+    text: `${names(slowed)} kept within the limit until people logged in. ${found} change one import, so that a process beside it hashes, and storm again:`,
+    code,
     more: `${README}, "Instead of bcrypt and argon2"`,
   }
 }
@@ -63,21 +84,53 @@ function hashMore({ logins: { lost } }: StormResult): Advice {
   }
 }
 
-function mostlyRefused(slowed: readonly ProbeResult[]): Advice {
-  const less = slowed.length > 0 ? '' : ' Nor does it say that probes stay quick when they are let in.'
+function brokenOff(result: StormResult): Advice {
   return {
     text:
-      'Most logins were refused, so this storm says little about logins that are let in.' +
-      `${less} If a limit for each address refused them, lift it for the storm; if too little hashes, add workers.`,
+      `${count(result.logins.lost)} logins had no answer, most by ${mostOf(result, isFailure)}: the application, or what is before it, closed or ` +
+      'refused connections. See whether it was restarted, ran out of memory or open files, or has a limit of connections.',
   }
 }
 
-function otherAnswers({ logins: { other } }: StormResult): Advice {
+/** What is to be done about refusals, by their status. */
+const refusals: Readonly<Record<string, string>> = {
+  202: 'They were accepted for later, and a storm redeems no tickets: count in the application who got in. For fewer, add workers.',
+  429:
+    'A limit refused them. If it is one for each address, lift it for the storm, or send addresses of their own where the application ' +
+    "believes them: --header 'x-forwarded-for: 198.18.0.{n}'",
+  503: 'Too little hashes for so many: add workers, or storm with fewer users (--users) to see what is done meanwhile.',
+}
+
+function mostlyRefused(result: StormResult, slowed: readonly ProbeResult[]): Advice {
+  const less = slowed.length > 0 ? '' : ' Nor does it say that probes stay quick when they are let in.'
+  const most = mostOf(result, (reason) => reason in refusals)
   return {
-    text:
-      `${count(other)} logins had an answer that was not expected. If it is one of success, name it with --expect; if users are ` +
-      'missing, storm with fewer of them (--users).',
+    text: `Most logins were refused, so this storm says little about logins that are let in.${less} ${refusals[most]}`,
   }
+}
+
+function otherAnswers(result: StormResult): Advice {
+  const status = Number(mostOf(result, (reason) => !isFailure(reason)))
+  const todo =
+    status >= 500
+      ? 'The application failed: its log says why.'
+      : status === 401 || status === 403
+        ? 'Users are missing, or their sessions or forms need a token: storm with as many users as there are (--users).'
+        : 'If it is one of success, name it with --expect.'
+  return {
+    text: `${count(result.logins.other)} logins had an answer that was not expected, most of them ${status}. ${todo}`,
+  }
+}
+
+/** Whether it is why there was no answer; else it is a status. */
+function isFailure(reason: string): boolean {
+  return !/^\d+$/.test(reason)
+}
+
+/** The most frequent of these reasons. */
+function mostOf({ logins: { reasons } }: StormResult, isMeant: (reason: string) => boolean): string {
+  const meant = Object.entries(reasons).filter(([reason]) => isMeant(reason))
+  return meant.sort(([, one], [, other]) => other - one)[0]?.[0] ?? ''
 }
 
 const withoutProbes: Advice = {

@@ -1,0 +1,57 @@
+// The first `pnpm start` of a checkout, on a machine with cargo: our cargo, in a checkout of links to this one.
+import assert from 'node:assert/strict'
+import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
+import { test } from 'vitest'
+import { repositoryDir } from '../../src/processes/repository.ts'
+import { until } from '../../src/processes/until.ts'
+import { scratchDir } from '../../src/rig/namespace.ts'
+import { runStart, whenUp } from '../spillway.ts'
+
+/** Tells its niceness, and ends with a library when it may. */
+const CARGO = `#!/bin/sh
+nice > niceness
+while [ ! -e may-end ]; do sleep 0.1; done
+mkdir -p target/release
+: > target/release/libspillway_engine.so
+`
+
+/** A folder of links to what this checkout has in it, but for some names. */
+function linked(from: string, to: string, ...but: string[]): void {
+  mkdirSync(to, { recursive: true })
+  for (const name of readdirSync(from)) if (!but.includes(name)) symlinkSync(join(from, name), join(to, name))
+}
+
+function program(file: string, text: string): void {
+  writeFileSync(file, text, { mode: 0o755 })
+}
+
+test('the engine is built at the lowest priority while all is up, and the terminal tells when it has taken over', async (t) => {
+  const checkout = join(await scratchDir(t), 'checkout')
+  const here = (...names: string[]) => join(repositoryDir, ...names)
+  linked(here(), checkout, 'worker', 'infra', 'node_modules', '.git', '.spillway')
+  linked(here('worker'), join(checkout, 'worker'), 'engine')
+  linked(here('infra'), join(checkout, 'infra'), 'local')
+  linked(here('node_modules'), join(checkout, 'node_modules'), '.bin')
+  linked(here('.spillway'), join(checkout, '.spillway'), 'build.lock', 'engine.lock', 'start.lock')
+  // Where a checkout is, its modules know by their own places.
+  cpSync(here('infra', 'local', 'src'), join(checkout, 'infra', 'local', 'src'), { recursive: true })
+  const [engine, bin] = [join(checkout, 'worker', 'engine'), join(checkout, 'node_modules', '.bin')]
+  for (const folder of [engine, bin]) mkdirSync(folder)
+  program(join(bin, 'turbo'), '#!/bin/sh\n')
+  program(join(bin, 'cargo'), CARGO)
+  const env = { HASH_ENGINE: 'native', PATH: [bin, process.env.PATH].join(delimiter) }
+  const spillway = runStart(t, join(checkout, 'state'), [], env, checkout)
+  await whenUp(spillway)
+  const niceness = await until(() => readFileSync(join(engine, 'niceness'), 'utf8').trim())
+  assert.equal(niceness, '19')
+  const hasTakenOver = /^The native hashing engine is built, and has taken over from the packages\.$/m
+  assert.doesNotMatch(spillway.output(), hasTakenOver)
+  const ready = () =>
+    readFileSync(join(checkout, 'state', 'logs', 'worker-1.log'), 'utf8').match(/"worker ready"/g)?.length
+  assert.equal(ready(), 1)
+  writeFileSync(join(engine, 'may-end'), '')
+  await spillway.waitForLog(({ msg = '' }) => hasTakenOver.test(msg))
+  assert.equal(ready(), 2)
+  assert.doesNotMatch(spillway.output(), /ended/)
+})
