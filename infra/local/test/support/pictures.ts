@@ -7,7 +7,7 @@ import { basename, dirname, join } from 'node:path'
 import { repositoryDir } from '../../src/processes/repository.ts'
 import { onPath } from '../../src/processes/run.ts'
 
-const livePage = ['api/src/operators/page']
+const livePage = ['live.css', 'live.js', 'page.html'].map((name) => `api/src/operators/page/${name}`)
 const board = ['api/src/operators/board.ts', 'api/src/operators/board-words.ts', 'npm:@bull-board/ui']
 const waitingRoom = ['index.html', 'waiting-room.css', 'waiting-room.js', 'words.js'].map(
   (name) => `worker/client/examples/waiting-room/${name}`,
