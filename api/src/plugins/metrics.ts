@@ -94,7 +94,7 @@ export class GatewayMetrics extends Metrics {
   readonly mailErrors = this.counter(
     'spillway_mail_errors_total',
     "Mails that the mail server did not take, by the kind of error and the code of the server's answer",
-    { code: [], answer: [] },
+    { code: ['EAUTH', 'ECONNECTION', 'EENVELOPE', 'ESOCKET', 'ETIMEDOUT', 'ETLS'], answer: ['none'] },
   )
 
   /** @param operations the kinds of operations, as labels */

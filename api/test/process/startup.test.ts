@@ -1,9 +1,12 @@
 // How a gateway begins: with what is there, and with one sentence when it cannot.
 import assert from 'node:assert/strict'
-import { createServer } from 'node:net'
+import { once } from 'node:events'
+import { connect, createServer } from 'node:net'
+import { join } from 'node:path'
 import { startProcess } from '@spillway/infra/processes/node-process'
 import { listening } from '@spillway/infra/processes/port'
 import { until } from '@spillway/infra/processes/until'
+import { scratchDir } from '@spillway/infra/rig/namespace'
 import { startProxy } from '@spillway/infra/rig/tcp-proxy'
 import { newSealKey, newSigningKey } from '@spillway/infra/start/secrets'
 import { test } from 'vitest'
@@ -104,6 +107,37 @@ test('an IPv6 address to listen on may have brackets', async (t) => {
   t.onTestFinished(() => gateway.close())
   for (const url of [gateway.url, gateway.opsUrl]) assert.match(url, /^http:\/\/\[::1\]:\d+$/)
   assert.equal((await fetch(`${gateway.url}/healthz`)).status, 200)
+})
+
+test('PostgreSQL and Redis are reached by Unix sockets', async (t) => {
+  const dir = await scratchDir(t)
+  /** A socket that leads to a server. */
+  const lead = async (url: string, path: string) => {
+    const { hostname, port } = new URL(url)
+    const server = createServer((client) => {
+      const there = connect(Number(port), hostname)
+      client.pipe(there).pipe(client)
+      for (const [one, other] of [
+        [client, there],
+        [there, client],
+      ] as const)
+        one.on('error', () => other.destroy())
+    })
+    await once(server.listen(path), 'listening')
+    t.onTestFinished(() => void server.close())
+  }
+  const { databaseUrl, redisUrl } = system.namespace
+  await lead(databaseUrl, join(dir, '.s.PGSQL.5432'))
+  await lead(redisUrl, join(dir, 'redis.sock'))
+  const loginOf = (url: string) => /\/\/([^@]*@)/.exec(url)?.[1] ?? ''
+  const gateway = await startQuietly({
+    ...system.environment,
+    DATABASE_URL: `postgresql://${loginOf(databaseUrl)}/${databaseUrl.split('/').at(-1)}?host=${dir}`,
+    REDIS_URL: `unix://${loginOf(redisUrl)}${dir}/redis.sock`,
+  })
+  t.onTestFinished(() => gateway.close())
+  await until(async () => (await readiness(gateway.url)).workers === 1)
+  await gateway.api.signedIn()
 })
 
 test('a port that is taken is told in one sentence, with exit code 1', async (t) => {

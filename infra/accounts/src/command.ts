@@ -65,7 +65,7 @@ export async function accounts(args: readonly string[], env: NodeJS.ProcessEnv, 
     return 0
   }
   const url =
-    readSecret(env, 'DATABASE_URL') ?? findRunning(readEnvironment(env).stateDir, 'set DATABASE_URL').databaseUrl
+    secretIn(env, 'DATABASE_URL') ?? findRunning(readEnvironment(env).stateDir, 'set DATABASE_URL').databaseUrl
   const database = connectDatabase({ url, ...timeouts, poolSize: 1 })
   try {
     if (command.name === 'import') return await importFile(command, database, env, output)
@@ -135,9 +135,18 @@ async function importFile(
   return result.rejected > 0 ? 1 : 0
 }
 
+/** As gateways and workers read it. Throws a UserError for a file that cannot be read. */
+export function secretIn(env: NodeJS.ProcessEnv, name: string): string | undefined {
+  try {
+    return readSecret(env, name)
+  } catch (cause) {
+    throw new UserError(cause instanceof Error ? cause.message : String(cause), { cause })
+  }
+}
+
 /** Throws a UserError for an unknown step, and for a pepper that is not set. */
 function peppersIn(env: NodeJS.ProcessEnv, madeOf: string | undefined): Pepper[] {
-  const secrets = readSecret(env, 'PASSWORD_PEPPERS') ?? ''
+  const secrets = secretIn(env, 'PASSWORD_PEPPERS') ?? ''
   if (!new RegExp(oldSystemSettings.PASSWORD_PEPPERS.pattern ?? '').test(secrets))
     throw new UserError('PASSWORD_PEPPERS takes name:base64, comma-separated.')
   const peppers = peppersOf(secrets)
@@ -156,14 +165,14 @@ function listFormats(output: Output): void {
 
 function queueOf(env: NodeJS.ProcessEnv) {
   const { QUEUE_PREFIX: queuePrefix } = env
-  const [redis, sealKeys] = [readSecret(env, 'REDIS_URL'), readSecret(env, 'SPILLWAY_SEAL_KEYS')]
+  const [redis, sealKeys] = [secretIn(env, 'REDIS_URL'), secretIn(env, 'SPILLWAY_SEAL_KEYS')]
   return sealKeys ? { redis, sealKeys, queuePrefix: queuePrefix || undefined } : {}
 }
 
 /** The project of Firebase, and what its hashes share. Throws a UserError for invalid numbers. */
 function firebaseOf(env: NodeJS.ProcessEnv) {
   const { FIREBASE_SALT_SEPARATOR = firebaseSettings.FIREBASE_SALT_SEPARATOR.default } = env
-  const FIREBASE_SIGNER_KEY = readSecret(env, 'FIREBASE_SIGNER_KEY') ?? ''
+  const FIREBASE_SIGNER_KEY = secretIn(env, 'FIREBASE_SIGNER_KEY') ?? ''
   const firebase = firebaseProject({ FIREBASE_SIGNER_KEY, FIREBASE_SALT_SEPARATOR })
   const logCost = whole('FIREBASE_MEM_COST', env.FIREBASE_MEM_COST ?? '14', { most: 14 })
   const blockSize = whole('FIREBASE_ROUNDS', env.FIREBASE_ROUNDS ?? '8', { most: 8 })

@@ -2,12 +2,12 @@
 // system of DATABASE_URL and GATEWAY_URL. A gateway hashes it once, by registering an account whose
 // stored hash is copied to all others.
 import { randomUUID } from 'node:crypto'
-import { readSecret } from '@spillway/common/secrets'
 import { runCommand } from '@spillway/infra/processes/command'
 import { parseCommandLine, UserError, whole } from '@spillway/infra/processes/command-line'
 import { findRunning, readEnvironment } from '@spillway/infra/start/places'
 import { connectDatabase, type Database } from '@spillway/prisma'
 import { SEED_PASSWORD, SEED_USERS, seedEmail, seedUsers } from '@spillway/prisma/seed'
+import { secretIn } from './command.ts'
 
 const help = `pnpm seed [--users N] [--password P]
 
@@ -50,7 +50,7 @@ async function seed(args: readonly string[], env: NodeJS.ProcessEnv): Promise<vo
 }
 
 function urlsIn(env: NodeJS.ProcessEnv): { databaseUrl: string; gatewayUrl: string } {
-  const databaseUrl = readSecret(env, 'DATABASE_URL')
+  const databaseUrl = secretIn(env, 'DATABASE_URL')
   const { stateDir } = readEnvironment(env)
   const { GATEWAY_URL: gatewayUrl } = env
   if (databaseUrl !== undefined && gatewayUrl) return { databaseUrl, gatewayUrl }

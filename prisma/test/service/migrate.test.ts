@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -10,6 +11,7 @@ import { rows } from '../rows.ts'
 
 const { absentDatabase, migratedUrl } = await openDatabases()
 
+const command = join(import.meta.dirname, '../../dist/migrate.js')
 const migrationsDir = join(import.meta.dirname, '../../migrations')
 const names = (await readdir(migrationsDir)).filter((name) => !name.endsWith('.toml')).sort()
 
@@ -28,6 +30,22 @@ test("a database is created whatever characters its role's password has", async 
     await rows(migratedUrl, `DROP ROLE ${role}`)
   })
   assert.deepEqual((await migrate(`postgresql://${role}:7#x?y%25@${host}/${name}`)).applied, names)
+})
+
+test('the command reads DATABASE_URL from a file, and tells what is wrong with that', async (t) => {
+  const [url, file] = [absentDatabase(), join(await scratchDir(t), 'url')]
+  const run = (env: NodeJS.ProcessEnv) => {
+    const { PATH } = process.env
+    const { stdout, stderr } = spawnSync(process.execPath, [command], { env: { PATH, ...env }, encoding: 'utf8' })
+    return stdout + stderr
+  }
+  await writeFile(file, `${url}\n`)
+  assert.match(run({ DATABASE_URL_FILE: file }), /^Applied /)
+  assert.equal(
+    run({ DATABASE_URL: url, DATABASE_URL_FILE: file }),
+    'DATABASE_URL and DATABASE_URL_FILE are both set: unset one of them\n',
+  )
+  assert.match(run({}), /^DATABASE_URL is not set/)
 })
 
 test('of migrators that start at once, one applies and the others find nothing to do', async () => {

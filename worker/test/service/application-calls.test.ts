@@ -1,11 +1,15 @@
 // What an application is told of its calls, their traces, and passwords hashed in its process.
 import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { createPasswordsWith } from '@spillway/client/application/create-passwords'
 import type { ObservedCall } from '@spillway/client/application/types'
 import * as bcrypt from '@spillway/client/bcrypt'
 import { readEnvironment, sharePasswords } from '@spillway/client/shared-passwords'
 import { until } from '@spillway/infra/processes/until'
+import { scratchDir } from '@spillway/infra/rig/namespace'
+import { newSealKey } from '@spillway/infra/start/secrets'
 import original from 'bcrypt'
 import { type TestContext, test } from 'vitest'
 import { argon2id, besideProgram, noProgram, passwordsOf, rejectsWith, silent } from '../application.ts'
@@ -59,6 +63,22 @@ test('SPILLWAY_IN_PROCESS says it to the replacements', () => {
   assert.equal(readEnvironment({ SPILLWAY_IN_PROCESS: 'false' }).inProcess, false)
   assert.equal(readEnvironment({}).inProcess, undefined)
   assert.throws(() => readEnvironment({ SPILLWAY_IN_PROCESS: 'yes' }), /SPILLWAY_IN_PROCESS must be true or false/)
+})
+
+test('the keys and the Redis server of the replacements may come from files', async (t) => {
+  const dir = await scratchDir(t)
+  const [keysFile, redisFile] = [join(dir, 'keys'), join(dir, 'redis')]
+  const sealKeys = newSealKey()
+  writeFileSync(keysFile, `${sealKeys}\n`)
+  writeFileSync(redisFile, 'redis://ann:pass@cache\n')
+  const env = { SPILLWAY_SEAL_KEYS_FILE: keysFile, REDIS_URL_FILE: redisFile }
+  const { redis, sealKeys: read } = readEnvironment(env)
+  assert.deepEqual({ redis, read }, { redis: 'redis://ann:pass@cache', read: sealKeys })
+  const twice = { ...env, SPILLWAY_SEAL_KEYS: sealKeys, REDIS_URL_FILE: '/nowhere/hush' }
+  assert.throws(
+    () => readEnvironment(twice),
+    /^Error: SPILLWAY_SEAL_KEYS and SPILLWAY_SEAL_KEYS_FILE are both set[^/]*$/,
+  )
 })
 
 test('each call is observed at its end, with how it ended and what hashed', async (t) => {

@@ -19,6 +19,13 @@ const started = (args: string[]) =>
     env: { DATABASE_URL: databaseUrl },
   })
 
+test('the URL of the database may come from a file, whose absence is told in a sentence', async () => {
+  const env = { DATABASE_URL: '', DATABASE_URL_FILE: await fileOf('url', `${databaseUrl}\n`) }
+  assert.equal((await accounts(['hashes'], env)).code, 0)
+  const { code, stderr } = await accounts(['hashes'], { ...env, DATABASE_URL_FILE: '/nowhere/hush' })
+  assert.deepEqual([code, stderr], [1, 'DATABASE_URL_FILE names a file that cannot be read (ENOENT)'])
+})
+
 test('a mistake is one sentence without a stack, and exit code 1', async () => {
   const running = started(['import', 'users.csv', '--preset', 'other'])
   assert.deepEqual(await running.exited, { code: 1, signal: null })
