@@ -144,7 +144,10 @@ export const GatewayConfig = {
       [1, 3_600],
       'How long a connection without a request stays open; longer than a load balancer in front keeps it (AWS: 60, Google Cloud: 600), which else gets a reset',
     ),
-    TRUST_PROXY: text('', 'Proxies whose `X-Forwarded-For` is believed: addresses or CIDR ranges, comma-separated'),
+    TRUST_PROXY: text(
+      '',
+      'Proxies whose `X-Forwarded-For` and `X-Request-Id` are believed: addresses or CIDR ranges, comma-separated',
+    ),
     CORS_ORIGINS: text(
       '',
       'Origins of pages that may use the API from a browser, comma-separated: `https://app.example.com`, `capacitor://localhost`; in `https://*.preview.example.com` the `*` is one label, and refused with `SESSION_COOKIE`',

@@ -1,11 +1,11 @@
 /** The three servers of a gateway, built from plugins, of what start.ts opens and closes. */
-import { randomUUID } from 'node:crypto'
 import type { Logger } from '@spillway/common/log'
 import { limitPipelining } from '@spillway/common/pipeline-limit'
 import { listOf } from '@spillway/common/settings'
 import type { Tracing } from '@spillway/common/tracing'
 import type { Keyring } from '@spillway/queue/queue-client'
 import type { Admission } from '@spillway/queue/wait/admission'
+import { newId } from '@spillway/queue/wire/id'
 import { type FastifyInstance, type FastifyRequest, fastify } from 'fastify'
 import { auditRateLimitsPlugin } from './audit/recorder.js'
 import type { GatewayConfig } from './config.js'
@@ -26,6 +26,7 @@ import { resetPassword } from './operations/reset-password.js'
 import { serviceOperations } from './operations/service-passwords.js'
 import { verifyPassword } from './operations/verify-password.js'
 import { type OperatorPagesOptions, operatorPagesPlugin, withoutBase } from './operators/pages.js'
+import { blocksPlugin } from './plugins/blocks.js'
 import { clientGonePlugin } from './plugins/client-gone.js'
 import { drainPlugin, stalledConnectionsPlugin } from './plugins/connections.js'
 import type { CountingRedis } from './plugins/counts.js'
@@ -33,6 +34,7 @@ import { crossOriginPlugin } from './plugins/cross-origin.js'
 import { type DocsOptions, docsPlugin, publicDocs, serviceDocs } from './plugins/docs.js'
 import { toApiError } from './plugins/foreign-errors.js'
 import { DeviceTokens, deviceTokenOf } from './plugins/guessing/device-token.js'
+import { Failures } from './plugins/guessing/failures.js'
 import { guessingPlugin } from './plugins/guessing/plugin.js'
 import { type LimitRequest, limitsPlugin, RateLimit } from './plugins/limits.js'
 import type { LoadShedder } from './plugins/load-shedding/load-shedder.js'
@@ -46,6 +48,7 @@ import {
   sendConnectionProblem,
   sendProblem,
 } from './plugins/problems.js'
+import { requestIdPlugin } from './plugins/request-id.js'
 import { noteUnrouted, requestLogPlugin } from './plugins/request-log.js'
 import { ownSchemas, serverOptions } from './plugins/server-options.js'
 import { serviceKeysPlugin } from './plugins/service-keys.js'
@@ -79,11 +82,8 @@ export const operations: readonly Operation<Deps>[] = [
 
 /** What start.ts opens. */
 export interface Opened
-  extends Omit<OperatorPagesOptions, 'config'>,
-    Pick<
-      Deps,
-      'keys' | 'tokenClaims' | 'sessions' | 'sessionOpener' | 'audit' | 'post' | 'tokenIssuer' | 'isDraining'
-    > {
+  extends Omit<OperatorPagesOptions, 'config' | 'failures'>,
+    Pick<Deps, 'keys' | 'tokenClaims' | 'sessionOpener' | 'tokenIssuer' | 'isDraining'> {
   shedder: LoadShedder
   tracing: Tracing | undefined
   accessTokens: AccessTokenOptions
@@ -106,6 +106,7 @@ export async function buildPublicApi(config: GatewayConfig, opened: Opened): Pro
   const devices = new DeviceTokens(keyring, { ttlS: config.DEVICE_TTL_S, nowMs })
   const deviceOf: DeviceOf = (headers) => devices.recognize(deviceTokenOf(headers))
   const app = await newApi(config, opened, { bodyLimitBytes: PUBLIC_BODY_BYTES, docs: publicDocs, deviceOf })
+  await app.register(blocksPlugin, opened)
   const origins = listOf(config.CORS_ORIGINS)
   await app.register(crossOriginPlugin, { origins, credentials: config.SESSION_COOKIE, metrics })
   if (config.SESSION_COOKIE) await app.register(ownPagesPlugin, { origins, issuer: config.ISSUER })
@@ -187,13 +188,14 @@ export async function buildOpsPort(config: GatewayConfig, opened: Opened): Promi
     ...serverOptions(config, opened.log),
     rewriteUrl: ({ url = '/' }) => withoutBase(url, config.OPS_BASE_PATH),
     // A mistyped parameter would show more than was asked for.
-    ajv: { customOptions: { ...ownSchemas, removeAdditional: false } },
+    ajv: { customOptions: { ...ownSchemas, formats, removeAdditional: false } },
   })
   await watchConnections(app, config, { graceMs: OPS_CLOSE_MS, isDraining: opened.isDraining })
   await app.register(problemPlugin)
   await app.register(messageRulesPlugin)
   await app.register(jsonBodyPlugin)
-  await app.register(operatorPagesPlugin, { ...opened, config })
+  const failures = new Failures(config, opened.countingRedis, opened.keyring)
+  await app.register(operatorPagesPlugin, { ...opened, config, failures })
   return app
 }
 
@@ -210,7 +212,6 @@ async function newApi(config: GatewayConfig, opened: Opened, options: ApiOptions
   const { bodyLimitBytes, docs, deviceOf } = options
   const app: FastifyInstance = fastify({
     ...serverOptions(config, log),
-    genReqId: () => randomUUID(),
     bodyLimit: bodyLimitBytes,
     // Fastify runs no hooks for these two.
     clientErrorHandler({ code }, socket) {
@@ -222,9 +223,10 @@ async function newApi(config: GatewayConfig, opened: Opened, options: ApiOptions
       const error = connectionProblem(code)
       // A broken-off request is noted when its connection ends; an unused connection asked nothing.
       const isNoted = requests.length === 0 && socket.bytesRead > 0
+      const requestId = newId()
       app.whenRejectionIsDue(() => {
-        if (isNoted) noteUnrouted(error, { log, metrics })
-        sendConnectionProblem(error, socket, app.connectionProblemHeaders?.(socket))
+        if (isNoted) noteUnrouted(error, { log: log.child({ requestId }), metrics })
+        sendConnectionProblem(error, socket, { requestId, further: app.connectionProblemHeaders?.(socket) })
       })
     },
     frameworkErrors(thrown, request, reply) {
@@ -256,9 +258,10 @@ async function newApi(config: GatewayConfig, opened: Opened, options: ApiOptions
 
 async function watchConnections(
   app: FastifyInstance,
-  { REQUEST_TIMEOUT_MS: stalledMs }: GatewayConfig,
+  { REQUEST_TIMEOUT_MS: stalledMs, TRUST_PROXY }: GatewayConfig,
   drain: { graceMs: number; isDraining(): boolean },
 ): Promise<void> {
+  await app.register(requestIdPlugin, { trustedProxies: listOf(TRUST_PROXY) })
   await app.register(clientGonePlugin)
   await app.register(drainPlugin, drain)
   app.addHook('onReady', async () => limitPipelining(app.server))

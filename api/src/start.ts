@@ -22,6 +22,7 @@ import { serviceOperations } from './operations/service-passwords.js'
 import { exposeGatewayState } from './operators/gauges.js'
 import { NamedOperators } from './operators/named.js'
 import { acceptorsPlugin, BACKLOG } from './plugins/acceptors.js'
+import { Blocks } from './plugins/blocks.js'
 import { toCountingRedis } from './plugins/counts.js'
 import { LoadShedder } from './plugins/load-shedding/load-shedder.js'
 import { GatewayMetrics } from './plugins/metrics.js'
@@ -130,6 +131,7 @@ export async function startGateway(
   const mailDeps = { redis: countingRedis, mailRedis, watch, keyring, database, metrics, log }
   const currentSmtpUrl = current('SMTP_URL', parseSmtpUrl)
   const mail = config.SMTP_URL === '' ? undefined : new Mail(config, { ...mailDeps, currentUrl: currentSmtpUrl })
+  const blocks = new Blocks(database, log)
   const expiredSessions = startDeletingExpiredSessions({ database, log })
   let draining = false
   const admission = new Admission({
@@ -157,6 +159,7 @@ export async function startGateway(
       sessions,
       sessionOpener,
       audit,
+      blocks,
       post: mail?.post,
       breached,
       namedOperators,
@@ -193,6 +196,7 @@ export async function startGateway(
       await Promise.all(mailRedis.map(({ connection }) => quitRedis(connection)))
     })
     await shutdown.step('write the last audit events', STEP_TIMEOUT_MS, () => audit.close())
+    await shutdown.step('stop reading blocked networks', STEP_TIMEOUT_MS, () => blocks.close())
     await shutdown.step('stop deleting expired sessions', STEP_TIMEOUT_MS, () => expiredSessions.close())
     await shutdown.step('disconnect from PostgreSQL', STEP_TIMEOUT_MS, () => database.$disconnect())
     await shutdown.step('flush traces', STEP_TIMEOUT_MS, () => tracing?.close())
@@ -201,7 +205,8 @@ export async function startGateway(
   }
 
   try {
-    await passwords.whenKnown(FIRST_READING_MS)
+    // Without the database, at its first reading.
+    await Promise.all([passwords.whenKnown(FIRST_READING_MS), blocks.read().catch(() => undefined)])
     const opsUrl = await ops.listen({ host: listenAddress(config.OPS_HOST), port: config.OPS_PORT })
     const servicePlace = { host: listenAddress(config.SERVICE_HOST), port: config.SERVICE_PORT, backlog: BACKLOG }
     const serviceUrl = await serviceApp?.listen(servicePlace)

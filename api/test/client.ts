@@ -50,6 +50,11 @@ export interface Answer {
   body: Body
 }
 
+/** An answer and its id, which is left out of a problem's body. */
+export interface Told extends Answer {
+  requestId: string
+}
+
 /** Replaces a password. */
 export const NEXT = 'another pass phrase entirely'
 
@@ -77,7 +82,7 @@ export class Client {
   }
 
   /** One request. Checks what holds for every answer: problems are problems, and only they are. */
-  async call(method: string, path: string, options: Call = {}): Promise<Answer> {
+  async call(method: string, path: string, options: Call = {}): Promise<Told> {
     const { body, headers = {}, token, signal } = options
     const response = await fetch(this.url + path, {
       method,
@@ -90,70 +95,69 @@ export class Client {
       ...(signal === undefined ? {} : { signal }),
     })
     const text = await response.text()
-    const answer: Answer = {
-      status: response.status,
-      headers: response.headers,
-      body: text === '' ? {} : JSON.parse(text),
-    }
+    const { requestId = response.headers.get('x-request-id'), ...told } = text === '' ? {} : JSON.parse(text)
+    const answer: Told = { status: response.status, headers: response.headers, body: told, requestId }
+    assert.match(requestId, /^[\w.-]{1,64}$/)
+    assert.equal(response.headers.get('x-request-id'), requestId)
     if (answer.body.code !== undefined) assertProblem(answer, answer.status, answer.body.code)
     return answer
   }
 
-  register(body: Credentials, options?: Call): Promise<Answer> {
+  register(body: Credentials, options?: Call): Promise<Told> {
     return this.#queued('POST', '/v1/users', { ...options, body })
   }
 
-  login(body: Credentials, options?: Call): Promise<Answer> {
+  login(body: Credentials, options?: Call): Promise<Told> {
     return this.#queued('POST', '/v1/login', { ...options, body })
   }
 
-  redeem(ticket: string, options?: Call): Promise<Answer> {
+  redeem(ticket: string, options?: Call): Promise<Told> {
     return this.call('POST', '/v1/tickets/redeem', { ...options, body: { ticket } })
   }
 
   /** Redeems until there is an answer. */
-  async answerTo(ticket: string, options?: Call): Promise<Answer> {
+  async answerTo(ticket: string, options?: Call): Promise<Told> {
     const answer = await this.redeem(ticket, options)
     return answer.status === 202 ? this.answerTo(answer.body.ticket, options) : answer
   }
 
-  refresh(refreshToken: string): Promise<Answer> {
+  refresh(refreshToken: string): Promise<Told> {
     return this.call('POST', '/v1/token/refresh', { body: { refreshToken } })
   }
 
-  logout(refreshToken: string): Promise<Answer> {
+  logout(refreshToken: string): Promise<Told> {
     return this.call('POST', '/v1/logout', { body: { refreshToken } })
   }
 
-  me(token: string): Promise<Answer> {
+  me(token: string): Promise<Told> {
     return this.call('GET', '/v1/me', { token })
   }
 
-  changePassword(token: string, currentPassword: string, newPassword = NEXT, options?: Call): Promise<Answer> {
+  changePassword(token: string, currentPassword: string, newPassword = NEXT, options?: Call): Promise<Told> {
     return this.#queued('PUT', '/v1/me/password', { ...options, token, body: { currentPassword, newPassword } })
   }
 
-  changeEmail(token: string, newEmail: string, password: string, options?: Call): Promise<Answer> {
+  changeEmail(token: string, newEmail: string, password: string, options?: Call): Promise<Told> {
     return this.#queued('PUT', '/v1/me/email', { ...options, token, body: { newEmail, password } })
   }
 
-  verifyPassword(token: string, password: string, options?: Call): Promise<Answer> {
+  verifyPassword(token: string, password: string, options?: Call): Promise<Told> {
     return this.#queued('POST', '/v1/me/password/verify', { ...options, token, body: { password } })
   }
 
-  deleteAccount(token: string, password: string, options?: Call): Promise<Answer> {
+  deleteAccount(token: string, password: string, options?: Call): Promise<Told> {
     return this.#queued('POST', '/v1/me/delete', { ...options, token, body: { password } })
   }
 
-  forgotten(email: string, options?: Call): Promise<Answer> {
+  forgotten(email: string, options?: Call): Promise<Told> {
     return this.call('POST', '/v1/password/forgotten', { ...options, body: { email } })
   }
 
-  resetPassword(token: string, newPassword = NEXT, options?: Call): Promise<Answer> {
+  resetPassword(token: string, newPassword = NEXT, options?: Call): Promise<Told> {
     return this.#queued('POST', '/v1/password/reset', { ...options, body: { token, newPassword } })
   }
 
-  confirmEmail(token: string): Promise<Answer> {
+  confirmEmail(token: string): Promise<Told> {
     return this.call('POST', '/v1/email/confirm', { body: { token } })
   }
 
@@ -173,7 +177,7 @@ export class Client {
    * One request that may wait for a job. A ticket is redeemed, because a busy machine may cause one
    * at any time: a worker that gets no processor for a second and a half counts as gone.
    */
-  async #queued(method: string, path: string, options: Call): Promise<Answer> {
+  async #queued(method: string, path: string, options: Call): Promise<Told> {
     const answer = await this.call(method, path, options)
     const leaving = options.signal === undefined ? {} : { signal: options.signal }
     const asksForTicket = options.keepTicket === true || options.headers?.prefer !== undefined

@@ -12,6 +12,7 @@ import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import { storedNetworkOf } from '../plugins/client-network.js'
 import type { GatewayMetrics } from '../plugins/metrics.js'
+import { toldId } from '../plugins/problems.js'
 import { TokenBucket } from '../plugins/token-bucket.js'
 import { Rounds } from '../rounds.js'
 import { parseEmailAddress } from '../schemas/email-address.js'
@@ -140,18 +141,21 @@ export class Audit {
   }
 }
 
-/** Records requests that a limit refused, and those that were told to solve a challenge. */
+const LIMITS = ['too_many_requests', 'challenge_required', 'network_blocked']
+
+/** Records requests that a limit or a block refused, or that were told to solve a challenge. */
 export const auditRateLimitsPlugin = fp(
   async (app: FastifyInstance, { audit }: { audit: Audit }) => {
     app.addHook('onResponse', (request, _reply, next) => {
       const { errorCode, refusedFor, user, body } = request
-      const isLimited = errorCode === 'too_many_requests' || errorCode === 'challenge_required'
+      const isLimited = LIMITS.includes(errorCode ?? '')
       if (isLimited && refusedFor !== undefined) {
         // The access token names the user, or the body does.
         const email = typeof body === 'object' && body !== null && 'email' in body ? String(body.email) : ''
         const whom = { userId: user?.sub ?? null, email: parseEmailAddress(email) }
-        // Reading the client's address costs a system call: it is read here alone.
-        audit.record({ event: 'rate_limit', outcome: refusedFor, ip: request.ip, ...whom })
+        const event = { event: 'rate_limit', outcome: refusedFor, ...whom } as const
+        // Reading the client's address costs a system call.
+        audit.record({ ...event, ip: request.ip, requestId: toldId(request) })
       }
       next()
     })
@@ -167,10 +171,11 @@ function stored(
     email,
     sessionId,
     ip,
+    requestId,
     by,
     isKnownDevice,
     failures,
-  }: Omit<AuditEvent, 'ip'> & { ip?: string },
+  }: Pick<AuditEvent, 'event' | 'outcome'> & Partial<AuditEvent>,
   count: number,
 ): StoredEvent {
   const now = Date.now()
@@ -179,6 +184,7 @@ function stored(
     sessionId: sessionId ?? null,
     address: ip === undefined ? null : storedNetworkOf(ip),
     ...{ isKnownDevice: isKnownDevice ?? null, failures: failures ?? null },
+    requestId: requestId ?? null,
     operator: by?.operator ?? null,
     reason: by?.reason ?? null,
   }

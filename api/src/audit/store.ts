@@ -21,6 +21,8 @@ export type StoredEvent = {
   /** Of a login: whether a known device sent it, and its failures in a row, with this one. */
   isKnownDevice: boolean | null
   failures: number | null
+  /** Of the request; of a redeemed ticket, the request that got the ticket. */
+  requestId: string | null
   /** Who did it in place of the user, and why. */
   operator: string | null
   reason: string | null
@@ -40,12 +42,13 @@ const DAY_MS = 24 * 3_600_000
 export async function insertEvents(database: Database, events: readonly StoredEvent[]): Promise<void> {
   const sql = Prisma.sql`
     WITH asynchronous AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
-    INSERT INTO audit_events (id, at, event, outcome, count, user_id, session_id, address, known_device, failures, operator, reason)
-    SELECT added.id, at, event, outcome, count, COALESCE("userId", users.id), "sessionId", address, "isKnownDevice",
+    INSERT INTO audit_events (id, at, event, outcome, count, user_id, session_id, address, request_id, known_device, failures,
+      operator, reason)
+    SELECT added.id, at, event, outcome, count, COALESCE("userId", users.id), "sessionId", address, "requestId", "isKnownDevice",
       failures, operator, reason
     FROM json_to_recordset(${JSON.stringify(events)}::json) AS added (
       id uuid, at timestamptz, event text, outcome text, count int, "userId" uuid, "sessionId" uuid, address text,
-      "isKnownDevice" boolean, failures int, operator text, reason text, email text
+      "requestId" text, "isKnownDevice" boolean, failures int, operator text, reason text, email text
     ) LEFT JOIN users USING (email), asynchronous
     ON CONFLICT (id) DO NOTHING`
   await rawQuery(database, sql)
@@ -55,6 +58,8 @@ export async function insertEvents(database: Database, events: readonly StoredEv
 export interface EventFilter {
   /** Of the account, or of the request. */
   id?: string | undefined
+  /** Of the request, where it is no UUID. */
+  requestId?: string | undefined
   userId?: string | undefined
   address?: string | undefined
   event?: AuditEventName | undefined
@@ -71,10 +76,11 @@ export async function readEvents(
   database: Database,
   { limit, ...filter }: EventFilter & { limit: number },
 ): Promise<StoredEvent[]> {
-  const { id, userId, address, event, outcome, operator, from, until, before } = filter
+  const { id, requestId, userId, address, event, outcome, operator, from, until, before } = filter
   const conditions = [
     Prisma.sql`TRUE`,
-    ...(id === undefined ? [] : [Prisma.sql`user_id = ${id}::uuid`]),
+    ...(id === undefined ? [] : [Prisma.sql`(request_id = ${id} OR user_id = ${id}::uuid)`]),
+    ...(requestId === undefined ? [] : [Prisma.sql`request_id = ${requestId}`]),
     ...(userId === undefined ? [] : [Prisma.sql`user_id = ${userId}::uuid`]),
     ...(address === undefined ? [] : [Prisma.sql`address = ${address}`]),
     ...(event === undefined ? [] : [Prisma.sql`event = ${event}`]),
@@ -87,7 +93,7 @@ export async function readEvents(
   ]
   const sql = Prisma.sql`
     SELECT id, at, event, outcome, count, user_id AS "userId", session_id AS "sessionId", address,
-      known_device AS "isKnownDevice", failures, operator, reason
+      request_id AS "requestId", known_device AS "isKnownDevice", failures, operator, reason
     FROM audit_events WHERE ${Prisma.join(conditions, ' AND ')} ORDER BY id DESC LIMIT ${limit}`
   const rows = await rawQuery<Omit<StoredEvent, 'at'> & { at: string }>(database, sql)
   return rows.map(({ at, ...row }) => ({ ...row, at: new Date(at) }))
@@ -126,11 +132,16 @@ export const auditEventNames = [
   'confirm_email',
   'change_email',
   'delete_account',
+  'export_account',
   'disable_account',
   'enable_account',
+  'forget_failures',
   'logout',
   'end_session',
   'end_other_sessions',
+  'end_all_sessions',
+  'block_network',
+  'unblock_network',
   'refresh_token_reuse',
   'rate_limit',
   'pause_queue',
@@ -152,6 +163,7 @@ export interface AuditEvent {
   sessionId?: string
   /** The client's, as the connection or the proxy reports it. Its network is stored. */
   ip: string
+  requestId: string
   isKnownDevice?: boolean
   failures?: number
   /** An operator who did it in place of the user, and why; on the board, to what. */

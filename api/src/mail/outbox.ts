@@ -1,10 +1,11 @@
 /** Seals mails and adds them to the queue. */
 
 import { randomUUID } from 'node:crypto'
+import { readJob } from '@spillway/queue/jobs/open-queue'
 import { objectOf } from '@spillway/queue/wire/object-schema'
 import { checkFor } from '@spillway/queue/wire/schema'
 import type { Keyring } from '@spillway/queue/wire/seal'
-import type { JobsOptions } from 'bullmq'
+import type { Job, JobsOptions, Queue } from 'bullmq'
 import type { FromSchema } from 'json-schema-to-ts'
 
 /** Requests are padded to a multiple of this length: it reveals neither kind nor recipient. */
@@ -12,7 +13,9 @@ const FILLED_LENGTH = 2_048
 
 /** Where mails are put: the queue of one Redis server. */
 interface MailPlace {
-  queue: { add(name: string, data: MailData, options: JobsOptions): Promise<unknown>; close(): Promise<unknown> }
+  queue: Pick<Queue, 'getRanges' | 'getJob' | 'close'> & {
+    add(name: string, data: MailData, options: JobsOptions): Promise<unknown>
+  }
   isUsable(): boolean
   /** Epoch milliseconds by the clock of this Redis server. */
   now(): number
@@ -60,9 +63,43 @@ export class Outbox {
     })
   }
 
+  /** Removes mails that wait or have failed and hold one of these texts, from usable servers. */
+  async removeAbout(texts: readonly string[]): Promise<void> {
+    for (const { queue, isUsable } of this.#places) {
+      if (!isUsable()) continue
+      for (const id of await queue.getRanges(['wait', 'prioritized', 'delayed', 'failed'], 0, -1)) {
+        const job = await readJob(queue, id)
+        if (job === undefined || job === 'malformed') continue
+        const request = Object(openMail(this.#keyring, job)?.request)
+        const isAbout = Object.values(request).some((value) => texts.some((text) => text === value))
+        // A mail that is being sent by now is gone when it is sent.
+        if (isAbout) await job.remove().catch(() => undefined)
+      }
+    }
+  }
+
   async close(): Promise<void> {
     await Promise.all(this.#places.map(({ queue }) => queue.close()))
   }
+}
+
+/** Undefined for what does not open. */
+export function openMail(keyring: Keyring, { id, data }: Pick<Job<unknown>, 'id' | 'data'>): OpenedMail | undefined {
+  try {
+    if (id === undefined || !isMailData(data)) return undefined
+    const { deadline } = data
+    const contents = keyring.open(mailSeal(id, deadline), data.sealed)
+    if (typeof contents !== 'object' || contents === null || !('request' in contents)) return undefined
+    return { id, deadline, request: contents.request }
+  } catch {
+    return undefined
+  }
+}
+
+export interface OpenedMail {
+  id: string
+  deadline: number
+  request: unknown
 }
 
 function filled(request: object): { request: object; fill: string } {
@@ -92,7 +129,7 @@ const MailData = objectOf(
 export type MailData = FromSchema<typeof MailData>
 export const isMailData: (value: unknown) => value is MailData = checkFor<MailData>(MailData)
 
-export const mailSeal = (id: string, deadline: number) => ({ purpose: 'mail' as const, id, bind: [deadline] })
+const mailSeal = (id: string, deadline: number) => ({ purpose: 'mail' as const, id, bind: [deadline] })
 
 /** Attempts after 1, 2, 4 s and so on, then every five minutes until the deadline. */
 const MAIL_ATTEMPTS = 20

@@ -50,12 +50,12 @@ export class Post {
   }
 
   /**
-   * Has a mail sent, unless its reader got too many within the hour. Never rejects, and takes the
-   * same work whether the account exists or not.
+   * Has a mail sent, unless its reader got too many within the hour. Resolves with whether it was
+   * queued, never rejects, and takes the same work whether the account exists or not.
    *
    * @param reader the recipient's address, against whose limit the mail counts
    */
-  send(request: Exclude<MailRequest, { kind: 'notice' }>, reader: string): Promise<void> {
+  send(request: Exclude<MailRequest, { kind: 'notice' }>, reader: string): Promise<boolean> {
     return this.#add(request, { reader, countedAs: 'mail' })
   }
 
@@ -63,19 +63,27 @@ export class Post {
    * Tells an owner what was done to the account. Notices to a confirmed address have a limit of
    * their own: a thief would use up the other mails first. Never rejects.
    */
-  notify({ email, isConfirmed }: Owner, notice: Notice): Promise<void> {
+  notify({ email, isConfirmed }: Owner, notice: Notice): Promise<boolean> {
     const counted: Counted = { reader: email, countedAs: isConfirmed ? 'notice' : 'mail' }
     return this.#add({ kind: 'notice', email, notice }, counted)
   }
 
-  async #add(request: MailRequest, counted: Counted): Promise<void> {
+  /** Removes what waits to be sent to an account, or has failed. */
+  forget({ id, email }: { id: string; email: string }): Promise<void> {
+    return this.#options.outbox.removeAbout([id, email])
+  }
+
+  async #add(request: MailRequest, counted: Counted): Promise<boolean> {
     const { outbox, metrics, log } = this.#options
     try {
-      if (await this.#isOverLimit(counted)) return metrics.mails.inc({ outcome: 'limited' })
-      await outbox.add(request, this.lifeMsOf(request.kind))
+      const isOver = await this.#isOverLimit(counted)
+      if (isOver) metrics.mails.inc({ outcome: 'limited' })
+      else await outbox.add(request, this.lifeMsOf(request.kind))
+      return !isOver
     } catch (error) {
       metrics.mails.inc({ outcome: 'not_queued' })
       log.warn({ err: error }, 'a mail was not queued')
+      return false
     }
   }
 

@@ -12,7 +12,15 @@ import { canaryOf } from '@spillway/queue/wire/capacity'
 import { type Keyring, SEAL_KEYS } from '@spillway/queue/wire/seal'
 import { DelayedError, type Job, type Queue, UnrecoverableError, Worker } from 'bullmq'
 import type { GatewayMetrics, MailOutcome } from '../plugins/metrics.js'
-import { isMailData, MAIL_QUEUE, type MailData, mailCanaryKey, mailSeal, retryDelayMs } from './outbox.js'
+import {
+  isMailData,
+  MAIL_QUEUE,
+  type MailData,
+  mailCanaryKey,
+  type OpenedMail,
+  openMail,
+  retryDelayMs,
+} from './outbox.js'
 import type { MailWriter } from './requests.js'
 import { MailError, type Smtp } from './smtp.js'
 
@@ -47,12 +55,6 @@ interface MailSenderOptions {
   smtp: Smtp
   metrics: Pick<GatewayMetrics, 'mails' | 'mailErrors'>
   log: Pick<Logger, 'info' | 'warn' | 'error'>
-}
-
-interface OpenedMail {
-  id: string
-  deadline: number
-  request: unknown
 }
 
 /** BullMQ alone would block for up to ten seconds while mails are delayed. */
@@ -137,26 +139,13 @@ export class MailSender {
   async #handle(job: Job): Promise<void> {
     this.#inHand++
     try {
-      const mail = this.#open(job)
+      const mail = openMail(this.#options.keyring, job)
       if (mail !== undefined) return await this.#send(mail)
       if (await this.#leaveToOthers(job).catch(() => false)) throw new DelayedError()
       this.#count('forged')
       throw new UnrecoverableError('forged')
     } finally {
       this.#inHand--
-    }
-  }
-
-  /** Undefined for what does not open. */
-  #open({ id, data }: Job): OpenedMail | undefined {
-    try {
-      if (id === undefined || !isMailData(data)) return undefined
-      const { deadline } = data
-      const contents = this.#options.keyring.open(mailSeal(id, deadline), data.sealed)
-      if (typeof contents !== 'object' || contents === null || !('request' in contents)) return undefined
-      return { id, deadline, request: contents.request }
-    } catch {
-      return undefined
     }
   }
 

@@ -3,7 +3,7 @@
 import { objectOf } from '@spillway/queue/wire/object-schema'
 import { newMailToken } from '../mail/tokens.js'
 import { EmailField, normalizeEmail, PasswordField } from '../schemas/credentials.js'
-import { problemResponse, unauthorizedProblem } from '../schemas/responses.js'
+import { unauthorizedProblem } from '../schemas/responses.js'
 import { schemaOf } from '../schemas/schema.js'
 import { signedInProperties, signedInWithMail } from './access.js'
 import { defineOperation, requireOwnPassword, verifyOwnPassword } from './public-operation.js'
@@ -22,7 +22,7 @@ export const changeEmail = defineOperation({
   body: schemaOf({ title: 'EmailChange', ...objectOf({ newEmail: EmailField, password: PasswordField }) }),
   contents: schemaOf(objectOf({ ...signedInProperties, newEmail: { type: 'string' } })),
   success: { status: 204, body: schemaOf({ type: 'null', description: 'A mail is sent to the new address' }) },
-  problems: { 401: unauthorizedProblem, 403: problemResponse },
+  problems: { 401: unauthorizedProblem },
 
   concerns: ({ userId, sessionId }) => ({ userId, sessionId }),
 

@@ -3,10 +3,10 @@
  * ticket. A ticket is read, waits, and is finished or stays pending.
  */
 import { type Database, isDatabaseUnavailable } from '@spillway/prisma'
-import type { Keyring, PasswordClient, Verdict } from '@spillway/queue/queue-client'
+import type { JobRef, Keyring, PasswordClient, Verdict } from '@spillway/queue/queue-client'
 import type { Admission, Admitted } from '@spillway/queue/wait/admission'
 import { Pace } from '@spillway/queue/wait/refusal-pace'
-import { type Ticket, Tickets, told } from '@spillway/queue/wait/tickets'
+import { isExpired, type Ticket, Tickets, told } from '@spillway/queue/wait/tickets'
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { FromSchema } from 'json-schema-to-ts'
 import { ApiError } from '../plugins/errors.js'
@@ -14,10 +14,12 @@ import type { LimitRequest } from '../plugins/limits.js'
 import type { LoadShedder } from '../plugins/load-shedding/load-shedder.js'
 import type { DeviceOf } from '../plugins/load-shedding/preference.js'
 import type { GatewayMetrics } from '../plugins/metrics.js'
+import { toldId } from '../plugins/problems.js'
+import { redeemAs } from '../plugins/request-id.js'
 import type { TicketBody } from '../schemas/bodies.js'
 import { sessionClientOf } from '../sessions/session-opening.js'
 import type { LineDocument } from './line-document.js'
-import { type Operation, type Response, StartAgain } from './operation.js'
+import { type ClientJob, isTicketEnd, type Operation, type Response, StartAgain } from './operation.js'
 import { UsedTickets } from './used-tickets.js'
 import { type Call, type HeldCall, tooLate, UNAVAILABLE_RETRY_S, waitForVerdict } from './verdict-wait.js'
 import { negotiateWaitMs, remainingWaitMs } from './wait-times.js'
@@ -25,10 +27,14 @@ import { negotiateWaitMs, remainingWaitMs } from './wait-times.js'
 /** The contents of a ticket: the kind of its operation, and what that needs besides the verdict. */
 interface Contents {
   kind: string
+  /** Of the request that got the ticket. */
+  requestId: string
 }
 
 function isContents(contents: unknown): contents is Contents {
-  return typeof contents === 'object' && contents !== null && 'kind' in contents && typeof contents.kind === 'string'
+  if (typeof contents !== 'object' || contents === null || !('kind' in contents) || !('requestId' in contents))
+    return false
+  return typeof contents.kind === 'string' && typeof contents.requestId === 'string'
 }
 
 /** The clock is an estimate: after a wait until the deadline some milliseconds may be left. */
@@ -111,7 +117,8 @@ export class Conductor<Deps> {
    */
   async redeem(text: string, request: FastifyRequest, reply: FastifyReply): Promise<Response> {
     const { deps, limitRedemption } = this.#options
-    const ticket = this.#tickets.read(text)
+    const ticket = this.#tickets.open(text)
+    redeemAs(ticket.contents.requestId, request, reply)
     await limitRedemption(request, reply)
     const { operation, contents } = this.#operationOf(ticket, request)
     const { definition } = operation
@@ -123,8 +130,8 @@ export class Conductor<Deps> {
       return await this.#conclude(held, verdict)
     } catch (error) {
       // A ticket that was used has ended before: it must not count again.
-      if (error instanceof ApiError && ['ticket_expired', 'ticket_lost', 'ticket_used'].includes(error.code))
-        definition.unanswered?.(deps, contents)
+      if (error instanceof ApiError && isTicketEnd(error))
+        definition.unanswered?.(deps, contents, clientJobOf(ticket.job, request), error)
       throw error
     }
   }
@@ -141,7 +148,7 @@ export class Conductor<Deps> {
   }
 
   /** Throws `invalid_ticket` for an unknown operation, and for contents of another version. */
-  #operationOf({ contents: { kind, ...contents } }: Ticket<Contents>, request: FastifyRequest) {
+  #operationOf({ contents: { kind, requestId: _, ...contents } }: Ticket<Contents>, request: FastifyRequest) {
     const operation = this.operations.find((each) => each.kind === kind)
     const isOurs = operation?.definition.contents.is(contents) && (this.#options.isOwn?.(contents, request) ?? true)
     if (operation === undefined || !isOurs) throw new ApiError('invalid_ticket')
@@ -159,7 +166,7 @@ export class Conductor<Deps> {
     try {
       const { job, contents } = await operation.start(deps, request)
       const { lane, waitMs } = this.#placeOf(admitted, request)
-      const place = { lane, waitMs, lifeMs: config.TICKET_TTL_MS }
+      const place = { lane, waitMs, lifeMs: config.TICKET_TTL_MS, requestId: request.id }
       const submit = () => passwords.submit(job.name, job.request, place)
       const pending = await (request.inTrace?.(submit) ?? submit())
       request.jobId = pending.job.id
@@ -185,14 +192,12 @@ export class Conductor<Deps> {
    * Waits for the job of a ticket; where it may not be hashed yet, only for what is known of it.
    * Throws `ticket_expired` after its deadline, and `ticket_lost` where its Redis server is gone.
    */
-  async #resume(
-    { job, expiresAt, contents: { kind, ...contents } }: Ticket<Contents>,
-    mayBeHashed: boolean,
-    call: Call<Deps>,
-  ): Promise<HeldCall<Deps>> {
+  async #resume(ticket: Ticket<Contents>, mayBeHashed: boolean, call: Call<Deps>): Promise<HeldCall<Deps>> {
     const { passwords, config } = this.#options
+    const { kind, requestId, ...contents } = ticket.contents
+    const { job, expiresAt } = ticket
     const leftMs = job.deadline - passwords.now(job)
-    if (leftMs <= 0) throw new ApiError('ticket_expired')
+    if (leftMs <= 0 || isExpired(ticket)) throw new ApiError('ticket_expired')
     call.request.jobId = job.id
     const preferredMs = negotiateWaitMs(call.request, call.reply, config.LOGIN_WAIT_MS)
     const waitMs = mayBeHashed ? Math.min(preferredMs, leftMs) : 0
@@ -208,7 +213,7 @@ export class Conductor<Deps> {
   async #conclude(held: HeldCall<Deps>, verdict: Verdict | undefined): Promise<Response> {
     if (verdict === undefined) return await this.#ticketFor(held)
     const { operation, request, contents, pending, expiresAt, isFirst } = held
-    const answered = { ...pending.job, verdict, client: sessionClientOf(request) }
+    const answered = { ...clientJobOf(pending.job, request), verdict }
     const finish = () => operation.finish(this.#options.deps, contents, answered)
     try {
       return isFirst ? await finish() : await this.#usedTickets.useFor(pending.job.id, expiresAt, orLost(finish))
@@ -222,7 +227,7 @@ export class Conductor<Deps> {
   /** Throws `busy` or `ticket_expired` where the time of the job ran out, too. */
   async #ticketFor(held: HeldCall<Deps>): Promise<Response> {
     const { passwords, line } = this.#options
-    const { operation, reply, pending, preferredMs, expiresAt, isFirst, isSetAside } = held
+    const { operation, request, reply, pending, preferredMs, expiresAt, isFirst, isSetAside } = held
     const { job } = pending
     if (passwords.now(job) >= job.deadline - CLOCK_ERROR_MS)
       throw isFirst ? tooLate(passwords) : new ApiError('ticket_expired')
@@ -231,7 +236,7 @@ export class Conductor<Deps> {
     const retryAfter = isSetAside ? Math.max(toldNow.retryAfter, UNAVAILABLE_RETRY_S) : toldNow.retryAfter
     reply.header('retry-after', retryAfter)
     const { serving, paused } = passwords.line(job)
-    const contents = { ...held.contents, kind: operation.kind }
+    const contents = { ...held.contents, kind: operation.kind, requestId: toldId(request) }
     const body: FromSchema<typeof TicketBody> = {
       ...toldNow,
       ticket: this.#tickets.issue({ job, expiresAt, contents }),
@@ -247,6 +252,10 @@ export class Conductor<Deps> {
 
 export function send(reply: FastifyReply, { status, headers, body }: Response): FastifyReply {
   return reply.code(status).headers(headers).send(body)
+}
+
+function clientJobOf(job: JobRef, request: FastifyRequest): ClientJob {
+  return { ...job, client: sessionClientOf(request), requestId: toldId(request) }
 }
 
 /** A ticket has no password to start again with. */

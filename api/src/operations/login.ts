@@ -3,7 +3,7 @@
 import { ACCOUNTS } from '@spillway/queue/wire/job'
 import { objectOf } from '@spillway/queue/wire/object-schema'
 import { storedHashDigest } from '@spillway/queue/wire/stored-hash'
-import { ApiError } from '../plugins/errors.js'
+import { ApiError, type RefusalReason } from '../plugins/errors.js'
 import { generationOf } from '../plugins/guessing/device-token.js'
 import { TokenBody } from '../schemas/bodies.js'
 import { EmailField, normalizeEmail, PasswordField, passwordForms } from '../schemas/credentials.js'
@@ -48,6 +48,8 @@ export const login = defineOperation({
         /** {@link NOBODY} for an unknown address, whose job is a decoy. */
         userId: { type: 'string' },
         credentialVersion: { type: 'integer' },
+        /** 1 for an account that nobody may log in to. */
+        isBarred: { enum: [0, 1] },
         /** The digest of the hash that is verified. */
         verified: { type: 'string' },
         attempt: AttemptContents,
@@ -85,21 +87,22 @@ export const login = defineOperation({
     }
     // As long for an unknown address as for a known one: a ticket must not tell them apart.
     const { id: userId, credentialVersion, passwordHash } = user ?? UNKNOWN
+    const isBarred: 0 | 1 = user?.mayLogIn === false ? 1 : 0
     const verified = storedHashDigest(passwordHash)
     const address = asksOldSystem ? { email } : {}
-    const contents = { userId, credentialVersion, verified, attempt: login.attempt, ...address }
+    const contents = { userId, credentialVersion, isBarred, verified, attempt: login.attempt, ...address }
     return { job: { name: 'verify', request }, contents }
   },
 
   async finish(
     { sessionOpener, tokenIssuer, upgrades, guessing },
-    { verified, attempt, email, ...known },
+    { verified, attempt, email, isBarred, ...known },
     { verdict, client, ...job },
   ) {
     const isKnown = known.userId !== NOBODY
     const vouchedHash = verdict.kind === 'match' && email !== undefined ? verdict.hash : undefined
     if (verdict.kind !== 'match' || !(isKnown || vouchedHash !== undefined))
-      throw new ApiError('invalid_credentials', { reason: isKnown ? 'wrong_password' : 'unknown_account' })
+      throw new ApiError('invalid_credentials', { reason: reasonOf(isKnown, isBarred) })
     const opening = { id: job.id, credentialVersion: known.credentialVersion, ...client }
     const session =
       email === undefined || vouchedHash === undefined
@@ -125,3 +128,9 @@ export const login = defineOperation({
   unanswered: ({ guessing }, { attempt }) => guessing.unanswered(attempt),
   setAside: ({ guessing }, { attempt }) => guessing.setAside(attempt),
 })
+
+/** Of a password that did not match: the password of a barred account was not verified. */
+function reasonOf(isKnown: boolean, isBarred: 0 | 1): RefusalReason {
+  if (!isKnown) return 'unknown_account'
+  return isBarred ? 'account_barred' : 'wrong_password'
+}

@@ -21,10 +21,15 @@ interface JobRequest<Name extends JobName = JobName> {
   request: Requests[Name]
 }
 
-/** A job with its verdict, and the client that gets the answer. */
-export interface AnsweredJob extends JobRef {
-  verdict: Verdict
+/** A job, and the client that gets its answer. */
+export interface ClientJob extends JobRef {
   client: SessionClient
+  /** Of the request that had it added. */
+  requestId: string
+}
+
+export interface AnsweredJob extends ClientJob {
+  verdict: Verdict
 }
 
 /** A job that no worker refused. */
@@ -90,10 +95,17 @@ export interface OperationDefinition<Deps, Caller, Body, Contents extends object
   ended?(deps: Deps, contents: Contents, job: AnsweredJob, refused?: ApiError): void
   /** Whether the job of a ticket may be hashed by now [it may]. */
   mayBeHashed?(deps: Deps, contents: Contents): Promise<boolean>
-  /** Called when a ticket has ended without an answer, or was used before. */
-  unanswered?(deps: Deps, contents: Contents): void
+  /** Called when a ticket has ended without an answer, or was used before; also after `ended`. */
+  unanswered?(deps: Deps, contents: Contents, job: ClientJob, end: ApiError): void
   /** Called when no verdict could be had: the ticket is pending until its client comes again. */
   setAside?(deps: Deps, contents: Contents): void
+}
+
+const TICKET_ENDS: readonly string[] = ['ticket_expired', 'ticket_lost', 'ticket_used']
+
+/** Whether a ticket has ended without an answer, or was used before. */
+export function isTicketEnd({ code }: ApiError): boolean {
+  return TICKET_ENDS.includes(code)
 }
 
 /** The defaults are of an operation in a list, among others. */

@@ -8,7 +8,7 @@ import { passwordForms } from '../schemas/credentials.js'
 import type { Sessions, SessionUser } from '../sessions/sessions.js'
 import type { SignedIn } from './access.js'
 import type { Deps } from './deps.js'
-import { type AnsweredJob, Operation, type OperationDefinition, type Started } from './operation.js'
+import { type ClientJob, isTicketEnd, Operation, type OperationDefinition, type Started } from './operation.js'
 
 type Definition<Caller, Body, Contents extends object, Answer> = Omit<
   OperationDefinition<Deps, Caller, Body, Contents, Answer>,
@@ -18,7 +18,7 @@ type Definition<Caller, Body, Contents extends object, Answer> = Omit<
   /** Whom the audit names, the account and session, and the standing of a login. */
   concerns(
     contents: Contents,
-    job: AnsweredJob,
+    job: ClientJob,
     succeeded: boolean,
   ): Pick<AuditEvent, 'userId' | 'sessionId' | 'isKnownDevice' | 'failures'>
   /** Called after a wrong password, also where no worker verifies the stored hash. */
@@ -33,14 +33,23 @@ export function defineOperation<Caller, Body, Contents extends object, Answer>(
   definition: Definition<Caller, Body, Contents, Answer>,
 ): Operation<Deps> {
   const unsupportedHash = () => new ApiError('invalid_credentials', { reason: 'unsupported_hash' })
+  function record({ audit }: Deps, contents: Contents, job: ClientJob, refused?: ApiError): void {
+    const outcome = refused === undefined ? 'ok' : (refused.reason ?? refused.code)
+    const whom = definition.concerns(contents, job, refused === undefined)
+    const { client, requestId } = job
+    audit.record({ event: definition.kind, outcome, ip: client.ip, requestId, ...whom })
+  }
   return new Operation({
     ...definition,
     unsupportedHash,
     ended(deps, contents, job, refused) {
       if (refused?.code === 'invalid_credentials') definition.failed?.(deps, contents)
-      const outcome = refused === undefined ? 'ok' : (refused.reason ?? refused.code)
-      const whom = definition.concerns(contents, job, refused === undefined)
-      deps.audit.record({ event: definition.kind, outcome, ip: job.client.ip, ...whom })
+      // Ends of tickets are recorded below.
+      if (refused === undefined || !isTicketEnd(refused)) record(deps, contents, job, refused)
+    },
+    unanswered(deps, contents, job, end) {
+      definition.unanswered?.(deps, contents, job, end)
+      record(deps, contents, job, end)
     },
   })
 }

@@ -25,7 +25,7 @@ export const register = defineOperation({
   body: schemaOf({ title: 'NewAccount', ...objectOf({ email: EmailField, password: NewPasswordField }) }),
   contents: schemaOf(objectOf({ email: { type: 'string' } })),
   success: { status: 201, body: schemaOf(UserBody) },
-  problems: { 403: problemResponse, 409: problemResponse },
+  problems: { 409: problemResponse },
 
   concerns: (_contents, { id }, succeeded) => (succeeded ? { userId: id } : {}),
 
@@ -39,7 +39,7 @@ export const register = defineOperation({
     return { job: { name: 'hash', request: { password: normalizePassword(body.password) } }, contents: { email } }
   },
 
-  async finish({ database, post, audit }, { email }, { id, verdict, client }) {
+  async finish({ database, post, audit }, { email }, { id, verdict, client, requestId }) {
     if (verdict.kind !== 'hashed') throw new ApiError('internal_error')
     const createdAt = new Date()
     const answer = { id, email, createdAt: createdAt.toISOString() }
@@ -49,7 +49,7 @@ export const register = defineOperation({
       const outcome = await createOrKeep(database, account)
       if (outcome === 'used') throw new ApiError('ticket_used')
       // Beside the `ok` of every answer: only the audit may say that no account has this id.
-      if (outcome === 'taken') audit.record({ event: 'register', outcome: 'email_taken', ip: client.ip })
+      if (outcome === 'taken') audit.record({ event: 'register', outcome: 'email_taken', ip: client.ip, requestId })
       await post.send({ kind: 'welcome', email, token, isNew: outcome === 'created' }, email)
       return answer
     }

@@ -4,7 +4,6 @@ import { objectOf } from '@spillway/queue/wire/object-schema'
 import { mailTokenDigest, resetPassword as reset, resettable } from '../mail/tokens.js'
 import { ApiError } from '../plugins/errors.js'
 import { MailTokenField, NewPasswordField, normalizePassword } from '../schemas/credentials.js'
-import { problemResponse } from '../schemas/responses.js'
 import { schemaOf } from '../schemas/schema.js'
 import { mailed } from './access.js'
 import { defineOperation } from './public-operation.js'
@@ -22,7 +21,7 @@ export const resetPassword = defineOperation({
   contents: schemaOf(objectOf({ userId: { type: 'string' }, tokenHash: { type: 'string' } })),
   newPasswordField: 'newPassword',
   success: { status: 204, body: schemaOf({ type: 'null', description: 'The password was changed' }) },
-  problems: { 403: problemResponse },
+  problems: {},
 
   concerns: ({ userId }) => ({ userId }),
 

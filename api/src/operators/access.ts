@@ -6,13 +6,13 @@
  * be a loopback name, against DNS rebinding.
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
-import { BlockList, isIP } from 'node:net'
 import basicAuth from '@fastify/basic-auth'
 import { listOf } from '@spillway/common/settings'
 import type { PasswordClient } from '@spillway/queue/queue-client'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { GatewayConfig } from '../config.js'
+import { AddressRanges } from '../plugins/client-network.js'
 import { isUnsafe, siteOf } from '../plugins/cross-origin.js'
 import { ApiError } from '../plugins/errors.js'
 import { type NamedOperators, type Operator, type Role, roles } from './named.js'
@@ -95,27 +95,16 @@ async function authenticate(app: FastifyInstance, options: OperatorsOptions): Pr
 
 /** Reads whom a proxy of OPS_PROXIES names, in the headers of oauth2-proxy. */
 function proxyOf({ OPS_PROXIES, OPS_GROUPS }: GatewayConfig): (request: FastifyRequest) => Operator | undefined {
-  const trusted = new BlockList()
-  for (const range of listOf(OPS_PROXIES)) {
-    const [address = '', bits] = range.split('/')
-    const family = familyOf(address)
-    if (bits === undefined) trusted.addAddress(address, family)
-    else trusted.addSubnet(address, Number(bits), family)
-  }
+  const trusted = new AddressRanges(listOf(OPS_PROXIES))
   const mapped = listOf(OPS_GROUPS)
   return ({ socket: { remoteAddress = '' }, headers }) => {
     const { 'x-forwarded-user': name, 'x-forwarded-groups': groups = '' } = headers
-    if (typeof name !== 'string' || name === '' || !trusted.check(remoteAddress, familyOf(remoteAddress)))
-      return undefined
+    if (typeof name !== 'string' || name === '' || !trusted.has(remoteAddress)) return undefined
     const held = listOf(String(groups))
     const role = roles.findLast((each) => held.some((group) => mapped.includes(`${group}:${each}`)))
     if (role === undefined) throw new ApiError('role_required')
     return { name, role }
   }
-}
-
-function familyOf(address: string): 'ipv4' | 'ipv6' {
-  return isIP(address) === 6 ? 'ipv6' : 'ipv4'
 }
 
 /** U+FFFD stands for invalid UTF-8, in the header and in the environment: it must not match. */

@@ -22,6 +22,8 @@ const reasons: Record<RefusalReason, string> = {
   database: 'the database did not answer',
   wrong_password: 'wrong password',
   unknown_account: 'no account has this address',
+  account_barred: 'the account is disabled, or its address is not confirmed',
+  network_blocked: 'refused: operators have blocked this network',
   unsupported_hash: 'no worker verifies the stored hash of this account',
   password_changed: 'the password was changed meanwhile',
   refresh_token_reused: 'a used refresh token came again: the session was ended',

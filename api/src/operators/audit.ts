@@ -8,15 +8,17 @@ import { Readable } from 'node:stream'
 import type { FastifyPluginAsyncJsonSchemaToTs } from '@fastify/type-provider-json-schema-to-ts'
 import type { Database } from '@spillway/prisma'
 import type { PasswordClient } from '@spillway/queue/queue-client'
+import { REQUEST_ID } from '@spillway/queue/wire/job'
 import type { FromSchema } from 'json-schema-to-ts'
 import { auditEventNames, type EventFilter, everyEvent, readEvents, type StoredEvent } from '../audit/store.js'
 import type { GatewayConfig } from '../config.js'
 import { storedNetworkOf } from '../plugins/client-network.js'
 import { ApiError } from '../plugins/errors.js'
 import { parseEmailAddress } from '../schemas/email-address.js'
+import { UUID } from '../sessions/access-token.js'
 import { describeEvent } from './audit-words.js'
 
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+const isRequestId = new RegExp(REQUEST_ID)
 const time = {
   type: 'string',
   pattern: '^\\d{4}-\\d\\d-\\d\\d(T\\d\\d:\\d\\d(:\\d\\d(\\.\\d+)?)?(Z|[+-]\\d\\d:\\d\\d)?)?$',
@@ -98,7 +100,8 @@ async function filterOf({ q = '', event, outcome, operator, from, until }: Query
     return user === null ? undefined : { ...filter, userId: user.id }
   }
   if (isIP(text.replace(/\/64$/, '')) !== 0) return { ...filter, address: storedNetworkOf(text.replace(/\/64$/, '')) }
-  return UUID.test(text) ? { ...filter, id: text } : undefined
+  if (UUID.test(text)) return { ...filter, id: text }
+  return isRequestId.test(text) ? { ...filter, requestId: text } : undefined
 }
 
 function dateOf(field: string, text: string | undefined): Date | undefined {
@@ -121,7 +124,7 @@ function describeQueue(passwords: AuditOptions['passwords']): string | null {
 
 const columns = [
   ...(['at', 'sentence', 'event', 'outcome', 'count', 'userId', 'sessionId', 'address'] as const),
-  ...(['isKnownDevice', 'failures', 'operator', 'reason', 'id'] as const),
+  ...(['isKnownDevice', 'failures', 'operator', 'reason', 'requestId', 'id'] as const),
 ]
 
 /** A cell of RFC 4180. Spreadsheets would run a text that begins like a formula. */

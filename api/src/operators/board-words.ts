@@ -24,10 +24,11 @@ export function describeJob({ name, timestamp, processedOn, returnvalue, failedR
   return processedOn ? `${title} · waited ${duration(processedOn - timestamp)}` : title
 }
 
-/** The times of a job, shown in place of its data. */
+/** The times of a job and the id of its request, shown in place of its data. */
 export function describeData(data: unknown): Record<string, unknown> {
   if (!isJobData(data)) return { malformed: true }
-  return { enqueuedAt: iso(data.enqueuedAt), deadline: iso(data.deadline) }
+  const { requestId, enqueuedAt, deadline } = data
+  return { ...(requestId && { requestId }), enqueuedAt: iso(enqueuedAt), deadline: iso(deadline) }
 }
 
 /** The title of a mail. The reason of a failure, which the board shows too, names no address. */

@@ -130,12 +130,16 @@ export const boardPlugin: FastifyPluginAsync<BoardOptions> = async (app, options
     const isRead = [route.method].flat().every((method) => method === 'GET' || method === 'HEAD')
     if (!isRead) route.config = { ...route.config, role: 'support' }
   })
-  app.addHook('onResponse', async ({ operator, ip, method, params, routeOptions, errorCode }, { statusCode }) => {
-    const event = method === 'PUT' ? eventOf(routeOptions.url) : undefined
-    const outcome = statusCode < 400 ? 'ok' : errorCode
-    if (event === undefined || outcome === undefined || operator === undefined) return
-    audit.record({ event, outcome, ip, by: { operator: operator.name, reason: describeTarget(params) } })
-  })
+  app.addHook(
+    'onResponse',
+    async ({ id: requestId, operator, ip, method, params, routeOptions, errorCode }, { statusCode }) => {
+      const event = method === 'PUT' ? eventOf(routeOptions.url) : undefined
+      const outcome = statusCode < 400 ? 'ok' : errorCode
+      if (event === undefined || outcome === undefined || operator === undefined) return
+      const by = { operator: operator.name, reason: describeTarget(params) }
+      audit.record({ event, outcome, ip, requestId, by })
+    },
+  )
   // The pages of viewers offer no changes, and show a refusal only in Bull Board's form.
   app.addHook('preSerialization', async ({ operator, errorCode }, _reply, payload) => {
     if (errorCode === 'role_required')

@@ -1,30 +1,28 @@
 /** The ops port of a gateway: metrics, the live page, Bull Board and the audit. */
 import helmet from '@fastify/helmet'
-import type { Database } from '@spillway/prisma'
 import type { QueueReporter } from '@spillway/queue/jobs/report'
 import type { PasswordClient, RedisConnection, RedisWatch } from '@spillway/queue/queue-client'
 import type { FastifyInstance } from 'fastify'
-import type { Audit } from '../audit/recorder.js'
 import type { GatewayConfig } from '../config.js'
 import type { LoadShedder } from '../plugins/load-shedding/load-shedder.js'
 import type { GatewayMetrics } from '../plugins/metrics.js'
 import { operatorsPlugin } from './access.js'
+import { operatorApiPlugin } from './api.js'
 import { auditPlugin } from './audit.js'
 import { boardPlugin } from './board.js'
+import type { OperatorDeps } from './change.js'
 import { livePlugin } from './live.js'
 import type { NamedOperators } from './named.js'
 import { runbooksPlugin } from './runbooks.js'
 
 const BOARD_PATH = '/queues'
 
-export interface OperatorPagesOptions {
+export interface OperatorPagesOptions extends OperatorDeps {
   config: GatewayConfig
   metrics: GatewayMetrics
   passwords: PasswordClient
   reporter: QueueReporter
   shedder: Pick<LoadShedder, 'delayMs'>
-  database: Database
-  audit: Audit
   namedOperators: NamedOperators | undefined
   /** For what operators look at: long reads must not delay logins. */
   operatorsRedis: readonly { address: string; connection: RedisConnection }[]
@@ -58,6 +56,7 @@ export async function operatorPagesPlugin(app: FastifyInstance, options: Operato
       onFailure: () => metrics.operatorFailures.inc(),
     })
     await operators.register(livePlugin, { ...options, boardPath: BOARD_PATH })
+    await operators.register(operatorApiPlugin, { ...options, queuePrefix: config.QUEUE_PREFIX })
     await operators.register(runbooksPlugin, { basePath: config.OPS_BASE_PATH })
     if (config.AUDIT_RETENTION_DAYS > 0) await operators.register(auditPlugin, { config, database, passwords })
     await operators.register(boardPlugin, { config, audit, redis: operatorsRedis, watch, path: BOARD_PATH })

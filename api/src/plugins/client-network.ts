@@ -1,5 +1,5 @@
 /** The network by which a client is counted: an IPv4 address, or the /64 of an IPv6 address. */
-import { isIP, SocketAddress } from 'node:net'
+import { BlockList, isIP, SocketAddress } from 'node:net'
 
 /** Some proxies append the port, which differs for each connection. */
 export function networkOf(client: string): string {
@@ -26,6 +26,26 @@ export function wideNetworkOf(network: string): string {
   if (isIP(network) === 4) return `${network.split('.', 3).join('.')}.0/24`
   const [, site] = /^((?:[\da-f]+:){3}).*::\/64$/.exec(network) ?? []
   return site === undefined ? network : `${site}:/48`
+}
+
+/** IP addresses and CIDR ranges. */
+export class AddressRanges {
+  readonly #list = new BlockList()
+
+  constructor(ranges: readonly string[]) {
+    for (const range of ranges) {
+      const [address = '', bits] = range.split('/')
+      const family = isIP(address) === 6 ? 'ipv6' : 'ipv4'
+      this.#list.addSubnet(address, Number(bits ?? (family === 'ipv6' ? 128 : 32)), family)
+    }
+  }
+
+  /** Whether an address is one of these, or within one. */
+  has(client: string): boolean {
+    const [address = ''] = withoutPort(client).split('%')
+    const version = isIP(address)
+    return version !== 0 && this.#list.check(address, version === 6 ? 'ipv6' : 'ipv4')
+  }
 }
 
 /** `address:port`, `[address]:port` or `[address]` as the address alone. */

@@ -97,5 +97,12 @@ export function accountDigest(text: string): string {
  * the first seal key: counts then begin at 0.
  */
 export function accountNameOf(account: string, keyring: Keyring): string {
-  return keyring.macs({ purpose: 'account', id: account })[0].subarray(0, NAME_BYTES).toString('base64url')
+  const [name = ''] = accountNamesOf(account, keyring)
+  return name
+}
+
+/** Its names by all seal keys, today's first. */
+export function accountNamesOf(account: string, keyring: Keyring): string[] {
+  const macs = keyring.macs({ purpose: 'account', id: account })
+  return macs.map((mac) => mac.subarray(0, NAME_BYTES).toString('base64url'))
 }

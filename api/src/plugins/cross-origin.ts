@@ -25,7 +25,7 @@ const REQUEST_HEADERS = 'Authorization, Content-Type, Prefer, Spillway-Challenge
 const TRACE_HEADERS =
   'Traceparent, Tracestate, Baggage, Sentry-Trace, X-Datadog-Origin, X-Datadog-Parent-Id, X-Datadog-Sampling-Priority, X-Datadog-Tags, X-Datadog-Trace-Id, Newrelic, Elastic-Apm-Traceparent, B3, X-B3-TraceId, X-B3-SpanId, X-B3-ParentSpanId, X-B3-Sampled'
 const ANSWER_HEADERS =
-  'Retry-After, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Preference-Applied, WWW-Authenticate, Allow'
+  'Retry-After, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Preference-Applied, WWW-Authenticate, Allow, X-Request-Id'
 /** How long a browser keeps the answer to a preflight, in seconds: the most that Chromium does. */
 const MAX_AGE_S = 7_200
 

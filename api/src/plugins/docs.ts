@@ -21,7 +21,10 @@ export interface DocsOptions {
   title: string
   description: string
   tags: { name: string; description: string }[]
-  securitySchemes: Record<string, { type: 'http'; scheme: 'bearer'; bearerFormat?: string; description?: string }>
+  securitySchemes: Record<
+    string,
+    { type: 'http'; scheme: 'bearer' | 'basic'; bearerFormat?: string; description?: string }
+  >
 }
 
 export const docsPlugin = fp(
@@ -69,7 +72,8 @@ function shareComponents<Document extends { paths?: unknown; components?: object
       // Examples are values, even if they look like schemas.
       Object.entries(value).map(([name, part]) => [name, name === 'examples' ? part : share(part)]),
     )
-    const { title, type } = shared
+    const { title, type, responses } = shared
+    if (isObject(responses)) for (const answer of Object.values(responses)) addRequestId(answer)
     if (typeof title !== 'string' || type !== 'object') return shared
     schemas[title] ??= shared
     if (JSON.stringify(schemas[title]) !== JSON.stringify(shared)) throw new Error(`two schemas are titled ${title}`)
@@ -78,6 +82,13 @@ function shareComponents<Document extends { paths?: unknown; components?: object
 
   const paths = share(document.paths)
   return { ...document, paths, components: { ...document.components, schemas } }
+}
+
+/** Every answer has this header. */
+function addRequestId(answer: unknown): void {
+  if (!isObject(answer)) return
+  const description = 'By which support finds what became of the request'
+  answer.headers = { ...Object(answer.headers), 'X-Request-Id': { schema: { type: 'string' }, description } }
 }
 
 function isObject(value: unknown): value is Json {
@@ -96,6 +107,18 @@ export const publicDocs: DocsOptions = {
     { name: 'Probes', description: 'For balancers and orchestrators' },
   ],
   securitySchemes: { accessToken: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } },
+}
+
+export const operatorDocs: DocsOptions = {
+  title: 'Spillway operators',
+  description:
+    'What operators see and do. Each change has a reason, and an event in the audit with the name of the operator.',
+  tags: [
+    { name: 'Accounts', description: 'The state of an account, and changes to it' },
+    { name: 'Networks', description: 'Networks whose requests are refused' },
+    { name: 'Jobs', description: 'What became of a request' },
+  ],
+  securitySchemes: { operator: { type: 'http', scheme: 'basic' } },
 }
 
 export const serviceDocs: DocsOptions = {

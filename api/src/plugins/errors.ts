@@ -24,6 +24,8 @@ export const refusalReasons = [
   'redis',
   'wrong_password',
   'unknown_account',
+  'account_barred',
+  'network_blocked',
   'unsupported_hash',
   'password_changed',
   'refresh_token_reused',

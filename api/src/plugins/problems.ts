@@ -3,6 +3,7 @@ import { type OutgoingHttpHeaders, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { ThrottledWarning } from '@spillway/common/throttled-warning'
 import { databaseProblem, isDatabaseUnavailable } from '@spillway/prisma'
+import { newId } from '@spillway/queue/wire/id'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { FromSchema } from 'json-schema-to-ts'
@@ -17,6 +18,9 @@ const connectionCodes: Record<string, ErrorCode> = {
   HPE_HEADER_OVERFLOW: 'headers_too_large',
   ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
 }
+
+/** As Node names it. request-id.ts sets it. */
+export const REQUEST_ID_HEADER = 'x-request-id'
 
 export const problemType = { 'content-type': 'application/problem+json' } as const
 
@@ -63,7 +67,13 @@ export function sendProblem(error: ApiError, request: FastifyRequest, reply: Fas
   }
   if (error.retryAfterS !== undefined) reply.header('retry-after', error.retryAfterS)
   if (error.status === 401 && !reply.hasHeader('www-authenticate')) reply.header('www-authenticate', 'Bearer')
-  reply.code(error.status).headers(answerHeaders).headers(problemType).serializer(JSON.stringify).send(problemOf(error))
+  const problem = problemOf(error, toldId(request))
+  reply.code(error.status).headers(answerHeaders).headers(problemType).serializer(JSON.stringify).send(problem)
+}
+
+/** The id that the client is told, and the audit has. */
+export function toldId({ id, firstId = id }: Pick<FastifyRequest, 'id' | 'firstId'>): string {
+  return firstId
 }
 
 /** @param code Node's, for a connection that carries no readable request */
@@ -72,10 +82,15 @@ export function connectionProblem(code: string): ApiError {
 }
 
 /** Answers on such a connection, and closes it. */
-export function sendConnectionProblem(error: ApiError, socket: Socket, further: OutgoingHttpHeaders = {}): void {
+export function sendConnectionProblem(
+  error: ApiError,
+  socket: Socket,
+  { requestId = newId(), further = {} }: { requestId?: string; further?: OutgoingHttpHeaders | undefined } = {},
+): void {
   if (socket.writable) {
-    const body = JSON.stringify(problemOf(error))
-    const headers = { ...further, ...answerHeaders, ...problemType, 'content-length': body.length, connection: 'close' }
+    const body = JSON.stringify(problemOf(error, requestId))
+    const own = { [REQUEST_ID_HEADER]: requestId, 'content-length': body.length, connection: 'close' }
+    const headers = { ...further, ...answerHeaders, ...problemType, ...own }
     const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
     socket.write(`HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}\r\n${lines.join('')}\r\n${body}`)
   }
@@ -89,10 +104,13 @@ const statusPhrases: Record<number, string | undefined> = {
   422: 'Unprocessable Content',
 }
 
-export function problemOf({ message, status, code, fields, challenge }: ApiError): FromSchema<typeof ProblemBody> {
+export function problemOf(
+  { message, status, code, fields, challenge }: ApiError,
+  requestId: string,
+): FromSchema<typeof ProblemBody> {
   const title = statusPhrases[status] ?? ''
   return {
-    ...{ type: 'about:blank', title, status, code, detail: message },
+    ...{ type: 'about:blank', title, status, code, detail: message, requestId },
     ...(fields && { errors: fields }),
     ...(challenge && { challenge }),
   }

@@ -1,7 +1,7 @@
 /**
  * Logs one line for each request, without bodies, headers or addresses, and counts it by route and
- * outcome. The job id leads to the worker's line of the same login. Requests whose client
- * disconnected count too.
+ * outcome. Its id leads to the worker's line of the same login. Requests whose client disconnected
+ * count too.
  */
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
@@ -21,15 +21,16 @@ const REDEEM_ROUTE = '/v1/tickets/redeem'
 export const requestLogPlugin = fp(
   async (app: FastifyInstance, { metrics }: { metrics: GatewayMetrics }) => {
     app.onClientGone((request) => {
-      const { method, service, jobId, log } = request
-      log.info({ method, route: routeOf(request), service, jobId }, 'client gone')
+      const { method, service, jobId, firstId, log } = request
+      log.info({ method, route: routeOf(request), service, jobId, firstId }, 'client gone')
       count(metrics, request, 'client_gone', 499)
     })
     app.addHook('onResponse', (request, reply, next) => {
-      const { method, service, jobId, errorCode: code, refusedFor: reason, log } = request
+      const { method, service, jobId, firstId, errorCode: code, refusedFor: reason, log } = request
       const { statusCode: status, elapsedTime } = reply
       const route = routeOf(request)
-      log.info({ method, route, service, status, code, jobId, ms: Math.round(elapsedTime * 10) / 10 }, 'request')
+      const ms = Math.round(elapsedTime * 10) / 10
+      log.info({ method, route, service, status, code, jobId, firstId, ms }, 'request')
       count(metrics, request, outcomeOf(request, reply), status)
       metrics.requestDuration.observe({ method, route }, elapsedTime / 1_000)
       if (reason !== undefined) metrics.refused.inc({ reason })

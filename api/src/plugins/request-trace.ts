@@ -2,6 +2,7 @@
 import { type Context, context, propagation, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
+import { toldId } from './problems.js'
 
 const CLIENT_GONE = 499
 
@@ -30,6 +31,7 @@ export default fp(
       const span = requestContext && trace.getSpan(requestContext)
       if (span === undefined) return
       span.setAttribute('http.response.status_code', status)
+      span.setAttribute('http.response.header.x-request-id', [toldId(request)])
       if (request.errorCode !== undefined) span.setAttribute('error.type', request.errorCode)
       if (request.jobId !== undefined) span.setAttribute('messaging.message.id', request.jobId)
       if (status >= 500) span.setStatus({ code: SpanStatusCode.ERROR })

@@ -1,6 +1,7 @@
 /** Fastify options of all listeners: logging, timeouts, and answers to invalid requests. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { listOf } from '@spillway/common/settings'
+import { newId } from '@spillway/queue/wire/id'
 import {
   type FastifyBaseLogger,
   type FastifyHttpOptions,
@@ -10,7 +11,7 @@ import {
 } from 'fastify'
 import type { GatewayConfig } from '../config.js'
 import { toApiError } from './foreign-errors.js'
-import { connectionProblem, sendConnectionProblem, sendProblem } from './problems.js'
+import { connectionProblem, REQUEST_ID_HEADER, sendConnectionProblem, sendProblem } from './problems.js'
 
 /** How often Node looks for overdue requests, which get 408. Its 30 s would double the limit. */
 export const TIMEOUT_CHECK_MS = 1_000
@@ -29,7 +30,9 @@ export function serverOptions(
   const trustedProxies = listOf(TRUST_PROXY)
   return {
     loggerInstance: log,
-    logController: new LogController({ disableRequestLogging: true }),
+    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
+    requestIdHeader: REQUEST_ID_HEADER,
+    genReqId: () => newId(),
     // A starved machine may take longer than Fastify's ten seconds to load a plugin.
     pluginTimeout: 0,
     // From the first byte, or the opening of a connection, to the last byte of the body.

@@ -7,11 +7,11 @@ import { requireMail } from '../operations/access.js'
 import type { RoutePlugin } from '../operations/deps.js'
 import { ApiError } from '../plugins/errors.js'
 import { EmailField, MailTokenField, normalizeEmail } from '../schemas/credentials.js'
-import { anyProblem, bodyProblems, limitProblem, problemResponse, unauthorizedProblem } from '../schemas/responses.js'
+import { anyProblem, bodyProblems, limitProblem, unauthorizedProblem } from '../schemas/responses.js'
 import { requireAccessToken } from '../sessions/access-token.js'
 
 const nothing = { type: 'null' } as const
-const problems = { 403: problemResponse, 429: limitProblem }
+const problems = { 429: limitProblem }
 
 export const mailRoutes: RoutePlugin = async (app, { database, sessions, post, audit }) => {
   app.post(
@@ -30,7 +30,7 @@ export const mailRoutes: RoutePlugin = async (app, { database, sessions, post, a
     },
     async (request, reply) => {
       const email = normalizeEmail(request.body.email)
-      audit.record({ event: 'request_password_reset', outcome: 'ok', ip: request.ip })
+      audit.record({ event: 'request_password_reset', outcome: 'ok', ip: request.ip, requestId: request.id })
       await post?.send({ kind: 'reset', email, token: newMailToken() }, email)
       return reply.code(204).send(null)
     },
@@ -56,7 +56,8 @@ export const mailRoutes: RoutePlugin = async (app, { database, sessions, post, a
         throw error
       })
       const outcome = confirmed === undefined ? 'invalid_mail_token' : 'ok'
-      audit.record({ event: 'confirm_email', outcome, userId: confirmed?.userId ?? null, ip: request.ip })
+      const { ip, id: requestId } = request
+      audit.record({ event: 'confirm_email', outcome, userId: confirmed?.userId ?? null, ip, requestId })
       if (confirmed === undefined) throw new ApiError('invalid_mail_token')
       if (confirmed.changedFrom !== undefined) await post?.notify(confirmed.changedFrom, 'changed')
       return reply.code(204).send(null)
@@ -77,10 +78,10 @@ export const mailRoutes: RoutePlugin = async (app, { database, sessions, post, a
       onRequest: [requireMail(app), requireAccessToken, app.limitRefreshNetwork, app.limitMailNetwork],
       preHandler: app.limitAccount,
     },
-    async ({ user, ip }, reply) => {
+    async ({ user, ip, id: requestId }, reply) => {
       const { id, email } = await sessions.userOf({ sessionId: user.sid, userId: user.sub })
       const event = { event: 'request_email_confirmation', outcome: 'ok', userId: id, sessionId: user.sid } as const
-      audit.record({ ...event, ip })
+      audit.record({ ...event, ip, requestId })
       await post?.send({ kind: 'confirm', userId: id, token: newMailToken() }, email)
       return reply.code(204).send(null)
     },

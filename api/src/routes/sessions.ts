@@ -37,15 +37,7 @@ export const sessionRoutes: RoutePlugin = async (app, { sessions, audit }) => {
     },
     async ({ user }) => {
       const live = await sessions.list(user.sub)
-      return {
-        sessions: live.map(({ createdAt, lastUsedAt, expiresAt, ...session }) => ({
-          ...session,
-          current: session.id === user.sid,
-          createdAt: new Date(createdAt).toISOString(),
-          lastUsedAt: new Date(lastUsedAt).toISOString(),
-          expiresAt: new Date(expiresAt).toISOString(),
-        })),
-      }
+      return { sessions: live.map((session) => ({ ...session, current: session.id === user.sid })) }
     },
   )
 
@@ -61,8 +53,8 @@ export const sessionRoutes: RoutePlugin = async (app, { sessions, audit }) => {
         response: { 204: { type: 'null' }, ...problems, ...bodyProblems },
       },
     },
-    async ({ user, ip }, reply) => {
-      const whom = { userId: user.sub, sessionId: user.sid }
+    async ({ user, ip, id: requestId }, reply) => {
+      const whom = { userId: user.sub, sessionId: user.sid, requestId }
       const ended = await sessions.endOthers({ userId: user.sub, keptSessionId: user.sid })
       if (ended > 0) audit.record({ event: 'end_other_sessions', outcome: 'ok', ...whom, ip })
       return reply.code(204).send(null)
@@ -81,10 +73,10 @@ export const sessionRoutes: RoutePlugin = async (app, { sessions, audit }) => {
         response: { 204: { type: 'null' }, 404: problemResponse, ...problems, ...bodyProblems },
       },
     },
-    async ({ user, params, ip }, reply) => {
+    async ({ user, params, ip, id: requestId }, reply) => {
       const whom = { userId: user.sub, sessionId: params.id }
       if (!(await sessions.endOne(whom))) throw new ApiError('session_not_found')
-      audit.record({ event: 'end_session', outcome: 'ok', ...whom, ip })
+      audit.record({ event: 'end_session', outcome: 'ok', ...whom, ip, requestId })
       return reply.code(204).send(null)
     },
   )

@@ -38,14 +38,14 @@ export const tokenRoutes: RoutePlugin = async (app, { sessions, tokenIssuer, tok
       preHandler: [requireRefreshToken, app.limitRefreshNetwork, app.limitSession],
     },
     async (request, reply) => {
-      const { ip } = request
+      const { ip, id: requestId } = request
       const refreshed = await sessions.refresh({ token: shownBy(request), network: storedNetworkOf(ip) })
       if (refreshed === 'invalid') throw new ApiError('invalid_refresh_token')
       if ('refreshToken' in refreshed) {
         const { headers, body } = tokenCarrier.answer(await tokenIssuer.issue(refreshed))
         return reply.headers(headers).send(body)
       }
-      audit.record({ event: 'refresh_token_reuse', outcome: 'refresh_token_reused', ...refreshed, ip })
+      audit.record({ event: 'refresh_token_reuse', outcome: 'refresh_token_reused', ...refreshed, ip, requestId })
       throw new ApiError('invalid_refresh_token', { reason: 'refresh_token_reused' })
     },
   )
@@ -68,9 +68,9 @@ export const tokenRoutes: RoutePlugin = async (app, { sessions, tokenIssuer, tok
       },
     },
     async (request, reply) => {
-      const { ip } = request
+      const { ip, id: requestId } = request
       const ended = await sessions.end(shownBy(request))
-      if (ended !== undefined) audit.record({ event: 'logout', outcome: 'ok', ...ended, ip })
+      if (ended !== undefined) audit.record({ event: 'logout', outcome: 'ok', ...ended, ip, requestId })
       return reply.code(204).headers(tokenCarrier.ended).send(null)
     },
   )

@@ -45,7 +45,7 @@ export const TokenBody = {
   ],
 } as const
 
-const SessionBody = {
+export const SessionBody = {
   title: 'Session',
   description: 'A live session',
   ...objectOf({

@@ -1,4 +1,5 @@
 /** Validation and normalization of e-mail addresses and passwords. */
+import { isIP } from 'node:net'
 import { ADDRESS_MAX_BYTES, LOCAL_PART_MAX_BYTES, parseEmailAddress } from './email-address.js'
 
 const PASSWORD_MAX_BYTES = 1_024
@@ -6,6 +7,9 @@ const PASSWORD_MAX_BYTES = 1_024
 const ANY_PASSWORD_MAX_BYTES = 3_072
 /** NIST SP 800-63B-4, 3.1.1.2: the minimum for one of several factors. */
 const NEW_PASSWORD_MIN_LENGTH = 8
+
+/** The widest network that may be blocked, by the version of IP. */
+const LEAST_BITS = { 4: 8, 6: 19 } as const
 
 /** The one form of an address that a schema has let in. Throws for any other text. */
 export function normalizeEmail(email: string): string {
@@ -42,6 +46,7 @@ export const formats = {
   address: (value: string) => parseEmailAddress(value) !== undefined,
   'current-password': isPassword,
   'new-password': (value: string) => isPassword(value) && lengthOf(value) >= NEW_PASSWORD_MIN_LENGTH,
+  network: isNetwork,
   'any-password': (value: string) => value.isWellFormed() && Buffer.byteLength(value) <= ANY_PASSWORD_MAX_BYTES,
 }
 
@@ -50,6 +55,7 @@ export const formatMessages: Record<keyof typeof formats, string> = {
   address: `must be an e-mail address of at most ${ADDRESS_MAX_BYTES} bytes, ${LOCAL_PART_MAX_BYTES} before the at sign, with its domain in ASCII`,
   'current-password': `must be text of 1 to ${PASSWORD_MAX_BYTES} bytes`,
   'new-password': `must be text of at least ${NEW_PASSWORD_MIN_LENGTH} characters and at most ${PASSWORD_MAX_BYTES} bytes`,
+  network: `must be an IP address, or a CIDR range of at least ${LEAST_BITS[4]} bits, with IPv6 ${LEAST_BITS[6]}`,
   'any-password': `must be text of at most ${ANY_PASSWORD_MAX_BYTES} bytes`,
 }
 
@@ -57,6 +63,15 @@ export const formatMessages: Record<keyof typeof formats, string> = {
 function isPassword(value: string): boolean {
   const bytes = Buffer.byteLength(normalizePassword(value))
   return bytes >= 1 && bytes <= PASSWORD_MAX_BYTES && value.isWellFormed()
+}
+
+/** Whether a text is an address or a range that is not too wide to be blocked. */
+function isNetwork(value: string): boolean {
+  const [address = '', bits, ...rest] = value.split('/')
+  const version = isIP(address)
+  if ((version !== 4 && version !== 6) || rest.length > 0 || address.includes('%')) return false
+  const most = version === 4 ? 32 : 128
+  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) >= LEAST_BITS[version] && Number(bits) <= most)
 }
 
 /** The length of a password: code points of its normalized form (NIST SP 800-63B-4, 3.1.1.2). */
@@ -85,6 +100,7 @@ export const NewPasswordField = {
   format: 'new-password',
   description: `${formatMessages['new-password']}; not a password that is guessed first, nor a name of the account or the service`,
 } as const
+export const NetworkField = { type: 'string', format: 'network', maxLength: 64, examples: ['192.0.2.0/24'] } as const
 export const MailTokenField = {
   type: 'string',
   description: 'From the link of a mail',

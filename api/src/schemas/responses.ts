@@ -40,6 +40,7 @@ export const ProblemBody = {
       status: { type: 'integer', minimum: 400, maximum: 599 },
       code: { type: 'string', enum: errorCodes },
       detail: { type: 'string', description: 'One sentence for people; the same for every problem with this code' },
+      requestId: { type: 'string', description: 'As in X-Request-Id: tell it to support' },
     },
     {
       errors: {
@@ -59,6 +60,7 @@ export const ProblemBody = {
       status: 422,
       code: 'invalid_request',
       detail: 'The request is not valid',
+      requestId: '019a7f3e-5c1b-7d0a-9b1e-2f60c8a1d4e7',
       errors: [{ field: 'email', message: 'must be an e-mail address' }],
     },
   ],
@@ -97,7 +99,11 @@ export const unauthorizedProblem = {
 export const limitProblem = { ...problemResponse, headers: { ...retryAfter, ...rateLimit } }
 
 /** Problems of every route, and of every route with a body. */
-export const anyProblem = { 500: problemResponse, 503: { ...problemResponse, headers: retryAfter } }
+export const anyProblem = {
+  403: problemResponse,
+  500: problemResponse,
+  503: { ...problemResponse, headers: retryAfter },
+}
 export const bodyProblems = {
   400: problemResponse,
   413: problemResponse,

@@ -1,4 +1,4 @@
-/** Periodically deletes expired sessions, tokens of mails, and the marks of used tickets. */
+/** Periodically deletes expired sessions, tokens of mails, marks of used tickets, and blocks. */
 
 import type { Logger } from '@spillway/common/log'
 import type { Database } from '@spillway/prisma'
@@ -25,7 +25,7 @@ export function startDeletingExpiredSessions(deps: {
       let deleted: number
       do {
         deleted = 0
-        for (const deleteSome of [deleteSessions, deleteMailTokens, deleteUsedTickets])
+        for (const deleteSome of [deleteSessions, deleteMailTokens, deleteUsedTickets, deleteBlocks])
           deleted += await deleteSome(database)
       } while (deleted > 0 && !signal.aborted)
     },
@@ -57,4 +57,8 @@ function deleteUsedTickets(database: Database): Promise<number> {
       SELECT job_id FROM used_tickets WHERE job_id < ${firstIdAt(Date.now() - MARKS_KEPT_MS)}::uuid ORDER BY job_id LIMIT ${ROWS}
       FOR UPDATE SKIP LOCKED
     ))`
+}
+
+function deleteBlocks(database: Database): Promise<number> {
+  return database.$executeRaw`DELETE FROM blocks WHERE until < now()`
 }

@@ -98,7 +98,11 @@ export class Sessions {
       SELECT id, device, address, created_at AS "createdAt", coalesce(replaced_at, created_at) AS "lastUsedAt",
         least(expires_at, idle_ends_at) AS "expiresAt"
       FROM sessions WHERE user_id = ${userId}::uuid AND ${isAlive} ORDER BY created_at DESC LIMIT ${LISTED_MAX}`
-    return await rawQuery<LiveSession>(this.#database, sql)
+    const rows = await rawQuery<LiveSession>(this.#database, sql)
+    const iso = (text: string) => new Date(text).toISOString()
+    return rows.map(({ createdAt, lastUsedAt, expiresAt, ...session }) => ({
+      ...{ ...session, createdAt: iso(createdAt), lastUsedAt: iso(lastUsedAt), expiresAt: iso(expiresAt) },
+    }))
   }
 
   /** Ends a session of a user. Returns whether it was alive. */
@@ -106,9 +110,9 @@ export class Sessions {
     return (await endWhere(this.#database, Prisma.sql`id = ${sessionId}::uuid AND user_id = ${userId}::uuid`)) > 0
   }
 
-  /** Ends all sessions of a user, as part of a transaction. */
-  async endAll(userId: string, transaction: Prisma.TransactionClient): Promise<void> {
-    await endWhere(transaction, Prisma.sql`user_id = ${userId}::uuid`)
+  /** Ends all sessions of a user, as part of a transaction. Returns how many were alive. */
+  endAll(userId: string, transaction: Prisma.TransactionClient): Promise<number> {
+    return endWhere(transaction, Prisma.sql`user_id = ${userId}::uuid`)
   }
 
   /** Ends all sessions of a user but one. Returns how many were alive. */

@@ -70,7 +70,7 @@ test('a login that had to wait is found by its account, whose address is not sto
 
 /** Adds events as they are. */
 async function add(events: Partial<StoredEvent>[]): Promise<void> {
-  const blank = { sessionId: null, userId: null, address: null, isKnownDevice: null, failures: null }
+  const blank = { sessionId: null, userId: null, address: null, requestId: null, isKnownDevice: null, failures: null }
   const usual = { event: 'login', outcome: 'ok', count: 1, ...blank, operator: null, reason: null } as const
   const whole = events.map((event) => {
     const at = event.at ?? new Date()
@@ -150,7 +150,7 @@ test.each([
     /a challenge must be solved.*, 7 times, added up$/,
   ],
 ] as const)('an event reads %o', (given, expected) => {
-  const blank = { sessionId: null, userId: null, address: null, isKnownDevice: null, failures: null }
+  const blank = { sessionId: null, userId: null, address: null, requestId: null, isKnownDevice: null, failures: null }
   const usual = {
     id: '',
     at: new Date(),

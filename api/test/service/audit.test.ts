@@ -218,7 +218,8 @@ test('events whose writing failed are kept and written once, and both are said',
   const { audit, counted, said } = openRecorder()
   const userId = randomUUID()
   await withoutTable(async () => {
-    for (let n = 0; n < 3; n += 1) audit.record({ event: 'login', outcome: 'ok', userId, ip: '192.0.2.1' })
+    for (let n = 0; n < 3; n += 1)
+      audit.record({ event: 'login', outcome: 'ok', userId, ip: '192.0.2.1', requestId: 'r' })
     await until(() => said.length > 0)
   })
   await until(() => said.length > 1)
@@ -228,7 +229,7 @@ test('events whose writing failed are kept and written once, and both are said',
   ])
   assert.equal(await database.auditEvent.count({ where: { userId } }), 3)
   await withoutTable(async () => {
-    audit.record({ event: 'login', outcome: 'ok', userId, ip: '192.0.2.1' })
+    audit.record({ event: 'login', outcome: 'ok', userId, ip: '192.0.2.1', requestId: 'r' })
     await audit.close()
   })
   assert.equal(said.at(-1), 'the last audit events were not written')
@@ -239,7 +240,8 @@ test('what the buffer has no room for is counted, and the first events are kept'
   const { audit, counted, said } = openRecorder()
   const userId = randomUUID()
   await withoutTable(async () => {
-    for (let n = 0; n < 10_050; n += 1) audit.record({ event: 'login', outcome: 'ok', userId, ip: '192.0.2.1' })
+    for (let n = 0; n < 10_050; n += 1)
+      audit.record({ event: 'login', outcome: 'ok', userId, ip: '192.0.2.1', requestId: 'r' })
     assert.equal(await counted('dropped'), 50)
   })
   await audit.close()
@@ -251,7 +253,8 @@ test('what the buffer has no room for is counted, and the first events are kept'
 test('a flood of refusals is a thousand rows and one for the rest, which says how many', async () => {
   const { audit, counted } = openRecorder()
   const address = '198.51.100.7'
-  for (let n = 0; n < 50_000; n += 1) audit.record({ event: 'rate_limit', outcome: 'ticket_held', ip: address })
+  for (let n = 0; n < 50_000; n += 1)
+    audit.record({ event: 'rate_limit', outcome: 'ticket_held', ip: address, requestId: 'r' })
   await audit.close()
   const rows = await database.auditEvent.findMany({ where: { outcome: 'ticket_held' } })
   const named = rows.filter((row) => row.address === address).length
@@ -265,7 +268,8 @@ test('a flood of refusals is a thousand rows and one for the rest, which says ho
 test('a flood of what anyone may do without an account is bounded as well', async () => {
   const { audit } = openRecorder()
   const address = '198.51.100.8'
-  for (let n = 0; n < 10_000; n += 1) audit.record({ event: 'request_password_reset', outcome: 'ok', ip: address })
+  for (let n = 0; n < 10_000; n += 1)
+    audit.record({ event: 'request_password_reset', outcome: 'ok', ip: address, requestId: 'r' })
   await audit.close()
   const rows = await database.auditEvent.findMany({ where: { event: 'request_password_reset' } })
   assert.ok(rows.length < 2_000, `${rows.length} rows`)

@@ -39,26 +39,26 @@ const { api } = await system.gateway({ ...mail, ISSUER: 'https://login.example.t
 const { accessToken: token } = await api.signedIn()
 const document: Description = JSON.parse(await (await fetch(`${api.url}/openapi.json`)).text())
 
-const withBody = ['400', '413', '415', '422', '500', '503']
+const withBody = ['400', '403', '413', '415', '422', '500', '503']
 const design: Record<string, string[]> = {
-  'POST /v1/users': ['201', '202', '403', '409', '429', ...withBody],
+  'POST /v1/users': ['201', '202', '409', '429', ...withBody],
   'POST /v1/login': ['200', '202', '401', '429', ...withBody],
-  'POST /v1/tickets/redeem': ['200', '201', '202', '204', '401', '403', '409', '410', '429', ...withBody],
+  'POST /v1/tickets/redeem': ['200', '201', '202', '204', '401', '409', '410', '429', ...withBody],
   'GET /v1/line': ['200', '304'],
   'POST /v1/token/refresh': ['200', '401', '429', ...withBody],
   'POST /v1/logout': ['204', '429', ...withBody],
-  'GET /v1/me': ['200', '401', '500', '503'],
-  'GET /v1/me/sessions': ['200', '401', '429', '500', '503'],
+  'GET /v1/me': ['200', '401', '403', '500', '503'],
+  'GET /v1/me/sessions': ['200', '401', '403', '429', '500', '503'],
   'DELETE /v1/me/sessions': ['204', '401', '429', ...withBody],
   'DELETE /v1/me/sessions/{id}': ['204', '401', '404', '429', ...withBody],
   'PUT /v1/me/password': ['202', '204', '401', '429', ...withBody],
   'POST /v1/me/password/verify': ['202', '204', '401', '429', ...withBody],
   'POST /v1/me/delete': ['202', '204', '401', '429', ...withBody],
-  'POST /v1/password/forgotten': ['204', '403', '429', ...withBody],
-  'POST /v1/password/reset': ['202', '204', '403', '429', ...withBody],
-  'POST /v1/email/confirm': ['204', '403', '429', ...withBody],
-  'POST /v1/me/email/confirmation': ['204', '401', '403', '429', ...withBody],
-  'PUT /v1/me/email': ['202', '204', '401', '403', '429', ...withBody],
+  'POST /v1/password/forgotten': ['204', '429', ...withBody],
+  'POST /v1/password/reset': ['202', '204', '429', ...withBody],
+  'POST /v1/email/confirm': ['204', '429', ...withBody],
+  'POST /v1/me/email/confirmation': ['204', '401', '429', ...withBody],
+  'PUT /v1/me/email': ['202', '204', '401', '429', ...withBody],
   'GET /.well-known/jwks.json': ['200', '304'],
   'GET /.well-known/openid-configuration': ['200', '304'],
   'GET /.well-known/oauth-authorization-server': ['200', '304'],
@@ -170,7 +170,8 @@ test('each call says which headers it takes and which its answers have', () => {
     ]
     assert.deepEqual(taken, expected, name)
     for (const status of name === 'GET /readyz' ? [] : statuses) {
-      assert.deepEqual(Object.keys(responses?.[status]?.headers ?? {}), headers[status] ?? [], `${name} ${status}`)
+      const expected = [...(headers[status] ?? []), 'X-Request-Id']
+      assert.deepEqual(Object.keys(responses?.[status]?.headers ?? {}), expected, `${name} ${status}`)
     }
   }
 })

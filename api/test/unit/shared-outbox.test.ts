@@ -19,6 +19,8 @@ function outboxOf(...states: State[]) {
         took.push(n)
       },
       close: async () => undefined,
+      getRanges: async () => [],
+      getJob: async () => undefined,
     },
   }))
   const add = () => new Outbox(all, parseKeyring(newSealKey('test'))).add({}, 1_000)

@@ -1,4 +1,4 @@
-// The command `pnpm accounts`: import, export and count accounts.
+// The command `pnpm accounts`: import, export and count accounts, and what operators do.
 import { createWriteStream } from 'node:fs'
 import { finished } from 'node:stream/promises'
 import type { Passwords } from '@spillway/client'
@@ -6,6 +6,7 @@ import { createPasswordsWith } from '@spillway/client/application/create-passwor
 import { readSecret } from '@spillway/common/secrets'
 import { UserError, whole } from '@spillway/infra/processes/command-line'
 import { findRunning, readEnvironment } from '@spillway/infra/start/places'
+import { loadSecrets } from '@spillway/infra/start/secrets'
 import { connectDatabase, type Database } from '@spillway/prisma'
 import { formats } from '@spillway/worker/hashing/formats/list'
 import { stepsOf } from '@spillway/worker/hashing/formats/made-of'
@@ -22,11 +23,12 @@ import { createCheck } from './account.ts'
 import { breached } from './breached/command.ts'
 import { type ImportReport, importAccounts } from './import.ts'
 import { LinesFile } from './lines-file.ts'
+import { type OpsPort, operate } from './operate.ts'
 import { operator } from './operator.ts'
 import { type Command, help, parseOptions } from './options.ts'
 import { presets } from './presets.ts'
 import { readRecords } from './records.ts'
-import { countHashes, describeAccount, exportAccounts, setDisabled } from './stored-accounts.ts'
+import { countHashes, exportAccounts } from './stored-accounts.ts'
 
 /** A batch is one statement, and no request waits for it. */
 const timeouts = { connectionTimeoutMs: 30_000, statementTimeoutMs: 60_000 }
@@ -64,16 +66,15 @@ export async function accounts(args: readonly string[], env: NodeJS.ProcessEnv, 
     listFormats(output)
     return 0
   }
-  const url =
-    secretIn(env, 'DATABASE_URL') ?? findRunning(readEnvironment(env).stateDir, 'set DATABASE_URL').databaseUrl
+  const { stateDir } = readEnvironment(env)
+  if (command.name === 'operate') {
+    output.log(await operate(command.operator, opsPortOf(env, stateDir)))
+    return 0
+  }
+  const url = secretIn(env, 'DATABASE_URL') ?? findRunning(stateDir, 'set DATABASE_URL').databaseUrl
   const database = connectDatabase({ url, ...timeouts, poolSize: 1 })
   try {
     if (command.name === 'import') return await importFile(command, database, env, output)
-    if (command.name === 'show') output.log((await describeAccount(database, command.address)).join('\n'))
-    if (command.name === 'disable' || command.name === 'enable') {
-      const changed = await setDisabled(database, command.address, command.name === 'disable')
-      output.log(changed ? `The account is ${command.name}d.` : `The account was ${command.name}d already.`)
-    }
     if (command.name === 'export') await exportFile(command.file, database, output)
     if (command.name === 'hashes')
       for (const [hashes, accounts] of await countHashes(database))
@@ -82,6 +83,16 @@ export async function accounts(args: readonly string[], env: NodeJS.ProcessEnv, 
   } finally {
     await database.$disconnect()
   }
+}
+
+/** By the environment, or of the running `pnpm start`. */
+function opsPortOf(
+  { OPS_URL: url, OPS_USER: user = 'operator', OPS_PASSWORD }: NodeJS.ProcessEnv,
+  stateDir: string,
+): OpsPort {
+  if (url) return { url: url.replace(/\/$/, ''), user, password: OPS_PASSWORD ?? '' }
+  const { opsUrl } = findRunning(stateDir, 'set OPS_URL')
+  return { url: opsUrl, user, password: OPS_PASSWORD ?? loadSecrets(stateDir).opsPassword }
 }
 
 async function importFile(

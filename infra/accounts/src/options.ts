@@ -1,6 +1,7 @@
 // The command line of `pnpm accounts`.
 import { parseCommandLine, UserError, whole } from '@spillway/infra/processes/command-line'
 import { mapped } from './fields.ts'
+import { operatorCommand } from './operate.ts'
 import { ownPreset, presets } from './presets.ts'
 import { bareDigest, composeHash, saltEncodings } from './weak.ts'
 
@@ -8,7 +9,12 @@ export const help = `pnpm accounts import FILE [options]
 pnpm accounts export FILE
 pnpm accounts hashes
 pnpm accounts formats
-pnpm accounts show|disable|enable ADDRESS
+pnpm accounts show|disable|enable|forget-failures|end-sessions|send-reset|send-confirmation|export-person|delete ACCOUNT
+pnpm accounts end-session ACCOUNT SESSION
+pnpm accounts change-email ACCOUNT ADDRESS [--confirmed]
+pnpm accounts block NETWORK --until TIME
+pnpm accounts unblock NETWORK
+pnpm accounts blocks
 pnpm accounts operator --help
 pnpm accounts breached --help
 
@@ -21,10 +27,9 @@ import   reads accounts from FILE: NDJSON (.ndjson, .jsonl), a JSON array of the
 export   writes all accounts to FILE, in the form that import reads; - is standard output.
 hashes   counts the accounts by format and cost of their hashes.
 formats  lists the formats of stored hashes, who writes them, and whether they rest in the database or inside argon2id.
-show     says what there is to say of an account.
-disable  ends the sessions of an account, and lets nobody log in to it until it is enabled again; a login is told the same as for a wrong
-         password.
 operator makes the line of an operator of the ops port, with a role and a hash.
+show     says what there is to say of an account, by its address or id. This command and all that follow ask the ops port of a gateway;
+         all but show and blocks need --reason.
 breached makes a list of breached passwords that new ones must not be in.
 
   --dry-run            counts and checks, and writes nothing
@@ -46,11 +51,16 @@ breached makes a list of breached passwords that new ones must not be in.
                        where the salt of plain digests is, or that it is the key of an HMAC [before]
   --from-line n        passes over the lines before, to go on where an import was stopped [1]
   --rejected file      where the lines go that are not imported [FILE.rejected.ndjson]
+  --reason text        why an operator changes something, for the audit
+  --until time         until when a network is blocked: 90m, 24h, 7d, or a date and time
+  --confirmed          the new address is known to be the owner's
   --help               prints this
 
 From the environment:
 
   DATABASE_URL         the database [the database of the running pnpm start]
+  OPS_URL, OPS_USER, OPS_PASSWORD
+                       the ops port of a gateway, and who asks it [those of the running pnpm start]
   REDIS_URL, SPILLWAY_SEAL_KEYS, QUEUE_PREFIX
                        of the workers that hash weak digests [a process beside this one hashes them]
   PASSWORD_PEPPERS     name:base64, comma-separated, for --made-of: as the workers have them
@@ -74,6 +84,9 @@ const options = {
   salt: { type: 'string' },
   'from-line': { type: 'string' },
   rejected: { type: 'string' },
+  reason: { type: 'string' },
+  until: { type: 'string' },
+  confirmed: { type: 'boolean' },
 } as const
 
 export type Command = Exclude<ReturnType<typeof parseOptions>, undefined>
@@ -84,11 +97,11 @@ export function parseOptions(args: readonly string[]) {
   if (values.help) return undefined
   const [name, file, ...rest] = positionals
   if ((name === 'hashes' || name === 'formats') && file === undefined) return { name } as const
-  if ((name === 'show' || name === 'disable' || name === 'enable') && file !== undefined && rest.length === 0)
-    return { name, address: file } as const
+  const operator = operatorCommand(positionals, values)
+  if (operator !== undefined) return { name: 'operate', operator } as const
   if (rest.length > 0 || file === undefined || (name !== 'import' && name !== 'export'))
     throw new UserError(
-      'Say import FILE, export FILE, hashes, formats, or show, disable or enable ADDRESS: see "pnpm accounts --help".',
+      'Say import FILE, export FILE, hashes, formats, or a command on an account or a network: see "pnpm accounts --help".',
     )
   if (name === 'export') return { name, file } as const
   const preset = values.preset === undefined ? ownPreset : presets[values.preset]

@@ -1,13 +1,9 @@
-// Stored accounts as an operator sees them: how many have hashes of which format and cost, all as
-// NDJSON, or one of them.
+// Stored accounts as an operator sees them: how many have hashes of which format and cost, and all as
+// NDJSON.
 import { once } from 'node:events'
 import type { Writable } from 'node:stream'
-import { insertEvents } from '@spillway/api/audit/store'
-import { parseEmailAddress } from '@spillway/api/email-address'
-import { UserError } from '@spillway/infra/processes/command-line'
 import { type Database, Prisma, rawQuery } from '@spillway/prisma'
-import { newId } from '@spillway/queue/wire/id'
-import { ASK_OLD_SYSTEM, parseStoredHash } from '@spillway/queue/wire/stored-hash'
+import { ASK_OLD_SYSTEM, describeHash, parseStoredHash } from '@spillway/queue/wire/stored-hash'
 import { createReader } from '@spillway/worker/hashing/formats/list'
 
 const BATCH = 20_000
@@ -33,11 +29,7 @@ export async function countHashes(database: Database): Promise<[hashes: string, 
 export function createKinds(): (hash: string) => string {
   const read = createReader({ firebase: undefined, peppers: [] })
   return (hash) => {
-    const stored = parseStoredHash(hash)
-    if (stored?.algorithm === 'bcrypt') return `bcrypt, cost ${stored.cost}`
-    if (stored !== undefined)
-      return `${stored.algorithm}, m=${stored.memoryKib},t=${stored.time},p=${stored.parallelism}`
-    if (hash === ASK_OLD_SYSTEM) return 'no hash: the old system is asked'
+    if (parseStoredHash(hash) !== undefined || hash === ASK_OLD_SYSTEM) return describeHash(hash)
     if (hash.startsWith('$firebase-scrypt$')) return 'Firebase scrypt'
     if (hash.startsWith('$of$'))
       return `hash of what was made of the password: ${/^\$of\$([\w:,-]{1,128})\$/.exec(hash)?.[1] ?? ''}`
@@ -80,60 +72,4 @@ export async function exportAccounts(database: Database, to: Writable): Promise<
     count += rows.length
   }
   return count
-}
-
-// One account as an operator sees it, and whether anybody may log in to it.
-
-/**
- * Disables an account, which ends its sessions, or enables it again. Returns whether that changed
- * anything. Throws a UserError for no account.
- */
-export async function setDisabled(database: Database, address: string, isDisabled: boolean): Promise<boolean> {
-  const { id } = await accountOf(database, address)
-  const changed = await database.$transaction(async (transaction) => {
-    const { count } = await transaction.user.updateMany({
-      where: { id, disabledAt: isDisabled ? null : { not: null } },
-      data: { disabledAt: isDisabled ? new Date() : null },
-    })
-    // After the update, which waits for logins that are opening sessions.
-    if (isDisabled)
-      await transaction.$executeRaw`
-        UPDATE sessions SET revoked_at = now(), expires_at = now()
-        WHERE user_id = ${id}::uuid AND revoked_at IS NULL`
-    return count > 0
-  })
-  const now = Date.now()
-  const event = isDisabled ? 'disable_account' : 'enable_account'
-  const nobody = { sessionId: null, address: null, isKnownDevice: null, failures: null, operator: null, reason: null }
-  if (changed)
-    await insertEvents(database, [
-      { id: newId(now), at: new Date(now), event, outcome: 'ok', count: 1, userId: id, ...nobody },
-    ])
-  return changed
-}
-
-/** An account in lines, for operators. Of its hash, only the format and the cost. */
-export async function describeAccount(database: Database, address: string): Promise<string[]> {
-  const { id, email, passwordHash, createdAt, emailConfirmedAt, disabledAt } = await accountOf(database, address)
-  const sql = Prisma.sql`
-    SELECT count(*)::int AS live FROM sessions WHERE user_id = ${id}::uuid AND revoked_at IS NULL AND expires_at > now()`
-  const [sessions] = await rawQuery<{ live: number }>(database, sql)
-  const lines = {
-    address: email,
-    id,
-    created: createdAt.toISOString(),
-    confirmed: emailConfirmedAt?.toISOString() ?? 'no',
-    disabled: disabledAt?.toISOString() ?? 'no',
-    hash: createKinds()(passwordHash),
-    sessions: String(sessions?.live ?? 0),
-  }
-  return Object.entries(lines).map(([name, value]) => `${name.padEnd(10)} ${value}`)
-}
-
-async function accountOf(database: Database, address: string) {
-  const email = parseEmailAddress(address)
-  if (email === undefined) throw new UserError(`"${address}" is no e-mail address.`)
-  const account = await database.user.findUnique({ where: { email } })
-  if (account === null) throw new UserError(`There is no account of ${email}.`)
-  return account
 }

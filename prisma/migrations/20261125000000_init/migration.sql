@@ -53,6 +53,17 @@ CREATE TABLE "used_tickets" (
 );
 
 -- CreateTable
+CREATE TABLE "blocks" (
+    "network" TEXT NOT NULL,
+    "until" TIMESTAMPTZ(3) NOT NULL,
+    "created_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    "operator" TEXT NOT NULL,
+    "reason" TEXT NOT NULL,
+
+    CONSTRAINT "blocks_pkey" PRIMARY KEY ("network")
+);
+
+-- CreateTable
 CREATE TABLE "mail_tokens" (
     "id" UUID NOT NULL,
     "token_hash" BYTEA NOT NULL,
@@ -89,6 +100,7 @@ CREATE TABLE "audit_events" (
     "user_id" UUID,
     "session_id" UUID,
     "address" TEXT,
+    "request_id" TEXT,
     "known_device" BOOLEAN,
     "failures" INTEGER,
     "operator" TEXT,
@@ -102,6 +114,9 @@ CREATE INDEX "audit_events_user_id_id_idx" ON "audit_events"("user_id", "id");
 
 -- CreateIndex
 CREATE INDEX "audit_events_address_id_idx" ON "audit_events"("address", "id");
+
+-- CreateIndex
+CREATE INDEX "audit_events_request_id_idx" ON "audit_events"("request_id");
 
 -- CreateIndex
 CREATE INDEX "audit_events_event_id_idx" ON "audit_events"("event", "id");

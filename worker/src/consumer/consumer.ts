@@ -8,7 +8,14 @@ import { closeConsumer } from '@spillway/queue/jobs/open-queue'
 import { passOver } from '@spillway/queue/jobs/ticket'
 import type { RedisConnection } from '@spillway/queue/redis/connect'
 import type { RedisWatch } from '@spillway/queue/redis/watch'
-import { BEHIND_PRIORITY, DEFERRED_PRIORITY, type JobData, type JobResult, QUEUE_NAME } from '@spillway/queue/wire/job'
+import {
+  BEHIND_PRIORITY,
+  DEFERRED_PRIORITY,
+  isJobData,
+  type JobData,
+  type JobResult,
+  QUEUE_NAME,
+} from '@spillway/queue/wire/job'
 import { SEAL_KEYS } from '@spillway/queue/wire/seal'
 import { DelayedError, type Job, Worker } from 'bullmq'
 import type { CapacityEstimate } from '../hashing/capacity-estimate.js'
@@ -133,9 +140,9 @@ export class Consumer {
       try {
         await job.moveToWait(job.token)
         metrics.requeued.inc()
-        log.warn({ jobId: job.id }, 'job requeued unfinished')
+        log.warn(idsOf(job), 'job requeued unfinished')
       } catch (error) {
-        log.warn({ jobId: job.id, err: error }, 'job could not be requeued')
+        log.warn({ ...idsOf(job), err: error }, 'job could not be requeued')
       }
     })
     await Promise.all(requeuing)
@@ -158,7 +165,8 @@ export class Consumer {
     this.#worker.on('failed', (job, error) => {
       capacity.finished('failed')
       const forged = error instanceof ForgedJobError
-      log.error({ jobId: job?.id, code: forged ? error.code : 'failed', reason: error.message }, 'job failed')
+      const code = forged ? error.code : 'failed'
+      log.error({ ...(job && idsOf(job)), code, reason: error.message }, 'job failed')
     })
     this.#worker.on('stalled', (jobId) => {
       metrics.stalled.inc()
@@ -289,3 +297,8 @@ export class Consumer {
 
 /** A script of ours moved the job: after a DelayedError, BullMQ leaves it alone. */
 class MovedElsewhere extends DelayedError {}
+
+/** The ids of a job and its request, for log lines. Its data is not trusted. */
+function idsOf({ id, data }: Pick<Job<unknown>, 'id' | 'data'>) {
+  return { jobId: id, requestId: isJobData(data) ? data.requestId : undefined }
+}

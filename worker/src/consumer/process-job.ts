@@ -75,13 +75,14 @@ type IncomingJob = Pick<Job<unknown>, 'name' | 'data'> & Partial<Pick<Job, 'id' 
 export async function processJob(incoming: IncomingJob, options: ProcessOptions): Promise<JobResult | undefined> {
   const { clock, delivery, keyring, log, metrics } = options
   const { job, data } = parseJob(incoming, metrics)
+  const about = { jobId: job.id, requestId: data.requestId }
   const startedAt = clock.now()
   const queueWaitMs = Math.max(0, startedAt - data.enqueuedAt)
   options.taken?.(queueWaitMs)
   metrics.queueWait.observe({ job: job.name }, queueWaitMs / 1_000)
   const ended = (outcome: string, message: string, facts = {}): void => {
     metrics.jobs.inc({ job: job.name, outcome })
-    log.info({ jobId: job.id, job: job.name, outcome, queueWaitMs, ...facts }, message)
+    log.info({ ...about, job: job.name, outcome, queueWaitMs, ...facts }, message)
   }
   const expired = (): JobResult => {
     ended('expired', 'job dropped')
@@ -127,7 +128,7 @@ export async function processJob(incoming: IncomingJob, options: ProcessOptions)
   const performing: Omit<PerformOptions, 'signal'> = {
     ...{ hasher, oldSystem: options.oldSystem, beside },
     // After the answer, which would come later than the answer to a wrong password.
-    refused: (error) => void setImmediate(() => log.error({ jobId: job.id, err: error }, 'job refused')),
+    refused: (error) => void setImmediate(() => log.error({ ...about, err: error }, 'job refused')),
     rehashed: (from) => metrics.rehashes.inc({ from }),
   }
   const work = () => untilDeadline(leftMs, (signal) => perform(request, { ...performing, signal }))
@@ -151,13 +152,13 @@ export async function processJob(incoming: IncomingJob, options: ProcessOptions)
     },
     (error: unknown) => {
       metrics.jobs.inc({ job: job.name, outcome: 'undelivered' })
-      log.error({ jobId: job.id, job: job.name, outcome: 'undelivered', err: error }, 'verdict lost')
+      log.error({ ...about, job: job.name, outcome: 'undelivered', err: error }, 'verdict lost')
     },
   )
   // The new hash that the verdict announced. A lost one is made at the next login.
   if (upgrade !== undefined)
     sendAhead(await upgrade(), upgradeOf(job)).catch((error: unknown) =>
-      log.warn({ jobId: job.id, err: error }, 'a new hash was lost'),
+      log.warn({ ...about, err: error }, 'a new hash was lost'),
     )
   return { outcome: 'answered', queueWaitMs, serviceMs: round(serviceMs) }
 }

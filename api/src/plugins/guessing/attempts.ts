@@ -233,7 +233,7 @@ export class Attempts {
       ...[WINDOW_MS + presentMs(waitMs, ticketMs), ticketMs, max * BEHIND_FOR_EACH],
       ...[answer === undefined ? '' : 1, attempt.device ?? '', answer === 'unchecked' ? -1 : solvedMs],
       ...[this.#config.LIMIT_PER_ACCOUNT, perAccount, this.#config.GUESSES_PER_DEVICE],
-      ...[Math.ceil(perAccount * UNDELAYED_SHARE), ticketMs + UNTIL_ADDED_MS],
+      ...delayArguments(this.#config),
     ]
     return toList(await this.#run(takeAttempt, attempt, args, solved?.id))
   }
@@ -257,6 +257,11 @@ export class Attempts {
     const home = name === null ? address : key('limit:account', name)
     return atHome(home, this.#redis, ({ connection }) => script(connection, keys, ...args))
   }
+}
+
+/** The failures that cause no delay, and the life of a pending attempt, as scripts take them. */
+export function delayArguments(config: GatewayConfig): [undelayed: number, lifeMs: number] {
+  return [Math.ceil(config.GUESSES_PER_ACCOUNT * UNDELAYED_SHARE), config.TICKET_TTL_MS + UNTIL_ADDED_MS]
 }
 
 interface CountOfAddress extends Count {

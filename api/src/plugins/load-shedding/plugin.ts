@@ -12,7 +12,7 @@ import fp from 'fastify-plugin'
 import type { ErrorCode } from '../../schemas/problem-codes.js'
 import { ApiError } from '../errors.js'
 import type { GatewayMetrics } from '../metrics.js'
-import { answerHeaders, problemOf, problemType } from '../problems.js'
+import { answerHeaders, problemOf, problemType, REQUEST_ID_HEADER } from '../problems.js'
 import { RouteTable } from '../route-table.js'
 import { interceptRequests } from '../server-options.js'
 import { ConnectionPace } from './connection-pace.js'
@@ -27,8 +27,7 @@ const CHECK_MS = 1_000
 const BUSY_DELAY_MS = 500
 
 const busy = new ApiError('busy', { reason: 'gateway_overloaded' })
-const busyBody = JSON.stringify(problemOf(busy))
-const busyHeaders = { ...answerHeaders, ...problemType, 'content-length': busyBody.length }
+const busyHeaders = { ...answerHeaders, ...problemType }
 
 interface LoadSheddingOptions {
   shedder: Pick<LoadShedder, keyof LoadShedder>
@@ -104,10 +103,12 @@ export const loadSheddingPlugin = fp(
       const retryAfterS = retryAfter.seconds(perSecond())
       const isTooLarge =
         headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > bodyLimitBytes
+      const body = JSON.stringify(problemOf(busy, String(headers[REQUEST_ID_HEADER])))
       busyAnswers.whenDue(() => {
         const closing = isTooLarge || isClosing() ? { connection: 'close' } : {}
-        response.writeHead(busy.status, { ...busyHeaders, 'retry-after': String(retryAfterS), ...closing })
-        response.end(busyBody)
+        const own = { 'content-length': body.length, 'retry-after': String(retryAfterS) }
+        response.writeHead(busy.status, { ...busyHeaders, ...own, ...closing })
+        response.end(body)
       })
     }
 

@@ -36,6 +36,7 @@
 ]]
 --- @include "lapsing"
 --- @include "countRequestIn"
+--- @include "heldBack"
 local attempt = ARGV[1]
 
 local function forAddress(kind, most, window, life, behindLife, behindMost)
@@ -68,16 +69,8 @@ local function forAddress(kind, most, window, life, behindLife, behindMost)
 end
 
 local MINUTE = 60000
-local LONGEST_DELAY = 3600000
 -- Others count as unknown. Each device is from a login with the right password.
 local FAILED_DEVICES = 100
-
--- How many attempts are pending, and when the last of them began. Each lapses at a time of its own.
-local function pendingAt(key, life)
-  local pending = counted(key, life)
-  local last = redis.call('ZREVRANGEBYSCORE', key, text(now + life), '-inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]
-  return pending, last and math.min(now, tonumber(last) - life) or 0
-end
 
 local function forAccount(device, challenge, perMinute, most, mostOfDevice, undelayed, life)
   if device ~= '' then
@@ -92,15 +85,7 @@ local function forAccount(device, challenge, perMinute, most, mostOfDevice, unde
       return {'known', failures, 0, requests}
     end
   end
-  keepOnly('hash', KEYS[5])
-  local failed, failedAt = unpack(redis.call('HMGET', KEYS[5], 'failures', 'failedAt'))
-  local pending, beganAt = pendingAt(KEYS[6], life)
-  local failures = toCount(failed) + pending
-  local delayedUntil = 0
-  if failures > 0 and failures >= undelayed then
-    local delay = math.min(LONGEST_DELAY, 1000 * 2 ^ math.min(30, failures - undelayed))
-    delayedUntil = math.max(math.min(now, toCount(failedAt)), beganAt) + delay
-  end
+  local failures, delayedUntil = heldBack(KEYS[5], KEYS[6], undelayed, life)
   local solved = challenge > 0 and redis.call('SET', KEYS[10], 1, 'NX', 'PX', challenge)
   local requests = 0
   if not solved then

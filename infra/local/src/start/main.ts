@@ -53,11 +53,12 @@ async function start(options: StartOptions, keeper: Keeper, fail: (error: unknow
   const members = { keeper, environment, secrets, databaseUrl, redisUrl, logDir, say, fail }
   const { renewWorkers, ...places } = await startCluster({ ...wanted, ...members })
   const gatewayUrl = `http://${hostToDial(environment.host)}:${places.gateways[0]?.port}`
-  // For `pnpm seed`.
-  writeFileSync(running, JSON.stringify({ databaseUrl, gatewayUrl }), { mode: 0o600 })
+  const opsUrl = `http://127.0.0.1:${places.gateways[0]?.opsPort}`
+  // For `pnpm seed` and `pnpm accounts`.
+  writeFileSync(running, JSON.stringify({ databaseUrl, gatewayUrl, opsUrl }), { mode: 0o600 })
   const { OPS_USER: user = 'operator', OPS_PASSWORD: password = secrets.opsPassword } = environment.inherited
   say(screen({ ...members, ...places }, { user, password }))
-  const notice = await evictionNotice(`http://127.0.0.1:${places.gateways[0]?.opsPort}`)
+  const notice = await evictionNotice(opsUrl)
   if (notice !== '') say(notice)
   if (!wantsEngine || hasEngine()) return
   // The first build takes a minute: the start does not wait for it.

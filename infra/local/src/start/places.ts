@@ -92,6 +92,7 @@ export function toVariables({ port, opsPort, servicePort }: Omit<Place, 'name'>)
 interface RunningUrls {
   databaseUrl: string
   gatewayUrl: string
+  opsUrl: string
 }
 
 /** @param otherwise the end of the error where nothing runs: what to set instead */
@@ -99,8 +100,8 @@ export function findRunning(stateDir: string, otherwise: string): RunningUrls {
   if (!isHeld(join(stateDir, 'start.lock')))
     throw new UserError(`Nothing runs here: run "pnpm start" first, or ${otherwise}.`)
   try {
-    const { databaseUrl, gatewayUrl } = JSON.parse(readFileSync(join(stateDir, 'running.json'), 'utf8'))
-    return { databaseUrl: String(databaseUrl), gatewayUrl: String(gatewayUrl) }
+    const { databaseUrl, gatewayUrl, opsUrl } = JSON.parse(readFileSync(join(stateDir, 'running.json'), 'utf8'))
+    return { databaseUrl: String(databaseUrl), gatewayUrl: String(gatewayUrl), opsUrl: String(opsUrl) }
   } catch (cause) {
     throw new UserError('"pnpm start" is not ready yet: wait until it has printed where things listen.', { cause })
   }

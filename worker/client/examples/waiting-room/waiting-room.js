@@ -1,13 +1,12 @@
 // A page to log in and to wait on. With a bundler the import is from '@spillway/client/browser'.
 import { login, logout, restore, resume } from './spillway/browser.js'
-import { inClock, problemOf, words } from './words.js'
+import { inClock, problemOf, supportCode, words } from './words.js'
 
 const baseUrl = document.querySelector('meta[name="spillway-gateway"]').content
 const element = (id) => document.getElementById(id)
 const [form, waiting, inside] = ['form', 'waiting', 'inside'].map(element)
-const [title, state, numbers, position, eta, bar] = ['waiting-title', 'state', 'numbers', 'position', 'eta', 'bar'].map(
-  element,
-)
+const [title, state, numbers, position] = ['waiting-title', 'state', 'numbers', 'position'].map(element)
+const [eta, bar, code] = ['eta', 'bar', 'code'].map(element)
 const [submit, leave] = ['submit', 'leave'].map(element)
 
 /** A login that takes no longer needs no page to wait on. */
@@ -35,6 +34,7 @@ function onProgress(progress) {
     [state, text(progress)],
   ])
     if (part.textContent !== news) part.textContent = news
+  code.textContent = supportCode(progress)
   numbers.hidden = progress.etaS === undefined
   position.textContent = progress.position ?? '–'
   const now = Date.now()
@@ -61,7 +61,7 @@ async function call(begin, section) {
   } catch (error) {
     if (own.signal.aborted) return undefined
     show(section)
-    section.querySelector('[role="alert"]').textContent = problemOf(error)
+    section.querySelector('[role="alert"]').textContent = `${problemOf(error)} ${supportCode(error)}`.trim()
     if (section === form) form.elements.password.select()
     return undefined
   }

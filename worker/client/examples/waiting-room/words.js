@@ -44,6 +44,11 @@ export function problemOf({ code, message, needsPassword, retryAfterMs }) {
   return retryAfterMs === undefined ? what : `${what} Please try again in ${inWords(Math.ceil(retryAfterMs / 1_000))}.`
 }
 
+/** By it, support finds what became of a login. */
+export function supportCode({ requestId }) {
+  return requestId === undefined ? '' : `Support code: ${requestId}`
+}
+
 function ahead(position) {
   if (position === undefined) return ''
   return `${position} ${position === 1 ? 'person is' : 'people are'} ahead of you.`

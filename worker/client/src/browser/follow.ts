@@ -23,6 +23,7 @@ export class Following<T> {
   readonly #call: FollowedCall
   #request: Sent | undefined
   #ticket: Ticket | undefined
+  #requestId: string | undefined
   #attempt = 0
   #failures = 0
 
@@ -72,14 +73,16 @@ export class Following<T> {
     return this.#ticket !== undefined && isLost(codeOf(answer))
   }
 
-  #sendNext(): Promise<HttpAnswer> {
+  async #sendNext(): Promise<HttpAnswer> {
     const { redemption, life } = this.#call
     const ticket = this.#ticket
     const next = ticket ? { ...redemption, body: JSON.stringify({ ticket: ticket.ticket }) } : this.#request
     if (next === undefined) throw new Error('there is neither a ticket nor a request')
     this.#attempt++
     this.#tell(ticket ? this.#waiting() : 'sending')
-    return send(next, life.signal)
+    const answer = await send(next, life.signal)
+    this.#requestId = answer.requestId ?? this.#requestId
+    return answer
   }
 
   /** Waits as the gateway asks, and then watches the line until the turn of the ticket is near. */
@@ -111,7 +114,8 @@ export class Following<T> {
   #tell(state: Progress['state'], more: Pick<Progress, 'nextMs' | 'code'> = {}): void {
     const { position, etaAt } = this.#ticket ?? {}
     const etaS = etaAt && Math.max(0, Math.round((etaAt - Date.now()) / 1_000))
-    this.#call.onProgress?.({ state, attempt: this.#attempt, position, etaS, ...more })
+    const requestId = this.#requestId
+    this.#call.onProgress?.({ state, attempt: this.#attempt, position, etaS, requestId, ...more })
   }
 }
 

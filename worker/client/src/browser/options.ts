@@ -29,6 +29,8 @@ export interface Progress {
   nextMs?: number | undefined
   /** Of the problem that the gateway answered with, with `busy`. */
   code?: string | undefined
+  /** Support code of the call: by it, operators find what became of it. */
+  requestId?: string | undefined
 }
 
 export interface WaitOptions {
@@ -66,6 +68,8 @@ export class SpillwayError extends Error {
   readonly problem: unknown
   /** When to try again at the earliest, in milliseconds, if the gateway told. */
   readonly retryAfterMs: number | undefined
+  /** Support code of that answer: by it, operators find what became of the call. */
+  readonly requestId: string | undefined
   /** Whether only the ticket is lost: with the password the call can be made again. */
   readonly needsPassword: boolean
 
@@ -75,6 +79,7 @@ export class SpillwayError extends Error {
     this.status = answer?.status ?? 0
     this.problem = answer?.body
     this.retryAfterMs = answer?.retryAfterMs
+    this.requestId = answer?.requestId
     this.needsPassword = needsPassword
   }
 }

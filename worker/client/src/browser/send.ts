@@ -20,6 +20,8 @@ export interface HttpAnswer {
   /** Empty unless the text is a JSON object. */
   body: Readonly<Record<string, unknown>>
   retryAfterMs: number | undefined
+  /** By which support finds what became of the request. */
+  requestId: string | undefined
 }
 
 /** Rejects with the reason of the signal alone: a lost connection is an answer of status 0. */
@@ -41,9 +43,10 @@ export async function send(
     const read = objectOf(text)
     // Browsers hide the status of a redirection.
     const status = response.status || 302
-    return { status, text, body: read, retryAfterMs: retryAfterMs(response.headers, read) }
+    const requestId = response.headers.get('x-request-id') ?? undefined
+    return { status, text, body: read, retryAfterMs: retryAfterMs(response.headers, read), requestId }
   })
-  return answer ?? { status: 0, text: '', body: {}, retryAfterMs: undefined }
+  return answer ?? { status: 0, text: '', body: {}, retryAfterMs: undefined, requestId: undefined }
 }
 
 /** Undefined when no answer came within the time. Rejects with the reason of `life` alone. */

@@ -27,7 +27,7 @@ export function openQueue(options: {
 }
 
 /** The job; `malformed` when BullMQ cannot parse it. Throws when Redis does not answer. */
-export async function readJob(queue: Queue, id: string): Promise<Job | 'malformed' | undefined> {
+export async function readJob(queue: Pick<Queue, 'getJob'>, id: string): Promise<Job | 'malformed' | undefined> {
   try {
     return await queue.getJob(id)
   } catch (error) {

@@ -14,6 +14,7 @@ export interface Work<Name extends JobName = JobName> {
   request: Requests[Name]
   lane: Lane
   waitMs: number
+  requestId: string | undefined
 }
 
 export class Placing {
@@ -84,10 +85,10 @@ export class Placing {
   }
 
   /** Throws `queue_unavailable` when it refuses, or is given up because another one answers. */
-  async #addTo(server: OpenServer, { name, request, lane, waitMs }: Work, lifeMs: number): Promise<Placement> {
+  async #addTo(server: OpenServer, { name, request, ...work }: Work, lifeMs: number): Promise<Placement> {
     this.#countAdding(server, 1)
     const added = server.client
-      .submit(name, request, { lane, lifeMs, waitMs })
+      .submit(name, request, { ...work, lifeMs })
       .catch((error: unknown) => {
         if (isUnavailable(error)) server.health.refused()
         throw error

@@ -45,9 +45,9 @@ export class SeveralServersClient implements PasswordClient {
   async submit<Name extends JobName>(
     name: Name,
     request: Requests[Name],
-    { lane = 'held', lifeMs = this.#options.jobLifeMs, waitMs = lifeMs }: SubmitOptions = {},
+    { lane = 'held', lifeMs = this.#options.jobLifeMs, waitMs = lifeMs, requestId }: SubmitOptions = {},
   ): Promise<PendingJob> {
-    const work: Work = { name, request, lane, waitMs }
+    const work: Work = { name, request, lane, waitMs, requestId }
     return new MovingJob({
       placed: await this.#placing.place(work, lifeMs),
       placeElsewhere: (than, leftMs) => this.#placeElsewhere(work, than, leftMs),

@@ -122,7 +122,7 @@ export class QueueClient implements PasswordClient {
   async submit<Name extends JobName>(
     name: Name,
     request: Requests[Name],
-    { lane = 'held', lifeMs = this.#options.jobLifeMs, waitMs = lifeMs }: SubmitOptions = {},
+    { lane = 'held', lifeMs = this.#options.jobLifeMs, waitMs = lifeMs, requestId }: SubmitOptions = {},
   ): Promise<PendingJob> {
     const producer = this.#producer
     const { submitted } = this.#answers
@@ -134,7 +134,13 @@ export class QueueClient implements PasswordClient {
     const sealed = this.#options.keyring.seal(requestSeal(job), padRequest(request))
     if (sealed.length > SEALED_MAX_LENGTH)
       throw new PasswordClientError('request_too_long', 'the request is longer than workers accept')
-    const data: JobData = { deadline: job.deadline, enqueuedAt, replyTo: this.#replyTo, sealed }
+    const times = { deadline: job.deadline, enqueuedAt }
+    const data: JobData = {
+      ...times,
+      replyTo: this.#replyTo,
+      sealed,
+      ...(requestId === undefined ? {} : { requestId }),
+    }
     // The waiter is registered before the job is added, so that no answer can come too early.
     const waiter = submitted.hold(job)
     try {

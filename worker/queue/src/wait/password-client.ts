@@ -70,6 +70,8 @@ export interface SubmitOptions {
   lifeMs?: number | undefined
   /** How long a deferred job's request is held before its ticket, in milliseconds [lifeMs]. */
   waitMs?: number
+  /** Of the request that needs it, for log lines and operators. */
+  requestId?: string | undefined
 }
 
 export interface PasswordClient {

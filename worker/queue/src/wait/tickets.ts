@@ -61,21 +61,27 @@ export class Tickets<Contents extends object> {
     return `${id}.${this.#keyring.seal({ purpose: this.#purpose, id }, sealed)}`
   }
 
-  /**
-   * Throws `invalid_ticket` for text that was not issued here, and `ticket_expired` after the
-   * expiry by this machine's clock. The caller checks the deadline by Redis's clock.
-   */
+  /** As {@link Tickets.open}. Throws `ticket_expired` for a ticket that {@link isExpired}. */
   read(text: string): Ticket<Contents> {
+    const ticket = this.open(text)
+    if (isExpired(ticket)) throw new PasswordClientError('ticket_expired', 'the ticket has expired')
+    return ticket
+  }
+
+  /**
+   * Throws `invalid_ticket` for text that was not issued here. The caller checks the expiry, and the
+   * deadline by Redis's clock.
+   */
+  open(text: string): Ticket<Contents> {
     const dot = text.indexOf('.')
     const id = text.slice(0, Math.max(dot, 0))
-    const sealed = this.#open(id, text.slice(dot + 1))
+    const sealed = this.#unseal(id, text.slice(dot + 1))
     if (!isSealed(sealed) || !this.#isContents(sealed.contents)) throw invalid()
     const { contents, jobName, deadline, expiresAt, server } = sealed
-    if (Date.now() > expiresAt + TOLERANCE_MS) throw new PasswordClientError('ticket_expired', 'the ticket has expired')
     return { job: { id, name: jobName, deadline, ...(server === undefined ? {} : { server }) }, expiresAt, contents }
   }
 
-  #open(id: string, sealed: string): unknown {
+  #unseal(id: string, sealed: string): unknown {
     try {
       return this.#keyring.open({ purpose: this.#purpose, id }, sealed)
     } catch (error) {
@@ -83,6 +89,11 @@ export class Tickets<Contents extends object> {
       throw error
     }
   }
+}
+
+/** Whether a ticket has expired by this machine's clock. */
+export function isExpired({ expiresAt }: Pick<Ticket<unknown>, 'expiresAt'>): boolean {
+  return Date.now() > expiresAt + TOLERANCE_MS
 }
 
 function invalid(cause?: unknown): PasswordClientError {

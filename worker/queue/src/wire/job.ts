@@ -30,10 +30,13 @@ export const BEHIND_PRIORITY = 2
 /** The maximum length of a sealed request, in characters: workers refuse longer ones. */
 export const SEALED_MAX_LENGTH = 32_768
 
+/** The form of a request's id. */
+export const REQUEST_ID = '^[\\w.-]{1,64}$'
+
 /**
  * The data of a job in Redis, readable by anyone who can read Redis. Times are epoch milliseconds
  * by Redis's clock. The seal authenticates `deadline` alone: forging the others causes at worst a
- * wrong metric, a missed message or a further attempt.
+ * wrong metric or log line, a missed message or a further attempt.
  */
 const JobData = objectOf(
   {
@@ -43,6 +46,8 @@ const JobData = objectOf(
     sealed: { type: 'string', maxLength: SEALED_MAX_LENGTH },
   },
   {
+    /** Of the request that had it added. */
+    requestId: { type: 'string', pattern: REQUEST_ID },
     /** The worker that could not open it. */
     unopenedBy: { type: 'string', maxLength: 64 },
   },

@@ -106,6 +106,15 @@ export function isOf(hash: string, policy: HashPolicy): boolean {
   return made.version === 19 && made.memoryKib === memoryKib && made.time === time && made.parallelism === parallelism
 }
 
+/** Algorithm and cost for people: `argon2id, m=19456,t=2,p=1`; of other formats, the identifier. */
+export function describeHash(storedHash: string): string {
+  if (storedHash === ASK_OLD_SYSTEM) return 'no hash: the old system is asked'
+  const stored = parseStoredHash(storedHash)
+  if (stored === undefined) return /^\$([\w-]{1,32})\$/.exec(storedHash)?.[1] ?? 'another format'
+  if (stored.algorithm === 'bcrypt') return `bcrypt, cost ${stored.cost}`
+  return `${stored.algorithm}, m=${stored.memoryKib},t=${stored.time},p=${stored.parallelism}`
+}
+
 /** Identifies a stored hash without revealing it: SHA-256 in base64. */
 export function storedHashDigest(storedHash: string): string {
   return createHash('sha256').update(storedHash).digest('base64')

@@ -11,6 +11,7 @@ import { readGatewayConfig } from '../../../../api/src/config.ts'
 import { countIn } from '../../../../api/src/plugins/counts.ts'
 import { ProbedNetworks } from '../../../../api/src/plugins/guessing/attacks.ts'
 import { Attempts } from '../../../../api/src/plugins/guessing/attempts.ts'
+import { Failures } from '../../../../api/src/plugins/guessing/failures.ts'
 import { entry } from '../../../test/capacity-entry.ts'
 import { claimCanary, readRawLoad, sweepCapacity, writeCapacity } from '../../src/jobs/capacity.ts'
 import { findJobs, removeWaitingJob, retakeLock } from '../../src/jobs/jobs.ts'
@@ -111,7 +112,11 @@ test('each script of the queue is called with the arguments of its header', asyn
 
 test('each script of the gateway is called with the arguments of its header', async () => {
   const keys = `k:${randomBytes(32).toString('base64')}`
-  const config = readGatewayConfig({ DATABASE_URL: 'x', SPILLWAY_JWT_KEYS: 'x', SPILLWAY_SEAL_KEYS: keys })
+  const config = readGatewayConfig({
+    DATABASE_URL: 'postgresql://x/x',
+    SPILLWAY_JWT_KEYS: 'x',
+    SPILLWAY_SEAL_KEYS: keys,
+  })
   await assertCalls(ofGateway, async (connection) => {
     const redis = [{ address: 'a', connection, isUsable: () => true, now: Date.now, countFailed: () => {} }]
     const attempts = new Attempts({ config, redis, keyring: parseKeyring(keys) })
@@ -119,6 +124,7 @@ test('each script of the gateway is called with the arguments of its header', as
     await Promise.allSettled([
       ...[countIn(1, 'key', redis), new ProbedNetworks(redis, '{test}').failed('a', '192.0.2.1')],
       ...[attempts.takeForAccount(attempt, 'none'), attempts.end(attempt, 'failed')],
+      new Failures(config, redis, parseKeyring(keys)).read('ada@example.test'),
     ])
   })
 })

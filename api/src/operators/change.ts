@@ -1,0 +1,54 @@
+/** What every change by an operator has: a reason, and its event in the audit. */
+import type { Database } from '@spillway/prisma'
+import { objectOf } from '@spillway/queue/wire/object-schema'
+import type { FastifyRequest } from 'fastify'
+import type { Audit } from '../audit/recorder.js'
+import type { AuditEventName } from '../audit/store.js'
+import type { Post } from '../mail/post.js'
+import type { Blocks } from '../plugins/blocks.js'
+import type { Failures } from '../plugins/guessing/failures.js'
+import { bodyProblems, problemResponse } from '../schemas/responses.js'
+import type { Sessions } from '../sessions/sessions.js'
+
+export interface OperatorDeps {
+  database: Database
+  sessions: Sessions
+  failures: Failures
+  blocks: Blocks
+  audit: Audit
+  /** Undefined where no mail is sent. */
+  post: Post | undefined
+}
+
+/** A field of every change. */
+export const Reason = {
+  type: 'string',
+  minLength: 1,
+  maxLength: 256,
+  pattern: '\\S',
+  description: 'Why. The audit keeps it, also after the account is deleted: write no names',
+} as const
+
+/** The answers to a change. */
+export const changeResponses = {
+  200: {
+    title: 'Changed',
+    ...objectOf({ changed: { type: 'integer', description: 'How many things changed; 0 where all was so already' } }),
+  },
+  404: problemResponse,
+  ...bodyProblems,
+} as const
+
+interface Recorded {
+  event: AuditEventName
+  userId?: string
+  reason: string
+  /** The network that is blocked [the operator's]. */
+  ip?: string
+}
+
+/** Records what an operator did. */
+export function recordChange(audit: Audit, request: FastifyRequest, { ip = request.ip, reason, ...event }: Recorded) {
+  const by = { operator: request.operator.name, reason }
+  audit.record({ ...event, outcome: 'ok', ip, requestId: request.id, by })
+}

@@ -1,0 +1,120 @@
+// Blocked networks: refused by every gateway within a second, from memory, whatever Redis forgets.
+import assert from 'node:assert/strict'
+import { until } from '@spillway/infra/processes/until'
+import { redisCommand } from '@spillway/infra/services/redis'
+import { startOwnRedis } from '@spillway/infra/test/own-redis'
+import { afterAll, test } from 'vitest'
+import { READ_EVERY_MS } from '../../src/plugins/blocks.ts'
+import { pauseMs } from '../../src/rounds.ts'
+import { assertProblem, type Client, newCredentials } from '../client.ts'
+import { Operator, told } from '../operators.ts'
+import { openSystem } from '../system.ts'
+
+const servers = [await startOwnRedis(), await startOwnRedis()] as const
+afterAll(() => Promise.all(servers.map((server) => server.close())))
+const system = await openSystem()
+const env = { REDIS_URL: `${servers[0].url} ${servers[1].url}`, TRUST_PROXY: '127.0.0.1', SERVICE_PORT: '0' }
+await system.worker({ REDIS_URL: env.REDIS_URL })
+const [here, there] = await Promise.all([system.gateway(env), system.gateway(env)])
+const operator = new Operator(here.opsUrl)
+const account = await here.api.newAccount()
+
+const from = (address: string) => ({ headers: { 'x-forwarded-for': address } })
+const statusFrom = async (api: Client, address: string) => (await api.login(account, from(address))).status
+async function becomes(api: Client, address: string, status: number): Promise<void> {
+  await until(async () => (await statusFrom(api, address)) === status, { what: `${status} from ${address}` })
+}
+
+test('the longest pause between two readings leaves time for one within a second', () => {
+  const longest = Array.from({ length: 10_000 }, () => pauseMs(READ_EVERY_MS)).reduce((a, b) => Math.max(a, b))
+  assert.ok(longest < 700, `${longest} ms`)
+})
+
+test('a block holds at the gateway that made it at once and at the other at its next reading, until it is lifted', async () => {
+  assert.deepEqual(told(200, await operator.block('198.51.100.0/24')), { changed: 1 })
+  assertProblem(await here.api.login(account, from('198.51.100.7')), 403, 'network_blocked')
+  await becomes(there.api, '198.51.100.7', 403)
+  assert.equal(await statusFrom(there.api, '198.51.101.7'), 200)
+  for (const path of ['/healthz', '/readyz', '/v1/line'])
+    assert.equal((await there.api.call('GET', path, from('198.51.100.7'))).status, 200, path)
+  const refused = await there.api.login(newCredentials(), from('198.51.100.8'))
+  const find = () => system.database.auditEvent.findMany({ where: { requestId: refused.requestId } })
+  await until(async () => (await find()).length === 1)
+  const [event] = await find()
+  assert.deepEqual([event?.event, event?.outcome, event?.address], ['rate_limit', 'network_blocked', '198.51.100.8'])
+
+  const { blocks } = told(200, await new Operator(there.opsUrl).call('GET', '/v1/blocks'))
+  assert.deepEqual(blocks.map(({ network, operator, reason }) => [network, operator, reason])[0], [
+    '198.51.100.0/24',
+    'operator',
+    'asked by telephone',
+  ])
+  assert.deepEqual(told(200, await operator.unblock('198.51.100.0/24')), { changed: 1 })
+  assert.deepEqual(told(200, await operator.unblock('198.51.100.0/24')), { changed: 0 })
+  await becomes(there.api, '198.51.100.7', 200)
+})
+
+test('a block survives a restart of every Redis server with the loss of its data, and a new gateway', async () => {
+  told(200, await operator.block('203.0.113.9'))
+  await becomes(there.api, '203.0.113.9', 403)
+  for (const server of servers) {
+    await redisCommand(server.url, 'FLUSHALL')
+    await server.kill()
+    await server.start()
+  }
+  for (const { api } of [here, there, await system.gateway(env)])
+    assertProblem(await api.login(account, from('203.0.113.9')), 403, 'network_blocked')
+  const events = await system.database.auditEvent.findMany({
+    where: { event: 'block_network', address: '203.0.113.9' },
+  })
+  assert.deepEqual(
+    events.map(({ operator, reason }) => [operator, reason]),
+    [['operator', 'asked by telephone']],
+  )
+})
+
+test('a block ends by itself', async () => {
+  told(200, await operator.block('203.0.113.20', Date.now() + 2_000))
+  await becomes(there.api, '203.0.113.20', 403)
+  await becomes(there.api, '203.0.113.20', 200)
+})
+
+test.each([
+  ['192.0.2.1', '192.0.2.1', ['192.0.2.1', '::ffff:192.0.2.1', '192.0.2.1:5000']],
+  ['192.0.2.77/28', '192.0.2.64/28', ['192.0.2.64', '192.0.2.79']],
+  ['2001:db8:1:2::3', '2001:db8:1:2::/64', ['2001:db8:1:2::3', '2001:DB8:1:2:ffff::1', '[2001:db8:1:2::9]:443']],
+  ['2001:db8:5::/48', '2001:db8:5::/48', ['2001:db8:5:ffff::1']],
+])('%s blocks %s', async (network, canonical, addresses) => {
+  told(200, await operator.block(network))
+  const { blocks } = told(200, await operator.call('GET', '/v1/blocks'))
+  assert.ok(
+    blocks.some((block) => block.network === canonical),
+    JSON.stringify(blocks),
+  )
+  for (const address of addresses) assert.equal(await statusFrom(here.api, address), 403, address)
+  assert.equal(await statusFrom(here.api, '192.0.3.1'), 200)
+  told(200, await operator.unblock(network))
+  for (const address of addresses) assert.equal(await statusFrom(here.api, address), 200, address)
+})
+
+test.each([
+  '',
+  '0.0.0.0/0',
+  '10.0.0.0/7',
+  '::/0',
+  '2000::/8',
+  '1.2.3.4/33',
+  '1.2.3',
+  'example.test',
+  '::1%lo',
+  '1.2.3.4/',
+  '1.2.3.4/8/8',
+])('no network: %j', async (network) => {
+  assertProblem(await operator.block(network), 422, 'invalid_request')
+})
+
+test('a time that has passed, or is no time, is refused', async () => {
+  assertProblem(await operator.block('192.0.2.1', Date.now() - 1), 422, 'invalid_request')
+  const body = { network: '192.0.2.1', until: 'tomorrow', reason: 'x' }
+  assertProblem(await operator.call('POST', '/v1/blocks', { body }), 422, 'invalid_request')
+})

@@ -1,0 +1,99 @@
+// A person whom an operator deleted: nothing of them is in a table, a key or a mail that waits.
+import assert from 'node:assert/strict'
+import { until } from '@spillway/infra/processes/until'
+import { parseKeyring } from '@spillway/queue/queue-client'
+import { Queue } from 'bullmq'
+import { test } from 'vitest'
+import { openMail } from '../../src/mail/outbox.ts'
+import { accountDigest, accountNamesOf, accountOfEmail } from '../../src/plugins/counts.ts'
+import { assertProblem, expect, newCredentials } from '../client.ts'
+import { startMailServer } from '../mail-server.ts'
+import { Operator, told } from '../operators.ts'
+import { readKeyspace, Secrets } from '../secret-search.ts'
+import { openSystem } from '../system.ts'
+
+const mails = await startMailServer()
+const system = await openSystem()
+await system.worker()
+const limits = { LIMIT_PER_ACCOUNT: '100', GUESSES_PER_ACCOUNT: '100', LIMIT_MAIL_PER_RECIPIENT: '50' }
+const { api, opsUrl } = await system.gateway({ ...mails.env, ...limits })
+const operator = new Operator(opsUrl)
+const keyring = parseKeyring(system.environment.SPILLWAY_SEAL_KEYS ?? '')
+const mailQueue = new Queue('mail', { connection: system.redis, prefix: system.namespace.queuePrefix })
+
+/** Every row of every table, as text. */
+async function readDatabase(): Promise<Map<string, string>> {
+  const { database } = system
+  const tables: { name: string }[] = await database.$queryRaw`
+    SELECT tablename::text AS name FROM pg_tables WHERE schemaname = current_schema()`
+  const read = tables.map(async ({ name }) => {
+    const rows = await database.$queryRawUnsafe(`SELECT row_to_json(found)::text AS row FROM "${name}" AS found`)
+    return [name, JSON.stringify(rows)] as const
+  })
+  return new Map(await Promise.all(read))
+}
+
+/** Every mail that waits or has failed, opened. */
+async function readMails(): Promise<string> {
+  const jobs = await mailQueue.getJobs(['wait', 'active', 'delayed', 'prioritized', 'failed', 'completed'])
+  return JSON.stringify(jobs.map((job) => openMail(keyring, job) ?? assert.fail('a mail that does not open')))
+}
+
+test('a deleted person is in no table but the audit by id, in no key and in no mail', async () => {
+  const { account, accessToken, deviceToken } = await api.signedIn()
+  const { email, password } = account
+  const { id } = told(200, await operator.find(email))
+  // Sessions, links, counts of failures by unknown and known devices, counts of requests and mails.
+  expect(204, await api.changeEmail(accessToken, newCredentials().email, password))
+  expect(401, await api.login({ email, password: 'wrong' }))
+  expect(401, await api.login({ email, password: 'wrong' }, { headers: { 'spillway-device': deviceToken } }))
+  expect(401, await api.verifyPassword(accessToken, 'wrong'))
+  await mails.next(email, /Confirm your e-mail/)
+  // Mails that wait for a server that is away, and one that was refused for good.
+  mails.refused.set(email, 550)
+  expect(204, await api.forgotten(email))
+  await until(async () => (await mailQueue.getFailedCount()) === 1, { what: 'a mail that failed' })
+  await mails.stop()
+  expect(204, await api.call('POST', '/v1/me/email/confirmation', { token: accessToken }))
+  expect(204, await api.forgotten(email))
+  await until(async () => (await mailQueue.getDelayedCount()) === 2, { what: 'mails that wait' })
+  // Somebody else asked to be changed to the address.
+  const other = await api.newAccount()
+  const { id: otherId } = told(200, await operator.find(other.email))
+  const link = { tokenHash: new Uint8Array(32), purpose: 'change', userId: otherId, email, credentialVersion: 1 }
+  await system.database.mailToken.create({
+    data: { id: crypto.randomUUID(), ...link, expiresAt: new Date(Date.now() + 60_000) },
+  })
+
+  const names = [accountOfEmail(email), accountDigest(id)].flatMap((account) => accountNamesOf(account, keyring))
+  const person = new Secrets()
+  person.add('address', email)
+  for (const name of names) person.add('name in Redis', name)
+  const byId = new Secrets()
+  byId.add('id', id)
+  const found = async () => {
+    const texts = new Map([
+      ...(await readDatabase()),
+      ['Redis', await readKeyspace(system.redis)],
+      ['mails', await readMails()],
+    ])
+    return [...texts].filter(([, text]) => person.foundIn(text).length > 0).map(([place]) => place)
+  }
+  assert.deepEqual(new Set(await found()), new Set(['users', 'mail_tokens', 'Redis', 'mails']))
+  assert.deepEqual(told(200, await operator.on(id, 'delete')), { changed: 1 })
+  await until(
+    async () => (await system.database.auditEvent.count({ where: { userId: id, event: 'delete_account' } })) === 1,
+  )
+  assert.deepEqual(await found(), [])
+  const rows = [...(await readDatabase())].filter(([, text]) => byId.foundIn(text).length > 0)
+  assert.deepEqual(
+    rows.map(([table]) => table),
+    ['audit_events'],
+  )
+  assert.ok(!(await readMails()).includes(id))
+  assertProblem(await operator.find(id), 404, 'account_not_found')
+  expect(401, await api.login({ email, password }))
+  // Nobody else has lost anything.
+  told(200, await operator.find(other.email))
+  await mailQueue.close()
+})

@@ -1,0 +1,99 @@
+// Commands on one account or network: a client of the API for operators, on the ops port of a gateway.
+import { UserError } from '@spillway/infra/processes/command-line'
+
+/** Commands on an account, by the calls that they make; what follows the account, if anything. */
+const onAccount: Record<string, { path: string; more?: 'sessionId' | 'email' }> = {
+  'forget-failures': { path: 'forget-failures' },
+  'end-sessions': { path: 'end-sessions' },
+  'end-session': { path: 'end-session', more: 'sessionId' },
+  disable: { path: 'disable' },
+  enable: { path: 'enable' },
+  'send-reset': { path: 'send-reset' },
+  'send-confirmation': { path: 'send-confirmation' },
+  'change-email': { path: 'change-email', more: 'email' },
+  'export-person': { path: 'export' },
+  delete: { path: 'delete' },
+}
+const others = ['show', 'blocks', 'block', 'unblock']
+
+export interface OperatorCommand {
+  name: string
+  /** An account by its address or id, or a network; none for `blocks`. */
+  subject: string
+  more: string | undefined
+  reason: string | undefined
+  until: string | undefined
+  confirmed: boolean
+}
+
+export interface OpsPort {
+  url: string
+  user: string
+  password: string
+}
+
+/** Undefined for another command. Throws a UserError for what a command lacks. */
+export function operatorCommand(
+  [name = '', subject = '', more, ...rest]: readonly string[],
+  {
+    reason,
+    until,
+    confirmed = false,
+  }: { reason?: string | undefined; until?: string | undefined; confirmed?: boolean | undefined },
+): OperatorCommand | undefined {
+  const wants = onAccount[name]
+  if (wants === undefined && !others.includes(name)) return undefined
+  if (
+    (subject === '') !== (name === 'blocks') ||
+    (more === undefined) === (wants?.more !== undefined) ||
+    rest.length > 0
+  )
+    throw new UserError(`See "pnpm accounts --help" for what follows ${name}.`)
+  if (name === 'block' && until === undefined)
+    throw new UserError('--until takes a time such as 90m, 24h or 7d, or a date.')
+  if (name !== 'show' && name !== 'blocks' && !reason) throw new UserError('--reason says why, for the audit.')
+  return { name, subject, more, reason, until, confirmed }
+}
+
+/** Runs a command, and says what came of it. Throws a UserError with what the gateway refuses. */
+export async function operate(command: OperatorCommand, ops: OpsPort): Promise<string> {
+  const { name, subject, more, reason, until = '', confirmed } = command
+  const call = (path: string, body?: object) => ask(ops, path, body)
+  if (name === 'blocks') return shown(await call('/v1/blocks'))
+  if (name === 'block') return shown(await call('/v1/blocks', { network: subject, until: timeOf(until), reason }))
+  if (name === 'unblock') return shown(await call('/v1/blocks/lift', { network: subject, reason }))
+  const account = await call('/v1/accounts/find', { account: subject })
+  const { path, more: field } = onAccount[name] ?? {}
+  if (path === undefined) return shown(account)
+  const further = { ...(field && { [field]: more }), ...(field === 'email' && confirmed && { confirmed }) }
+  return shown(await call(`/v1/accounts/${Object(account).id}/${path}`, { reason, ...further }))
+}
+
+async function ask({ url, user, password }: OpsPort, path: string, body: object | undefined): Promise<unknown> {
+  const authorization = `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`
+  const sent = body && { method: 'POST', body: JSON.stringify(body) }
+  const headers = { authorization, ...(body && { 'content-type': 'application/json' }) }
+  const response = await fetch(url + path, { ...sent, headers }).catch((cause) => {
+    throw new UserError(`Nothing answers at ${url}: OPS_URL is the ops port of a gateway.`, { cause })
+  })
+  const answer = Object(await response.json().catch(() => undefined))
+  if (response.ok) return answer
+  const errors: { field: string; message: string }[] = answer.errors ?? []
+  const fields = errors.map(({ field, message }) => `${field} ${message}`).join(', ')
+  throw new UserError(`${answer.detail ?? `The gateway answered ${response.status}`}${fields && `: ${fields}`}.`)
+}
+
+/** A time from now on, or a date as the API takes it. */
+function timeOf(text: string): string {
+  const [, count = '', unit = ''] = /^(\d+)([mhd])$/.exec(text) ?? []
+  const ms = { m: 60_000, h: 3_600_000, d: 86_400_000 }[unit]
+  return ms === undefined ? text : new Date(Date.now() + Number(count) * ms).toISOString()
+}
+
+/** The fields of an answer in lines; what a field holds is JSON. */
+function shown(answer: unknown): string {
+  const lines = Object.entries(Object(answer)).map(
+    ([name, value]) => `${name.padEnd(12)} ${typeof value === 'string' ? value : JSON.stringify(value, null, 1)}`,
+  )
+  return lines.join('\n')
+}
