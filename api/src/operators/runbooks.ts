@@ -42,10 +42,17 @@ async function renderPage(basePath: string): Promise<string> {
     <base href="${basePath}/" />
     <link rel="icon" href="data:," />
     <link rel="stylesheet" href="live.css" />
+    <style>
+      h2 { margin-top: 2rem; font: 600 1.3rem system-ui; color: inherit }
+      p, li { display: revert; margin-block: 0.6rem; font: inherit; color: inherit }
+      strong { color: inherit }
+      :is(th, td):nth-child(n) { text-align: left; vertical-align: top; white-space: normal }
+      pre { white-space: pre-wrap }
+    </style>
   </head>
   <body>
     <header><nav><a href="${basePath}/">Live</a></nav></header>
-    <main class="card">${await markdown.parse(await readFile(file, 'utf8'))}</main>
+    <main class="card" tabindex="0">${await markdown.parse(await readFile(file, 'utf8'))}</main>
   </body>
 </html>`
 }
