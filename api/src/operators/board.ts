@@ -108,6 +108,7 @@ export const boardPlugin: FastifyPluginAsync<BoardOptions> = async (app, options
         hideDocsLink: true,
         miscLinks: [
           { text: 'Live', url: `${basePath}/` },
+          ...(config.AUDIT_RETENTION_DAYS > 0 ? [{ text: 'Audit', url: `${basePath}/audit` }] : []),
           { text: 'Metrics', url: `${basePath}/metrics` },
         ],
         pollingInterval: { showSetting: true },

@@ -1,6 +1,6 @@
 // The page of the audit: shows what its own query finds.
 
-/** @typedef {{ at: string, sentence: string, userId: string | null, address: string | null, requestId: string | null }} Told */
+/** @typedef {{ at: string, sentence: string, userId: string | null, address: string | null }} Told */
 /** @typedef {{ now: string | null, events: Told[], next: string | null }} Found */
 
 /** @param {string} id */
@@ -41,19 +41,21 @@ async function show() {
   /** @type {Found} */
   const { now, events, next } = await response.json()
   element('now').textContent = now ?? ''
-  for (const { at, sentence, userId, address, requestId } of events) {
+  for (const { at, sentence, userId, address } of events) {
     const row = document.createElement('tr')
     const time = Object.assign(document.createElement('time'), { dateTime: at, title: at })
     time.textContent = new Date(at).toLocaleString()
-    for (const cell of [time, sentence, searchFor(userId), searchFor(address), searchFor(requestId)])
-      row.insertCell().append(cell)
+    for (const cell of [time, sentence, searchFor(userId), searchFor(address)]) row.insertCell().append(cell)
     element('events').append(row)
   }
-  element('found').textContent = events.length === 0 ? 'Nothing was found' : `${events.length} events, the latest first`
-  if (next !== null) element('links').append(link('Earlier ones', 'audit', { ...given, before: next }), ' ')
+  element('found').textContent =
+    events.length === 0
+      ? 'Nothing was found'
+      : `${events.length} event${events.length === 1 ? '' : 's'}, the latest first`
+  if (next !== null) element('links').append(link('Earlier ones', 'audit', { ...given, before: next }))
   const { before: _, ...all } = asked
   for (const format of ['csv', 'ndjson'])
-    element('links').append(link(`All as ${format.toUpperCase()}`, `audit.${format}`, all), ' ')
+    element('links').append(link(`All as ${format.toUpperCase()}`, `audit.${format}`, all))
 }
 
 show().catch((error) => {

@@ -181,6 +181,26 @@ test.skipIf(skip)('a failed job gives its reason, and nothing of what it carried
   assert.ok(!(await page.content()).includes('foreign.'), 'the sealed request is shown')
 })
 
+test.skipIf(skip)('a viewer searches the audit, and reads why a login failed', async () => {
+  const email = await accountOf(100)
+  await gateway.api.login({ email, password: 'wrong' })
+  const page = await open('/audit', viewer)
+  await page.getByRole('searchbox').fill(email)
+  await until(async () => {
+    await page.getByRole('button', { name: 'Search' }).click()
+    await page.getByText('the latest first').or(page.getByText('Nothing was found')).waitFor()
+    return (await page.locator('#events tr').count()) > 0
+  })
+  await page.getByText('Login: wrong password, from an unknown device, 1 in a row').waitFor()
+  await assertAccessible(page)
+  await takePicture(page, 'audit')
+  await page.locator('#events a').first().click()
+  await page.getByText('1 event, the latest first').waitFor()
+  assert.equal(await page.getByRole('searchbox').inputValue(), await page.locator('#events a').first().textContent())
+  await page.goto(`${gateway.opsUrl}/audit?from=2020-01-01T00:00&until=2020-01-02T00:00`)
+  await page.getByText('Nothing was found').waitFor()
+})
+
 test.skipIf(skip)('a viewer is offered no retry, and refused when one is asked for all the same', async () => {
   const page = await open(board('failed'), viewer)
   await page.getByText('verify · failed').first().waitFor()
