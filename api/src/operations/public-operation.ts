@@ -35,9 +35,11 @@ export function defineOperation<Caller, Body, Contents extends object, Answer>(
   const unsupportedHash = () => new ApiError('invalid_credentials', { reason: 'unsupported_hash' })
   function record({ audit }: Deps, contents: Contents, job: ClientJob, refused?: ApiError): void {
     const outcome = refused === undefined ? 'ok' : (refused.reason ?? refused.code)
-    const whom = definition.concerns(contents, job, refused === undefined)
+    const { failures, ...whom } = definition.concerns(contents, job, refused === undefined)
+    // What ended without a verdict is no failure.
+    const standing = failures === undefined || refused?.code !== 'invalid_credentials' ? {} : { failures }
     const { client, requestId } = job
-    audit.record({ event: definition.kind, outcome, ip: client.ip, requestId, ...whom })
+    audit.record({ event: definition.kind, outcome, ip: client.ip, requestId, ...whom, ...standing })
   }
   return new Operation({
     ...definition,

@@ -1,6 +1,6 @@
 // The page of the audit: shows what its own query finds.
 
-/** @typedef {{ at: string, sentence: string, userId: string | null, address: string | null }} Told */
+/** @typedef {{ at: string, sentence: string, userId: string | null, address: string | null, requestId: string | null }} Told */
 /** @typedef {{ now: string | null, events: Told[], next: string | null }} Found */
 
 /** @param {string} id */
@@ -41,11 +41,11 @@ async function show() {
   /** @type {Found} */
   const { now, events, next } = await response.json()
   element('now').textContent = now ?? ''
-  for (const { at, sentence, userId, address } of events) {
+  for (const { at, sentence, userId, address, requestId } of events) {
     const row = document.createElement('tr')
     const time = Object.assign(document.createElement('time'), { dateTime: at, title: at })
     time.textContent = new Date(at).toLocaleString()
-    for (const cell of [time, sentence, searchFor(userId), searchFor(address)]) row.insertCell().append(cell)
+    for (const cell of [time, sentence, ...[userId, address, requestId].map(searchFor)]) row.insertCell().append(cell)
     element('events').append(row)
   }
   element('found').textContent =

@@ -1,0 +1,136 @@
+// From the support code that somebody was shown to the sentence that says why, in at most three calls.
+import assert from 'node:assert/strict'
+import { until } from '@spillway/infra/processes/until'
+import { test } from 'vitest'
+import { roles } from '../../src/operators/named.ts'
+import { nameInRedis } from '../account.ts'
+import { assertProblem, expect, respondAsync } from '../client.ts'
+import { openSystem, whileFrozen } from '../system.ts'
+
+const system = await openSystem()
+const worker = await system.worker()
+const env = {
+  ...{
+    OPS_PROXIES: '127.0.0.1',
+    OPS_GROUPS: roles.map((role) => `${role}:${role}`).join(','),
+    TRUST_PROXY: '127.0.0.1',
+  },
+  ...{ GUESSES_PER_ACCOUNT: '20', TICKET_TTL_MS: '4000', LOGIN_WAIT_MS: '1000' },
+}
+const { api, opsUrl } = await system.gateway(env)
+const { database } = system
+
+async function ask<T>(role: string, path: string, init: RequestInit = {}): Promise<T> {
+  const operator = { 'x-forwarded-user': 'anna', 'x-forwarded-groups': role, 'content-type': 'application/json' }
+  const response = await fetch(opsUrl + path, { ...init, headers: operator })
+  const text = await response.text()
+  assert.ok(response.status < 300, text)
+  return JSON.parse(text || '{}')
+}
+
+/** What the audit says of the code; where it knows no event, what holds for everybody and the job. */
+async function sentenceOf(role: string, code: string): Promise<string> {
+  const { now, events } = await ask<{ now: string | null; events: { sentence: string }[] }>(
+    role,
+    `/audit.json?q=${code}`,
+  )
+  const [event] = events
+  if (event !== undefined) return event.sentence
+  const job = await ask<{ state: string }>(role, `/v1/jobs/${code}`)
+  return `${job.state}: ${now}`
+}
+
+/** For each role the same. Events are written about a second later. */
+async function assertTold(code: string, expected: RegExp): Promise<void> {
+  await until(async () => expected.test(await sentenceOf('viewer', code).catch(() => '')), { what: String(expected) })
+  for (const role of roles) assert.match(await sentenceOf(role, code), expected)
+}
+
+const cases: { name: string; expected: RegExp; code: () => Promise<string> }[] = [
+  {
+    name: 'a wrong password',
+    expected: /^Login: wrong password, from an unknown device, 1 of 2 before a pause$/,
+    async code() {
+      const refused = await api.login({ ...(await api.newAccount()), password: 'a wrong pass phrase' })
+      assertProblem(refused, 401, 'invalid_credentials')
+      return refused.requestId
+    },
+  },
+  {
+    name: 'a blocked network',
+    expected: /^Rate limit: refused: operators have blocked this network$/,
+    async code() {
+      const block = { network: '198.51.100.7', until: new Date(Date.now() + 60_000).toISOString(), reason: 'a test' }
+      await ask('admin', '/v1/blocks', { method: 'POST', body: JSON.stringify(block) })
+      const headers = { 'x-forwarded-for': '198.51.100.7' }
+      const refused = await api.login(await api.newAccount(), { headers })
+      assertProblem(refused, 403, 'network_blocked')
+      return refused.requestId
+    },
+  },
+  {
+    name: 'a challenge',
+    expected: /^Rate limit: refused: a challenge must be solved, after too many wrong passwords for this account$/,
+    async code() {
+      const account = await api.newAccount()
+      const counts = `${system.namespace.queuePrefix}:guesses:${nameInRedis(system, account.email)}`
+      await system.redis.hset(counts, 'failures', 20)
+      const refused = await api.login(account)
+      assertProblem(refused, 429, 'challenge_required')
+      return refused.requestId
+    },
+  },
+  {
+    name: 'a hash that no worker verifies',
+    expected: /^Login: no worker verifies the stored hash of this account, from an unknown device/,
+    async code() {
+      const account = await api.newAccount()
+      await database.user.update({ where: { email: account.email }, data: { passwordHash: '$unknown$1$x' } })
+      const refused = await api.login(account)
+      assertProblem(refused, 401, 'invalid_credentials')
+      return refused.requestId
+    },
+  },
+  {
+    name: 'a disabled account',
+    expected: /^Login: the account is disabled, or its address is not confirmed, from an unknown device/,
+    async code() {
+      const account = await api.newAccount()
+      await database.user.update({ where: { email: account.email }, data: { disabledAt: new Date() } })
+      const refused = await api.login(account)
+      assertProblem(refused, 401, 'invalid_credentials')
+      return refused.requestId
+    },
+  },
+  {
+    name: 'an expired ticket',
+    expected: /^Login: the ticket has expired, from an unknown device$/,
+    async code() {
+      const account = await api.newAccount()
+      const { requestId, body } = await whileFrozen(worker, async () => {
+        const given = await api.login(account, respondAsync)
+        expect(202, given)
+        await until(async () => (await api.redeem(given.body.ticket)).status === 410)
+        return given
+      })
+      // The ticket brings its code back, whoever redeems it.
+      assert.equal((await api.redeem(body.ticket)).requestId, requestId)
+      return requestId
+    },
+  },
+]
+
+test.each(cases)('$name is told by the support code, to every role', async ({ code, expected }) => {
+  await assertTold(await code(), expected)
+})
+
+test('a paused queue is told by the support code, to every role', async () => {
+  const account = await api.newAccount()
+  await ask('support', '/queues/api/queues/passwords/pause', { method: 'PUT', body: '{}' })
+  await until(async () => (await ask<{ now: string | null }>('viewer', '/audit.json')).now !== null)
+  const given = await api.login(account, respondAsync)
+  expect(202, given)
+  for (const role of roles)
+    assert.match(await sentenceOf(role, given.requestId), /^\w+: The queue is paused: everybody waits with a ticket/)
+  await ask('support', '/queues/api/queues/passwords/resume', { method: 'PUT', body: '{}' })
+})
