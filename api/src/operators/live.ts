@@ -33,13 +33,14 @@ const files = [
 ]
 
 export async function livePlugin(app: FastifyInstance, options: LiveOptions): Promise<void> {
+  const { passwords, reporter, shedder, config } = options
   for (const { path, file, type } of files) {
     const content = (await readFile(file, 'utf8'))
-      .replaceAll('{{basePath}}', options.config.OPS_BASE_PATH)
+      .replaceAll('{{basePath}}', config.OPS_BASE_PATH)
       .replaceAll('{{boardPath}}', options.boardPath)
+      .replace('{{auditLink}}', config.AUDIT_RETENTION_DAYS > 0 ? '<a href="audit">Audit</a>' : '')
     app.get(path, async (_request, reply) => reply.type(type).header('cache-control', 'no-cache').send(content))
   }
-  const { passwords, reporter, shedder, config } = options
   const history = new LiveHistory(passwords)
   const gateways = new GatewayReports({
     ...{ passwords, shedder, metrics: options.metrics, queuePrefix: config.QUEUE_PREFIX, log: app.log },

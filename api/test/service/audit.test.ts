@@ -292,6 +292,7 @@ test('turned off, nothing is recorded and there is no page', async () => {
   const gateway = await system.gateway({ AUDIT_RETENTION_DAYS: '0' })
   const account = await gateway.api.newAccount()
   assertProblem(await new Client(gateway.opsUrl).call('GET', '/audit.json'), 404, 'not_found')
+  assert.doesNotMatch(await (await fetch(gateway.opsUrl)).text(), /audit|\{\{/)
   await gateway.close()
   const { id } = await database.user.findUniqueOrThrow({ where: { email: account.email } })
   assert.deepEqual((await read(`?q=${id}`)).events, [])
