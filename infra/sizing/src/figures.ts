@@ -1,5 +1,15 @@
 // The cost of one login, as it was measured on the machine that figures.json names.
 import { readFileSync } from 'node:fs'
+import type { HashPolicy } from '@spillway/queue/wire/policy'
+
+/** What a hash costs while every slot is busy with full batches. */
+export interface BusyCost {
+  policy: HashPolicy
+  /** Processor time, in milliseconds. */
+  fullMs: number
+  /** Hashes that a slot makes at a time. */
+  width: number
+}
 
 export interface Figures {
   machine: string
@@ -16,6 +26,8 @@ export interface Figures {
   jobBytes: number
   /** The memory of an idle gateway and of an idle worker, in MiB. */
   memoryMib: { gateway: number; worker: number }
+  /** OWASP's minimums, and bcrypt at costs 10 to 12, as `--calibrate` measures them. */
+  minimums: { machine: string; measuredAt: string; slots: number; costs: BusyCost[] }
 }
 
 export const figures: Figures = JSON.parse(readFileSync(new URL('../figures.json', import.meta.url), 'utf8'))

@@ -2,7 +2,7 @@
 // differ in memory, so that a site may take the one with the most logins.
 import type { HashPolicy } from '@spillway/queue/wire/policy'
 import { PROGRAM_KIB } from '@spillway/worker/hashing/memory-limit'
-import type { Figures } from './figures.ts'
+import type { BusyCost, Figures } from './figures.ts'
 import type { HashMeter } from './hash-meter.ts'
 import type { CalibrationOptions } from './options.ts'
 
@@ -19,36 +19,37 @@ export function argon2id(memoryKib: number, time: number): Argon2Policy {
 export const OWASP_ARGON2_KIB = [47_104, 19_456, 12_288, 9_216, 7_168] as const
 export const OWASP_BCRYPT_COST = 10
 
-/** What a hash costs while every slot is busy with full batches. */
-interface Measured {
-  policy: HashPolicy
-  fullMs: number
-  width: number
-}
-
 /** Takes some ten seconds: argon2id by its minimums, bcrypt by its costs up to 12. */
-export async function measureMinimums({ fullMs, widthOf }: HashMeter): Promise<Measured[]> {
+export async function measureMinimums({ fullMs, widthOf }: HashMeter): Promise<BusyCost[]> {
   const bcrypt = [0, 1, 2].map((more) => ({ algorithm: 'bcrypt', cost: OWASP_BCRYPT_COST + more }) as const)
   const all = [...OWASP_ARGON2_KIB.map((kib, n) => argon2id(kib, n + 1)), ...bcrypt]
-  const measured: Measured[] = []
+  const measured: BusyCost[] = []
   // The width that its batches have led to.
   for (const policy of all) measured.push({ policy, fullMs: await fullMs(policy), width: widthOf(policy) })
   return measured
 }
 
-/** A table, and the minimum of argon2id that is to be taken. */
-export function describeMinimums(
-  all: readonly Measured[],
-  slots: number,
-  { coresPerWorker, memoryMib }: CalibrationOptions,
-  { turnaroundMs }: Figures,
-): string[] {
-  const rows = all.map(({ policy, width, fullMs }) => ({
+/** Logins a second of all slots, and the memory of a worker whose batches are full. */
+export function loginsBy(
+  all: readonly BusyCost[],
+  { slots, coresPerWorker, turnaroundMs }: { slots: number; coresPerWorker: number; turnaroundMs: number },
+) {
+  return all.map(({ policy, width, fullMs }) => ({
     policy,
     perSecond: (slots * 1_000) / (fullMs + turnaroundMs),
     // As a worker shares it out: for each slot, and for what packages hash.
     workerMib: Math.ceil((PROGRAM_KIB + (coresPerWorker + 1) * width * memoryOf(policy)) / 1_024),
   }))
+}
+
+/** A table, and the minimum of argon2id that is to be taken. */
+export function describeMinimums(
+  all: readonly BusyCost[],
+  slots: number,
+  { coresPerWorker, memoryMib }: CalibrationOptions,
+  { turnaroundMs }: Figures,
+): string[] {
+  const rows = loginsBy(all, { slots, coresPerWorker, turnaroundMs })
   const [best] = rows
     .filter(({ policy, workerMib }) => policy.algorithm === 'argon2id' && workerMib <= memoryMib)
     .sort((one, other) => other.perSecond - one.perSecond)

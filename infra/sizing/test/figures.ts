@@ -13,6 +13,7 @@ export const figures: Figures = {
   turnaroundMs: 1,
   jobBytes: 2_000,
   memoryMib: { gateway: 100, worker: 80 },
+  minimums: { machine: 'a machine', measuredAt: '2026-11-21', slots: 2, costs: [] },
 }
 
 /** What `pnpm size` makes of these arguments. */
