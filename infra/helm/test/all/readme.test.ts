@@ -1,4 +1,4 @@
-// The chart's README says what the chart does.
+// The chart's pages say what the chart does.
 import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
 import { test } from 'vitest'
@@ -16,9 +16,9 @@ test('the table of values in the README is current', async () => {
 })
 
 test('while a key is replaced, every process opens what those of the step before and after seal', async () => {
-  const readme = await readFile(readmeFile, 'utf8')
+  const page = await readFile(readmeFile.replace('README', 'OPERATIONS'), 'utf8')
   // The value of the Secret at each step: the first key seals, all open.
-  const steps = [...readme.matchAll(/^\d\. `(.+?)`/gm)].map(([, keys = '']) => keys.match(/k\d(?=:)/g) ?? [])
+  const steps = [...page.matchAll(/^\d\. `(k\d:.+?)`/gm)].map(([, keys = '']) => keys.match(/k\d(?=:)/g) ?? [])
   assert.equal(steps.length, 3)
   const values = [['k1'], ...steps]
   assert.deepEqual(values.at(-1), ['k2'])
