@@ -78,6 +78,15 @@ test('a viewer changes nothing, support no more than its routes, on every route 
     assert.equal(await refused('support'), needed === 'admin', `support: ${method} ${path}`)
     assert.equal(await refused('admin'), false, `admin: ${method} ${path}`)
   }
+  const writesOf = (role: string | undefined) =>
+    calls.filter((call) => call.role === role && !['GET', 'HEAD'].includes(call.method)).map(({ path }) => path)
+  // What is looked for is in the body, and so in no log of a proxy.
+  assert.deepEqual(writesOf('viewer'), ['/v1/accounts/find'])
+  assert.deepEqual([...writesOf('admin'), ...writesOf(undefined)].sort(), [
+    '/v1/accounts/x/delete',
+    '/v1/blocks',
+    '/v1/blocks/lift',
+  ])
   await ask('/queues/api/queues/resume', basic('support'), 'PUT')
 })
 
