@@ -8,6 +8,7 @@ import { repositoryDir } from '../../src/processes/repository.ts'
 import { onPath } from '../../src/processes/run.ts'
 
 const livePage = ['live.css', 'live.js', 'page.html'].map((name) => `api/src/operators/page/${name}`)
+const audit = ['audit.html', 'audit.js', 'live.css'].map((name) => `api/src/operators/page/${name}`)
 const board = ['api/src/operators/board.ts', 'api/src/operators/board-words.ts', 'npm:@bull-board/ui']
 const waitingRoom = ['index.html', 'waiting-room.css', 'waiting-room.js', 'words.js'].map(
   (name) => `worker/client/examples/waiting-room/${name}`,
@@ -17,6 +18,7 @@ const waitingRoom = ['index.html', 'waiting-room.css', 'waiting-room.js', 'words
 export const pictures: Readonly<Record<string, readonly string[]>> = {
   'infra/grafana/screenshots/live-spike.png': livePage,
   'infra/grafana/screenshots/live-phone-dark.png': livePage,
+  'infra/grafana/screenshots/audit.png': audit,
   'infra/grafana/screenshots/board-waiting.png': board,
   'infra/grafana/screenshots/board-completed.png': board,
   'infra/grafana/screenshots/board-failed.png': board,
