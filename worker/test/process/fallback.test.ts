@@ -5,6 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createLogger } from '@spillway/common/log'
 import { until } from '@spillway/infra/processes/until'
+import { scratchDir } from '@spillway/infra/rig/namespace'
+import { newSealKey } from '@spillway/infra/start/secrets'
 import { Fallback } from '@spillway/worker/fallback'
 import { test } from 'vitest'
 import { answerOf, clientFor, workerEnvironment } from '../parts.ts'
@@ -60,6 +62,23 @@ for (const [how, { put, remove }] of Object.entries(obstacles)) {
     assert.equal(fallback.active(), true)
   })
 }
+
+test('a fallback reads its keys again when its gateway does, and goes on', async (t) => {
+  const { space, client } = await clientFor(t)
+  const file = join(await scratchDir(t), 'keys')
+  const { SPILLWAY_SEAL_KEYS = '', ...others } = environment(space)
+  await writeFile(file, SPILLWAY_SEAL_KEYS)
+  const log = createLogger({ service: 'test', level: 'silent' })
+  const env = { ...others, SPILLWAY_SEAL_KEYS_FILE: file }
+  const fallback = new Fallback({ concurrency: 1, env, lacksWorkers: () => true, log })
+  space.closing(() => fallback.close())
+  await until(() => client.load().slots === 1, { timeoutMs: START_MS })
+  assert.equal(client.hasOtherKeys(), false)
+  await writeFile(file, newSealKey('other'))
+  fallback.hangUp()
+  await until(() => client.hasOtherKeys())
+  assert.equal(fallback.active(), true)
+})
 
 test('a lack of workers that is over does not count for the next one', async () => {
   // Whether workers lack, check by check, 250 ms apart: at the fourth the second lack has begun.

@@ -26,6 +26,8 @@ test('it keeps jobs over a restart, evicts nothing, and asks for the password', 
       say: () => {},
     })
   const first = await start()
+  // redis-cli sends an empty user otherwise, which no server knows.
+  assert.match(first.url, /^redis:\/\/default:[^@]+@127\.0\.0\.1:\d+$/)
   const client = new Redis(first.url)
   await client.set('kept', 'yes')
   assert.deepEqual(await client.config('GET', 'maxmemory-policy'), ['maxmemory-policy', 'noeviction'])
