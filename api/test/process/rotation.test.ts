@@ -11,7 +11,7 @@ import { afterAll, test } from 'vitest'
 import { openSystem } from '../system.ts'
 
 /** Clients that log in again and again. */
-const CLIENTS = 4
+const CLIENTS = 3
 
 const redis = await startOwnRedis()
 afterAll(() => redis.close())
@@ -34,7 +34,7 @@ const files = {
   SPILLWAY_JWT_KEYS: newSigningKey('sign-1'),
 }
 const put = (name: string, text: string) => writeFileSync(join(dir, name), `${text}\n`)
-const env: NodeJS.ProcessEnv = {}
+const env: NodeJS.ProcessEnv = { DATABASE_POOL_SIZE: '8' }
 for (const [name, text] of Object.entries(files)) {
   put(name, text)
   Object.assign(env, { [name]: '', [`${name}_FILE`]: join(dir, name) })
@@ -73,25 +73,29 @@ async function underLoad(act: (everyoneLogsIn: () => Promise<void>) => Promise<v
 }
 
 test("the password of PostgreSQL's role is rotated, and every connection is opened anew", () =>
-  underLoad(async () => {
+  underLoad(async (everyoneLogsIn) => {
+    /** When each connection was last used, by its process. */
     const sessions = async () => {
-      const rows = await query(databaseUrl, 'SELECT pid FROM pg_stat_activity WHERE usename = $1', [role])
-      return rows.map(({ pid }) => Number(pid))
+      const rows = await query(databaseUrl, 'SELECT pid, state_change FROM pg_stat_activity WHERE usename = $1', [role])
+      return new Map(rows.map(({ pid, state_change }) => [Number(pid), String(state_change)]))
     }
     const before = await sessions()
     put('DATABASE_URL', withLogin(databaseUrl, 'new'))
     await query(databaseUrl, `ALTER ROLE ${role} PASSWORD 'new'`)
-    await until(async () => {
-      // A connection that has been idle for a while is not about to be used: the latest is taken first.
-      await query(
-        databaseUrl,
-        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = ANY ($1)
-         AND state = 'idle' AND state_change < now() - interval '100 ms'`,
-        [before],
-      )
+    for (let left = before; left.size > 0; ) {
+      await everyoneLogsIn()
       const now = await sessions()
-      return now.length === before.length && !now.some((pid) => before.includes(pid))
-    })
+      // The one that no login took meanwhile is not about to be taken: the latest goes first.
+      const [unused] = [...left].find(([pid, usedAt]) => now.get(pid) === usedAt) ?? []
+      if (unused !== undefined) {
+        await query(databaseUrl, 'SELECT pg_terminate_backend($1)', [unused])
+        await until(async () => {
+          const opened = await sessions()
+          return opened.size === before.size && !opened.has(unused)
+        })
+      }
+      left = new Map([...(await sessions())].filter(([pid]) => before.has(pid)))
+    }
   }))
 
 test("the password of Redis's user is rotated, and every connection is opened anew", () =>
