@@ -131,6 +131,7 @@ async function countStatements(databaseUrl: string) {
     const upstream = connectTo(Number(target.port), target.hostname)
     let pending = Buffer.alloc(0)
     let isStarted = false
+    let isOfCall = true
     client.on('data', (bytes) => {
       pending = Buffer.concat([pending, bytes])
       // A message is its type and its length; the first has no type.
@@ -139,7 +140,9 @@ async function countStatements(databaseUrl: string) {
         if (pending.length < type + 4) break
         const end = type + pending.readUInt32BE(type)
         if (pending.length < end) break
-        if (isStarted && types.includes(pending[0] ?? 0)) executed += 1
+        // Parse, with the text: blocked networks are read whether anybody calls or not.
+        if (isStarted && pending[0] === 0x50) isOfCall = !pending.subarray(0, end).includes('FROM blocks')
+        if (isStarted && isOfCall && types.includes(pending[0] ?? 0)) executed += 1
         isStarted = true
         pending = pending.subarray(end)
       }
