@@ -1,13 +1,13 @@
 /** Access tokens: JWTs, verified by the algorithm of the key that `kid` names (RFC 7519, 8725). */
 import { randomUUID } from 'node:crypto'
-import { createVerifier } from 'fast-jwt'
+import jwt from '@fastify/jwt'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { FromSchema } from 'json-schema-to-ts'
 import { ApiError } from '../plugins/errors.js'
 import type { TokenBody } from '../schemas/bodies.js'
 import type { Rotated, TokenSubject } from './refresh-rotation.js'
-import type { SigningKeys, VerifyingKey } from './signing-keys.js'
+import type { SigningKeys } from './signing-keys.js'
 
 const REQUIRED = ['iss', 'aud', 'exp', 'sub', 'sid']
 /** The key id in the header of a token that is not yet verified. */
@@ -81,25 +81,21 @@ function isUuid(claim: unknown): claim is string {
   return typeof claim === 'string' && UUID.test(claim)
 }
 
-/** Verifies by a verifier for each key, so that a key takes tokens of its own algorithm alone. */
+/** Verifies by the key that a token names, which takes tokens of its own algorithm alone. */
 export const accessTokenPlugin = fp(
   async (app: FastifyInstance, { keys, issuer, audience }: AccessTokenOptions) => {
-    const verifiers = new WeakMap<VerifyingKey, ReturnType<typeof verifierOf>>()
-    // `allowedIss` and `allowedAud` accept tokens without the claim, unless it is required.
-    const verifierOf = ({ alg, pem }: VerifyingKey) =>
-      createVerifier({
-        ...{ key: pem, algorithms: [alg] },
-        ...{ allowedIss: issuer, allowedAud: audience, requiredClaims: REQUIRED },
-      })
+    await app.register(jwt, {
+      // For any token: each is verified by the key that it names.
+      secret: { public: keys.verifying[0]?.pem ?? '' },
+      // `allowedIss` and `allowedAud` accept tokens without the claim, unless it is required.
+      verify: { allowedIss: issuer, allowedAud: audience, requiredClaims: REQUIRED },
+    })
+    /** By the keys of now: SIGHUP replaces them. */
     const verify = (token: string): Record<string, unknown> => {
       const kid = kidOf(token)
       const key = keys.verifying.find((known) => known.kid === kid)
-      if (key === undefined) return {}
-      const verifier = verifiers.get(key) ?? verifierOf(key)
-      verifiers.set(key, verifier)
-      return verifier(token)
+      return key === undefined ? {} : app.jwt.verify(token, { key: key.pem, algorithms: [key.alg] })
     }
-    app.decorateRequest('user')
     app.decorate('verifyAccessToken', (token) => {
       try {
         const { sub, sid, ...claims } = verify(token)
@@ -128,12 +124,14 @@ export async function requireAccessToken(request: FastifyRequest): Promise<void>
   request.user = claims
 }
 
-declare module 'fastify' {
-  interface FastifyRequest {
+declare module '@fastify/jwt' {
+  interface FastifyJWT {
     /** After `requireAccessToken`. */
     user: AccessClaims
   }
+}
 
+declare module 'fastify' {
   interface FastifyInstance {
     /** Returns the claims of a valid token. Does not check whether its session is alive. */
     verifyAccessToken(token: string): AccessClaims | undefined
