@@ -21,7 +21,9 @@ import { CHEAP_ARGON2 } from '../system.ts'
 // into a database that is migrated anew.
 
 /** Those that a row refers to come first. */
-const tables = ['users', 'sessions', 'mail_tokens', 'used_tickets', 'audit_events', 'tombstone_key', 'tombstones']
+const tables = [
+  ...['users', 'sessions', 'mail_tokens', 'used_tickets', 'audit_events', 'blocks', 'tombstone_key', 'tombstones'],
+]
 
 /** Writes the file while the system runs; the result restores it to a database of the same name */
 async function backUp(databaseUrl: string, file: string): Promise<() => Promise<void>> {
