@@ -112,7 +112,7 @@ const WILDCARD = /^(https?:\/\/)\*\.((?:[^.]+\.)+[^.]+|localhost(?::\d+)?)$/
 /**
  * The origin of an application's own scheme, such as `capacitor://localhost`. URL knows no origin
  * of it (WHATWG URL, 4.7), and browsers send it as it is written. A mistyped `https` is no scheme
- * of an application, nor are those of URL's other rules.
+ * of an application, nor is a scheme that URL has rules for.
  */
 const OWN_SCHEME = /^(?!h[htps]*:|wss?:|ftp:|file:)[a-z][a-z0-9+.-]*:\/\/[^\s/?#@\\*]+$/
 

@@ -24,7 +24,7 @@ export function isTaken(error: unknown): boolean {
 export function databaseProblem(error: unknown): string {
   const cause = driverCause(error)
   // The pool below the driver throws errors of the system.
-  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  const code = codeOf(error)
   if (cause?.kind === 'DatabaseNotReachable' || code === 'ECONNREFUSED' || code === 'ENOTFOUND')
     return 'nothing answers there'
   if (cause?.kind === 'TlsConnectionError') return cause.reason
@@ -40,8 +40,12 @@ export function databaseProblem(error: unknown): string {
 
 /** Whether the user may not do what was asked (PostgreSQL's insufficient_privilege). */
 export function lacksRight(error: unknown): boolean {
-  const code = driverCause(error)?.originalCode ?? (error instanceof Error && 'code' in error ? error.code : undefined)
-  return code === '42501'
+  return (driverCause(error)?.originalCode ?? codeOf(error)) === '42501'
+}
+
+/** Of an error of the system, or of the pool's driver. */
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? error.code : undefined
 }
 
 /** The driver's error where the server wants SCRAM (RFC 7677). */
@@ -76,4 +80,4 @@ const driverMessages =
   /^(SASL: |timeout exceeded when trying to connect|Connection terminated|Query read timeout|Client has encountered a connection error)/
 
 // System errors that the adapter does not map: EAI_AGAIN, EHOSTUNREACH, EPIPE, several addresses.
-const isSystemError = (error: Error) => 'code' in error && /^E(?!RR_)[A-Z]+/.test(String(error.code))
+const isSystemError = (error: Error) => /^E(?!RR_)[A-Z]+/.test(String(codeOf(error)))

@@ -60,7 +60,7 @@ From the environment:
 
   DATABASE_URL         the database [the database of the running pnpm start]
   OPS_URL, OPS_USER, OPS_PASSWORD
-                       the ops port of a gateway, and who asks it [those of the running pnpm start]
+                       the ops port of a gateway, and who asks it [the running pnpm start]
   REDIS_URL, SPILLWAY_SEAL_KEYS, QUEUE_PREFIX
                        of the workers that hash weak digests [a process beside this one hashes them]
   PASSWORD_PEPPERS     name:base64, comma-separated, for --made-of: as the workers have them

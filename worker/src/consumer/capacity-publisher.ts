@@ -72,7 +72,7 @@ export class CapacityPublisher {
     return this.#first.promise
   }
 
-  /** Whether the last publication was accepted: a Redis server that refuses writes accepts none. */
+  /** Whether the last publication was accepted: a Redis server that refuses writes does not accept it. */
   isAccepted(): boolean {
     return this.#isAccepted
   }

@@ -56,7 +56,7 @@ test('a right password opens a session; a wrong one and an unknown user do not',
     await assert.rejects(logIn(email, password), { code: 'invalid_credentials' })
 })
 
-test('a ticket that is not answered is told by its code, and other errors stay those of the application', async (t) => {
+test('a ticket that is not answered is told by its code, and other errors are left to the application', async (t) => {
   const { passwords, hashes, redeemed, baseUrl } = await startExample(t)
   const begin = () => passwords.begin('correct horse', hashes.get('ada') ?? null, { subject: 'ada' })
   const [ticket, old] = [await begin(), await begin()]

@@ -50,7 +50,7 @@ export type RedisTarget =
     }
   | { kind: 'cluster'; login: Login; nodes: HostPort[] }
 
-/** Parses a Redis URL. The error for an invalid URL is one sentence and never quotes it. */
+/** Parses the URL of a Redis server. The error for an invalid URL is one sentence and never quotes it. */
 export function parseRedisUrl(url: string): RedisTarget {
   const { scheme, user, password, hosts, path, parameters } = parseServerUrl(url, {
     ...{ setting: 'REDIS_URL', schemes, parameters: parameterNames, hostless: ['unix'], example },
