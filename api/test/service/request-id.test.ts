@@ -115,7 +115,7 @@ test('a ticket is redeemed under the id of the first request, at any gateway; th
 test('the job of a request is found while it waits, and the board shows the id; an expired ticket has an audit event', async () => {
   const account = newCredentials()
   const short = await system.gateway({ TICKET_TTL_MS: '3000', LOGIN_WAIT_MS: '0' })
-  const { requestId, body } = await whileFrozen(worker, async () => {
+  const { requestId } = await whileFrozen(worker, async () => {
     const first = await short.api.login(account, respondAsync)
     expect(202, first)
     const asked = await fetch(`${short.opsUrl}/v1/jobs/${first.requestId}`)
@@ -131,7 +131,6 @@ test('the job of a request is found while it waits, and the board shows the id; 
     assert.equal((await end()).body.code, 'ticket_expired')
     return first
   })
-  assertProblem(await short.api.redeem(body.ticket), 410, 'ticket_expired')
   assert.deepEqual((await auditOf(requestId))[0], { event: 'login', outcome: 'ticket_expired', userId: null })
   const missing = await fetch(`${short.opsUrl}/v1/jobs/${randomUUID()}`)
   assert.equal(missing.status, 404)

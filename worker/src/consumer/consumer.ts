@@ -41,9 +41,8 @@ const RENEWAL_MS = 300
 const IDLE_READ_S = 2
 /** How long after a broken connection the queue is read again. */
 const READ_RETRY_MS = 250
-/** Time that a job which does not open is left to other workers, and how often it may come back. */
+/** Time that a job which does not open is left to other workers. */
 const LEFT_FOR_MS = 500
-const MOST_TRIES = 10
 /** Practically unlimited: jobs are pure functions, and their deadlines end endless retries. */
 const STALLS_ALLOWED = 1_000
 
@@ -228,12 +227,15 @@ export class Consumer {
     this.#options.share.finished()
   }
 
-  /** Leaves a job that does not open to others, ten times at most; false where another tried. */
+  /**
+   * Leaves a job that does not open to others; false where another tried. It may come back here
+   * while the others hash: its deadline ends that.
+   */
   async #leaveToOthers(job: Job, data: JobData): Promise<boolean> {
     const { redis, prefix, workerId } = this.#options
     const isTried = data.unopenedBy !== undefined && data.unopenedBy !== workerId
     try {
-      if (isTried || job.attemptsStarted > MOST_TRIES) return false
+      if (isTried) return false
       if ((await countOtherWorkers(redis, prefix, workerId)) === 0) return false
       await job.updateData({ ...data, unopenedBy: workerId })
       await job.moveToDelayed(Date.now() + LEFT_FOR_MS, job.token)
