@@ -54,7 +54,7 @@ import { ownSchemas, serverOptions } from './plugins/server-options.js'
 import { serviceKeysPlugin } from './plugins/service-keys.js'
 import { discoveryRoutes } from './routes/discovery.js'
 import { healthRoutes } from './routes/health.js'
-import { introspectionRoute } from './routes/introspect.js'
+import { introspectionRoute, tokenToIntrospect } from './routes/introspect.js'
 import { mailRoutes } from './routes/mail.js'
 import { meRoutes, sessionRoutes } from './routes/sessions.js'
 import { lineRoutes, ticketRoutes } from './routes/tickets.js'
@@ -165,7 +165,7 @@ export async function buildServiceApi(config: GatewayConfig, opened: Opened): Pr
     return new RateLimit(opened.countingRedis, queuePrefix, limit).count
   }
   app.decorate('limitService', limitOf('service'))
-  await app.register(accessTokenPlugin, opened.accessTokens)
+  await app.register(accessTokenPlugin, { ...opened.accessTokens, tokenOf: tokenToIntrospect })
   await app.register(introspectionRoute, { sessions })
   const line = new LineDocument(passwords, keyring)
   const conductor = new Conductor({

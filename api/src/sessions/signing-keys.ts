@@ -13,6 +13,8 @@ export type Algorithm = (typeof algorithms)[number]
 interface SigningKey {
   kid: string
   alg: Algorithm
+  /** The header of its tokens, encoded. */
+  header: string
   /** Returns the signature in the form of JWS. */
   sign(data: Buffer): Buffer | Promise<Buffer>
 }
@@ -93,8 +95,10 @@ async function readKeySet(text: string): Promise<KeySet> {
   if (first === undefined) throw new Error(`${JWT_KEYS} holds no key`)
   if (new Set(keys.map(({ jwk }) => jwk.kid)).size < keys.length) throw new Error(`${JWT_KEYS} names a key id twice`)
   const { kid, alg } = first.jwk
+  // Type JWT: many decoders refuse at+jwt (RFC 9068) by default.
+  const header = Buffer.from(JSON.stringify({ alg, typ: 'JWT', kid })).toString('base64url')
   return {
-    signing: { kid, alg, sign: (data) => sign(data, first.key, alg) },
+    signing: { kid, alg, header, sign: (data) => sign(data, first.key, alg) },
     verifying: keys.map(({ jwk: { kid, alg }, pem }) => ({ kid, alg, pem })),
     jwks: { keys: keys.map(({ jwk }) => jwk) },
   }
