@@ -35,8 +35,9 @@ export class Blocks {
     })
   }
 
-  has(ip: string): boolean {
-    return this.#known !== '' && this.#networks.has(ip)
+  /** Without blocks, the address of a request is not looked up. */
+  has(request: { readonly ip: string }): boolean {
+    return this.#known !== '' && this.#networks.has(request.ip)
   }
 
   async read(): Promise<void> {
@@ -92,9 +93,10 @@ function canonical(network: string): Prisma.Sql {
 /** Refuses requests from blocked networks before anything is counted or read. */
 export const blocksPlugin = fp(
   async (app: FastifyInstance, { blocks }: { blocks: Pick<Blocks, 'has'> }) => {
-    app.addHook('onRequest', async (request) => {
+    app.addHook('onRequest', (request, _reply, next) => {
       const isOpen = request.routeOptions.config.priority === 'always'
-      if (!isOpen && blocks.has(request.ip)) throw new ApiError('network_blocked', { reason: 'network_blocked' })
+      if (isOpen || !blocks.has(request)) next()
+      else next(new ApiError('network_blocked', { reason: 'network_blocked' }))
     })
   },
   { name: 'blocks' },

@@ -12,6 +12,7 @@ import type { Socket } from 'node:net'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { GatewayMetrics } from './metrics.js'
+import { REQUEST_ID_HEADER } from './problems.js'
 import { interceptRequests } from './server-options.js'
 
 /** What pages may send and read beyond the headers that every page may. */
@@ -66,8 +67,9 @@ export const crossOriginPlugin = fp(
       for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
       if (!isPreflight(request)) return next()
       metrics.requests.inc({ method: 'OPTIONS', route: 'preflight', status: 204, outcome: 'ok' })
+      const id = { [REQUEST_ID_HEADER]: request.headers[REQUEST_ID_HEADER] }
       const closing = app.server.listening ? {} : { connection: 'close' }
-      response.writeHead(204, { ...(isAllowed ? sendable : {}), ...closing }).end()
+      response.writeHead(204, { ...(isAllowed ? sendable : {}), ...id, ...closing }).end()
     })
     app.decorate('connectionProblemHeaders', (socket: Socket) => bySocket.get(socket) ?? {})
   },

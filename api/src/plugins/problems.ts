@@ -67,7 +67,10 @@ export function sendProblem(error: ApiError, request: FastifyRequest, reply: Fas
   }
   if (error.retryAfterS !== undefined) reply.header('retry-after', error.retryAfterS)
   if (error.status === 401 && !reply.hasHeader('www-authenticate')) reply.header('www-authenticate', 'Bearer')
-  const problem = problemOf(error, toldId(request))
+  const requestId = toldId(request)
+  const problem = problemOf(error, requestId)
+  // Set here as well: no hook runs before some errors of Fastify.
+  reply.header(REQUEST_ID_HEADER, requestId)
   reply.code(error.status).headers(answerHeaders).headers(problemType).serializer(JSON.stringify).send(problem)
 }
 

@@ -13,22 +13,28 @@ import { interceptRequests } from './server-options.js'
 
 const isRequestId = new RegExp(REQUEST_ID)
 
-/** Puts the id into the headers of each request and its answer, also where Fastify has no part. */
+/**
+ * Puts the id into the headers of each request and its answer. Answers without hooks set it by
+ * themselves: a header set on Node's response would make Node check each header of each answer.
+ */
 export const requestIdPlugin = fp(
   async (app: FastifyInstance, { trustedProxies }: { trustedProxies: readonly string[] }) => {
     const proxies = new AddressRanges(trustedProxies)
     app.decorateRequest('firstId')
     // The last interceptor sees requests first.
     app.addHook('onReady', async () =>
-      interceptRequests(app, (request, response, next) => {
+      interceptRequests(app, (request, _response, next) => {
         const given = request.headers[REQUEST_ID_HEADER]
         const isOurForm = typeof given === 'string' && isRequestId.test(given)
         const id = isOurForm && proxies.has(request.socket.remoteAddress ?? '') ? given : newId()
         request.headers[REQUEST_ID_HEADER] = id
-        response.setHeader(REQUEST_ID_HEADER, id)
         next()
       }),
     )
+    app.addHook('onRequest', (request, reply, next) => {
+      reply.header(REQUEST_ID_HEADER, request.id)
+      next()
+    })
   },
   { name: 'request-id' },
 )

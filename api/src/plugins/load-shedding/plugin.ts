@@ -103,10 +103,15 @@ export const loadSheddingPlugin = fp(
       const retryAfterS = retryAfter.seconds(perSecond())
       const isTooLarge =
         headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > bodyLimitBytes
-      const body = JSON.stringify(problemOf(busy, String(headers[REQUEST_ID_HEADER])))
+      const requestId = String(headers[REQUEST_ID_HEADER])
+      const body = JSON.stringify(problemOf(busy, requestId))
       busyAnswers.whenDue(() => {
         const closing = isTooLarge || isClosing() ? { connection: 'close' } : {}
-        const own = { 'content-length': body.length, 'retry-after': String(retryAfterS) }
+        const own = {
+          [REQUEST_ID_HEADER]: requestId,
+          'content-length': body.length,
+          'retry-after': String(retryAfterS),
+        }
         response.writeHead(busy.status, { ...busyHeaders, ...own, ...closing })
         response.end(body)
       })
