@@ -1,7 +1,7 @@
 /** The outbox, the senders, the texts and SMTP. Workers have no database: gateways send mails. */
 import type { Logger } from '@spillway/common/log'
 import type { Database } from '@spillway/prisma'
-import { openQueue } from '@spillway/queue/jobs/open-queue'
+import { openQueue } from '@spillway/queue/jobs/jobs'
 import type { Keyring, RedisConnection, RedisWatch } from '@spillway/queue/queue-client'
 import type { GatewayConfig } from '../config.js'
 import type { CountingRedis } from '../plugins/counts.js'

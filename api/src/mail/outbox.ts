@@ -1,7 +1,7 @@
 /** Seals mails and adds them to the queue. */
 
 import { randomUUID } from 'node:crypto'
-import { readJob } from '@spillway/queue/jobs/open-queue'
+import { readJob } from '@spillway/queue/jobs/jobs'
 import { objectOf } from '@spillway/queue/wire/object-schema'
 import { checkFor } from '@spillway/queue/wire/schema'
 import type { Keyring } from '@spillway/queue/wire/seal'

@@ -1,6 +1,6 @@
 /** The API for operators on the ops port: accounts, blocked networks, jobs, and its description. */
 import type { FastifyPluginAsyncJsonSchemaToTs } from '@fastify/type-provider-json-schema-to-ts'
-import { openQueue, readJob } from '@spillway/queue/jobs/open-queue'
+import { openQueue, readJob } from '@spillway/queue/jobs/jobs'
 import type { RedisConnection, RedisWatch } from '@spillway/queue/queue-client'
 import { isJobData, REQUEST_ID } from '@spillway/queue/wire/job'
 import { objectOf } from '@spillway/queue/wire/object-schema'

@@ -9,8 +9,7 @@ import { createHash, hash } from 'node:crypto'
 import { ThrottledWarning, type Warnings } from '@spillway/common/throttled-warning'
 import { within } from '@spillway/common/within'
 import type { Keyring, RedisOfQueue } from '@spillway/queue/queue-client'
-import { defineScript } from '@spillway/queue/redis/script'
-import { toCount, toList } from '@spillway/queue/redis/unexpected-reply'
+import { defineScript, toCount, toList } from '@spillway/queue/redis/script'
 import { normalizeEmail } from '../schemas/credentials.js'
 
 /** How long to wait for one of several Redis servers before asking the next, in milliseconds. */

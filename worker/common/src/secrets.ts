@@ -3,7 +3,7 @@
  * as secrets of Docker, Kubernetes and Vault are mounted.
  */
 import { readFileSync } from 'node:fs'
-import { ThrottledWarning, type Warnings } from './throttled-warning.js'
+import { type Logger, ThrottledWarning, type Warnings } from './throttled-warning.js'
 
 /** The variable that names the file of a secret. */
 export function fileVariable(name: string): string {
@@ -81,11 +81,6 @@ export interface KeyList {
   replace(text: string): void | Promise<void>
 }
 
-interface KeyLog {
-  info(facts: object, message: string): void
-  error(facts: object, message: string): void
-}
-
 /**
  * Reads keys from their files again on SIGHUP, and logs by their ids what has changed. Without
  * files the signal ends the process as before: a terminal that closes sends it, too.
@@ -95,7 +90,7 @@ interface KeyLog {
 export function rereadOnHangup(
   env: NodeJS.ProcessEnv,
   lists: readonly KeyList[],
-  log: KeyLog,
+  log: Pick<Logger, 'info' | 'error'>,
   then?: () => void,
 ): void {
   const ofFiles = lists.filter(({ setting }) => env[fileVariable(setting)])

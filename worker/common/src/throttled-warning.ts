@@ -3,9 +3,16 @@
 /** Between two log lines with the same message. */
 const INTERVAL_MS = 10_000
 
-export interface Warnings {
-  warn(facts: object, message: string): void
+type LogLine = (facts: object, message: string) => void
+
+/** Any Pino or Fastify logger fits. */
+export interface Logger {
+  error: LogLine
+  warn: LogLine
+  info: LogLine
+  debug: LogLine
 }
+export type Warnings = Pick<Logger, 'warn'>
 
 /** Logs the message and code of an error under one message, without its stack. */
 export class ThrottledWarning {

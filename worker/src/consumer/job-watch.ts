@@ -8,9 +8,8 @@
  */
 import type { Logger } from '@spillway/common/log'
 import { sweepCapacity } from '@spillway/queue/jobs/capacity'
-import { type LockedJob, lockedJobs } from '@spillway/queue/jobs/jobs'
+import { type LockedJob, lockedJobs, openQueue, readJob } from '@spillway/queue/jobs/jobs'
 import { MalformedJobs } from '@spillway/queue/jobs/malformed-jobs'
-import { openQueue, readJob } from '@spillway/queue/jobs/open-queue'
 import type { RedisConnection } from '@spillway/queue/redis/connect'
 import type { RedisWatch } from '@spillway/queue/redis/watch'
 import { ErrorCode, type Job } from 'bullmq'

@@ -3,7 +3,7 @@
  * queue, and what is published there.
  */
 
-import { SoundQueue } from '@spillway/queue/jobs/sound'
+import { SoundQueue } from '@spillway/queue/jobs/malformed-jobs'
 import { RedisClock } from '@spillway/queue/redis/clock'
 import { askOnNewConnection, connectRedis, type RedisConnection } from '@spillway/queue/redis/connect'
 import { type Eviction, EvictionWatch } from '@spillway/queue/redis/eviction'

@@ -11,14 +11,12 @@ import type { JobRef } from '@spillway/queue/queue-client'
 import { RedisClock } from '@spillway/queue/redis/clock'
 import { connectRedis } from '@spillway/queue/redis/connect'
 import { RedisWatch } from '@spillway/queue/redis/watch'
-import { Cancellation } from '@spillway/queue/wait/cancellation'
+import { Waiters } from '@spillway/queue/wait/answers'
 import { Producer } from '@spillway/queue/wait/producer'
-import { Recheck } from '@spillway/queue/wait/recheck'
 import { Replies } from '@spillway/queue/wait/replies'
-import { Waiters } from '@spillway/queue/wait/waiters'
 import { replyChannel } from '@spillway/queue/wire/reply'
 import { Redis } from 'ioredis'
-import { type TestContext, test } from 'vitest'
+import { type TestContext, test, vi } from 'vitest'
 import { clientFor } from '../parts.ts'
 import { jobKey, redisProxy, spaceFor, waitingJobs } from '../space.ts'
 
@@ -34,7 +32,10 @@ async function scene(t: TestContext) {
   }).on('error', () => undefined)
   space.closing(async () => redis.disconnect())
   const log = createLogger({ service: 'test', level: 'silent' })
-  const producer = new Producer({ redis, prefix: space.prefix, log, watch: new RedisWatch(log) })
+  const producer = new Producer({
+    ...{ redis, prefix: space.prefix, log },
+    ...{ clock: new RedisClock(), watch: new RedisWatch(log) },
+  })
   space.closing(() => producer.close())
   await until(() => redis.status === 'ready')
   const data = { deadline: 2, enqueuedAt: 1, replyTo: 'here', sealed: 'sealed' }
@@ -95,29 +96,27 @@ test('a subscriber that has fallen silent is replaced, and hears what is announc
   const subscriber = connectRedis(proxy.url, 'consumer').on('error', () => undefined)
   closing(async () => subscriber.disconnect())
   const heard: unknown[] = []
-  let confirmations = 0
+  const { mock: subscriptions } = vi.spyOn(subscriber, 'subscribe')
   const replies = new Replies({
-    subscriber,
-    prefix,
-    replyTo: 'here',
+    ...{ redis, subscriber, prefix, replyTo: 'here', clock: new RedisClock() },
     log: createLogger({ service: 'test', level: 'silent' }),
-    received: (reply) => heard.push(reply),
-    subscribed() {
-      confirmations += 1
-    },
+    answers: { submitted: new Waiters(), redeeming: new Waiters(), offer: (reply) => heard.push(reply), failed() {} },
+    producer: { add: async () => undefined, cancel: async () => false },
+    addedAgain: () => undefined,
   })
+  closing(async () => replies.close())
   await until(() => replies.isSubscribed())
   // A check that comes while the new connection subscribes.
   subscriber.on('ready', () => replies.check())
   proxy.freezeOpen()
   await until(() => {
     replies.check()
-    return confirmations > 1 && replies.isSubscribed()
+    return subscriptions.calls.length > 1 && replies.isSubscribed()
   })
   await redis.publish(replyChannel(prefix, 'here'), 'a-job sealed')
   await until(() => heard.length > 0)
   assert.deepEqual(heard, [{ jobId: 'a-job', sealed: 'sealed' }])
-  assert.equal(confirmations, 2, 'a connection subscribes once')
+  assert.equal(subscriptions.calls.length, 2, 'a connection subscribes once')
 })
 
 const request = { password: 'right', storedHash: '$spillway-token$' }
@@ -131,24 +130,26 @@ test('a job that is cancelled in the moment in which it is added again does not 
   submitted.hold(job)
   submitted.added(job.id, { deadline: job.deadline, enqueuedAt: Date.now(), replyTo: 'a', sealed: 'b' })
   const [log, clock] = [createLogger({ service: 'test', level: 'silent' }), new RedisClock()]
-  const producer = new Producer({ redis, prefix, log, watch: new RedisWatch(log) })
-  const cancellation = new Cancellation({ redis, prefix, clock })
-  space.closing(async () => cancellation.close())
+  const subscriber = new Redis({ lazyConnect: true })
+  const producer = new Producer({ redis, prefix, clock, log, watch: new RedisWatch(log) })
+  space.closing(() => producer.close())
+  await redis.ping()
   let added = 0
-  const recheck = new Recheck({
-    ...{ redis, prefix, clock, log, cancellation, addedAgain: () => void added++ },
+  const replies = new Replies({
+    ...{ redis, subscriber, prefix, replyTo: 'a', clock, log, addedAgain: () => void added++ },
     answers: { submitted, redeeming, offer() {}, failed() {} },
     producer: {
+      cancel: (job) => producer.cancel(job),
       async add(...addition) {
         // The cancellation reaches Redis first.
         submitted.withdraw(job.id)
-        await cancellation.cancel(job)
+        await producer.cancel(job)
         await producer.add(...addition)
       },
     },
   })
-  await redis.ping()
-  await recheck.run()
+  space.closing(async () => replies.close())
+  await replies.ask()
   assert.equal(added, 1)
   assert.deepEqual(await waitingJobs(space), [])
 })

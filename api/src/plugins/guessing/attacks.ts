@@ -1,7 +1,6 @@
 /** Notices networks that fail on many accounts, and passwords that fail on many. */
 import { createHmac, randomBytes } from 'node:crypto'
-import { defineScript } from '@spillway/queue/redis/script'
-import { toList } from '@spillway/queue/redis/unexpected-reply'
+import { defineScript, toList } from '@spillway/queue/redis/script'
 import { wideNetworkOf } from '../client-network.js'
 import { atHome, type CountingRedis } from '../counts.js'
 

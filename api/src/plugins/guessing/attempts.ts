@@ -10,8 +10,7 @@
  */
 import { presentMs } from '@spillway/queue/jobs/ticket'
 import type { Keyring } from '@spillway/queue/queue-client'
-import { defineScript } from '@spillway/queue/redis/script'
-import { toCount, toList, UnexpectedReply } from '@spillway/queue/redis/unexpected-reply'
+import { defineScript, toCount, toList, UnexpectedReply } from '@spillway/queue/redis/script'
 import { randomBytes } from '@spillway/queue/wire/seal'
 import type { FastifyReply } from 'fastify'
 import type { GatewayConfig } from '../../config.js'

@@ -1,7 +1,6 @@
 /** The failed logins of an account, as operators see and forget them. */
 import type { Keyring } from '@spillway/queue/queue-client'
-import { defineScript } from '@spillway/queue/redis/script'
-import { toCount, toList } from '@spillway/queue/redis/unexpected-reply'
+import { defineScript, toCount, toList } from '@spillway/queue/redis/script'
 import type { GatewayConfig } from '../../config.js'
 import { accountDigest, accountNameOf, accountNamesOf, accountOfEmail, atHome, type CountingRedis } from '../counts.js'
 import { delayArguments } from './attempts.js'

@@ -31,9 +31,7 @@ const rooms: Record<string, string[]> = {
     ],
     ...['application', 'browser'],
   ],
-  'worker/queue/src': [
-    ...['queue-client', 'servers', 'wait', 'jobs', 'redis', 'settings', 'wire', 'inside', 'errors', 'logger'],
-  ],
+  'worker/queue/src': [...['queue-client', 'servers', 'wait', 'jobs', 'redis', 'settings', 'wire', 'inside', 'errors']],
   'worker/common/src': [
     ...['tracing', 'shutdown', 'log', 'metrics', 'read-settings', 'settings', 'server-url', 'secrets'],
     ...['throttled-warning', 'pipeline-limit', 'within'],

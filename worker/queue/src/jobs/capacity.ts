@@ -1,9 +1,8 @@
 /** The capacity hash beside BullMQ's keys: workers publish in it, gateways read it. */
 
 import { askOnNewConnection, type RedisConnection } from '../redis/connect.js'
-import { defineScript } from '../redis/script.js'
+import { defineScript, toCount, toList, UnexpectedReply } from '../redis/script.js'
 import { parseRedisServers } from '../redis/servers.js'
-import { toCount, toList, UnexpectedReply } from '../redis/unexpected-reply.js'
 import {
   CANARY_COUNTS_MS,
   CAPACITY_KEY_TTL_S,

@@ -1,16 +1,18 @@
 /**
- * Removes malformed jobs: entries of the queue that BullMQ cannot process. BullMQ fails on one,
- * leaves it active, and stall recovery moves it back, so that it occupies a slot again and again.
- * Gateways never create one; anyone with write access to Redis can.
+ * Removes what anyone with write access to Redis can add and gateways never do: entries of a queue
+ * that BullMQ cannot process, and wrong values of its keys. BullMQ fails on a malformed job, leaves
+ * it active, and stall recovery moves it back: it occupies a slot again and again.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { type Logger, ThrottledWarning, type Warnings } from '@spillway/common/throttled-warning'
 import type { Job, Queue } from 'bullmq'
 import { ReplyError } from 'ioredis'
 import type { RedisConnection } from '../redis/connect.js'
-import { defineScript } from '../redis/script.js'
+import { defineScript, toList } from '../redis/script.js'
 import type { RedisWatch } from '../redis/watch.js'
-import { jobKey, lockKey, queueKey } from './keys.js'
-import { readJob } from './open-queue.js'
+import { QUEUE_NAME } from '../wire/job.js'
+import { readJob } from './jobs.js'
+import { jobKey, lockKey, type QueuePart, queueKey, queueParts } from './keys.js'
 
 /** The pause between scans, in milliseconds: hashing continues, however many jobs are forged. */
 const SCAN_PAUSE_MS = 500
@@ -28,7 +30,7 @@ interface MalformedJobsOptions {
   redis: RedisConnection
   prefix: string
   queue: Queue
-  log: { error(facts: object, message: string): void }
+  log: Pick<Logger, 'error'>
   watch: RedisWatch
   /** Options that jobs of this queue have beside the common ones. */
   jobOptions?: readonly string[]
@@ -149,4 +151,43 @@ export async function removeEntry(
   const { lists, sets } = listsAndSets(prefix, queue)
   const keys = [...lists, ...sets, jobKey(prefix, entry, queue), lockKey(prefix, entry, queue)]
   return Number(await removeFromAll(redis, keys, entry, withJob ? 1 : 0))
+}
+
+// A writer to Redis can put anything in the place of a number or a key, and BullMQ's scripts and
+// ours would then fail for as long as it stays. So scripts reset what they write, and whoever takes
+// the jobs of a queue removes the rest.
+
+const parts = Object.keys(queueParts).filter((part): part is QueuePart => part in queueParts)
+
+/** Jobs in hand whose locks are looked at. */
+const LOCKS = 1_000
+/** Longer than any lock or turn of BullMQ's lasts. */
+const LOCK_MOST_MS = 60_000
+/** Entries of BullMQ's stream of events that somebody may have it keep. */
+const EVENTS_MOST = 100_000
+const INTERVAL_MS = 1_000
+
+const removeUnsound = defineScript('removeUnsound-14')
+
+/** Removes from a queue's keys what BullMQ cannot have written, once a second. */
+export class SoundQueue {
+  readonly #timer: NodeJS.Timeout
+
+  constructor(options: { redis: RedisConnection; prefix: string; name?: string; log: Warnings }) {
+    const { redis, prefix, name = QUEUE_NAME, log } = options
+    const keys = parts.map((part) => queueKey(prefix, part, name))
+    const args = [jobKey(prefix, '', name), LOCKS, LOCK_MOST_MS, EVENTS_MOST, ...parts.map((part) => queueParts[part])]
+    const found = new ThrottledWarning(log, 'wrong values in Redis were removed')
+    const look = async (): Promise<void> => {
+      if (redis.status !== 'ready') return
+      const removed = toList(await removeUnsound(redis, keys, ...args))
+      if (removed.length > 0) found.warn(new Error(removed.join(', ')), { times: removed.length })
+    }
+    this.#timer = setInterval(() => void look().catch(() => undefined), INTERVAL_MS)
+    this.#timer.unref()
+  }
+
+  close(): void {
+    clearInterval(this.#timer)
+  }
 }

@@ -7,8 +7,7 @@
  */
 
 import type { RedisConnection } from '../redis/connect.js'
-import { defineScript } from '../redis/script.js'
-import { toCount, toList } from '../redis/unexpected-reply.js'
+import { defineScript, toCount, toList } from '../redis/script.js'
 import { BEHIND_PRIORITY, DEFERRED_PRIORITY } from '../wire/job.js'
 import { type JobRef, presentKey, replyChannel, verdictKey } from '../wire/reply.js'
 import { absentKey, BEHIND_BY, jobKey, lineKey, lockKey, queueKey, returnedKey } from './keys.js'

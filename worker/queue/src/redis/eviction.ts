@@ -3,6 +3,7 @@
  * Many managed services do so by default (`volatile-lru`). The policy is read on each new
  * connection and every minute, because operators change it while Redis runs.
  */
+import type { Logger } from '@spillway/common/throttled-warning'
 import { Redis } from 'ioredis'
 import type { RedisConnection } from './connect.js'
 
@@ -11,20 +12,15 @@ const READ_INTERVAL_MS = 60_000
 /** `none`: `noeviction`; `possible`: any other policy; `unknown`: Redis does not tell. */
 export type Eviction = 'none' | 'possible' | 'unknown'
 
-interface EvictionLog {
-  info(facts: object, message: string): void
-  warn(facts: object, message: string): void
-}
-
 /** Reads and logs each change, with the address and the policy, until the connection is closed. */
 export class EvictionWatch {
   readonly #redis: RedisConnection
   readonly #address: string
-  readonly #log: EvictionLog
+  readonly #log: Pick<Logger, 'info' | 'warn'>
   #state: Eviction | undefined
   #readBefore: string | undefined
 
-  constructor(redis: RedisConnection, address: string, log: EvictionLog) {
+  constructor(redis: RedisConnection, address: string, log: Pick<Logger, 'info' | 'warn'>) {
     this.#redis = redis
     this.#address = address
     this.#log = log

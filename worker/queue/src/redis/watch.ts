@@ -1,6 +1,6 @@
 /** Logs failures of the connections to Redis, throttled, and when all are restored. */
 
-import { ThrottledWarning, type Warnings } from '@spillway/common/throttled-warning'
+import { type Logger, ThrottledWarning } from '@spillway/common/throttled-warning'
 import { Redis } from 'ioredis'
 import { MISSING_RIGHT } from '../inside/ioredis.js'
 import type { RedisConnection } from './connect.js'
@@ -8,12 +8,8 @@ import type { RedisConnection } from './connect.js'
 /** A connection counts as restored after this time: one may break again and again. */
 const STEADY_MS = 1_000
 
-interface WatchLog extends Warnings {
-  info(facts: object, message: string): void
-}
-
 export class RedisWatch {
-  readonly #log: WatchLog
+  readonly #log: Pick<Logger, 'info' | 'warn'>
   readonly #connections = new Set<RedisConnection>()
   readonly #logged = new WeakSet<Error>()
   readonly #connectionFailed
@@ -23,7 +19,7 @@ export class RedisWatch {
   #timer: NodeJS.Timeout | undefined
 
   /** @param everyMs the shortest time between two lines [10 s] */
-  constructor(log: WatchLog, everyMs?: number) {
+  constructor(log: Pick<Logger, 'info' | 'warn'>, everyMs?: number) {
     this.#log = log
     this.#connectionFailed = new ThrottledWarning(log, 'redis connection failed', everyMs)
     this.#queueFailed = new ThrottledWarning(log, 'queue error', everyMs)

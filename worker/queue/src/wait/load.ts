@@ -1,10 +1,9 @@
 /** Reads the load: four times a second while jobs wait or requests come, else once. */
 
-import { ThrottledWarning } from '@spillway/common/throttled-warning'
+import { type Logger, ThrottledWarning } from '@spillway/common/throttled-warning'
 import { within, withResolvers } from '@spillway/common/within'
 import { ReplyError } from 'ioredis'
 import { type RawLoad, readRawLoad } from '../jobs/capacity.js'
-import type { Logger } from '../logger.js'
 import type { RedisClock } from '../redis/clock.js'
 import type { RedisConnection } from '../redis/connect.js'
 import {

@@ -32,16 +32,12 @@ import {
 } from '../wire/job.js'
 import { type JobRef, requestSeal } from '../wire/reply.js'
 import { Answers, type Asked, type PendingJob, type ResumedJob } from './answers.js'
-import { Cancellation } from './cancellation.js'
 import { LoadReader, READ_INTERVAL_MS } from './load.js'
 import { jobsAhead, type Line } from './load-state.js'
 import type { PasswordClient, QueueClientOptions, RedisOfQueue, SubmitOptions } from './password-client.js'
 import { Producer } from './producer.js'
-import { Recheck } from './recheck.js'
 import { Replies } from './replies.js'
 
-/** How often Redis is asked: messages and jobs may be lost without any sign of a failure. */
-const RECHECK_INTERVAL_MS = 1_000
 /** How long the key of a probe stays. */
 const PROBE_MS = 1_000
 /** Requests of one gateway that may wait for a job: enough for a client that lost connections. */
@@ -62,11 +58,8 @@ export class QueueClient implements PasswordClient {
   readonly #answers: Answers
   readonly #producer: Producer
   readonly reader: LoadReader
-  readonly #cancellation: Cancellation
   readonly #replies: Replies
-  readonly #recheck: Recheck
   readonly #writeRefused: ThrottledWarning
-  readonly #timer: NodeJS.Timeout
 
   constructor({ id, url, currentUrl, address }: RedisServer, options: QueueClientOptions) {
     const { keyring, log, observer, prefix = DEFAULT_QUEUE_PREFIX, watch = new RedisWatch(log) } = options
@@ -90,26 +83,13 @@ export class QueueClient implements PasswordClient {
     })
     this.#answers = answers
     const { telemetry, traceparent, maxAbsent } = options
-    const producer = new Producer({ redis, prefix, log, watch, telemetry, traceparent })
+    const producer = new Producer({ redis, prefix, clock, log, watch, telemetry, traceparent })
     this.#producer = producer
     this.reader = new LoadReader({ redis, prefix, keyring, clock, log, maxAbsent })
-    const cancellation = new Cancellation({ redis, prefix, clock })
-    this.#cancellation = cancellation
-    this.#recheck = new Recheck({
-      ...{ redis, prefix, clock, log, answers, producer, cancellation },
+    this.#replies = new Replies({
+      ...{ redis, subscriber, prefix, replyTo: this.#replyTo, clock, log, answers, producer },
       addedAgain: () => observer?.jobAddedAgain(),
     })
-    this.#replies = new Replies({
-      ...{ subscriber, prefix, replyTo: this.#replyTo, log },
-      received: (reply) => answers.offer(reply, 'message'),
-      subscribed: this.#recheck.run,
-    })
-    redis.on('ready', this.#recheck.run)
-    this.#timer = setInterval(() => {
-      void this.#recheck.run()
-      this.#replies.check()
-    }, RECHECK_INTERVAL_MS)
-    this.#timer.unref()
     this.redis = [
       {
         ...{ id, address, connection: redis, isReady: () => this.isReady(), isUsable: () => true },
@@ -149,7 +129,7 @@ export class QueueClient implements PasswordClient {
     } catch (error) {
       submitted.release(job.id)
       // Redis may have run a command whose answer was lost.
-      void this.#cancellation.cancel(job)
+      void producer.cancel(job)
       throw error
     }
     const isInLine = lane === 'deferred' || lane === 'behind'
@@ -197,7 +177,7 @@ export class QueueClient implements PasswordClient {
 
   cancel(job: JobRef): Promise<boolean> {
     this.#answers.submitted.withdraw(job.id)
-    return this.#cancellation.cancel(job)
+    return this.#producer.cancel(job)
   }
 
   whenKnown(waitMs: number): Promise<void> {
@@ -250,11 +230,9 @@ export class QueueClient implements PasswordClient {
   }
 
   async close(): Promise<void> {
-    clearInterval(this.#timer)
     this.reader.close()
-    this.#cancellation.close()
+    this.#replies.close()
     await this.#producer.close()
-    this.#commands.off('ready', this.#recheck.run)
     await Promise.all([quitRedis(this.#commands), quitRedis(this.#subscriber)])
   }
 

@@ -1,6 +1,6 @@
 /** Interface of the client of the password queue, in one Redis server or in several. */
+import type { Logger } from '@spillway/common/throttled-warning'
 import type { Telemetry } from 'bullmq'
-import type { Logger } from '../logger.js'
 import type { RedisConnection } from '../redis/connect.js'
 import type { Eviction } from '../redis/eviction.js'
 import type { RedisWatch } from '../redis/watch.js'

@@ -1,10 +1,11 @@
-/** Adds jobs to the lanes of the queue. */
+/** Adds jobs to the lanes of the queue, and takes back those that no request waits for any more. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Logger } from '@spillway/common/throttled-warning'
 import type { Queue, Telemetry } from 'bullmq'
 import { orQueueUnavailable, PasswordClientError } from '../errors.js'
+import { openQueue, removeWaitingJob } from '../jobs/jobs.js'
 import { bringForward, promoteOldestDeferred } from '../jobs/lanes.js'
-import { openQueue } from '../jobs/open-queue.js'
-import type { Logger } from '../logger.js'
+import type { RedisClock } from '../redis/clock.js'
 import type { RedisConnection } from '../redis/connect.js'
 import type { RedisWatch } from '../redis/watch.js'
 import { BEHIND_PRIORITY, DEFERRED_PRIORITY, type JobData, type Lane } from '../wire/job.js'
@@ -13,6 +14,7 @@ import type { JobRef } from '../wire/reply.js'
 /** How long a new job waits for a connection that was just lost. */
 const RECONNECT_WAIT_MS = 500
 const RECONNECT_POLL_MS = 25
+const CANCEL_INTERVAL_MS = 500
 
 /** BullMQ's: the least goes first, after the jobs without one. */
 const priorities: Partial<Record<Lane, number>> = { deferred: DEFERRED_PRIORITY, behind: BEHIND_PRIORITY }
@@ -20,6 +22,7 @@ const priorities: Partial<Record<Lane, number>> = { deferred: DEFERRED_PRIORITY,
 interface ProducerOptions {
   redis: RedisConnection
   prefix: string
+  clock: RedisClock
   log: Logger
   watch: RedisWatch
   telemetry?: Telemetry | undefined
@@ -30,10 +33,15 @@ interface ProducerOptions {
 export class Producer {
   readonly #options: ProducerOptions
   readonly #queue: Queue
+  /** Jobs whose cancellation Redis did not answer. */
+  readonly #uncancelled = new Map<string, JobRef>()
+  readonly #timer: NodeJS.Timeout
+  #isCancelling = false
 
   constructor(options: ProducerOptions) {
     this.#options = options
     this.#queue = openQueue(options)
+    this.#timer = setInterval(() => void this.#cancelAgain(), CANCEL_INTERVAL_MS).unref()
   }
 
   /** Waits briefly for a connection that is replaced. Throws `queue_unavailable`. */
@@ -79,8 +87,38 @@ export class Producer {
     )
   }
 
-  close(): Promise<void> {
-    return this.#queue.close()
+  /**
+   * True when the job was removed before a worker took it. While Redis does not answer, it is tried
+   * again until the job's deadline: time-outs leave no work behind.
+   */
+  async cancel(job: JobRef): Promise<boolean> {
+    const { redis, prefix } = this.#options
+    try {
+      const removed = await removeWaitingJob(redis, prefix, job.id)
+      this.#uncancelled.delete(job.id)
+      return removed
+    } catch {
+      this.#uncancelled.set(job.id, job)
+      return false
+    }
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer)
+    await this.#queue.close()
+  }
+
+  /** One after the other, until one fails again. */
+  async #cancelAgain(): Promise<void> {
+    const { redis, clock } = this.#options
+    // Bounds the memory in a long outage: workers drop a job after its deadline.
+    for (const { id, deadline } of this.#uncancelled.values()) if (clock.now() >= deadline) this.#uncancelled.delete(id)
+    if (this.#isCancelling || redis.status !== 'ready') return
+    this.#isCancelling = true
+    for (const job of [...this.#uncancelled.values()]) {
+      if (!(await this.cancel(job)) && this.#uncancelled.has(job.id)) break
+    }
+    this.#isCancelling = false
   }
 
   async #isReadyWithin(timeMs: number): Promise<boolean> {

@@ -1,8 +1,8 @@
 // Which of several Redis gets a job, and when one can be used, as pure units.
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
-import { orderOf } from '../../src/servers/choose.ts'
 import { Health, type HealthSignals } from '../../src/servers/health.ts'
+import { orderOf } from '../../src/servers/placing.ts'
 
 const usable = (name: string, waitMs: number, adding = 0) => ({ name, waitMs, adding, isUsable: true })
 const broken = (name: string) => ({ name, waitMs: 0, adding: 0, isUsable: false })

@@ -1,7 +1,7 @@
 // Waiters by job: several may wait for one, each until it lets go.
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
-import { Waiters } from '../../src/wait/waiters.ts'
+import { Waiters } from '../../src/wait/answers.ts'
 
 const job = { id: 'a-job', name: 'verify', deadline: 1 } as const
 const yes = { kind: 'match' } as const
