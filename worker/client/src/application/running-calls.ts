@@ -1,5 +1,6 @@
 /** The calls of an application: admitted, bounded by their deadlines, told to its metrics. */
 import cluster from 'node:cluster'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { isMainThread } from 'node:worker_threads'
 import { within } from '@spillway/common/within'
 import { hasServersAtPaths } from '@spillway/queue/inside/node'
@@ -7,7 +8,6 @@ import type { JobName, Requests, Verdict } from '@spillway/queue/wire/job'
 import { CallAdmission } from './admission.js'
 import type { Backend } from './backend.js'
 import { PasswordsError } from './passwords-error.js'
-import { Patience } from './patience.js'
 import type { CallOptions, Logger, ObservedCall } from './types.js'
 
 /** How long a call may take in a process that serves. In any other it has no limit. */
@@ -226,4 +226,50 @@ export function accepted(verdict: Verdict): Answered {
   if (verdict.kind !== 'refused') return verdict
   const [code, message] = REFUSALS[verdict.code]
   throw new PasswordsError(code, message)
+}
+
+// Calls without a deadline wait in their order until there is room: neither the queue nor the
+// process beside holds more than a minute's work. Where nothing hashes they are refused as others.
+
+/** How long one attempt may wait to be hashed. */
+export const ATTEMPT_MS = 60_000
+const ADMIT_AGAIN_MS = 100
+/** Of what admission takes for the rest of an attempt: its prediction may be wrong. */
+const SHARE = 0.5
+
+export class Patience {
+  readonly #admit: (waitMs: number) => Promise<void>
+  #last: Promise<unknown> = Promise.resolve()
+
+  /**
+   * @param admit throws `busy` for a call that would not be answered within this time, and other
+   * errors for one that would never be
+   */
+  constructor(admit: (waitMs: number) => Promise<void>) {
+    this.#admit = admit
+  }
+
+  /** The first verdict of an attempt; undefined when the signal fires first. */
+  async attempt<T>(perform: (waitMs: number) => Promise<T | undefined>, signal: AbortSignal): Promise<T | undefined> {
+    while (!signal.aborted) {
+      const turn = this.#admitted(this.#last, signal)
+      this.#last = turn.catch(() => undefined)
+      await turn
+      const verdict = signal.aborted ? undefined : await perform(ATTEMPT_MS)
+      if (verdict !== undefined) return verdict
+    }
+    return undefined
+  }
+
+  async #admitted(before: Promise<unknown>, signal: AbortSignal): Promise<void> {
+    await before
+    while (!signal.aborted) {
+      try {
+        return await this.#admit(ATTEMPT_MS * SHARE)
+      } catch (error) {
+        if (!(error instanceof PasswordsError) || error.code !== 'busy') throw error
+        await sleep(ADMIT_AGAIN_MS)
+      }
+    }
+  }
 }

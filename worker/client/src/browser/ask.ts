@@ -1,4 +1,4 @@
-/** Calls that may be answered with a ticket: sent, and followed to their answer. */
+/** Calls that may be answered with a ticket, as a login: sent, and followed to their answer. */
 import { Following, lifetime } from './follow.js'
 import type { WaitOptions } from './options.js'
 import type { Sent } from './send.js'
@@ -64,4 +64,52 @@ function prepare(path: string, { baseUrl = '', headers = {}, holdS = HOLD_S, sto
   // By its address, so that a ticket is never sent to another gateway.
   const lineUrl = urlOf('/v1/line')
   return { url, lineUrl, redemption, stored: new StoredTicket(`spillway ${url}`, storage) }
+}
+
+export interface Credentials {
+  email: string
+  password: string
+}
+export interface LoginOptions extends WaitOptions, Credentials {
+  /** Of the last login to this account from this device: failures of others then do not count. */
+  deviceToken?: string | undefined
+}
+export interface RegisterOptions extends WaitOptions, Credentials {}
+
+export interface Tokens {
+  accessToken: string
+  /** Absent where it is a cookie. */
+  refreshToken?: string
+  tokenType: string
+  /** Of the access token, in seconds. */
+  expiresIn: number
+  /** For the next login to this account from this device. */
+  deviceToken?: string
+}
+
+export interface User {
+  id: string
+  email: string
+}
+
+/**
+ * Logs in, however long the queue is. The password is sent once, and again only after a refusal
+ * (429, 503) or when neither an answer nor a ticket is left of it.
+ *
+ * @throws {@link SpillwayError}: `invalid_credentials`, `invalid_request`, `gave_up`, …; or the
+ * reason of the signal
+ */
+export function login({ email, password, deviceToken, ...options }: LoginOptions): Promise<Tokens> {
+  const headers = deviceToken === undefined ? {} : { 'spillway-device': deviceToken }
+  return ask({ ...options, headers: { ...options.headers, ...headers }, path: '/v1/login', body: { email, password } })
+}
+
+/**
+ * Registers an account.
+ *
+ * @throws {@link SpillwayError}: `email_taken` also when the answer of the first attempt was lost,
+ * and the account is this one's
+ */
+export function register({ email, password, ...options }: RegisterOptions): Promise<User> {
+  return ask({ ...options, path: '/v1/users', body: { email, password } })
 }

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { test } from 'vitest'
-import { digestBeginning } from '../../src/browser/sha256.ts'
+import { digestBeginning } from '../../src/browser/challenge.ts'
 
 test('it begins as the digest of Node does, for texts of none to five blocks', () => {
   for (let length = 0; length < 320; length += 1) {

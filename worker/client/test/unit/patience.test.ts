@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
 import { PasswordsError } from '../../src/application/passwords-error.ts'
-import { Patience } from '../../src/application/patience.ts'
+import { Patience } from '../../src/application/running-calls.ts'
 
 const busy = new PasswordsError('busy', 'the answer would come too late')
 const never = new AbortController().signal

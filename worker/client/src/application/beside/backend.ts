@@ -11,8 +11,7 @@ import { type Backend, type Followed, type PerformOptions, withOwnWork } from '.
 import { PasswordsError } from '../passwords-error.js'
 import type { Logger } from '../types.js'
 import { type Call, Calls } from './calls.js'
-import { ForkedProcess, type HashingProcess } from './hashing-process.js'
-import { HashingInPlace } from './in-place.js'
+import { ForkedProcess, HashingInPlace, type HashingProcess } from './hashing-process.js'
 
 /** After a process that never got ready: what kept it is likely to keep the next one. */
 const RESTART_AFTER_MS = 1_000
