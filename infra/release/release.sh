@@ -56,8 +56,7 @@ engine() {
       if (!(await buildEngine(keeper, console.error))) process.exitCode = 1
     })" || return 1
   node --import tsx --input-type=module --eval "
-    import { linkedCrates } from './worker/client/packaging/engine.ts'
-    import { licencesOf } from './worker/client/packaging/licences.ts'
+    import { licencesOf, linkedCrates } from './worker/client/packaging/contents.ts'
     process.stdout.write(await licencesOf(linkedCrates()))" >"$work/crates.txt"
   # The oldest glibc is Debian 10's. The musl build is linked with the C library of the system, as Node is.
   while read -r target arch libc glibc; do

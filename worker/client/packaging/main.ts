@@ -2,11 +2,9 @@
 // client to be built.
 import { execFileSync } from 'node:child_process'
 import { copyFile, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join, posix } from 'node:path'
 import { bundle, bundledPackages, doors, pageDoor, writeTraced } from './bundle.ts'
-import { copyDeclarations } from './declarations.ts'
-import { copyEngine } from './engine.ts'
-import { bundledFile, licencesOf, packagesIn } from './licences.ts'
+import { bundledFile, copyEngine, licencesOf, packagesIn } from './contents.ts'
 import published from './manifest.json' with { type: 'json' }
 
 const clientDir = join(import.meta.dirname, '..')
@@ -76,4 +74,35 @@ function commit(): string | undefined {
   } catch {
     return undefined
   }
+}
+
+// Declarations: of an entry and what that names, for ES modules and for CommonJS.
+
+/** Copies an entry's declarations with all that they import. Throws for packages not in `peers`. */
+async function copyDeclarations(
+  from: string,
+  to: string,
+  { entry, peers, forCommonJs }: { entry: string; peers: readonly string[]; forCommonJs: boolean },
+): Promise<void> {
+  const copied = new Set<string>()
+
+  async function copy(file: string): Promise<void> {
+    if (copied.has(file)) return
+    copied.add(file)
+    const built = await readFile(join(from, file), 'utf8')
+    const text = built.replace(/^\/\/# sourceMappingURL=.*\n?/m, '')
+    const named = [...text.matchAll(/(?:from |import\()['"]([^'"]+)/g)].map(([, specifier = '']) => specifier)
+    const foreign = named.find((specifier) => !specifier.startsWith('.') && !peers.includes(specifier))
+    if (foreign !== undefined) throw new Error(`${file} imports ${foreign}: its types would be any to applications`)
+    await mkdir(dirname(join(to, file)), { recursive: true })
+    await writeFile(join(to, file), text)
+    if (forCommonJs) {
+      const renamed = text.replace(/(['"])(\.[^'"]+)\.js\1/g, '$1$2.cjs$1')
+      await writeFile(join(to, file.replace(/\.d\.ts$/, '.d.cts')), renamed)
+    }
+    for (const specifier of named.filter((each) => each.startsWith('.')))
+      await copy(posix.join(posix.dirname(file), specifier.replace(/\.js$/, '.d.ts')))
+  }
+
+  await copy(entry)
 }
