@@ -39,8 +39,6 @@ export function createLogger(options: { service: string; level: string }): Logge
   )
 }
 
-// Buffered standard output.
-
 const STDOUT = 1
 /** Lines are written after this many milliseconds or characters, whichever comes first. */
 const FLUSH_INTERVAL_MS = 100
@@ -54,11 +52,10 @@ const EXIT_WRITE_MS = 1_000
 const NOTHING = Buffer.alloc(0)
 
 /**
- * Writes lines of the log in batches: a write for each line takes a quarter of a worker's event
- * loop. Lines that cannot be written (closed pipe, full disk) are dropped, so that nothing waits
- * for them, least of all the exit. Lines beyond the buffer of a reader that stopped reading are
- * dropped and counted in one line. SonicBoom, pino's default, repeats failed writes at the exit for
- * ever, and throws the error of a full disk. Only a killed process loses buffered lines.
+ * Writes lines of the log in batches: a write for each takes a quarter of a worker's event loop.
+ * Lines that cannot be written (closed pipe, full disk) are dropped: nothing waits for them. Lines
+ * beyond the buffer are counted in one line. SonicBoom, pino's default, repeats failed writes at
+ * the exit for ever, and throws the error of a full disk.
  */
 class BufferedStdout {
   #buffered = ''

@@ -15,7 +15,6 @@ type Labels<Label extends string> = Readonly<Record<Label, readonly string[]>>
 /** What a gauge reads: one value, or a value for each name of its label; undefined if unknown. */
 type Reading = number | undefined | Readonly<Record<string, number | undefined>>
 
-/** A Redis server of the queue, as gateways and workers tell of it. */
 interface ShownRedis {
   address: string
   /** Whether it is connected and takes writes. */

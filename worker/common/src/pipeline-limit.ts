@@ -12,9 +12,8 @@ const UNANSWERED_MAX = 16
 const PART_BYTES = 512
 
 /**
- * Destroys connections with more unanswered requests, before the rest of what was read is parsed.
- * No answer says so: it would have to wait for the earlier requests' answers. To be called before
- * the server listens, and after all other listeners of `request` are added.
+ * Destroys connections with more unanswered requests, without an answer: it would wait for earlier
+ * ones. To be called before the server listens, after all other listeners of `request` are added.
  */
 export function limitPipelining(server: Server): void {
   const unanswered = new WeakMap<Socket, number>()

@@ -5,7 +5,6 @@
 import { readFileSync } from 'node:fs'
 import { type Logger, ThrottledWarning, type Warnings } from './throttled-warning.js'
 
-/** The variable that names the file of a secret. */
 export function fileVariable(name: string): string {
   return `${name}_FILE`
 }

@@ -2,12 +2,10 @@
 /** Both are included. */
 type Bounds = readonly [least: number, most?: number]
 
-/** A whole number. */
 export function integer(byDefault: number, bounds: Bounds, description: string) {
   return { ...optionalInteger(bounds, description), default: byDefault }
 }
 
-/** A whole number that has no fixed default. */
 export function optionalInteger([minimum, maximum = Number.MAX_SAFE_INTEGER]: Bounds, description: string) {
   return { type: 'integer', minimum, maximum, description } as const
 }
@@ -24,7 +22,6 @@ export function text(
   return { type: 'string', default: byDefault, ...restriction, description } as const
 }
 
-/** A text that must be set. */
 export function required(description: string) {
   return { type: 'string', description } as const
 }
@@ -34,14 +31,12 @@ export function secret<S extends { readonly type: 'string' }>(setting: S) {
   return { ...setting, writeOnly: true } as const
 }
 
-/** One of several words. */
 export function choice<const W extends readonly string[]>(byDefault: W[number], words: W, description: string) {
   return { type: 'string', default: byDefault, enum: words, description } as const
 }
 
 export const notEmpty = { minLength: 1 } as const
 export const httpUrl = { pattern: '^(https?://.+)?$' } as const
-/** The bounds of a port. */
 export const ports = [0, 65_535] as const
 
 /** Whether a host of a URL or of a listener is this machine and no other. */

@@ -1,7 +1,6 @@
 /**
  * Tracing with OpenTelemetry: one trace across HTTP, queue and worker. Import this only where
- * there is a collector, because the SDK takes long to load. The SDK reads all else
- * (headers, sampling, batches, the service's name) from the environment:
+ * there is a collector: the SDK takes long to load. It reads all else from the environment:
  * https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/
  */
 import { hostname } from 'node:os'
@@ -41,9 +40,8 @@ class FilteringSpanProcessor extends BatchSpanProcessor {
 }
 
 /**
- * Propagates `traceparent` alone, neither `tracestate` nor baggage: callers of the public port
- * could otherwise store arbitrary bytes in Redis and in traces. A `traceparent` has a fixed format
- * and length.
+ * Propagates `traceparent` alone, whose format and length are fixed: by `tracestate` and baggage
+ * callers could store arbitrary bytes in Redis and in traces.
  */
 class TraceparentPropagator implements TextMapPropagator {
   readonly #traceContext = new W3CTraceContextPropagator()
@@ -136,7 +134,7 @@ export class Tracing {
     this.telemetry = toleratingInvalidContext(new BullMQOtel({ tracerName: BULLMQ_SCOPE }))
   }
 
-  /** Runs work in a child span of the active span, active until the first await of the work. */
+  /** Runs work in a child span, active until the first await of the work. */
   inSpan<T>(name: string, attributes: Attributes, work: () => Promise<T>): Promise<T> {
     return this.#tracer.startActiveSpan(name, { attributes }, async (span) => {
       try {

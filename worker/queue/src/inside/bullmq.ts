@@ -2,10 +2,9 @@
 import type { Worker } from 'bullmq'
 
 /**
- * BullMQ looks at its concurrency again when a job of its own ends. Slots that another queue's jobs
- * left would idle until then, so it is woken as its own resume() does; resume() itself does nothing
- * unless the worker is paused. Where a version renames that queue, the slots idle. Upstream: the
- * setter of `concurrency` could wake the loop.
+ * BullMQ looks at its concurrency again when a job of its own ends: slots that another queue's jobs
+ * left would idle until then. Woken as by its own resume(), which does nothing unless the worker is
+ * paused. Upstream: the setter of `concurrency` could wake the loop.
  */
 export function takeMoreJobs(worker: Worker): void {
   const ended: unknown = Reflect.get(worker, 'mainLoopQueue')
@@ -28,9 +27,8 @@ function isLockManager(value: unknown): value is LockManager {
 
 /**
  * BullMQ looks for locks to renew several times a second, a quarter of an idle worker's work.
- * Without a job in hand it stops looking, until the next job. Its option `skipLockRenewal` would
- * renew none. Where a version renames these parts, it always looks. To be called before the worker
- * runs. Upstream: the timer could start with the first tracked job.
+ * Without a job in hand it stops looking. Its option `skipLockRenewal` would renew none. To be
+ * called before the worker runs. Upstream: the timer could start with the first tracked job.
  */
 export function renewLocksOfJobsAlone(worker: Worker): void {
   const locks: unknown = Reflect.get(worker, 'lockManager')

@@ -1,7 +1,6 @@
 /**
- * Our connections to Redis: ioredis 6.0 with hooks into its private parts. An application's own
- * connections are left as they are. CONTRIBUTING lists each hook with its reason and the test that
- * notices an upgrade.
+ * Our connections to Redis: ioredis 6.0 with hooks into its private parts (see CONTRIBUTING). An
+ * application's own connections are left as they are.
  */
 import { Cluster, Redis, type RedisOptions } from 'ioredis'
 import handler from 'ioredis/built/DataHandler.js'
@@ -16,10 +15,9 @@ interface Reconnecting {
 }
 
 /**
- * Ends a connection that waits to reconnect, by its `disconnect` for another status. ioredis only
- * closes its socket, and a waiting connection has no socket. It never emits `end`, and its commands
- * stay unanswered, so a consumer of BullMQ cannot be closed. Remove it once ioredis is fixed
- * (redis/ioredis#2169).
+ * Ends a connection that waits to reconnect. ioredis only closes its socket, which there is not: it
+ * never emits `end`, its commands stay unanswered, and a consumer of BullMQ cannot be closed.
+ * Remove it once ioredis is fixed (redis/ioredis#2169).
  */
 function endReconnecting(connection: Reconnecting, disconnect: () => void): void {
   // The status of a connection that was never opened: ioredis then does itself what it does when a
@@ -43,8 +41,8 @@ export type LoginOptions = {
 }
 
 /**
- * Takes what the option `currentLogin` returns, where there is one: each time that a connection is
- * opened, because users, passwords and certificates are rotated. A failure leaves the last ones.
+ * Takes what the option `currentLogin` returns each time that a connection is opened: users,
+ * passwords and certificates are rotated. A failure leaves the last ones.
  */
 function renewLogin(redis: Redis): void {
   try {
@@ -78,9 +76,8 @@ export class OwnRedis extends Redis {
   }
 
   /**
-   * Every error that Redis answers without a right says so in one sentence, with the command and
-   * {@link ACL_RULE}. Redis's own message names the command only in some versions, and makes
-   * ioredis print a link to its wiki and continue.
+   * Names a missing right in one sentence with {@link ACL_RULE}. Redis's own names the command only
+   * in some versions, and makes ioredis print a link to its wiki and continue.
    */
   override handleReconnection(error: Error, item: Item): void {
     const sentence = sentenceOf(error.message, item.command.name)
@@ -97,9 +94,8 @@ Object.defineProperty(OwnRedis.prototype, 'setSocketTimeout', { value: setSocket
 /** A connection of ours to a Redis Cluster. */
 export class OwnCluster extends Cluster {
   /**
-   * Also ends the nodes that are added meanwhile, as commands in flight add them when they are
-   * redirected. ioredis connects again once the last node has ended, and tells only those to end
-   * that it has at the beginning. Remove it once ioredis is fixed.
+   * Also ends the nodes that redirected commands add meanwhile. ioredis connects again once the
+   * last node has ended, and ends those alone that it has now. Remove it once ioredis is fixed.
    */
   override disconnect(reconnect = false): void {
     const end = (node: Redis): void => {
@@ -134,9 +130,8 @@ interface Timed {
   _commandTimeoutTimer?: NodeJS.Timeout
 }
 
-// What has come is read before a command fails, or its connection ends, because no answer came.
-// Where a process stood still, as on a busy or sleeping machine, its timers are due before its
-// sockets are read, and ioredis fails commands that Redis has answered.
+// What has come is read before a command, or its connection, fails for want of an answer. After a
+// process stood still, its timers are due before its sockets are read.
 
 function setCommandTimeout(this: Timed, ms: number): void {
   const timeOut = () => {
@@ -181,9 +176,9 @@ interface Handler {
 const ending = new WeakSet<Handler>()
 
 /**
- * Unrequested bytes from Redis end a connection of ours instead of the process. ioredis throws for
- * some of them in a tick of its own, where the error cannot be caught, and makes the handler
- * itself: other connections have its own method as before. Remove it once ioredis is fixed.
+ * Unrequested bytes from Redis end a connection of ours instead of the process: ioredis throws for
+ * some of them in a tick of its own. It makes the handler itself, so the hook is on the prototype;
+ * other connections keep its method. Remove it once ioredis is fixed.
  */
 const dispatch: unknown = Reflect.get(handler.default.prototype, 'dispatch')
 Object.defineProperty(handler.default.prototype, 'dispatch', {
@@ -225,14 +220,11 @@ function sentenceOf(message: string, sent: string): string | undefined {
 const PATIENCE_MS = 2
 
 /**
- * Batches the writes of a connection: corks it whenever a command is sent, so that commands that
- * wait together reach Redis in one system call. All commands of one turn of the event loop do;
- * commands that come while earlier ones are on their way gather until these are answered. A verdict
- * and the completion of its job are then read, run and answered together, and jobs that many
- * requests add arrive together. The turn ends after all pending reads (setImmediate), not after
- * each of them (process.nextTick). Measured with gateway and worker on one core, argon2id, four
- * times in turn (`pnpm load login-100`): a median of 80 logins a second instead of 64, by the turns
- * alone.
+ * Batches the writes of a connection: corks it whenever a command is sent, so that the commands of
+ * one turn of the event loop reach Redis in one system call; those that come while earlier ones are
+ * on their way gather until these are answered. The turn ends after all pending reads
+ * (setImmediate), not after each (process.nextTick). On one core, the turns alone give a median of
+ * 80 logins a second instead of 64 (`pnpm load login-100`, argon2id).
  */
 class Writes {
   readonly #redis: Pick<Redis, 'stream'>
@@ -292,9 +284,8 @@ function writesOf(redis: Pick<Redis, 'stream'>): Writes {
 }
 
 /**
- * Connections that do not keep the process alive: what waits for an answer does that by its own
- * timer. From now on neither sockets nor the pauses before reconnecting keep it alive. While it
- * connects, it does.
+ * From now on neither sockets nor the pauses before reconnecting keep the process alive: what waits
+ * for an answer does that by its own timer. While it connects, it does.
  */
 export function unrefRedis(connection: Redis | Cluster): void {
   connection.on('reconnecting', () => unrefPause(connection))

@@ -10,10 +10,9 @@ export function hasServersAtPaths(): boolean {
 }
 
 /**
- * Duplicates the handle of a listening socket, each with its own file descriptor. Node can do that
- * only by sending the socket to another process: this helper sends it back as often as requested,
- * and exits. The override of `listen` keeps the helper from accepting connections, which would be
- * lost when it exits.
+ * Node duplicates the handle of a listening socket only by sending it to another process: this
+ * helper sends it back as often as requested, and exits. The override of `listen` keeps the helper
+ * from accepting connections, which would be lost with it.
  */
 const HELPER = `
 const { Server } = require('node:net')

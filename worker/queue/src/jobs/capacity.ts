@@ -24,7 +24,6 @@ const publishCapacity = defineScript('publishCapacity-9')
 const readLoad = defineScript('readLoad-9')
 const deleteOldEntries = defineScript('sweepCapacity-1')
 
-/** The answer to a publication. */
 export interface Publication {
   /** Epoch milliseconds by Redis's clock. */
   at: number
@@ -37,8 +36,8 @@ export interface Publication {
 }
 
 /**
- * Writes a worker's entry and its canary. Nothing is written for a worker that takes no jobs yet,
- * where the workers of the queue have other keys: then there is a time alone.
+ * Writes a worker's entry and its canary; nothing, and a time alone, for a worker that takes no
+ * jobs yet where the workers of the queue have other keys.
  */
 export async function writeCapacity(
   redis: RedisConnection,
@@ -58,7 +57,6 @@ export async function writeCapacity(
   return { at: toCount(at), waiting: toCount(waiting), abandoned: toCount(abandoned), active: toCount(active) }
 }
 
-/** The depth of the queue and the entries of workers, as they are in Redis. */
 export interface RawLoad extends Depth {
   /** Epoch milliseconds by Redis's clock. */
   at: number

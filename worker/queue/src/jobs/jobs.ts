@@ -43,9 +43,8 @@ export async function readJob(queue: Pick<Queue, 'getJob'>, id: string): Promise
 }
 
 /**
- * Takes no more jobs, and resolves when the jobs in hand are finished. While Redis is away an idle
- * consumer has nothing to wait for: BullMQ would wait for its read, which is answered when Redis is
- * back.
+ * Takes no more jobs, and resolves when those in hand are finished. BullMQ would wait for an idle
+ * consumer's read, which is answered when Redis is back.
  */
 export async function closeConsumer(
   worker: Pick<Worker, 'close'>,

@@ -10,9 +10,8 @@ export const queueParts = {
 export type QueuePart = keyof typeof queueParts
 
 /**
- * One of BullMQ's own keys: the lists of held (`wait`) and active jobs, the sorted sets of deferred
- * (`prioritized`) and finished jobs, the jobs whose locks are checked next (`stalled`), the
- * settings (`meta`), what wakes idle workers (`marker`).
+ * One of BullMQ's own keys. `wait` has held jobs, `prioritized` deferred ones, `stalled` those
+ * whose locks are checked next, `meta` the settings; `marker` wakes idle workers.
  */
 export function queueKey(prefix: string, part: QueuePart, queue: string = QUEUE_NAME): string {
   return `${prefix}:${queue}:${part}`
@@ -34,9 +33,8 @@ export function lineKey(prefix: string): string {
 }
 
 /**
- * The set of jobs that were passed over or set aside, by their deadlines. The score of a job that
- * is behind is less by {@link BEHIND_BY}: the first of the set is the oldest one that is behind, or
- * else the oldest.
+ * The set of jobs that were passed over or set aside, by deadline. Scores of jobs that are behind
+ * are less by {@link BEHIND_BY}: these come first.
  */
 export function absentKey(prefix: string): string {
   return `${prefix}:absent`
@@ -50,7 +48,7 @@ export function returnedKey(prefix: string): string {
   return `${prefix}:returned`
 }
 
-/** The key that names the job of a known device which was brought forward last. */
+/** Names the job of a known device that was brought forward last. */
 export function lastKnownKey(prefix: string): string {
   return `${prefix}:last-known`
 }

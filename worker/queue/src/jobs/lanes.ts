@@ -20,10 +20,9 @@ export async function bringForward(redis: RedisConnection, prefix: string, jobId
   await moveForward(redis, keys, jobId, SEARCH_LENGTH, REMEMBERED_MS)
 }
 
-// Ageing, as in schedulers: held jobs run before deferred ones, and each added job, of a known
-// device or not, promotes the two oldest deferred jobs. So deferred jobs get at least two thirds of
-// the workers' capacity, however many held jobs arrive. Half would be enough for their tickets, but
-// in a spike that workers join the last job would wait a quarter longer (infra/sizing).
+// Ageing, as in schedulers: each added job promotes the two oldest deferred jobs, which so get at
+// least two thirds of the capacity, however many held jobs arrive. Half would do for their tickets,
+// but in a spike that workers join the last job would wait a quarter longer (infra/sizing).
 
 /** Deferred jobs that each held one promotes. */
 export const PROMOTED_BY_EACH = 2

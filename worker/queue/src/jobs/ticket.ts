@@ -1,9 +1,9 @@
 /**
  * The line: all tickets for deferred jobs, in the order of their numbers. A ticket is present while
- * a request of its client is held, and while its client is away as told, with a grace. At its turn
- * an absent ticket is passed over, unhashed, and kept apart. A ticket never redeemed, whose client
- * is away as told, yields once to held jobs in the same way. When its client comes it is next; at
- * its deadline it is dropped. Clients who come back together take turns with the line.
+ * its client is held, or away as told, with a grace. At its turn an absent ticket is passed over,
+ * unhashed, and kept apart. A ticket never redeemed, whose client is away as told, yields once to
+ * held jobs in the same way. When its client comes it is next, in turns with the line; at its
+ * deadline it is dropped.
  */
 
 import type { RedisConnection } from '../redis/connect.js'
@@ -41,7 +41,6 @@ export interface Place {
   deferred: number
 }
 
-/** What Redis knows of a ticket. */
 export interface TicketState {
   /** Sealed. `malformed` where the key is of another type, which workers do not write. */
   verdict: string | 'malformed' | undefined

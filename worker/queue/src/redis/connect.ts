@@ -20,9 +20,8 @@ export type ConnectionRole = 'producer' | 'consumer'
 const PRODUCER_COMMAND_TIMEOUT_MS = 2_000
 const CONNECT_TIMEOUT_MS = 2_000
 /**
- * A connection that receives nothing for this long while an answer is due is replaced, because it
- * may be dead without being closed. Longer than any command takes, blocking reads of workers
- * included.
+ * A connection that receives nothing for this long while an answer is due is replaced: it may be
+ * dead. Longer than any command takes, workers' blocking reads included.
  */
 const SOCKET_TIMEOUT_MS = 2_500
 /** After a failover all commands in flight fail together, and reconnect once in this time. */
@@ -83,10 +82,7 @@ export async function quitRedis(connection: RedisConnection): Promise<void> {
   connection.disconnect()
 }
 
-/**
- * With TLS, host names must not be resolved first, as ioredis does: certificates are checked
- * against names. Nor where the family is chosen, which ioredis passes over then.
- */
+/** Certificates are checked against names; ioredis ignores the family where it resolves names. */
 function keepHostNames({ login }: RedisTarget): Pick<ClusterOptions, 'dnsLookup'> {
   return login.tls || login.family !== undefined ? { dnsLookup: (host, done) => done(null, host) } : {}
 }

@@ -1,7 +1,6 @@
 /**
  * Watches whether a Redis server may evict keys: counters of guesses, marks of used tickets, jobs.
- * Many managed services do so by default (`volatile-lru`). The policy is read on each new
- * connection and every minute, because operators change it while Redis runs.
+ * Many managed services do so by default, and operators change it while Redis runs.
  */
 import type { Logger } from '@spillway/common/throttled-warning'
 import { Redis } from 'ioredis'

@@ -24,7 +24,7 @@ interface Credentials {
   password?: string
 }
 
-/** PEM files: authorities that replace Node's, and this client's certificate and key. */
+/** PEM files; authorities replace Node's. */
 export interface TlsFiles {
   ca?: string
   cert?: string
@@ -50,7 +50,7 @@ export type RedisTarget =
     }
   | { kind: 'cluster'; login: Login; nodes: HostPort[] }
 
-/** Parses the URL of a Redis server. The error for an invalid URL is one sentence and never quotes it. */
+/** The error for an invalid URL is one sentence and never quotes it. */
 export function parseRedisUrl(url: string): RedisTarget {
   const { scheme, user, password, hosts, path, parameters } = parseServerUrl(url, {
     ...{ setting: 'REDIS_URL', schemes, parameters: parameterNames, hostless: ['unix'], example },

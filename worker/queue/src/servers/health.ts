@@ -1,7 +1,6 @@
 /**
- * Whether one Redis server of several can be given jobs. It cannot be used without a connection,
- * while its load is unknown, or when a reading of the load is not answered. After a refused write
- * (full, read-only) it cannot be used until it takes a small write of ours.
+ * Whether one Redis server of several can be given jobs: it is connected, its load is known and
+ * read in time, and after a refused write (full, read-only) it took a small write of ours.
  */
 import type { RedisServer } from '../redis/servers.js'
 import { QueueClient } from '../wait/one-queue.js'

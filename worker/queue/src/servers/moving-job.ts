@@ -1,7 +1,6 @@
 /**
- * A job that a request waits for, wherever it is: it is added to another Redis server when its own
- * does not answer. Jobs are pure, so both copies may be done; the first verdict is the answer, and
- * the other copy is removed.
+ * A job that a request waits for: it is added to another Redis server when its own does not answer.
+ * Jobs are pure, so both copies may be done; the first verdict is the answer.
  */
 
 import { withResolvers } from '@spillway/common/within'
@@ -11,7 +10,6 @@ import type { Verdict } from '../wire/job.js'
 import type { JobRef } from '../wire/reply.js'
 import type { OpenServer } from './health.js'
 
-/** Where a job was added. */
 export interface Placement {
   server: OpenServer
   pending: PendingJob

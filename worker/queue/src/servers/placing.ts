@@ -132,8 +132,6 @@ function whenMet(isMet: () => boolean): { promise: Promise<undefined>; stop(): v
   return { promise, stop: () => clearInterval(timer) }
 }
 
-// The order in which the Redis servers of a list are tried for a job.
-
 export interface Candidate {
   isUsable: boolean
   /** Predicted, in milliseconds; Infinity where no worker is alive. */
@@ -143,10 +141,9 @@ export interface Candidate {
 }
 
 /**
- * The better of two random ones (the power of two choices: Mitzenmacher 2001), so gateways that
- * read the same depth do not all choose the same server; then the others, the best first. A server
- * is better by a shorter wait, and with equal waits by fewer jobs being added. Those that are not
- * usable come last: they may be back.
+ * The order in which servers are tried: the better of two random ones (the power of two choices:
+ * Mitzenmacher 2001), so gateways that read the same depth spread; then the others, the best first.
+ * A server is better by a shorter wait, then by fewer jobs being added. Unusable ones come last.
  */
 export function orderOf<C extends Candidate>(candidates: readonly C[], random: () => number = Math.random): C[] {
   const ranked = shuffled(candidates, random).sort(compare)

@@ -1,7 +1,6 @@
 /**
- * The client of a queue in several Redis servers. Each job goes to one of them, which its ref and
- * so its ticket name. A Redis server that does not answer, or refuses writes, gets no new jobs
- * until it does again; jobs that requests wait for are added elsewhere.
+ * The client of a queue in several Redis servers. Each job goes to one, which its ticket names. A
+ * server that does not answer, or refuses writes, gets none; those waited for are added elsewhere.
  */
 
 import type { RedisServers } from '../redis/servers.js'

@@ -1,15 +1,14 @@
 /**
  * Admission by the predicted wait, of gateways and applications. A request that can be answered
- * within its wait is held. A request that can be answered within 0.6 of a ticket's life (LINE_SHARE
- * in lanes.ts) gets a ticket at once. Any other is refused before a job is made.
+ * within its wait is held, within 0.6 of a ticket's life (LINE_SHARE) it gets a ticket at once. Any
+ * other is refused before a job is made.
  *
- * A few new requests may overtake deferred jobs. So a login soon after a spike is as quick as
- * before it, and a line full of absent clients' tickets keeps nobody out. Deferred jobs age (see
- * lanes.ts), and are all answered before their tickets expire.
+ * A few new requests may overtake deferred jobs: a login soon after a spike is as quick as before
+ * it, and a line of absent clients keeps nobody out. Deferred jobs age (see lanes.ts), and are all
+ * answered before their tickets expire.
  *
- * Logins of known devices have a lane of their own, so that no stranger can fill the queue before
- * them. It takes as many as begin within a second at half of the capacity (see lanes.ts). Further
- * ones are admitted as any other request, however many tokens someone has collected.
+ * Known devices have a lane of their own, which strangers cannot fill. It takes as many as begin
+ * within a second at half of the capacity; further ones are admitted as any other request.
  */
 
 import { LINE_SHARE } from '../jobs/lanes.js'
@@ -17,7 +16,6 @@ import type { Load } from '../wire/capacity.js'
 import type { Lane } from '../wire/job.js'
 import { OVERTAKING_MS } from './load-state.js'
 
-/** An admitted request. */
 export interface Admitted {
   lane: Lane
   /** How long to hold the request, in milliseconds; 0 for a ticket at once. */
@@ -64,9 +62,8 @@ export class Admission {
   }
 
   /**
-   * Refuses a call of an application that could not be answered within its wait, by what the next
-   * seconds will do. It overtakes jobs with tickets: a line of thousands must not refuse a call
-   * that would be answered at once.
+   * Refuses a call of an application that the next seconds could not answer within its wait. It
+   * overtakes jobs with tickets.
    */
   refusalOfCall(waitMs: number): Refused | undefined {
     const load = this.#load()
@@ -140,9 +137,8 @@ export class Admission {
   }
 
   /**
-   * Whether a known device that comes now would wait for no more than a second of others in its
-   * lane. Running jobs and the one other job before it do not count: with one slot and slow hashes
-   * they alone take longer.
+   * Whether a known device would wait for at most a second of others in its lane. Running jobs and
+   * the one other job before it do not count: slow hashes alone take longer.
    */
   #hasRoomForKnown(): boolean {
     const { aheadOfKnown, jobsPerSecond } = this.#options.load()
@@ -152,8 +148,7 @@ export class Admission {
 
 /**
  * Deferred jobs that may be done before one that joins the line. Clients who come back take turns
- * with the line, so however many do, no more go first than are in line: a hoard of tickets can take
- * half of the line's room, and expires no ticket that was given.
+ * with the line: a hoard of tickets can take half of its room, and expires no ticket.
  */
 function aheadInLine(load: Load): number {
   return inLine(load) + Math.min(load.returned + load.absent, inLine(load))
@@ -183,10 +178,8 @@ export class RetryAfter {
   }
 
   /**
-   * Seconds until there is capacity for one more request, behind the requests that were refused
-   * before.
+   * Seconds until there is capacity for one more request, behind those refused before.
    *
-   * @param perSecond requests that can be served in a second
    * @param excess requests beyond the limit at the moment, this one included
    */
   seconds(perSecond: number, excess = 1): number {

@@ -1,7 +1,6 @@
 /**
- * Answers of jobs, handed to the requests of this process that wait for them. A verdict arrives as
- * a message or is found in Redis. It counts only if it opens for its job; anything else is treated
- * as missing.
+ * Answers of jobs, for the requests of this process that wait. A verdict arrives as a message or is
+ * found in Redis. One that does not open for its job is treated as missing.
  */
 import type { Logger } from '@spillway/common/throttled-warning'
 import { within, withResolvers } from '@spillway/common/within'
@@ -23,7 +22,6 @@ export interface Expectation {
   number: number | undefined
 }
 
-/** A job that has been added, here or by another gateway. */
 export interface PendingJob {
   readonly job: JobRef
   /**
@@ -41,14 +39,11 @@ export interface ResumedJob extends PendingJob {
   readonly isLost: boolean
 }
 
-/** What Redis was asked about a job. */
 export interface Asked {
   expectation: Expectation
-  /** The verdict, if there is one. */
   sealed: string | undefined
 }
 
-/** What is known of a job while there is no answer. */
 interface Source {
   /** What was asked when its wait began, for an answer that does not wait. */
   asked?: Asked
@@ -148,7 +143,6 @@ export class Answers {
   }
 }
 
-/** A job that requests of this process wait for. */
 export interface Waiter {
   readonly job: JobRef
   /** Resolves when the job is answered; never rejects. */
@@ -198,7 +192,6 @@ export class Waiters {
     if (entry.holders === 0) this.#entries.delete(jobId)
   }
 
-  /** The number of requests that wait for a job. */
   holders(jobId: string): number {
     return this.#entries.get(jobId)?.holders ?? 0
   }

@@ -1,7 +1,6 @@
 /**
- * The share of the capacity that deferred jobs get. As measured: held jobs overtake them, and
- * workers do a little less than the rates that they publish. As foreseen, where that is less: when
- * workers join, new requests are held again, and overtake.
+ * The share of the capacity that deferred jobs get, as measured: held jobs overtake them. Where it
+ * is less, as foreseen: when workers join, new requests are held again, and overtake.
  */
 import { DEFERRED_SHARE } from '../jobs/lanes.js'
 

@@ -6,9 +6,8 @@ import type { Lane } from '../wire/job.js'
 import { DeferredShare } from './deferred-share.js'
 
 /**
- * How long after an outage of Redis the workers known before count as alive: they publish their
- * capacity again only a moment later, and requests should not get tickets meanwhile. Failures in
- * that time do not prolong it.
+ * How long after an outage of Redis the workers known before count as alive: they publish again
+ * only a moment later. Failures in that time do not prolong it.
  */
 const OUTAGE_GRACE_MS = 1_500
 
@@ -28,7 +27,6 @@ const NO_CAPACITY: TotalCapacity = {
   latencyMs: 0,
 }
 
-/** How far the queue has come. */
 export interface Progress extends Pick<LineReading, 'first' | 'last'> {
   /** Whether the first is behind [false]: numbers go back to it from those that overtook it. */
   isBehind?: boolean
@@ -94,13 +92,11 @@ export class LoadState {
     return Math.max(latencyMs, ((held + 1 + deferred / this.#shareOfDeferred()) * 1_000) / jobsPerSecond)
   }
 
-  /** How far the line has come. */
   line(): Line {
     const { paused = false, jobsPerSecond } = this.#load
     return { ...this.#progress.current(), paused, perSecond: paused ? 0 : jobsPerSecond * this.#shareOfDeferred() }
   }
 
-  /** A number was given out here. */
   numbered(number: number): void {
     this.#progress.numbered(number)
   }
@@ -114,8 +110,7 @@ export class LoadState {
         for (const lane of ['known', 'held', 'deferred'] as const) this.#addedSince[lane] -= addedBefore[lane]
       },
       failed: () => {
-        // Workers of unknown state count as gone until the next reading, a quarter of a second
-        // later.
+        // Workers of unknown state count as gone until the next reading.
         this.#load = { ...this.#load, known: false, ...NO_CAPACITY }
         this.#lineCapacity.observe(0)
         this.#awayAt = this.#now()
@@ -168,10 +163,9 @@ export function predictWaitMs(load: Load, lane: Lane): number {
   return Math.max(latencyMs, ((jobsAhead(load, lane) + 1) * 1_000) / jobsPerSecond)
 }
 
-// The capacity that the line can count on while no worker is known: the capacity of the last ones,
-// less with each second. Workers that published late are back in a moment, and those that an
-// autoscaler starts are not there yet. A gateway that assumed no capacity would refuse everybody. A
-// gateway that assumed any capacity would give tickets that expire.
+// What the line can count on while no worker is known: the capacity of the last ones, less with
+// each second. Late workers are back in a moment, an autoscaler's are not there yet. Assuming none
+// would refuse everybody; assuming all would give tickets that expire.
 
 /** In milliseconds. */
 const HALF_LIFE_MS = 15_000
@@ -203,10 +197,10 @@ export class LineCapacity {
   }
 }
 
-// How far a line has come: the number of its first job. It never runs backwards, not even when
-// Redis lost its data: new numbers then continue from the last one that this process knows.
-
-/** What everyone in line may know. */
+/**
+ * What everyone in line may know. It never runs backwards: where Redis lost its data, numbers
+ * continue from the last one that this process knows.
+ */
 export interface Line {
   /** The number whose turn it is: 0 before the first. */
   serving: number

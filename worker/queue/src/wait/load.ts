@@ -112,8 +112,7 @@ export class LoadReader extends LoadState {
       this.#isQuiet = false
       reading.failed()
       log.debug({ err: error }, 'queue load could not be read')
-      // The reply of another command, or no reply in time: no reply on this connection can be told
-      // from another any more.
+      // Another command's reply, or none in time: replies here cannot be told apart any more.
       if (!(error instanceof ReplyError) && redis.status === 'ready') redis.disconnect(true)
     } finally {
       this.#isReading = false

@@ -1,10 +1,7 @@
 /**
  * The client of the password queue of one Redis server: seals passwords into jobs and opens their
- * verdicts.
- *
- * The reply channel is subscribed to at start, before any job is added. A message can be lost with
- * a connection, and a job with a server: Redis itself is asked when a connection is restored, every
- * second, and at the end of a wait.
+ * verdicts. The reply channel is subscribed to at start. Messages and jobs may be lost: Redis is
+ * asked when a connection is restored, every second, and at the end of a wait.
  */
 import { randomUUID } from 'node:crypto'
 import { ThrottledWarning } from '@spillway/common/throttled-warning'

@@ -1,4 +1,4 @@
-/** Interface of the client of the password queue, in one Redis server or in several. */
+/** The client of the password queue, in one Redis server or in several. */
 import type { Logger } from '@spillway/common/throttled-warning'
 import type { Telemetry } from 'bullmq'
 import type { RedisConnection } from '../redis/connect.js'
@@ -11,7 +11,6 @@ import type { Keyring } from '../wire/seal.js'
 import type { PendingJob, ResumedJob, VerdictSource } from './answers.js'
 import type { Line } from './load-state.js'
 
-/** Callbacks for metrics. */
 export interface ClientObserver {
   verdictReceived(source: VerdictSource): void
   verdictBroken(): void
@@ -27,9 +26,8 @@ export interface QueueClientOptions {
   jobLifeMs: number
   log: Logger
   /**
-   * How many tickets may be absent, or have come back and wait for their turn, before the oldest
-   * absent ones are dropped, those that are behind first [any number]. Of several clients of a
-   * queue the least number holds.
+   * Cap of tickets that are absent, or have come back and wait [none]. Above it the oldest absent
+   * ones are dropped, those behind first. Of several clients of a queue the lowest cap holds.
    */
   maxAbsent?: number
   /** Whether connections keep the process alive only while a call waits [false: always]. */
@@ -47,7 +45,7 @@ export interface QueueClientOptions {
 export interface RedisOfQueue {
   /** As tickets name it. */
   id: string
-  /** Host, port and what is chosen there, without user and password. */
+  /** Without user and password. */
   address: string
   connection: RedisConnection
   isReady(): boolean

@@ -79,7 +79,7 @@ export class Producer {
     )
   }
 
-  /** Gives a job of a known device its place. After a failure it keeps that of a held job. */
+  /** Gives a job of a known device its place. If that fails, it keeps a held job's. */
   bringForward(jobId: string): void {
     const { redis, prefix, log } = this.#options
     bringForward(redis, prefix, jobId).catch((error: unknown) =>

@@ -1,8 +1,7 @@
 /**
- * When gateways and applications answer refusals, and give tickets. Clients that ask again at once
- * gain nothing by it, and cost little: on thousands of connections their refusals took a quarter of
- * a gateway's time. So no more are answered in a second than a share of the requests that are
- * processed. The others wait, by one timer, until their delay is at its longest.
+ * When refusals are answered and tickets given. Clients that ask again at once must gain nothing
+ * and cost little: their refusals took a quarter of a gateway's time. So in a second no more are
+ * answered than a share of the requests that are processed. The others wait, by one timer.
  */
 
 /** In milliseconds. */

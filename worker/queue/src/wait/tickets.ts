@@ -1,6 +1,6 @@
 /**
- * Tickets: sealed promises to answer later. Every process with the seal keys can read them; nobody
- * else can create or change one. A ticket is the job's id, a dot, and the sealed contents.
+ * Tickets: sealed promises to answer later, which only processes with the seal keys can read and
+ * make. A ticket is the job's id, a dot, and the sealed contents.
  */
 import type { FromSchema } from 'json-schema-to-ts'
 import { PasswordClientError } from '../errors.js'
@@ -40,7 +40,6 @@ export interface Ticket<Contents> {
   contents: Contents
 }
 
-/** Seals and reads the tickets of an API. */
 export class Tickets<Contents extends object> {
   readonly #keyring: Keyring
   readonly #purpose: 'ticket' | 'application-ticket'
@@ -118,8 +117,7 @@ export interface Told {
 
 /**
  * What a client is told with a ticket that has `lifeMs` left and whose redemption will be held for
- * `waitMs`. It comes back one hold before the predicted answer, so that the answer finds it there,
- * and before the ticket expires.
+ * `waitMs`. It comes back one hold before the predicted answer, and before the ticket expires.
  */
 export function told(
   { ahead, waitMs: etaMs }: Pick<Expectation, 'ahead' | 'waitMs'>,

@@ -1,7 +1,6 @@
 /**
- * The wire, part three: capacity. Every worker writes an entry into one hash twice a second;
- * every gateway reads the hash and the depth of the queue in one round trip (jobs/capacity.ts).
- * Entries that are not renewed expire.
+ * The wire, part three: capacity. Every worker renews its entry in one hash twice a second; every
+ * gateway reads the hash and the depth of the queue in one round trip (jobs/capacity.ts).
  */
 import type { FromSchema } from 'json-schema-to-ts'
 import { objectOf } from './object-schema.js'
@@ -54,10 +53,7 @@ export interface TotalCapacity {
   /** Slots of workers and fallbacks, and their jobs a second in the next seconds. */
   slots: number
   jobsPerSecond: number
-  /**
-   * The same over the life of a ticket, by which the line is admitted. Never 0: while no worker is
-   * known, what the last ones could do, less with each second (load-state.ts).
-   */
+  /** The same over a ticket's life, by which the line is admitted; never 0 (load-state.ts). */
   linePerSecond: number
   /** Mean times of a slot for each job, and from taking a job to its hash; 0 without workers. */
   serviceMs: number
@@ -66,7 +62,6 @@ export interface TotalCapacity {
   unitCosts?: UnitCosts | undefined
 }
 
-/** The jobs of a queue. */
 export interface Depth {
   /** Whether operators have paused the queue [false]: workers then take no jobs. */
   paused?: boolean
@@ -105,9 +100,8 @@ export function liveWorkers(entries: Record<string, string>, now: number, within
 }
 
 /**
- * The capacity of all live workers together. A new worker knows how long a hash of the policy
- * takes, but the accounts may have other hashes. Until it has answered a job, it counts as the mean
- * of workers that have, if there are any.
+ * The capacity of all live workers together. A new worker does not know what hashes accounts have:
+ * until it has answered a job, it counts as the mean of workers that have, if there are any.
  */
 export function sumCapacity(workers: ReadonlyMap<string, WorkerCapacity>): TotalCapacity {
   const live = [...workers.values()]
@@ -142,12 +136,10 @@ function sumAsTold(live: readonly WorkerCapacity[]): TotalCapacity {
   }
 }
 
-/** Active jobs that wait for another system's answer, and take no slot. */
 export function sumAsking(workers: ReadonlyMap<string, WorkerCapacity>): number {
   return [...workers.values()].reduce((sum, { asking }) => sum + asking, 0)
 }
 
-/** The jobs that a worker has finished since it started, with any outcome. */
 export function finishedBy({ finished: { answered, expired, failed } }: WorkerCapacity): number {
   return answered + expired + failed
 }
@@ -161,9 +153,8 @@ function parseCapacity(entry: string): WorkerCapacity | undefined {
   }
 }
 
-// The canary: codes of seal keys. Each worker publishes its own with its capacity, and the last one
-// in a key that outlives it. So a client notices that no worker has its keys, and a worker notices
-// that the workers taking jobs have other keys. Who reads a code learns nothing of its key.
+// The canary: codes of seal keys, which tell nothing of the keys. Workers publish theirs with their
+// capacity, and the last one in a key that outlives it: clients and workers notice other keys.
 
 /** Milliseconds that a canary keeps workers with other keys from taking jobs. */
 export const CANARY_COUNTS_MS = 10_000

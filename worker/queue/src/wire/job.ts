@@ -16,11 +16,10 @@ export const jobNames = ['hash', 'verify'] as const
 export type JobName = (typeof jobNames)[number]
 
 /**
- * The lanes: `held` jobs run before `deferred` ones, which age (see lanes.ts), and `known` ones,
- * from devices that have logged in before, overtake held ones (see lanes.ts). In BullMQ's terms a
- * deferred job has a priority, and jobs without one run first: `known` and `held` jobs are in the
- * same list, and differ by their place in it. A job that is `behind` follows all deferred ones, and
- * is hashed only while its client is there. The autoscaler counts all.
+ * The lanes: `held` jobs run before `deferred` ones, which age, and `known` ones, from devices that
+ * have logged in before, overtake held ones (see lanes.ts). A job that is `behind` follows all
+ * deferred ones, and is hashed only while its client is there. For BullMQ, `known` and `held` jobs
+ * are one list; the others have a priority, and run after it. The autoscaler counts all.
  */
 export const lanes = ['known', 'held', 'deferred', 'behind'] as const
 export type Lane = (typeof lanes)[number]
@@ -30,7 +29,6 @@ export const BEHIND_PRIORITY = 2
 /** The maximum length of a sealed request, in characters: workers refuse longer ones. */
 export const SEALED_MAX_LENGTH = 32_768
 
-/** The form of a request's id. */
 export const REQUEST_ID = '^[\\w.-]{1,64}$'
 
 /**
@@ -56,9 +54,8 @@ export type JobData = FromSchema<typeof JobData>
 export const isJobData = /* @__PURE__ */ checkFor<JobData>(JobData)
 
 /**
- * The result of a job that BullMQ keeps for operators. It does not contain whether a password was
- * right. Times reveal that where a match is followed by a second hash: of a new password, which
- * `serviceMs` includes, or by the policy, as BullMQ's own times show.
+ * The result of a job that BullMQ keeps for operators, without whether a password was right. Times
+ * reveal that where a match is followed by a second hash.
  */
 const JobResult = objectOf({
   outcome: { enum: ['answered', 'expired'] },
@@ -69,9 +66,8 @@ export type JobResult = FromSchema<typeof JobResult>
 export const isJobResult = /* @__PURE__ */ checkFor<JobResult>(JobResult)
 
 /**
- * The sealed contents of a `hash` job. Without a `policy`, the hash is made by the worker's policy.
- * With `exact` it is made of what that holds alone. The sender checks what comes back (isOf in
- * stored-hash.ts; the setting).
+ * The sealed contents of a `hash` job [by the worker's policy]. With `exact` the hash is made of
+ * what that holds alone. The sender checks what comes back (isOf in stored-hash.ts; the setting).
  */
 const HashRequest = objectOf({ password: { type: 'string' } }, { policy: HashPolicySchema, exact: ExactHashSchema })
 export interface HashRequest {
@@ -83,26 +79,26 @@ export const isHashRequest = /* @__PURE__ */ checkFor<HashRequest>(HashRequest)
 
 /**
  * The sealed contents of a `verify` job. `storedHash: null` requests a decoy: a verify at the cost
- * of the policy that never matches, so that an unknown user takes as long as a known one. `typed`
- * is the password as it was typed, where a normal form made another text of it: old systems hashed
- * that, so it is tried where the password does not match. `oldSystem` has the old system asked,
- * beside the decoy, if `ask` is true: a yes is a match with a new hash. `nextPassword` is hashed
- * when the password matches. `policy` is as in {@link HashRequest}. `owner` says whose stored hash
- * it is: `accounts` of a gateway, `service:` with the name of a service, or nobody, which is an
- * application's own. Workers use secrets of their operator (peppers, Firebase's key) for owners
- * alone whom the operator named.
+ * of the policy that never matches, so that an unknown user takes as long as a known one.
  *
  * Without a next password a match may be hashed anew. With `upgrade` that delays nothing: the
- * verdict says whether a new hash follows, and it does so in a reply of its own (upgradeOf in
- * reply.ts). Else the new hash comes with the verdict, unless `rehash` is false: of a stored hash
- * below the policy of the request, or by the policy of the worker, which includes when.
+ * verdict says whether a new hash follows, in a reply of its own (upgradeOf in reply.ts). Else the
+ * new hash comes with the verdict, unless `rehash` is false: of a stored hash below the policy of
+ * the request, or by the policy of the worker, which includes when.
  */
 const VerifyRequest = objectOf(
   { password: { type: 'string' }, storedHash: { type: ['string', 'null'] } },
   {
+    /** As typed, where a normal form made another text of it: old systems hashed that. */
     typed: { type: 'string' },
+    /**
+     * Whose stored hash it is: `accounts` of a gateway, `service:` with its name, or nobody's, an
+     * application's own. Workers use peppers and other secrets for owners that the operator named.
+     */
     owner: { type: 'string' },
+    /** Asked beside the decoy if `ask`: a yes is a match with a new hash. */
     oldSystem: objectOf({ email: { type: 'string' }, ask: { type: 'boolean' } }),
+    /** Hashed when the password matches. */
     nextPassword: { type: 'string' },
     policy: HashPolicySchema,
     rehash: { type: 'boolean' },
@@ -129,15 +125,13 @@ export const ownerOfService = (name: string): string => `service:${name}`
 
 /**
  * The size of a verify request without its passwords, in bytes of JSON. Hashes of up to 193
- * characters fit; the longest of the PHC string format, with salts of 48 bytes and digests of 64,
- * do. Longer ones take a multiple.
+ * characters fit, as the longest of the PHC string format. Longer ones take a multiple.
  */
 const BESIDES_PASSWORDS_BYTES = 256
 
 /**
- * Pads verify requests to the same size for any stored hash, and whatever the old system is asked:
- * with long passwords, the size of the sealed request (in blocks) would otherwise reveal whether
- * there is one. Workers ignore the padding.
+ * Pads verify requests to one size for any stored hash, and whatever the old system is asked: the
+ * size of the sealed request (in blocks) would reveal whether there is one. Workers ignore it.
  */
 export function padRequest(request: Requests[JobName]): object {
   if (!('storedHash' in request)) return request
@@ -178,10 +172,8 @@ export type Verdict = FromSchema<{ oneOf: (typeof Verdict)['oneOf'] }>
 export const isVerdict = /* @__PURE__ */ checkFor<Verdict>(Verdict)
 
 /**
- * Why a worker refused a job: `unsupported_hash` is a stored hash of no supported algorithm or
- * cost, `unsupported_password` a new password that the algorithm of the policy would not read
- * whole, `expired` a job that would have been answered after its deadline. `unavailable`: another
- * system would have had to answer, and did not. Nothing is known of the password. The job is set
- * aside for a client that has a ticket (jobs/ticket.ts).
+ * Why a worker refused a job: a stored hash of no supported algorithm or cost, a new password that
+ * bcrypt would truncate, a job that would be answered after its deadline. `unavailable`: another
+ * system would have had to answer, and did not; the job is set aside (jobs/ticket.ts).
  */
 export type RefusalCode = Extract<Verdict, { kind: 'refused' }>['code']

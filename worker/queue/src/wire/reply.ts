@@ -1,7 +1,6 @@
 /**
- * The wire, part two: replies. The worker stores a verdict until its job's deadline, as long as a
- * ticket can be redeemed, and announces it on the channel of the waiting gateway. The message may
- * be lost; the stored verdict is authoritative.
+ * The wire, part two: replies. The worker stores a verdict until its job's deadline, and announces
+ * it on the channel of the waiting gateway. The message may be lost; the stored verdict holds.
  */
 import type { JobName } from './job.js'
 import type { SealContext } from './seal.js'
@@ -32,7 +31,6 @@ export function presentKey(prefix: string, jobId: string): string {
   return `${prefix}:present:${jobId}`
 }
 
-/** The channel of one gateway process. */
 export function replyChannel(prefix: string, replyTo: string): string {
   return `${prefix}:replies:${replyTo}`
 }

@@ -1,7 +1,6 @@
 /**
- * Validation of data from other processes by JSON Schema, as in routes and OpenAPI; types are
- * derived from the schemas (json-schema-to-ts). Unknown fields are removed, not refused: a newer
- * process may send more than this one knows.
+ * Validation of data from other processes by JSON Schema, from which their types are derived.
+ * Unknown fields are removed, not refused: a newer process may send them.
  */
 import { Ajv, type Options, type ValidateFunction } from 'ajv'
 

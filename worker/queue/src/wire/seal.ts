@@ -13,7 +13,6 @@ import {
 import type { KeyList } from '@spillway/common/secrets'
 import { StacklessError } from '../errors.js'
 
-/** The variable that holds a keyring, for error messages. */
 export const SEAL_KEYS = 'SPILLWAY_SEAL_KEYS'
 
 const NONCE_BYTES = 12
@@ -106,9 +105,8 @@ export class Keyring implements KeyList {
 }
 
 /**
- * Parses a keyring: `kid:base64` of 32 bytes, comma-separated. The first key seals, all open. To
- * rotate, put the new key second everywhere, then first, then drop the old one. Throws an error for
- * operators.
+ * Parses a keyring: `kid:base64` of 32 bytes, comma-separated. To rotate, put the new key second
+ * everywhere, then first, then drop the old one. Throws an error for operators.
  */
 export function parseKeyring(text: string): Keyring {
   const keys = new Map<string, KeyObject>()
@@ -122,10 +120,9 @@ export function parseKeyring(text: string): Keyring {
 }
 
 /**
- * Derives a key for each id and purpose, so that random 96-bit nonces stay far below the limit of
- * uses per key. The KDF in counter mode (SP 800-108, 4.1) needs one block: counter, label, zero,
- * context, length in bits. It takes a quarter of the time of HKDF, whose extraction step random
- * keys do not need.
+ * Derives a key for each id and purpose: random 96-bit nonces stay far below the limit of uses per
+ * key. One block of the KDF in counter mode (SP 800-108, 4.1): counter, label, zero, context,
+ * length in bits. A quarter of the time of HKDF, whose extraction step random keys do not need.
  */
 function deriveKey(key: KeyObject, { purpose, id }: SealContext): Buffer {
   return createHmac('sha256', key).update(`\x00\x00\x00\x01spillway/1/${purpose}\x00${id}\x00\x00\x01\x00`).digest()
@@ -143,8 +140,7 @@ function pad(json: string): Buffer {
   return padded
 }
 
-// Random bytes from a pool: one call of the system for many, because each takes some microseconds
-// whatever its length.
+// Random bytes from a pool: a call of the system takes some microseconds whatever its length.
 
 const POOL_BYTES = 4_096
 

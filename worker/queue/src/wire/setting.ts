@@ -1,7 +1,6 @@
 /**
- * Settings: what a hash is made with, all of it given by the sender. In text a setting is a stored
- * hash without its digest: bcrypt's modular crypt format, argon2's PHC string. The packages bcrypt
- * and argon2 let callers give all of it; most calls give a policy.
+ * Settings: all that a hash is made with, as callers of the packages bcrypt and argon2 may give it.
+ * In text: a stored hash without its digest.
  */
 import { randomBytes } from 'node:crypto'
 import type { FromSchema } from 'json-schema-to-ts'
@@ -47,12 +46,10 @@ export function parseSetting(text: string): Setting | undefined {
 
 const SALT_BYTES = 16
 
-/** The setting of a new bcrypt hash: its cost and a random salt. */
 export function newBcryptSetting(cost: number): BcryptSetting {
   return { algorithm: 'bcrypt', cost, salt: encodeBcrypt(randomBytes(SALT_BYTES)) }
 }
 
-/** The setting of a new argon2id hash: its cost and a random salt. */
 export function newArgon2Setting(cost: Argon2Cost): Argon2Setting {
   return { algorithm: 'argon2id', version: 19, ...cost, salt: randomBytes(SALT_BYTES) }
 }

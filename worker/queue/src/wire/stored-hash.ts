@@ -42,9 +42,8 @@ const SALT_MIN_BYTES = 8
 const DIGEST_MIN_BYTES = 4
 
 /**
- * Parses a stored hash of argon2, whatever its cost: the parameters in any order (the package
- * argon2 writes `m,p,t`, the specification `m,t,p`), without a version, with `data`, with base64
- * that is padded. Undefined for any other text.
+ * Parses a stored hash of argon2, whatever its cost: parameters in any order (the package argon2
+ * writes `m,p,t`), without a version, with `data`, with padded base64. Else undefined.
  */
 export function parseArgon2(text: string): Argon2Hash | undefined {
   const [, algorithm, version = FIRST_VERSION, parameters = '', saltText = '', digestText = ''] =
@@ -74,9 +73,8 @@ function argon2Parameters(text: string): (Argon2Cost & Pick<Argon2Hash, 'associa
 }
 
 /**
- * Whether a stored hash is weaker than the policy. A stronger one is kept. Under argon2id, every
- * bcrypt hash and the older variants of argon2 are below; under bcrypt, argon2 is not. A text of no
- * known format is below any policy.
+ * Whether a stored hash is weaker than the policy: under argon2id, bcrypt and older variants of
+ * argon2 are; under bcrypt, argon2 is not. A text of no known format is below any policy.
  */
 export function isBelow(storedHash: string, policy: HashPolicy): boolean {
   const stored = parseStoredHash(storedHash)
@@ -90,7 +88,6 @@ export function isBelow(storedHash: string, policy: HashPolicy): boolean {
 export const rehashModes = ['always', 'weaker', 'never'] as const
 export type RehashMode = (typeof rehashModes)[number]
 
-/** Whether a match of this stored hash is to be hashed anew. */
 export function isDue(storedHash: string, policy: HashPolicy, mode: RehashMode): boolean {
   if (mode === 'never') return false
   return mode === 'always' ? !isOf(storedHash, policy) : isBelow(storedHash, policy)

@@ -1,7 +1,6 @@
 /**
- * What a request will take before it is hashed: units of work, of which each takes the same time on
- * one machine. Workers and the process beside an application measure their units and tell them with
- * their capacity.
+ * What a request will take before it is hashed: units of work, each of which takes one time on one
+ * machine. Whatever hashes measures its units and tells them with its capacity.
  */
 import type { Requests } from './job.js'
 import type { HashPolicy } from './policy.js'
