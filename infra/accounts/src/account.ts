@@ -28,15 +28,10 @@ export interface WeakAccount {
   wrapping: Wrapping
 }
 
-/** Has the digest hashed. Rejects with a PasswordsError. */
 export async function wrapped(passwords: Passwords, { account, wrapping }: WeakAccount): Promise<Account> {
   return { ...account, passwordHash: wrapping.store(await passwords.hash(wrapping.text)) }
 }
 
-/**
- * What a record holds: an account whose hash can be verified, one whose weak digest is to be
- * wrapped first, or why neither.
- */
 export type Checked =
   | { kind: 'account'; account: Account; format: string }
   | ({ kind: 'weak'; format: string } & WeakAccount)
@@ -48,9 +43,7 @@ const DAY_MS = 86_400_000
 
 export interface CheckOptions {
   preset: Preset
-  /** In place of those of the preset, where they are told. */
   fields: Fields
-  /** Whether ids are kept, or every account gets a new one. */
   ids: 'keep' | 'new'
   settings: HashSettings
   hasher: Pick<Hasher, 'examine'>
@@ -123,10 +116,7 @@ function rejected(reason: string): Checked {
   return { kind: 'rejected', reason }
 }
 
-/**
- * A date, or a plain yes or no: other systems do not tell when an address was confirmed, so it
- * counts as of the account's creation.
- */
+/** A date, or a plain yes, which counts as of the account's creation. */
 function confirmationOf(text: string | undefined, createdAt: Date): Date | null | undefined {
   const isConfirmed = /^(true|false|[tf01])$/i.test(text ?? '') ? truthOf(text) : undefined
   if (isConfirmed !== undefined) return isConfirmed ? createdAt : null
@@ -139,10 +129,8 @@ function past(date: Date | undefined): Date | undefined {
   return date !== undefined && date.getTime() >= EARLIEST && date.getTime() <= Date.now() + DAY_MS ? date : undefined
 }
 
-// Which rows stay out: accounts that could not log in at the old system, by the fields in which
-// exports say so.
-
-/** Names without case, underscores and hyphens. */
+// Accounts that could not log in at the old system stay out, by these fields: names without case,
+// underscores and hyphens.
 const OUT_IF_TRUE = [
   ...['disabled', 'isdisabled', 'blocked', 'isblocked', 'banned', 'isbanned', 'locked', 'islocked', 'accountlocked'],
   ...['suspended', 'issuspended', 'deleted', 'isdeleted', 'deactivated', 'isdeactivated', 'archived', 'isanonymous'],
@@ -153,10 +141,7 @@ const OUT_UNTIL = ['banneduntil', 'lockeduntil', 'lockoutend', 'lockoutenddateut
 /** With any date. */
 const OUT_SINCE = ['deletedat', 'disabledat', 'blockedat', 'bannedat', 'suspendedat', 'deactivatedat', 'archivedat']
 
-/**
- * The field that says that the account could not log in; undefined if it could. Reads the record,
- * and its `fields`, where Django writes them.
- */
+/** Reads the record, and its `fields`, where Django writes them. */
 function disabledBy(record: Record<string, unknown>, now = Date.now()): string | undefined {
   const fields = valueAt(record, 'fields')
   for (const [name, value] of Object.entries(isRecord(fields) ? { ...record, ...fields } : record)) {

@@ -20,9 +20,8 @@ import {
 import { Hasher } from '@spillway/worker/hashing/index'
 import { argon2idPolicy } from '@spillway/worker/hashing/policy'
 import { createCheck } from './account.ts'
-import { breached } from './breached/command.ts'
-import { type ImportReport, importAccounts } from './import.ts'
-import { LinesFile } from './lines-file.ts'
+import { breached } from './breached.ts'
+import { type ImportReport, importAccounts, LinesFile } from './import.ts'
 import { type OpsPort, operate } from './operate.ts'
 import { operator } from './operator.ts'
 import { type Command, help, parseOptions } from './options.ts'
@@ -42,10 +41,9 @@ const ANY_COST = { memoryKib: 64, time: 1, parallelism: 1 }
 /** The process that hashes weak digests where there is no queue. */
 const beside = new URL(import.meta.resolve('@spillway/worker/beside'))
 
-/** Where a command says what it has to say. */
 export type Output = Pick<Console, 'log' | 'error'>
 
-/** Runs the command and resolves to its exit code. Throws a UserError for a user's mistake. */
+/** Resolves to the exit code. Throws a UserError for a user's mistake. */
 export async function accounts(args: readonly string[], env: NodeJS.ProcessEnv, output: Output): Promise<number> {
   if (args[0] === 'breached') {
     await breached(args.slice(1), output.log)
@@ -85,7 +83,6 @@ export async function accounts(args: readonly string[], env: NodeJS.ProcessEnv, 
   }
 }
 
-/** By the environment, or of the running `pnpm start`. */
 function opsPortOf(
   { OPS_URL: url, OPS_USER: user = 'operator', OPS_PASSWORD }: NodeJS.ProcessEnv,
   stateDir: string,
@@ -155,7 +152,6 @@ export function secretIn(env: NodeJS.ProcessEnv, name: string): string | undefin
   }
 }
 
-/** Throws a UserError for an unknown step, and for a pepper that is not set. */
 function peppersIn(env: NodeJS.ProcessEnv, madeOf: string | undefined): Pepper[] {
   const secrets = secretIn(env, 'PASSWORD_PEPPERS') ?? ''
   if (!new RegExp(oldSystemSettings.PASSWORD_PEPPERS.pattern ?? '').test(secrets))
@@ -180,7 +176,6 @@ function queueOf(env: NodeJS.ProcessEnv) {
   return sealKeys ? { redis, sealKeys, queuePrefix: queuePrefix || undefined } : {}
 }
 
-/** The project of Firebase, and what its hashes share. Throws a UserError for invalid numbers. */
 function firebaseOf(env: NodeJS.ProcessEnv) {
   const { FIREBASE_SALT_SEPARATOR = firebaseSettings.FIREBASE_SALT_SEPARATOR.default } = env
   const FIREBASE_SIGNER_KEY = secretIn(env, 'FIREBASE_SIGNER_KEY') ?? ''

@@ -1,12 +1,10 @@
-// Reads CSV: the first line has the names, unless the preset knows the columns. Every row is read
-// or refused by the number of its line: what a stray quote swallows is given back and read again,
-// from the next line on.
+// Reads CSV. Every row is read or refused by the number of its line: what a stray quote swallows is
+// given back and read again, from the next line on.
 import { UserError } from '@spillway/infra/processes/command-line'
 import { CsvError } from 'csv-parse'
 import { parse } from 'csv-parse/sync'
 import type { Line, TextLine } from './text.ts'
 
-/** So many lines are parsed together. */
 const TOGETHER = 2_000
 /** A quoted value over more lines is a quote that was never closed. */
 const RECORD_LINES_MAX = 100

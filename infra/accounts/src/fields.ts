@@ -18,7 +18,7 @@ export const own: Fields = {
   salt: 'salt',
 }
 
-/** Fields changed by `email=mail,passwordHash=pw`. Throws a UserError for an unknown name. */
+/** Fields changed by `email=mail,passwordHash=pw`. */
 export function mapped(base: Fields, map: string | undefined): Fields {
   const fields = { ...base }
   for (const pair of (map ?? '').split(',').filter(Boolean)) {
@@ -55,7 +55,7 @@ function ofName(record: Record_, name: string): unknown {
 /** What databases write for nothing: PostgreSQL's COPY, MySQL's and others. */
 const NOTHING = ['', '\\N', 'NULL', 'null', '<null>']
 
-/** The text at a path; numbers and truth values become text. Undefined for anything else. */
+/** Numbers and truth values become text. Undefined for anything else. */
 export function textAt(record: Record_, path: string): string | undefined {
   return textOf(valueAt(record, path))
 }

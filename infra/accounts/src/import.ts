@@ -1,21 +1,21 @@
 // Imports a file: reads, checks, has weak digests wrapped, and writes in batches. Every line is
 // created, left or rejected.
 import { hash } from 'node:crypto'
+import { createWriteStream, type WriteStream } from 'node:fs'
+import { finished } from 'node:stream/promises'
 import type { Passwords } from '@spillway/client'
 import { UserError } from '@spillway/infra/processes/command-line'
 import { type Database, Prisma, rawQuery } from '@spillway/prisma'
 import { type Account, type Checked, type WeakAccount, wrapped } from './account.ts'
-import type { LinesFile } from './lines-file.ts'
 import type { Line } from './text.ts'
 
 const BATCH = 1_000
 /** Of weak digests: each is a hash of the workers. */
 const WEAK_BATCH = 100
 
-interface ImportOptions {
+export interface ImportOptions {
   lines: AsyncIterable<Line>
   check(record: Record<string, unknown>): Checked
-  /** Takes the number and the reason of each line that is not imported. */
   rejected: Pick<LinesFile, 'add'>
   /** Undefined for a dry run: nothing is written or hashed then. */
   into: { database: Database; passwords(): Passwords } | undefined
@@ -37,9 +37,7 @@ export interface ImportReport {
   /** Accounts of the database that have the address of a line: they are left as they are. */
   existing: number
   rejected: number
-  /** How many lines were rejected for which reason. */
   reasons: Map<string, number>
-  /** How many of the accounts have hashes of which format. */
   formats: Map<string, number>
   /** Why the file could not be read to its end. */
   failure?: UserError
@@ -124,9 +122,7 @@ export async function importAccounts(options: ImportOptions): Promise<ImportRepo
   return report
 }
 
-/** What became of an account that was not created. */
 type Left = {
-  /** Its place in the batch. */
   place: number
   /**
    * `existed`: an account of the address was there before, and stays as it is. `twice`: the batch
@@ -165,25 +161,18 @@ async function insertAccounts(database: Database, batch: readonly Account[]): Pr
 }
 
 const FIRST_CAPACITY = 2 ** 14
-/** A fuller table takes longer to search. */
 const FULL = 0.7
-/**
- * 52 bits: a file of a million addresses has two with the same part once in ten thousand files, and
- * then one row has a wrong reason.
- */
+/** 52 bits: one file of a million addresses in ten thousand gives one row a wrong reason. */
 const DIGITS = 13
 
-/**
- * The addresses of a file so far, and the line of each, in little memory: a part of a digest and a
- * number, in an open hash table.
- */
+/** The first line of each address of a file, in little memory: an open hash table. */
 export class Addresses {
   // Zero is an empty place.
   #keys = new Float64Array(FIRST_CAPACITY)
   #lines = new Uint32Array(FIRST_CAPACITY)
   #count = 0
 
-  /** The line that had the address before; undefined for a new address, which is kept. */
+  /** Undefined for a new address, which is kept. */
   firstLineOf(email: string, line: number): number | undefined {
     const key = Number.parseInt(hash('sha1', email).slice(0, DIGITS), 16) + 1
     const place = this.#placeOf(key)
@@ -206,11 +195,38 @@ export class Addresses {
     }
   }
 
-  /** Where a key is, or the empty place where it belongs. */
+  /** The place of a key, or the empty one where it belongs. */
   #placeOf(key: number): number {
     const keys = this.#keys
     let place = key % keys.length
     while (keys[place] !== 0 && keys[place] !== key) place = (place + 1) % keys.length
     return place
+  }
+}
+
+/**
+ * A file beside an import: numbers and reasons of lines that were not imported, or old and new ids.
+ * It is created with the first line that is added. Its owner alone can read it.
+ */
+export class LinesFile {
+  readonly #file: string
+  readonly #flags: 'a' | 'w'
+  #stream: WriteStream | undefined
+
+  /** With `append` an older file is continued. */
+  constructor(file: string, { append }: { append: boolean }) {
+    this.#file = file
+    this.#flags = append ? 'a' : 'w'
+  }
+
+  add(record: object): void {
+    this.#stream ??= createWriteStream(this.#file, { mode: 0o600, flags: this.#flags })
+    this.#stream.write(`${JSON.stringify(record)}\n`)
+  }
+
+  async close(): Promise<void> {
+    if (this.#stream === undefined) return
+    this.#stream.end()
+    await finished(this.#stream)
   }
 }

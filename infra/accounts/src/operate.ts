@@ -1,4 +1,4 @@
-// Commands on one account or network: a client of the API for operators, on the ops port of a gateway.
+// Commands on one account or network: a client of the API for operators, on a gateway's ops port.
 import { UserError } from '@spillway/infra/processes/command-line'
 
 /** Commands on an account, by the calls that they make; what follows the account, if anything. */
@@ -55,7 +55,7 @@ export function operatorCommand(
   return { name, subject, more, reason, until, confirmed }
 }
 
-/** Runs a command, and says what came of it. Throws a UserError with what the gateway refuses. */
+/** Says what came of it. Throws a UserError with what the gateway refuses. */
 export async function operate(command: OperatorCommand, ops: OpsPort): Promise<string> {
   const { name, subject, more, reason, until = '', confirmed } = command
   const call = (path: string, body?: object) => ask(ops, path, body)

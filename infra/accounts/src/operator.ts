@@ -23,11 +23,9 @@ interface Surroundings {
   env: NodeJS.ProcessEnv
   passwords: Passwords
   log(text: string): void
-  /** Where the password is read from. */
   input: NodeJS.ReadableStream & { isTTY?: boolean }
 }
 
-/** Runs the command. Throws a UserError for what its user can mend. */
 export async function operator(args: readonly string[], { env, passwords, log, input }: Surroundings): Promise<void> {
   const { values, positionals } = parseCommandLine('pnpm accounts operator', args, options, { allowPositionals: true })
   if (values.help) return log(help)

@@ -91,7 +91,7 @@ const options = {
 
 export type Command = Exclude<ReturnType<typeof parseOptions>, undefined>
 
-/** Undefined when help is asked for. Throws a UserError that names what is wrong. */
+/** Undefined when help is asked for. */
 export function parseOptions(args: readonly string[]) {
   const { values, positionals } = parseCommandLine('pnpm accounts', args, options, { allowPositionals: true })
   if (values.help) return undefined

@@ -8,7 +8,6 @@ type Row = Record<string, unknown>
 
 export interface Preset {
   fields: Fields
-  /** What becomes of ids unless told otherwise: they are kept, or every account gets a new one. */
   ids: 'keep' | 'new'
   /** Of a CSV without a line of names. */
   columns?: readonly string[]
@@ -22,9 +21,8 @@ export interface Preset {
   isConfirmed?(record: Row): boolean
 }
 
-/** What the hashes of an export have in common, and its records do not say. */
+/** What the hashes of a Firebase project have in common, and its records do not say. */
 export interface HashSettings {
-  /** Of a Firebase project: mem_cost and rounds. */
   firebase: { logCost: number; blockSize: number }
 }
 

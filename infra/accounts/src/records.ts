@@ -1,16 +1,10 @@
-// Reads a file of accounts, one record at a time, so that a file of any size takes no more memory:
-// NDJSON (a JSON object on each line), a JSON document, or CSV, each of them compressed with gzip
-// or not.
+// Reads a file of accounts, one record at a time, so that a file of any size takes no more memory.
 import { UserError } from '@spillway/infra/processes/command-line'
 import { JSONParser } from '@streamparser/json'
 import { readCsv } from './csv.ts'
 import { type Line, linesOf, readText, type TextLine } from './text.ts'
 
-/**
- * Throws a UserError where the file cannot be read any further.
- *
- * @param columns of a CSV without a line of names
- */
+/** Throws a UserError where the file cannot be read any further. */
 export async function* readRecords(file: string, columns?: readonly string[]): AsyncGenerator<Line> {
   const name = file.replace(/\.gz$/, '')
   if (/\.csv$|\.tsv$/.test(name)) return yield* readCsv(linesOf(readText(file)), columns)
@@ -59,11 +53,7 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-// Reads a JSON document of accounts a record at a time: an array of them, as Django's dumpdata
-// writes it, or an object whose `users` is one, as `firebase auth:export` and Keycloak's export of
-// a realm do.
-
-/** The path of the records in a document that begins so; undefined for lines of objects. */
+/** The path of the records in a document; undefined for lines of objects. */
 function documentPath(beginning: string): string | undefined {
   const text = beginning.trimStart()
   if (text.startsWith('[')) return '$.*'

@@ -1,6 +1,5 @@
-// The command `pnpm seed`: accounts that share one password, in the running `pnpm start` or in the
-// system of DATABASE_URL and GATEWAY_URL. A gateway hashes it once, by registering an account whose
-// stored hash is copied to all others.
+// The command `pnpm seed`: accounts that share one password. A gateway hashes it once, for an account
+// whose stored hash is copied to all others.
 import { randomUUID } from 'node:crypto'
 import { runCommand } from '@spillway/infra/processes/command'
 import { parseCommandLine, UserError, whole } from '@spillway/infra/processes/command-line'

@@ -1,5 +1,4 @@
-// Stored accounts as an operator sees them: how many have hashes of which format and cost, and all as
-// NDJSON.
+// Stored accounts: how many have hashes of which format and cost, and all as NDJSON.
 import { once } from 'node:events'
 import type { Writable } from 'node:stream'
 import { type Database, Prisma, rawQuery } from '@spillway/prisma'
@@ -8,7 +7,6 @@ import { createReader } from '@spillway/worker/hashing/formats/list'
 
 const BATCH = 20_000
 
-/** By the format of a hash, and its cost if it is one of new hashes; the most first. */
 export async function countHashes(database: Database): Promise<[hashes: string, accounts: number][]> {
   const counts = new Map<string, number>()
   const kindOf = createKinds()
@@ -52,9 +50,6 @@ async function* pagesOfAccounts<Row extends { id: string }>(
     after = rows.at(-1)?.id ?? after
   }
 }
-
-// Writes all accounts as NDJSON, in the form that import reads: for leaving, or for moving between
-// systems.
 
 const EXPORT_BATCH = 5_000
 

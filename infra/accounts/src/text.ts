@@ -5,35 +5,33 @@ import { pipeline, type Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { UserError } from '@spillway/infra/processes/command-line'
 
-const NEWLINE = 0x0a
 const GZIP = Buffer.from([0x1f, 0x8b])
 
-/**
- * Without a byte order mark. Throws a UserError of one sentence for a file that cannot be read,
- * where it ends to be text.
- */
+/** Without a byte order mark. Throws a UserError where the file cannot be read any further. */
 export async function* readText(file: string): AsyncGenerator<string> {
   const decoder = new TextDecoder('utf-8', { fatal: true })
   const name = file.split('/').at(-1) ?? file
   let newlines = 0
+  /** Decodes a chunk, or the end of the file, at which no character may be open. */
+  const decode = (chunk?: Buffer): string => {
+    try {
+      return decoder.decode(chunk, { stream: chunk !== undefined })
+    } catch {
+      const line = newlines + (chunk === undefined ? 0 : linesBeforeWrong(chunk)) + 1
+      throw new UserError(
+        `${name} is no UTF-8 in line ${line}: if it is Latin-1, convert it by "iconv -f LATIN1 -t UTF-8".`,
+      )
+    }
+  }
   let isFirst = true
   for await (const chunk of readBytes(file, name, () => newlines)) {
     if (isFirst) refuseUtf16(chunk, name)
     isFirst = false
-    let text: string
-    try {
-      text = decoder.decode(chunk, { stream: true })
-    } catch {
-      throw notUtf8(name, newlines + newlinesBeforeWrong(chunk) + 1)
-    }
-    newlines += newlinesIn(chunk)
+    const text = decode(chunk)
+    for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) newlines++
     yield text
   }
-  try {
-    decoder.decode()
-  } catch {
-    throw notUtf8(name, newlines + 1)
-  }
+  decode()
 }
 
 async function* readBytes(file: string, name: string, newlines: () => number): AsyncGenerator<Buffer> {
@@ -42,10 +40,10 @@ async function* readBytes(file: string, name: string, newlines: () => number): A
     yield* file.endsWith('.gz') ? await unpack(raw, name) : raw
   } catch (error) {
     if (error instanceof UserError) throw error
-    const code = error instanceof Error && 'code' in error ? error.code : undefined
+    const code = error instanceof Error && 'code' in error ? String(error.code) : ''
     if (code === 'Z_BUF_ERROR')
       throw new UserError(`${name} is cut off: it ends after line ${newlines()}, in the middle of a block.`)
-    if (typeof code === 'string' && code.startsWith('Z_'))
+    if (code.startsWith('Z_'))
       throw new UserError(`${name} is damaged after line ${newlines()}: it cannot be unpacked any further.`)
     throw new UserError(`${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`)
   }
@@ -71,36 +69,19 @@ function refuseUtf16(chunk: Buffer, name: string): void {
     throw new UserError(`${name} is UTF-16: convert it by "iconv -f UTF-16 -t UTF-8".`)
 }
 
-function notUtf8(name: string, line: number): UserError {
-  return new UserError(
-    `${name} is no UTF-8 in line ${line}: if it is Latin-1, convert it by "iconv -f LATIN1 -t UTF-8".`,
-  )
-}
-
-function newlinesIn(chunk: Buffer): number {
-  let count = 0
-  for (let at = chunk.indexOf(NEWLINE); at >= 0; at = chunk.indexOf(NEWLINE, at + 1)) count++
-  return count
-}
-
 /** The first bytes may end a character of the chunk before, which is not wrong. */
-function newlinesBeforeWrong(chunk: Buffer): number {
-  let start = Math.max(
-    chunk.subarray(0, 4).findIndex((byte) => (byte & 0xc0) !== 0x80),
-    0,
-  )
-  for (let count = 0; ; count++) {
-    const end = chunk.indexOf(NEWLINE, start)
-    if (end < 0 || !isUtf8(chunk.subarray(start, end))) return count
-    start = end + 1
-  }
+function linesBeforeWrong(chunk: Buffer): number {
+  const lines = chunk
+    .toString('latin1')
+    .replace(/^[\x80-\xbf]{1,3}/, '')
+    .split('\n')
+  // The last line may be cut within a character: it is the wrong one if no other is.
+  const wrong = lines.slice(0, -1).findIndex((line) => !isUtf8(Buffer.from(line, 'latin1')))
+  return wrong < 0 ? lines.length - 1 : wrong
 }
 
-/** Lines of a text that comes in chunks, with their numbers. */
 export interface TextLine {
-  /** From 1. */
   number: number
-  /** Without its end. */
   text: string
 }
 
@@ -111,20 +92,14 @@ export async function* linesOf(chunks: AsyncIterable<string>): AsyncGenerator<Te
   for await (const chunk of chunks) {
     const texts = (rest + chunk).split('\n')
     rest = texts.pop() ?? ''
-    yield texts.map((text) => ({ number: ++number, text: withoutReturn(text) }))
+    yield texts.map((text) => ({ number: ++number, text: text.replace(/\r$/, '') }))
   }
-  if (rest !== '') yield [{ number: number + 1, text: withoutReturn(rest) }]
+  if (rest !== '') yield [{ number: number + 1, text: rest.replace(/\r$/, '') }]
 }
 
-function withoutReturn(text: string): string {
-  return text.endsWith('\r') ? text.slice(0, -1) : text
-}
-
-/** One record, or why a line holds no record. */
 export interface Line {
   /** From 1. The first line of a record of CSV; in a JSON document the number of the record. */
   number: number
   record: Record<string, unknown> | undefined
-  /** Why there is no record. */
   problem?: string
 }

@@ -14,7 +14,6 @@ export interface BareDigest {
   place: 'before' | 'after' | 'key'
 }
 
-/** Throws a UserError for any other digest. */
 export function bareDigest(name: string | undefined, salt: string | undefined): BareDigest | undefined {
   if (name === undefined) return undefined
   const digest = plainDigests.find((known) => known === name)
@@ -38,10 +37,7 @@ export function wrappingOfBare(of: BareDigest, text: string, salt: Buffer): Wrap
 export const saltEncodings = ['text', 'hex', 'base64'] as const
 export type SaltEncoding = (typeof saltEncodings)[number]
 
-/**
- * Makes a stored hash of a digest, in hexadecimal or base64, and a salt. A digest that is neither
- * stays as it is, to be refused.
- */
+/** Makes a stored hash. A digest that is neither hexadecimal nor base64 stays, to be refused. */
 export type ComposeHash = (digest: string, salt: Buffer) => string
 
 const FORMS: { pattern: RegExp; setting: (numbers: number[], bytes: number) => string }[] = [
@@ -50,7 +46,6 @@ const FORMS: { pattern: RegExp; setting: (numbers: number[], bytes: number) => s
   { pattern: /^argon2id?:(\d+):(\d+):(\d+)$/, setting: ([m, t, p]) => `v=19$m=${m},t=${t},p=${p}` },
 ]
 
-/** Throws a UserError for an unknown form. */
 export function composeHash(form: string | undefined): ComposeHash | undefined {
   if (form === undefined) return undefined
   if (form === 'symfony') return (digest, salt) => symfonyHash(salt, digest)

@@ -1,17 +1,29 @@
-// `pnpm accounts` in this process, on a database of the file's own.
+// `pnpm accounts` in this process, on a database of the file's own; and an import on its own.
+import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { UserError } from '@spillway/infra/processes/command-line'
 import { createNamespace, scratchDir } from '@spillway/infra/rig/namespace'
 import { connectDatabase } from '@spillway/prisma'
+import { Hasher } from '@spillway/worker/hashing/index'
+import { argon2idPolicy } from '@spillway/worker/hashing/policy'
 import { afterAll } from 'vitest'
+import { type Account, createCheck } from '../src/account.ts'
 import { accounts as run } from '../src/command.ts'
+import { type ImportOptions, importAccounts } from '../src/import.ts'
+import { parseOptions } from '../src/options.ts'
+import { readRecords } from '../src/records.ts'
+
+/** It hashes quickly. */
+export const cheapHasher = (settings: Parameters<typeof Hasher.load>[1] = {}) =>
+  Hasher.load(argon2idPolicy({ memoryKib: 64, time: 1, parallelism: 1 }), settings)
 
 /** Of no password that anyone knows. */
 export const bcrypt = `$2b$10$${'a'.repeat(53)}`
 
-export const ndjson = (records: unknown[]): string => records.map((record) => `${JSON.stringify(record)}\n`).join('')
+export const ndjson = (records: readonly unknown[]): string =>
+  records.map((record) => `${JSON.stringify(record)}\n`).join('')
 export const newEmail = (): string => `${randomUUID()}@example.test`
 
 /** For the tests of one file. */
@@ -58,4 +70,38 @@ export async function rejectedOf(file: string): Promise<{ line: number; reason: 
     .trim()
     .split('\n')
     .map((line) => JSON.parse(line))
+}
+
+/** What an import with these options makes of a file: in a database, or without any. */
+export async function imported(hasher: Hasher, file: string, options: string[], into?: ImportOptions['into']) {
+  const command = parseOptions(['import', file, ...options])
+  assert.ok(command?.name === 'import')
+  const check = createCheck({
+    ...command,
+    ids: command.id,
+    settings: { firebase: { logCost: 14, blockSize: 8 } },
+    hasher,
+  })
+  const accounts: Omit<Account, 'passwordHash'>[] = []
+  const hashes: string[] = []
+  const rejectedLines: { line: number; reason: string }[] = []
+  const mapped = new Map<string, string>()
+  const report = await importAccounts({
+    lines: readRecords(file, command.preset.columns),
+    check(record) {
+      const checked = check(record)
+      if (checked.kind !== 'rejected') accounts.push(checked.account)
+      if (checked.kind === 'account') hashes.push(checked.account.passwordHash)
+      return checked
+    },
+    rejected: { add: (line: { line: number; reason: string }) => void rejectedLines.push(line) },
+    into,
+    mapped: (ids) => void mapped.set(ids.old, ids.new),
+    fromLine: 1,
+    signal: new AbortController().signal,
+    progress: () => undefined,
+  })
+  const { read, created, existing } = report
+  assert.equal(read, rejectedLines.length + (into === undefined ? accounts.length : created + existing))
+  return { ...report, accounts, hashes, rejectedLines, mapped, emails: accounts.map(({ email }) => email) }
 }

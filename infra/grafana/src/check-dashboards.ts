@@ -1,6 +1,5 @@
-// The command `pnpm --filter @spillway/infra dashboards`: every query of the dashboard and every
-// rule, on a real Prometheus that scrapes a real run; each query must return data. Prints each
-// result.
+// `pnpm --filter @spillway/infra dashboards`: every query of the dashboard and every rule, on a
+// Prometheus that scrapes a real run. Each query must return data.
 import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -109,7 +108,7 @@ function startActivity(scene: Scene, gateways: [GatewayHandle, GatewayHandle]) {
   // Reported by close().
   running.catch(() => undefined)
   return {
-    /** Ends it. Rejects with the first error of the activity, if there was one. */
+    /** Rejects with the first error of the activity, if there was one. */
     async close() {
       stopped.abort()
       await running

@@ -22,10 +22,7 @@ interface RuleState {
   lastError: string
 }
 
-/**
- * Finds Prometheus or its promtool on the PATH, else in Debian's package, unpacked into the ignored
- * folder. Rejects with a UserError.
- */
+/** On the PATH, else in Debian's package, unpacked into the ignored folder. */
 async function prometheusProgram(keeper: Keeper, name: 'prometheus' | 'promtool'): Promise<AptProgram> {
   const installed = onPath([name])
   if (installed !== undefined) return { command: installed, env: {} }

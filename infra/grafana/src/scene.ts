@@ -21,10 +21,8 @@ const CHEAP_ARGON2 = { ARGON2_MEMORY_KIB: '4096', ARGON2_TIME: '1' }
 
 export type Scene = Awaited<ReturnType<typeof openScene>>
 
-/** With a client of its own. */
 export type GatewayHandle = Awaited<ReturnType<Scene['gateway']>>
 
-/** Opens a scene in the services of this test run; nothing runs in it yet. */
 export async function openScene(env: NodeJS.ProcessEnv = {}) {
   const namespace = await createNamespace()
   const spillway = openSpillway({
@@ -35,7 +33,6 @@ export async function openScene(env: NodeJS.ProcessEnv = {}) {
   })
   return {
     ...spillway,
-    /** Starts a gateway, which knows of all workers then. */
     async gateway(env: NodeJS.ProcessEnv = {}) {
       const gateway = await spillway.gateway({ env })
       await spillway.knowsWorkers()
@@ -48,10 +45,7 @@ export async function openScene(env: NodeJS.ProcessEnv = {}) {
   }
 }
 
-/**
- * A client of the scene's queue, ready to submit jobs. Other seal keys than the scene's make jobs
- * that no worker can open.
- */
+/** Ready to submit jobs. Other seal keys than the scene's make jobs that no worker can open. */
 export async function openClient(
   { redisUrl, queuePrefix: prefix, sealKeys: ownKeys }: Scene,
   { sealKeys = ownKeys, jobLifeMs = 60_000 } = {},
@@ -62,10 +56,7 @@ export async function openClient(
   return client
 }
 
-/**
- * Builds the packages, starts PostgreSQL and Redis, migrates, and runs a command on them. The
- * folder is deleted afterwards. An error of the command is reported and makes the exit code 1.
- */
+/** An error of the command is reported and makes the exit code 1. */
 export async function runWithServices(command: (keeper: Keeper, dir: string) => Promise<unknown>): Promise<void> {
   await runWithKeeper(async (keeper) => {
     const services = await startTestServices(keeper, readEnvironment(process.env))

@@ -1,4 +1,4 @@
-// Calibrates: proposes a policy for workers on machines like this one, and describes it in lines.
+// Proposes a policy for workers on machines like this one, and describes it in lines.
 
 import { UserError } from '@spillway/infra/processes/command-line'
 import type { HashPolicy } from '@spillway/queue/wire/policy'
@@ -23,7 +23,6 @@ interface Calibration extends Proposal {
   memoryKib: number
   width: number
   minimums: Awaited<ReturnType<typeof measureMinimums>>
-  /** Of this machine. */
   slots: number
 }
 
@@ -85,13 +84,8 @@ function ms(value: number): string {
   return `${value.toFixed(1)} ms`
 }
 
-// Which cost a policy may have: as much as takes no longer than the target and no more memory than
-// there is, and never below OWASP's minimum (Password Storage Cheat Sheet).
-
 export interface Limits {
-  /** What a hash may take, in milliseconds. */
   targetMs: number
-  /** The memory of one hash, in KiB. */
   memoryKib: number
 }
 
@@ -155,10 +149,7 @@ async function measured<Policy extends HashPolicy>(policy: Policy, measure: Meas
   return { policy, ...(await measure(policy)) }
 }
 
-/**
- * OWASP's minimum with the most memory that there is room for, except for the first: two passes are
- * what it names first.
- */
+/** OWASP's minimum of the most memory that fits; two passes are what OWASP names first. */
 function floorWithin(mostKib: number) {
   const time = OWASP_ARGON2_KIB.findIndex((kib, n) => n > 0 && kib <= mostKib)
   return argon2id(OWASP_ARGON2_KIB[time] ?? LEAST_MEMORY_KIB, time + 1)

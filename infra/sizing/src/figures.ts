@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import type { HashPolicy } from '@spillway/queue/wire/policy'
 
-/** What a hash costs while every slot is busy with full batches. */
+/** With every slot busy with full batches. */
 export interface BusyCost {
   policy: HashPolicy
   /** Processor time, in milliseconds. */
@@ -16,23 +16,18 @@ export interface Figures {
   measuredAt: string
   /** Processor time of one login without its hash, in milliseconds, by process. */
   costMs: { gateway: number; worker: number; redis: number; postgres: number }
-  /** The engine that made the hash. */
   hashEngine: string
   /** Processor time of an argon2id hash at the default cost (19 MiB, 2 passes, 1 lane), in ms. */
   hashMs: number
   /** The time of a slot from the end of a hash to the start of the next, in milliseconds. */
   turnaroundMs: number
-  /** The memory of a waiting job in Redis, in bytes. */
   jobBytes: number
-  /** The memory of an idle gateway and of an idle worker, in MiB. */
   memoryMib: { gateway: number; worker: number }
-  /** OWASP's minimums, and bcrypt at costs 10 to 12, as `--calibrate` measures them. */
   minimums: { machine: string; measuredAt: string; slots: number; costs: BusyCost[] }
 }
 
 export const figures: Figures = JSON.parse(readFileSync(new URL('../figures.json', import.meta.url), 'utf8'))
 
-/** Says on which machine, by which engine and when the time of a hash was measured. */
 export function sourceOf({ machine, hashEngine, measuredAt }: Figures): string {
   return `The time of a hash is of ${machine.split(',', 1)[0]}, by ${hashEngine}, measured on ${measuredAt}: --calibrate measures it here.`
 }

@@ -6,7 +6,6 @@ import { argon2Setting, bcryptSetting, newArgon2Setting, newBcryptSetting } from
 import { Hasher } from '@spillway/worker/hashing/index'
 import { asPolicy, policySettings } from '@spillway/worker/hashing/policy'
 
-/** The default of the workers: OWASP's minimum. */
 export const DEFAULT_POLICY = {
   algorithm: 'argon2id',
   memoryKib: policySettings.ARGON2_MEMORY_KIB.default,
@@ -14,16 +13,13 @@ export const DEFAULT_POLICY = {
   parallelism: policySettings.ARGON2_PARALLELISM.default,
 } as const
 
-/**
- * A hash alone and a round of many are measured again and again, for this long each and so often at
- * least. The median counts.
- */
+/** Each is measured for this long, and so often at least. The median counts. */
 const MEASURE_MS = 600
 const SAMPLES = 5
 /** So many for each core at a time: enough for full batches. */
 const AT_ONCE = 16
 
-/** Processor time of a hash in ms: others on the machine disturb it less than the duration. */
+/** Processor time: others on the machine disturb it less than the duration. */
 export interface HashCost {
   /** With nothing else to hash: what a login takes. */
   aloneMs: number
@@ -64,11 +60,9 @@ export async function openHashMeter({ native }: { native: boolean }) {
       return { aloneMs: await costOf(policy, 1), fullMs: await fullMs(policy) }
     },
     fullMs,
-    /** By its package. */
     engine: (algorithm: HashPolicy['algorithm']): string =>
       hasher.engines[algorithm === 'bcrypt' ? 'bcrypt' : 'argon2'] ?? 'unknown',
     slots,
-    /** Hashes that a slot makes at a time. */
     widthOf: (policy: HashPolicy): number => hasher.native?.widthOf(settingOf(policy)) ?? 1,
     close: (): void => hasher.native?.close(),
   }

@@ -1,10 +1,9 @@
 // The command `pnpm size`: the size of an installation for a number of logins a second.
 import { runCommand } from '@spillway/infra/processes/command'
 import { calibrate, describeCalibration } from './calibrate.ts'
-import { describe } from './describe.ts'
 import { figures, sourceOf } from './figures.ts'
 import { demandOf, parseOptions, usage } from './options.ts'
-import { size } from './sizing.ts'
+import { describe, size } from './sizing.ts'
 
 await runCommand(async () => {
   const options = parseOptions(process.argv.slice(2))

@@ -12,10 +12,7 @@ export function argon2id(memoryKib: number, time: number): Argon2Policy {
   return { algorithm: 'argon2id', memoryKib, time, parallelism: 1 }
 }
 
-/**
- * OWASP's equivalent minimums of argon2id with one lane: the least memory for so many passes. More
- * passes need no less.
- */
+/** With one lane: the least memory for 1 to 5 passes. More passes need no less. */
 export const OWASP_ARGON2_KIB = [47_104, 19_456, 12_288, 9_216, 7_168] as const
 export const OWASP_BCRYPT_COST = 10
 
@@ -37,12 +34,10 @@ export function loginsBy(
   return all.map(({ policy, width, fullMs }) => ({
     policy,
     perSecond: (slots * 1_000) / (fullMs + turnaroundMs),
-    // As a worker shares it out: for each slot, and for what packages hash.
     workerMib: Math.ceil((PROGRAM_KIB + (coresPerWorker + 1) * width * memoryOf(policy)) / 1_024),
   }))
 }
 
-/** A table, and the minimum of argon2id that is to be taken. */
 export function describeMinimums(
   all: readonly BusyCost[],
   slots: number,

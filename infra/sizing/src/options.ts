@@ -25,19 +25,14 @@ From the environment:
 
   HASH_ENGINE             of the workers: native or packages [native, if it has been built]`
 
-/** What `pnpm size --calibrate` is told. */
-const calibrationOptions = {
-  target: { type: 'string', default: '50ms' },
-  memory: { type: 'string', default: '256Mi' },
-  algorithm: { type: 'string', default: 'argon2id' },
-} as const
-
 const options = {
   'logins-per-second': { type: 'string' },
   'p99-wait': { type: 'string', default: '1s' },
   hash: { type: 'string' },
   calibrate: { type: 'boolean' },
-  ...calibrationOptions,
+  target: { type: 'string', default: '50ms' },
+  memory: { type: 'string', default: '256Mi' },
+  algorithm: { type: 'string', default: 'argon2id' },
   'cores-per-worker': { type: 'string', default: '1' },
   spike: { type: 'string', default: '10' },
   'spike-length': { type: 'string', default: '60s' },
@@ -46,7 +41,7 @@ const options = {
 
 type SizeOptions = Exclude<ReturnType<typeof parseOptions>, undefined>
 
-/** Undefined when help is asked for. Throws a UserError for a wrong argument. */
+/** Undefined when help is asked for. */
 export function parseOptions(args: readonly string[]) {
   const { values } = parseCommandLine('pnpm size', args, options)
   if (values.help) return undefined
@@ -56,7 +51,6 @@ export function parseOptions(args: readonly string[]) {
   const coresPerWorker = whole('--cores-per-worker', values['cores-per-worker'])
   return {
     calibration: values.calibrate ? calibrationOf(values, coresPerWorker) : undefined,
-    /** Where it is told; else it is the calibrated one, or the measured one of the figures. */
     hashMs: hash === undefined ? undefined : milliseconds('--hash', hash),
     /** Undefined where a cost is to be proposed, and no more. */
     demand:
@@ -73,10 +67,7 @@ export function parseOptions(args: readonly string[]) {
   }
 }
 
-/**
- * The demand, with the time of a hash that was told, else with this one. Undefined where there is a
- * cost to propose alone.
- */
+/** Undefined where there is a cost to propose alone. */
 export function demandOf(
   { demand, hashMs }: SizeOptions,
   otherwise: Pick<Demand, 'hashMs' | 'hashSource'>,
@@ -88,24 +79,19 @@ export function demandOf(
 
 export interface CalibrationOptions {
   targetMs: number
-  /** Of a worker. */
   memoryMib: number
   coresPerWorker: number
   algorithm: 'argon2id' | 'bcrypt'
 }
 
 function calibrationOf(
-  { target, memory, algorithm }: Record<keyof typeof calibrationOptions, string>,
+  { target, memory, algorithm }: Record<'target' | 'memory' | 'algorithm', string>,
   coresPerWorker: number,
 ): CalibrationOptions {
   if (algorithm !== 'argon2id' && algorithm !== 'bcrypt')
     throw new UserError(`--algorithm takes argon2id or bcrypt, not "${algorithm}".`)
-  return {
-    targetMs: milliseconds('--target', target),
-    memoryMib: mebibytes('--memory', memory),
-    coresPerWorker,
-    algorithm,
-  }
+  const targetMs = milliseconds('--target', target)
+  return { targetMs, memoryMib: mebibytes('--memory', memory), coresPerWorker, algorithm }
 }
 
 function mebibytes(option: string, text: string): number {

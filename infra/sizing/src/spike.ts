@@ -1,6 +1,5 @@
-// Simulates a spike in small steps. The gateway's own admission and prediction of waits decide
-// which login is held, gets a ticket or is refused. Arrivals and service are even, which is
-// accurate enough because a spike far exceeds the capacity of the slots.
+// Simulates a spike in small steps. The gateway's own admission and prediction decide on each
+// login. Arrivals and service are even: a spike far exceeds the capacity of the slots.
 
 import { GatewayConfig } from '@spillway/api/config'
 import { PROMOTED_BY_EACH } from '@spillway/queue/jobs/lanes'
@@ -22,7 +21,6 @@ interface SpikeDemand extends Station {
   spikeS: number
   /** Slots once more have been added. */
   laterSlots: number
-  /** How long that takes. */
   scaleS: number
   limits: GatewayLimits
 }
@@ -30,13 +28,11 @@ interface SpikeDemand extends Station {
 interface GatewayLimits {
   maxOutstanding: number
   ticketTtlMs: number
-  /** How long a request is held, in milliseconds. */
   loginWaitMs: number
 }
 
 const { LOGIN_WAIT_MS, TICKET_TTL_MS, MAX_OUTSTANDING } = GatewayConfig.properties
 
-/** A gateway's, where nothing else is set. */
 const DEFAULT_LIMITS: GatewayLimits = {
   loginWaitMs: LOGIN_WAIT_MS.default,
   ticketTtlMs: TICKET_TTL_MS.default,
@@ -48,9 +44,7 @@ export const CHART_LIMITS: GatewayLimits = { ...DEFAULT_LIMITS, ticketTtlMs: 600
 
 export interface SpikeCost {
   deepest: number
-  /** The longest wait of a job in the queue, in seconds. */
   longestWaitS: number
-  /** Logins that are given a ticket at once. */
   ticketed: number
   refused: number
   /** Seconds from the start of the spike until no login waits; Infinity if that never comes. */
@@ -73,7 +67,6 @@ export function spikeCost(demand: SpikeDemand): SpikeCost {
     ...{ load: () => load.current(), predictedWaitMs: (lane) => load.predictedWaitMs(lane), now: () => nowS * 1_000 },
     ...{ maxOutstanding: limits.maxOutstanding / crowd, lifeMs: limits.ticketTtlMs },
   })
-  /** The arrival of each waiting login, first come first served. */
   const held: number[] = []
   const deferred: number[] = []
   const next = { held: 0, deferred: 0 }
@@ -84,7 +77,6 @@ export function spikeCost(demand: SpikeDemand): SpikeCost {
   let served = 0
   let away = 0
 
-  /** Adds one login to its lane as the client of the queue does, unless admission refuses it. */
   function arrive(): boolean {
     const admitted = admit()
     if (admitted === undefined) return false
@@ -124,7 +116,6 @@ export function spikeCost(demand: SpikeDemand): SpikeCost {
     const refused = Math.floor(due)
     due -= refused
     cost.refused += refused * crowd
-    // The refused come back as soon as there is room.
     if (refused > 0) away += refused
     else while (away > 0 && arrive()) away -= 1
     // Slots that find nothing to do cannot make up for it later.

@@ -11,7 +11,7 @@ import { freePort } from '@spillway/infra/processes/port'
 import { programsDir } from '@spillway/infra/processes/repository'
 import { until } from '@spillway/infra/processes/until'
 import { canIssue, createAuthority, issue } from '@spillway/infra/rig/certificates'
-import { findRedis } from '@spillway/infra/services/find-redis'
+import { findRedis } from '@spillway/infra/services/redis'
 import { connectRedis } from '@spillway/queue/redis/connect'
 import { afterAll, beforeAll, describe, test } from 'vitest'
 

@@ -7,7 +7,7 @@ import { createApiClient } from '@spillway/infra/rig/api-client'
 import { createNamespace, scratchDir } from '@spillway/infra/rig/namespace'
 import { openSpillway } from '@spillway/infra/rig/spillway'
 import { test } from 'vitest'
-import { breached } from '../../src/breached/command.ts'
+import { breached } from '../../src/breached.ts'
 
 const sha1 = (password: string) => createHash('sha1').update(password).digest('hex').toUpperCase()
 

@@ -4,10 +4,8 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { startProcess } from '@spillway/infra/processes/node-process'
 import { until } from '@spillway/infra/processes/until'
-import { Hasher } from '@spillway/worker/hashing/index'
-import { argon2idPolicy } from '@spillway/worker/hashing/policy'
 import { test } from 'vitest'
-import { bcrypt, ndjson, newEmail, openAccounts, rejectedOf } from '../accounts.ts'
+import { bcrypt, cheapHasher, ndjson, newEmail, openAccounts, rejectedOf } from '../accounts.ts'
 
 const { accounts, database, databaseUrl, fileOf, stored } = await openAccounts()
 
@@ -55,7 +53,7 @@ test.each([
 ] as const)(
   'digests of %s are hashed before they are stored, and their passwords log in',
   async (name, args, salt, digest) => {
-    const hasher = await Hasher.load(argon2idPolicy({ memoryKib: 64, time: 1, parallelism: 1 }), {})
+    const hasher = await cheapHasher()
     const password = 'correct horse'
     const email = newEmail()
     const file = await fileOf(`${name}.ndjson`, ndjson([{ email, passwordHash: digest, salt }]))
@@ -70,7 +68,7 @@ test.each([
 )
 
 test('a salt is kept up to its longest, and a longer one rejected: no account is stored that could not log in', async () => {
-  const hasher = await Hasher.load(argon2idPolicy({ memoryKib: 64, time: 1, parallelism: 1 }), {})
+  const hasher = await cheapHasher()
   const [email, digest] = [
     newEmail(),
     createHash('md5')

@@ -6,10 +6,8 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { createNamespace } from '@spillway/infra/rig/namespace'
 import { firebaseProject } from '@spillway/worker/hashing/formats/settings'
-import { Hasher } from '@spillway/worker/hashing/index'
-import { argon2idPolicy } from '@spillway/worker/hashing/policy'
 import { test } from 'vitest'
-import { bcrypt, ndjson, newEmail, openAccounts, rejectedOf } from '../accounts.ts'
+import { bcrypt, cheapHasher, ndjson, newEmail, openAccounts, rejectedOf } from '../accounts.ts'
 
 const { accounts, database, dir, fileOf, stored } = await openAccounts()
 
@@ -193,7 +191,7 @@ test("Firebase's export is read as it is, and its passwords match by the signer 
     { line: 5, reason: 'is disabled (disabled)' },
     { line: 6, reason: 'has a hash of Firebase that is damaged, or of another project than FIREBASE_SIGNER_KEY' },
   ])
-  const hasher = await Hasher.load(argon2idPolicy({ memoryKib: 64, time: 1, parallelism: 1 }), {
+  const hasher = await cheapHasher({
     firebase: firebaseProject({ FIREBASE_SIGNER_KEY, FIREBASE_SALT_SEPARATOR: 'Bw==' }),
   })
   for (const address of [email, second]) {

@@ -2,56 +2,25 @@
 // mapped; weak digests rest inside argon2id.
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { readFile, writeFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Passwords } from '@spillway/client'
-import { createNamespace, scratchDir } from '@spillway/infra/rig/namespace'
-import { connectDatabase } from '@spillway/prisma'
-import { Hasher } from '@spillway/worker/hashing/index'
-import { argon2idPolicy } from '@spillway/worker/hashing/policy'
-import { afterAll, test } from 'vitest'
-import { createCheck } from '../../src/account.ts'
-import { importAccounts } from '../../src/import.ts'
-import { LinesFile } from '../../src/lines-file.ts'
-import { parseOptions } from '../../src/options.ts'
-import { readRecords } from '../../src/records.ts'
+import { test } from 'vitest'
+import { LinesFile } from '../../src/import.ts'
 import { createKinds } from '../../src/stored-accounts.ts'
+import { bcrypt, cheapHasher, imported as importedBy, ndjson, newEmail, openAccounts } from '../accounts.ts'
 
-const namespace = await createNamespace()
-const database = connectDatabase({ url: namespace.databaseUrl, poolSize: 1 })
-afterAll(async () => {
-  await database.$disconnect()
-  await namespace.close()
-})
-const dir = await scratchDir({ onTestFinished: afterAll })
-const hasher = await Hasher.load(argon2idPolicy({ memoryKib: 64, time: 1, parallelism: 1 }), {})
-const bcrypt = '$2b$10$U4C0ZY8OG8y41F9LusfKyu3HRMBL0rCZcKBVsXhgr.n8Ou6FPhzO2'
-const newEmail = () => `${randomUUID()}@example.test`
+const { database, dir, fileOf } = await openAccounts()
+const hasher = await cheapHasher()
 const storedOf = (email: string) => database.user.findUniqueOrThrow({ where: { email } })
 
 const passwords: Pick<Passwords, 'hash'> = { hash: (password) => hasher.hash(password) }
 
-async function imported(records: readonly object[], ...args: string[]) {
-  const file = join(dir, `${randomUUID()}.ndjson`)
-  await writeFile(file, records.map((record) => `${JSON.stringify(record)}\n`).join(''))
-  const command = parseOptions(['import', file, ...args])
-  assert.ok(command?.name === 'import')
-  const rejected: [number, string][] = []
-  const mapped = new Map<string, string>()
-  const report = await importAccounts({
-    lines: readRecords(file),
-    check: createCheck({ ...command, ids: command.id, settings: { firebase: { logCost: 14, blockSize: 8 } }, hasher }),
-    rejected: { add: ({ line, reason }: { line: number; reason: string }) => void rejected.push([line, reason]) },
-    // Nothing else of it is used.
-    into: { database, passwords: () => passwords as Passwords },
-    mapped: (ids) => void mapped.set(ids.old, ids.new),
-    fromLine: 1,
-    signal: new AbortController().signal,
-    progress: () => undefined,
-  })
-  const { read, created, existing } = report
-  assert.equal(created + existing + rejected.length, read)
-  return { created, existing, rejected, mapped }
+async function imported(records: readonly object[], ...options: string[]) {
+  const file = await fileOf(`${randomUUID()}.ndjson`, ndjson(records))
+  // Nothing else of it is used.
+  const result = await importedBy(hasher, file, options, { database, passwords: () => passwords as Passwords })
+  return { ...result, rejected: result.rejectedLines.map(({ line, reason }) => [line, reason] as const) }
 }
 
 test('an address that the file has twice is told from one that existed', async () => {

@@ -8,8 +8,7 @@ import { PasswordList } from '@spillway/api/breached-list'
 import { fold } from '@spillway/api/credentials'
 import { scratchDir } from '@spillway/infra/rig/namespace'
 import { afterAll, test } from 'vitest'
-import { breached as run } from '../../src/breached/command.ts'
-import { commonListFile, commonPasswords, writeCommonList } from '../../src/breached/write.ts'
+import { commonListFile, commonPasswords, breached as run, writeCommonList } from '../../src/breached.ts'
 
 const dir = await scratchDir({ onTestFinished: afterAll })
 

@@ -8,14 +8,11 @@ import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import { scratchDir } from '@spillway/infra/rig/namespace'
 import { firebaseProject } from '@spillway/worker/hashing/formats/settings'
-import { Hasher } from '@spillway/worker/hashing/index'
-import { argon2idPolicy } from '@spillway/worker/hashing/policy'
 import { afterAll, test } from 'vitest'
-import { type Account, type CheckOptions, createCheck } from '../../src/account.ts'
 import { dateOf } from '../../src/fields.ts'
-import { importAccounts } from '../../src/import.ts'
-import { type Command, parseOptions } from '../../src/options.ts'
-import { readRecords } from '../../src/records.ts'
+import { Addresses } from '../../src/import.ts'
+import { parseOptions } from '../../src/options.ts'
+import { cheapHasher, imported as importedBy } from '../accounts.ts'
 
 const dir = await scratchDir({ onTestFinished: afterAll })
 const firebase = firebaseProject({
@@ -23,46 +20,10 @@ const firebase = firebaseProject({
   FIREBASE_SALT_SEPARATOR: 'Bw==',
 })
 const peppers = [{ name: 'flask', secret: Buffer.from('salt of the site') }]
-const hasher = await Hasher.load(argon2idPolicy({ memoryKib: 64, time: 1, parallelism: 1 }), { firebase, peppers })
+const hasher = await cheapHasher({ firebase, peppers })
 const bcrypt = '$2b$10$U4C0ZY8OG8y41F9LusfKyu3HRMBL0rCZcKBVsXhgr.n8Ou6FPhzO2'
 
-type Import = Extract<Command, { name: 'import' }>
-
-/** What an import with these options makes of a file, without a database. */
-async function imported(file: string, ...options: string[]) {
-  const command = parseOptions(['import', file, ...options])
-  assert.ok(command?.name === 'import')
-  const check = checkOf(command)
-  const accounts: Omit<Account, 'passwordHash'>[] = []
-  const hashes: string[] = []
-  const rejected: { line: number; reason: string }[] = []
-  const report = await importAccounts({
-    lines: readRecords(file, command.preset.columns),
-    check(record) {
-      const checked = check(record)
-      if (checked.kind !== 'rejected') accounts.push(checked.account)
-      if (checked.kind === 'account') hashes.push(checked.account.passwordHash)
-      return checked
-    },
-    rejected: { add: (line: { line: number; reason: string }) => void rejected.push(line) },
-    into: undefined,
-    mapped: () => assert.fail('nothing is written'),
-    fromLine: 1,
-    signal: new AbortController().signal,
-    progress: () => undefined,
-  })
-  assert.equal(report.read, accounts.length + rejected.length)
-  return { ...report, accounts, hashes, rejectedLines: rejected, emails: accounts.map(({ email }) => email) }
-}
-
-function checkOf(command: Import) {
-  const options: Omit<CheckOptions, 'hasher'> = {
-    ...command,
-    ids: command.id,
-    settings: { firebase: { logCost: 14, blockSize: 8 } },
-  }
-  return createCheck({ ...options, hasher })
-}
+const imported = (file: string, ...options: string[]) => importedBy(hasher, file, options)
 
 async function fileOf(name: string, content: string | Buffer): Promise<string> {
   const file = join(dir, name)
@@ -319,4 +280,11 @@ test('options that say nothing known are refused by name', () => {
     [['--preset', 'myspace'], /--preset takes one of auth0, better-auth, clerk/],
   ] as const)
     assert.throws(() => parseOptions(['import', 'x.csv', ...args]), sentence)
+})
+
+test('every address is known by its first line, beyond what the table held at first', () => {
+  const addresses = new Addresses()
+  const emailOf = (n: number) => `user-${n}@example.test`
+  for (let n = 1; n <= 60_000; n++) assert.equal(addresses.firstLineOf(emailOf(n), n), undefined)
+  for (const n of [1, 2, 11_468, 11_469, 30_000, 60_000]) assert.equal(addresses.firstLineOf(emailOf(n), 99_999), n)
 })

@@ -3,7 +3,6 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'vitest'
 import { openScene } from '../../src/scene.ts'
-import { readExposition } from '../exposition.ts'
 import { readMetricsTable } from '../metrics-table.ts'
 
 test('the table names every metric, where it is, its type, its labels and what it says', async () => {
@@ -56,3 +55,30 @@ test('the dashboard shows every metric of the table, and no other of ours', () =
   )
   assert.deepEqual([...used].sort(), [...known].sort())
 })
+
+interface ShownMetric {
+  name: string
+  type: string
+  help: string
+  /** Of all its series together, without those of the format itself. */
+  labels: string[]
+}
+
+/** The metrics of a page in Prometheus's text format whose names begin with `spillway_`. */
+function readExposition(page: string): ShownMetric[] {
+  const metrics = new Map<string, ShownMetric>()
+  for (const line of page.split('\n')) {
+    const [, keyword, name = '', rest = ''] = /^# (HELP|TYPE) (spillway_\w+) (.*)$/.exec(line) ?? []
+    if (keyword === 'HELP') metrics.set(name, { name, help: rest, type: '', labels: [] })
+    const metric = metrics.get(name)
+    if (keyword === 'TYPE' && metric !== undefined) metric.type = rest
+  }
+  for (const metric of metrics.values()) {
+    const series = new RegExp(`^${metric.name}(?:_bucket|_sum|_count)?\\{(.*)\\} `, 'gm')
+    const labels = [...page.matchAll(series)].flatMap(([, text = '']) =>
+      [...text.matchAll(/(\w+)="/g)].map(([, label = '']) => label),
+    )
+    metric.labels = [...new Set(labels)].filter((label) => label !== 'le')
+  }
+  return [...metrics.values()]
+}

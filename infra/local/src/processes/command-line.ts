@@ -1,5 +1,4 @@
-// Command lines: Node's parser, and checks of single values. A mistake is a UserError of one
-// sentence.
+// Command lines: Node's parser, and checks of single values. A mistake is a UserError.
 import { type ParseArgsConfig, parseArgs } from 'node:util'
 
 type Options = NonNullable<ParseArgsConfig['options']>
@@ -7,9 +6,7 @@ type Options = NonNullable<ParseArgsConfig['options']>
 const help = { help: { type: 'boolean', short: 'h' } } as const
 
 /**
- * Parses arguments; every command has --help besides its own options. pnpm passes on the "--" of
- * `pnpm load -- --rate 5`.
- *
+ * Every command has --help, too. pnpm passes on the "--" of `pnpm load -- --rate 5`.
  * @param command as it is typed, for the error: `pnpm load`
  */
 export function parseCommandLine<const T extends Options>(
@@ -56,18 +53,13 @@ export function positive(option: string, text: string): number {
   throw new UserError(`${option} takes a number greater than 0, not "${text}".`)
 }
 
-/** A time with its unit, in milliseconds. */
 export function milliseconds(option: string, text: string): number {
   const [, number = '', unit = ''] = /^([\d.]+)(ms|s|m)$/.exec(text) ?? []
   if (unit === '') throw new UserError(`${option} takes a time such as 250ms or 1s, not "${text}".`)
   return positive(option, number) * (unit === 'ms' ? 1 : unit === 's' ? 1_000 : 60_000)
 }
 
-/**
- * Picks by name, or by the beginning of a name; all without a name.
- *
- * @throws {@link UserError} for an unknown name
- */
+/** Picks by name, or by the beginning of a name; all without a name. */
 export function pickNamed<T extends { name: string }>(kind: string, all: readonly T[], names: readonly string[]) {
   if (names.length === 0) return all
   return names.flatMap((name) => {
@@ -83,7 +75,6 @@ export class UserError extends Error {
   override name = 'UserError'
 }
 
-/** Prints a UserError as its message, any other error with its stack. */
 export function report(error: unknown): void {
   console.error(error instanceof UserError ? error.message : error)
 }

@@ -38,15 +38,11 @@ export async function runWithKeeper(command: (keeper: Keeper) => Promise<unknown
   for (const signal of SIGNALS) process.off(signal, stop)
 }
 
-/**
- * Detects the end of the package manager that launched this process: someone may kill npx or pnpm,
- * of which this is a descendant.
- */
 const pollMs = 500
 
 /**
- * Calls back once when an ancestor that is a package manager has ended, for any reason. Shells
- * between them do not count: they may start a background process and exit.
+ * Calls back once when npx or pnpm, an ancestor of this process, has ended. Shells between them do
+ * not count: they may start a background process and exit.
  */
 export function onLauncherGone(callback: () => void): { close(): void } {
   const launchers = findLaunchers()
@@ -59,7 +55,6 @@ export function onLauncherGone(callback: () => void): { close(): void } {
   return { close: () => clearInterval(timer) }
 }
 
-/** The ancestors that are npx, npm or pnpm, nearest first. */
 function findLaunchers(): number[] {
   const found: number[] = []
   let pid = process.ppid

@@ -4,7 +4,6 @@
 // because every test file starts it: TypeScript would take ten times as long.
 // @ts-check
 import { existsSync, readFileSync } from 'node:fs'
-import { constants } from 'node:os'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 
@@ -16,14 +15,14 @@ const pollMs = 20
 
 const hasProc = existsSync('/proc/self/stat')
 
-/** @type {Map<number, { signal: NodeJS.Signals, stopOrder: number }>} */
+/** @type {Map<number, { signal: string, stopOrder: number }>} */
 const watched = new Map()
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => {})
 
 for await (const line of createInterface({ input: process.stdin })) {
-  const [verb, pid, signal, stopOrder] = line.split(' ')
-  if (verb === 'watch' && isSignal(signal)) watched.set(Number(pid), { signal, stopOrder: Number(stopOrder) })
+  const [verb, pid, signal = 'SIGTERM', stopOrder] = line.split(' ')
+  if (verb === 'watch') watched.set(Number(pid), { signal, stopOrder: Number(stopOrder) })
   else watched.delete(Number(pid))
 }
 
@@ -34,15 +33,7 @@ for (const stopOrder of stopOrders) {
 }
 process.exit(0)
 
-/**
- * @param {string | undefined} name
- * @returns {name is NodeJS.Signals}
- */
-function isSignal(name) {
-  return name !== undefined && name in constants.signals
-}
-
-/** @param {number} pid @param {NodeJS.Signals} signal */
+/** @param {number} pid @param {string} signal */
 async function end(pid, signal) {
   send(pid, signal)
   if (await ended(pid, graceMs)) return
@@ -60,8 +51,7 @@ async function ended(pid, withinMs) {
 
 /**
  * Gives false where no process has this id.
- *
- * @param {number} pid @param {NodeJS.Signals | 0} signal 0 only asks
+ * @param {number} pid @param {string | 0} signal 0 only asks
  */
 function send(pid, signal) {
   try {
@@ -72,9 +62,7 @@ function send(pid, signal) {
 }
 
 /**
- * Whether it has ended, but was not reaped: in a container, the first process may never do so.
- * Where there is no /proc, it does.
- *
+ * Whether it has ended, but was not reaped: the first process of a container may never do so.
  * @param {number} pid
  */
 function isZombie(pid) {

@@ -30,10 +30,8 @@ interface KeptProcess {
 /** A process that is run to its end. */
 export type Tool = Omit<KeptProcess, 'stopOrder' | 'logFd'>
 
-/** A tool ended with another exit code than 0. */
 export class ToolFailure extends UserError {
   override name = 'ToolFailure'
-  /** All of its output. */
   readonly output: string
 
   constructor({ command, args }: Tool, output: string) {
@@ -75,12 +73,10 @@ export class Keeper {
     return this.#process.pid
   }
 
-  /** True from the moment that close() is called. */
   get closing(): boolean {
     return this.#stdin.writableEnded
   }
 
-  /** Called once, when close() is. */
   onClosing(act: () => void): void {
     this.#closing.push(act)
   }
@@ -119,7 +115,6 @@ export class Keeper {
   }
 }
 
-/** The last lines of an output, joined into one. */
 export function logTail(output: string): string {
   return output.trim().split('\n').slice(-3).join(' / ').slice(-400) || '(no output)'
 }

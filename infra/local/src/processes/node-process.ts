@@ -22,13 +22,12 @@ export interface ProcessOptions {
   /** What Node runs, from the root of the checkout: `worker/dist/main.cjs`. */
   entry: string
   args?: string[]
-  /** Options for Node itself. */
   nodeArgs?: readonly string[] | undefined
   /** Its whole environment, except for PATH and HOME. */
   env?: NodeJS.ProcessEnv
   /** Its working directory [the root of the checkout]. */
   cwd?: string
-  /** Processors that it is pinned to, where the system can do that. */
+  /** Where the system can pin processes. */
   cores?: readonly number[] | undefined
   /** Ends it with this process at the latest [one for all such processes]. */
   keeper?: Keeper | undefined
@@ -89,10 +88,7 @@ export function startProcess(options: ProcessOptions) {
     })
   })
 
-  /**
-   * Resolves with the first line, past or to come, that fits. Rejects when it exits before that, or
-   * after timeoutMs [60 s].
-   */
+  /** Resolves with the first line, past or to come, that fits. Rejects when it exits before. */
   async function waitForLog(fits: (line: LogLine) => boolean, timeoutMs = 60_000): Promise<LogLine> {
     const found = logs.find(fits) ?? (exit === undefined ? await nextLine(fits, timeoutMs) : undefined)
     if (found !== undefined) return found
@@ -110,7 +106,6 @@ export function startProcess(options: ProcessOptions) {
     return undefined
   }
 
-  /** Kills, stops or continues it. */
   function signal(name: NodeJS.Signals): void {
     wasEnded ||= exit === undefined && ENDING.includes(name)
     child.kill(name)
@@ -120,7 +115,6 @@ export function startProcess(options: ProcessOptions) {
     pid,
     /** Its output so far, in order; standard error included. See keepOnly. */
     logs,
-    /** The same as one text, as it was printed. */
     output: () => lines.join('\n'),
     waitForLog,
     /** From here on keeps no lines of level info, and some thousand others; or nothing. */
@@ -136,23 +130,20 @@ export function startProcess(options: ProcessOptions) {
       }
     },
     signal,
-    /** Asks it to end [SIGTERM] and waits for it. Rejects when it still runs after a minute. */
+    /** Rejects when it still runs after a minute. */
     async stop(name: NodeJS.Signals = 'SIGTERM'): Promise<Exit> {
       signal(name)
       return await until(() => exit, { timeoutMs: STOPPED_WITHIN_MS, what: `the end of ${entry} by ${name}` })
     },
     exited,
-    /** How it ended, once it has. */
     get exit(): Exit | undefined {
       return exit
     },
-    /** Whether it was told to end. */
     get wasEnded(): boolean {
       return wasEnded
     },
     /** Stops reading its standard output, as when the program behind its pipe has ended. */
     closeStdout: (): void => void stdout.destroy(),
-    /** Kills it if it still runs. */
     async close(): Promise<void> {
       signal('SIGKILL')
       await exited

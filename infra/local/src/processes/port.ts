@@ -1,4 +1,3 @@
-// Finds free ports.
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:net'
 

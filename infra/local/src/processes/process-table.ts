@@ -18,19 +18,16 @@ export function findProcess(pid: number): ProcessFacts | undefined {
   return hasProc ? askProc(pid) : askPs(pid)
 }
 
-/** Whether a process still runs. */
 export function isRunning(pid: number): boolean {
   const found = findProcess(pid)
   return found !== undefined && !found.zombie
 }
 
-/** The ids of all processes. */
 export function listProcesses(): number[] {
   const names = hasProc ? readdirSync('/proc') : ps('-A', '-o', 'pid=')?.split('\n')
   return (names ?? []).map(Number).filter((pid) => pid > 0)
 }
 
-/** The processes whose command line holds all of these words. */
 export function findPids(...words: string[]): number[] {
   return listProcesses().filter((pid) => {
     const command = findProcess(pid)?.command

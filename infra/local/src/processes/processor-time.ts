@@ -1,5 +1,4 @@
-// Processor time of processes and of the whole machine, as the kernel counts it; and processes on
-// chosen processors.
+// Processor time of processes and of the machine, as the kernel counts it; pinned processes.
 import { spawnSync } from 'node:child_process'
 import { platform } from 'node:process'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -24,7 +23,6 @@ export function processorMs(pids: readonly number[]): number {
   return [...all].reduce((sum, pid) => sum + (processorTime(pid) ?? 0), 0)
 }
 
-/** The running processes that it started. */
 export function childrenOf(pid: number): number[] {
   const children = readProc(`${pid}/task/${pid}/children`)?.trim() ?? ''
   return children.split(' ').filter(Boolean).map(Number)

@@ -1,5 +1,4 @@
-// Finds programs of this system, and runs one to its end without a keeper: for programs that soon
-// end by themselves.
+// Programs of this system that soon end by themselves, run without a keeper.
 import { execFile } from 'node:child_process'
 import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
@@ -11,7 +10,6 @@ const OUTPUT_LIMIT_BYTES = 256 * 1_024 * 1_024
 export interface RunOptions {
   cwd?: string
   env?: NodeJS.ProcessEnv
-  /** Written to its standard input. */
   input?: string
 }
 

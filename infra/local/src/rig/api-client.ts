@@ -1,6 +1,5 @@
-// The client of the public API for programs: tests, load, chaos, storms and sizing. Keeps
-// connections, opens as many as are needed, and gives up on an answer after some time. It never
-// rejects: what goes wrong is an answer without a status.
+// The client of the public API for tests, load and chaos. It never rejects: what goes wrong is an
+// answer without a status.
 import http, { type IncomingHttpHeaders } from 'node:http'
 import https, { type AgentOptions } from 'node:https'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -23,7 +22,6 @@ interface AnswerBody {
 export interface RequestOptions {
   headers?: Record<string, string>
   signal?: AbortSignal
-  /** [10 s] */
   timeoutMs?: number
   /** Repeats a request once if the server just closed the kept connection, as browsers do [no]. */
   retriesStale?: boolean
@@ -36,7 +34,6 @@ export interface Credentials {
 
 export type ApiClient = ReturnType<typeof createApiClient>
 
-/** Asks for a ticket at once. */
 export const respondAsync = { headers: { prefer: 'respond-async' } }
 
 /** A client of one gateway, on its own connections. The timeout is the default of requests. */
@@ -73,10 +70,7 @@ const sharedAgent = new http.Agent({ keepAlive: true })
 /** A gateway is still in time after its own hold, and some seconds of a machine that is busy. */
 const ASKED_TIMEOUT_MS = 15_000
 
-/**
- * One request, on connections that all such requests share: POST with a body, otherwise GET. It is
- * given 15 seconds.
- */
+/** One request, on connections that all such requests share: POST with a body, otherwise GET. */
 export function ask(url: string, path: string, { body, ...given }: RequestOptions & { body?: unknown } = {}) {
   const options = { timeoutMs: ASKED_TIMEOUT_MS, ...given }
   return body === undefined
@@ -85,7 +79,6 @@ export function ask(url: string, path: string, { body, ...given }: RequestOption
 }
 
 interface Redeeming {
-  /** Redeems a ticket once. */
   redeem(ticket: string): Promise<ApiAnswer>
   /** Statuses after which the ticket is still good and is redeemed again [202]; 0 is no answer. */
   goesOnAfter?: readonly number[]

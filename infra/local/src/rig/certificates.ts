@@ -3,7 +3,6 @@ import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { run } from '../processes/run.ts'
 
-/** Files in PEM. */
 export interface Certificate {
   certFile: string
   keyFile: string
@@ -12,7 +11,6 @@ export interface Certificate {
 const VALID_DAYS = '7'
 const KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', VALID_DAYS]
 
-/** The names of servers on the loopback interface. */
 export const LOOPBACK = ['DNS:localhost', 'IP:127.0.0.1']
 
 /** Whether OpenSSL can sign in one step: LibreSSL and older versions cannot. */
@@ -20,7 +18,6 @@ export function canIssue(): boolean {
   return /^OpenSSL [3-9]/.test(String(spawnSync('openssl', ['version']).stdout))
 }
 
-/** Makes an authority of this name in a folder. */
 export async function createAuthority(dir: string, name: string): Promise<Certificate> {
   return await request(dir, name, [
     ...['-subj', `/CN=${name}`, '-addext', 'basicConstraints=critical,CA:TRUE'],
@@ -29,11 +26,8 @@ export async function createAuthority(dir: string, name: string): Promise<Certif
 }
 
 /**
- * Issues a certificate for clients and servers.
- *
- * @param request `name` is the common name, and to Kubernetes the user, with `group` as their
- *   group; `hosts` are what a
- *   server is reached by, as OpenSSL writes them [LOOPBACK]
+ * Issues a certificate for clients and servers. To Kubernetes, `name` is the user, with a `group`.
+ * `hosts` are what a server is reached by, as OpenSSL writes them.
  */
 export async function issue(
   dir: string,

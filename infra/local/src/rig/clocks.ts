@@ -22,10 +22,8 @@ export async function redisTime(redis: TimeSource): Promise<number> {
 const TICK_MS = 25
 
 /**
- * Starts a stopwatch for upper bounds on busy machines, and returns how to read it, in
- * milliseconds. It counts turns of this process's timers instead of the time of day: while the
- * machine gives this process no processor it stands still, as what the test waits for is likely to.
- * Not for lower bounds.
+ * Starts a stopwatch for upper bounds, and returns how to read it, in milliseconds. It counts turns
+ * of this process's timers: while the process gets no processor, it stands still.
  */
 export function startStopwatch(): () => number {
   let ticks = 0

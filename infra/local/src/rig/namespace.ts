@@ -14,10 +14,7 @@ const DISCONNECT_MS = 20_000
 
 export type Namespace = Awaited<ReturnType<typeof createNamespace>>
 
-/**
- * Creates a namespace in the services of this test run. Its end waits so long for connections to
- * its database to be closed [20 s].
- */
+/** Creates a namespace in the services of this test run. */
 export async function createNamespace({ disconnectMs = DISCONNECT_MS } = {}) {
   const { templateUrl, redisUrl } = testEnvironment()
   const name = `test_${randomBytes(6).toString('hex')}`
@@ -56,7 +53,6 @@ async function connectionsTo(maintenanceUrl: string, database: string): Promise<
   return rows.map((row) => `${row.application_name || 'unnamed'} (pid ${row.pid}, ${row.state}), last: ${row.query}`)
 }
 
-/** Deletes all keys with this prefix. */
 export async function deleteKeys(redisUrl: string, prefix: string): Promise<void> {
   const redis = new Redis(redisUrl)
   try {
@@ -68,10 +64,6 @@ export async function deleteKeys(redisUrl: string, prefix: string): Promise<void
   }
 }
 
-/**
- * The environment of a test run, passed to the processes of its tests: the URLs of the template
- * database and of Redis, and the folder of the run.
- */
 interface TestEnvironment {
   /** The migrated database that namespaces are copies of. Nobody connects to it. */
   templateUrl: string
@@ -80,12 +72,12 @@ interface TestEnvironment {
   dir: string
 }
 
-/** The variables that carry this environment to child processes. */
+/** As variables for child processes. */
 export function testVariables({ templateUrl, redisUrl, dir }: TestEnvironment): NodeJS.ProcessEnv {
   return { SPILLWAY_TEST_TEMPLATE_URL: templateUrl, SPILLWAY_TEST_REDIS_URL: redisUrl, SPILLWAY_TEST_DIR: dir }
 }
 
-/** The environment of this test run. Throws a UserError outside of a run. */
+/** Throws a UserError outside of a run. */
 export function testEnvironment(): TestEnvironment {
   const { SPILLWAY_TEST_TEMPLATE_URL: templateUrl, SPILLWAY_TEST_REDIS_URL: redisUrl } = process.env
   const { SPILLWAY_TEST_DIR: dir } = process.env
@@ -94,8 +86,6 @@ export function testEnvironment(): TestEnvironment {
     'This test needs PostgreSQL and Redis: run it by "pnpm test", with a part of its file name after it.',
   )
 }
-
-// Folders that tests put things in.
 
 /** A test, or a file of tests: `{ onTestFinished: afterAll }`. */
 export interface Ending {

@@ -5,7 +5,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 interface OpenLoop {
   /** Requests per second at a moment of the run. */
   rateAt(elapsedMs: number): number
-  /** [until it is stopped] */
   durationMs?: number
   /** Ends the arrivals early; what was sent is still waited for. */
   signal?: AbortSignal
@@ -58,7 +57,6 @@ export async function openLoop(loop: OpenLoop): Promise<number> {
   return sent
 }
 
-/** Starts an open loop; `stop` ends it, and resolves when the last request has ended. */
 export function startLoop(loop: Pick<OpenLoop, 'rateAt' | 'send'>): { stop(): Promise<void> } {
   const stopping = new AbortController()
   const over = openLoop({ ...loop, signal: stopping.signal })

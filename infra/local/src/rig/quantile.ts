@@ -29,9 +29,8 @@ interface Change {
 }
 
 /**
- * The errors of ETAs before the first change, and of those after it. Those that a change made wrong
- * are left out, because no reckoning could know of it: those that were told before its end and
- * answered after its beginning.
+ * The errors of ETAs before the first change, and after it. ETAs that a change made wrong are left
+ * out: those told before its end and answered after its beginning.
  */
 export function etaErrors(
   told: readonly ToldEta[],

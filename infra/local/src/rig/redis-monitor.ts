@@ -7,7 +7,6 @@ import { createInterface } from 'node:readline'
 interface MonitoredCommand {
   /** The name in lower case, then the arguments. */
   command: string[]
-  /** Whether a script gave it. */
   byScript: boolean
 }
 
@@ -37,7 +36,6 @@ export async function monitorRedis(url: string) {
   if (password !== '') await ask(`AUTH ${username || 'default'} ${decodeURIComponent(password)}`)
   await ask('MONITOR')
   return {
-    /** In order, from the moment on that it was started. */
     commands,
     close: (): void => void socket.destroy(),
   }

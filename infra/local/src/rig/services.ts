@@ -12,24 +12,15 @@ import { allOrNone, startServices } from '../services/services.ts'
 import { build, buildEngine, hasEngine, migrate } from '../start/build.ts'
 import type { LocalEnvironment } from '../start/places.ts'
 
-const nothingToClose = async () => ({ close: async () => {} })
-
 interface OwnServicesOptions extends Pick<ServiceOptions, 'keeper'>, Partial<Pick<ServiceOptions, 'durable' | 'say'>> {
   /** The purpose of the run, which names its folder and its database. */
   purpose: 'test' | 'load' | 'chaos'
-  /** Servers to use instead of embedded ones. */
   databaseUrl?: string | undefined
   redisUrl?: string | undefined
   /** The packages to build, with their dependencies [all]; none where a run has built them. */
   packages?: string[]
 }
 
-/**
- * The one way to start what tests, load tests and chaos stand on: builds, starts PostgreSQL
- * and Redis on free ports and in a folder of this run's own, and migrates a database, so that runs
- * can be concurrent. Unless told otherwise they are not durable, and say what they have to say on
- * standard output.
- */
 export async function startOwnServices(options: OwnServicesOptions) {
   const { keeper, purpose, databaseUrl: givenUrl, redisUrl, packages, durable = false, say = console.log } = options
   await removeAbandoned()
@@ -39,7 +30,7 @@ export async function startOwnServices(options: OwnServicesOptions) {
   const remove = () => rm(dir, { recursive: true, force: true })
   const password = randomBytes(12).toString('base64url')
   const starting = startServices({ keeper, dir, password, durable, databaseUrl: givenUrl, redisUrl, say })
-  const building = packages?.length === 0 ? nothingToClose() : build(keeper, packages).then(nothingToClose)
+  const building = packages?.length === 0 ? Promise.resolve() : build(keeper, packages)
   const [services] = await allOrNone([starting, building]).catch((error) => remove().then(() => Promise.reject(error)))
   // Services that still run would write into the folder while it is deleted.
   const closeServices = () => services.close().then(remove)
@@ -47,7 +38,6 @@ export async function startOwnServices(options: OwnServicesOptions) {
   const databaseUrl = withDatabase(services.databaseUrl, database)
   await migrate(keeper, databaseUrl).catch((error) => closeServices().then(() => Promise.reject(error)))
   return {
-    /** The run's folder, which close() deletes. */
     dir,
     /** A migrated database, which close() drops. */
     databaseUrl,
@@ -69,7 +59,7 @@ export async function startTestServices(keeper: Keeper, { databaseUrl, redisUrl 
   const withEngine = hasEngine() || process.env.CI === 'true'
   const [services] = await allOrNone([
     startOwnServices({ keeper, purpose: 'test', databaseUrl, redisUrl }),
-    withEngine ? buildEngine(keeper, console.log).then(nothingToClose) : nothingToClose(),
+    withEngine ? buildEngine(keeper, console.log) : Promise.resolve(),
   ])
   const templateUrl = services.databaseUrl
   // Otherwise autovacuum connects to it now and then, and copies have to wait.

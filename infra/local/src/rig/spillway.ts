@@ -1,6 +1,5 @@
 // The one way to start a Spillway for a test, a measurement or a picture: gateways and workers as
-// deployed, compiled, each a process. They use the given PostgreSQL and Redis servers, under a key
-// prefix of their own.
+// deployed, each a process, under a key prefix of their own.
 import { randomBytes } from 'node:crypto'
 import type { Keeper } from '../processes/keeper.ts'
 import { until } from '../processes/until.ts'
@@ -73,19 +72,16 @@ export function openSpillway(options: SpillwayOptions) {
     redisUrl,
     queuePrefix,
     sealKeys,
-    /** Of a gateway. */
     environment,
     /** All that were started, in order; those that have ended as well. */
     gateways,
     workers,
-    /** Starts a gateway and waits until it listens. */
     async gateway({ env = {}, ...how }: MemberOptions = {}): Promise<GatewayProcess> {
       const name = `gateway ${++starting.gateways}`
       const gateway = await startMember(gatewayProgram, { name, ...kept, ...how, env: { ...environment, ...env } })
       gateways.push(gateway)
       return gateway
     },
-    /** Starts a worker and waits until it is ready. */
     async worker({ env = {}, ...how }: MemberOptions = {}): Promise<Member> {
       const name = `worker ${++starting.workers}`
       const worker = await startMember(workerProgram, { name, ...kept, ...how, env: { ...workerEnv, ...env } })
@@ -101,10 +97,7 @@ export function openSpillway(options: SpillwayOptions) {
       }
       await until(knowAll, { what: `${count} workers known to every gateway` })
     },
-    /**
-     * Ends all, gateways first: they stop asking, then the workers stop answering. One sentence for
-     * each that ended badly.
-     */
+    /** Gateways first: they stop asking. Gives a sentence for each member that ended badly. */
     async close(): Promise<string[]> {
       const ends = await Promise.all(gateways.map(end))
       return [...ends, ...(await Promise.all(workers.map(end)))].flat()

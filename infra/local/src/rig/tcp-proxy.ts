@@ -20,11 +20,8 @@ interface Link {
 }
 
 /**
- * Starts a proxy on a free port of the loopback interface.
- *
  * @param url where it leads: `redis://`, `postgresql://` or any other with a port
- * @param target names the server of each new connection, in place of the URL's; undefined ends the
- *   connection
+ * @param target the server of each new connection, in place of the URL's; undefined ends it
  */
 export async function startProxy(url: string, target: () => Address | undefined = () => addressOf(url)) {
   const links = new Set<Link>()
@@ -67,7 +64,6 @@ export async function startProxy(url: string, target: () => Address | undefined 
   through.hostname = '127.0.0.1'
   through.port = String(port)
   const proxy = {
-    /** The URL that was given, by way of this proxy. */
     url: through.href,
     /** Every byte, in both directions, arrives this much later. */
     delayMs: 0,
@@ -96,10 +92,7 @@ export async function startProxy(url: string, target: () => Address | undefined 
     freezeReplies(): void {
       for (const { upstream } of links) upstream.pause()
     },
-    /**
-     * Freezes the connections there are to a Redis server, and sends each client a reply that does
-     * not end: data keeps coming, so that a socket's timeout does not notice.
-     */
+    /** Freezes them, and sends each client of Redis an endless reply: no socket times out. */
     trickleReplies(): void {
       for (const link of links) {
         freezeLink(link)
@@ -111,7 +104,7 @@ export async function startProxy(url: string, target: () => Address | undefined 
       state = 'open'
       for (const link of links) restoreLink(link)
     },
-    /** The addresses, as host:port, that the server sees the connections come from. */
+    /** As host:port, where the server sees connections come from. */
     addresses: (): string[] => [...links].map(({ upstream }) => `${upstream.localAddress}:${upstream.localPort}`),
     async close(): Promise<void> {
       server.close()

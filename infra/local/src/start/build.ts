@@ -14,7 +14,6 @@ const WAIT_MS = 300_000
 
 const turbo = join(repositoryDir, 'node_modules', '.bin', 'turbo')
 
-/** Turns off turbo's telemetry and update notices. */
 const turboEnv = { TURBO_TELEMETRY_DISABLED: '1', TURBO_NO_UPDATE_NOTIFIER: '1' }
 
 /** Builds these packages and their dependencies [all packages]. Silent unless it fails. */
@@ -67,11 +66,9 @@ export function checkPlatform(): void {
   if (process.platform === 'win32') throw new UserError('Redis does not run on Windows itself: use WSL 2.')
 }
 
-// A package as it is published, for tests.
-
 /**
- * Packs the package in this folder of the checkout, unless `outdir` has it, and gives the path of
- * its tarball there. Expects all packages to be built.
+ * Packs a package for tests, as it is published, unless `outdir` has it, and gives the path of its
+ * tarball. Expects all packages to be built.
  */
 export async function pack(folder: string, outdir: string): Promise<string> {
   const cwd = join(repositoryDir, folder)
@@ -96,8 +93,7 @@ export async function pack(folder: string, outdir: string): Promise<string> {
   return tarball
 }
 
-// Builds the native hashing engine if cargo is installed. It is optional: without it, npm packages
-// hash.
+// The native hashing engine is optional: without it, npm packages hash.
 
 const crate = join(repositoryDir, 'worker', 'engine')
 /** The path from which workers load it (worker/src/hashing/native.ts). */
@@ -113,10 +109,7 @@ export function hasEngine(): boolean {
   return existsSync(addon)
 }
 
-/**
- * Builds the engine if its source has changed. A failure prints a line and does not reject.
- * @returns whether it is built
- */
+/** Builds the engine, if cargo is installed. A failure prints a line and does not reject. */
 export async function buildEngine(
   keeper: Keeper,
   say: (sentence: string) => void,

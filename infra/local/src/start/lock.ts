@@ -9,10 +9,7 @@ import { findProcess, isRunning } from '../processes/process-table.ts'
 /** How long the keeper of a killed holder may take to stop the holder's processes. */
 const cleanUpMs = 60_000
 
-/**
- * Takes the lock for this process, and creates its folder. Waits up to waitMs for a running holder,
- * and in any case for the keeper of a killed one. Undefined if the lock stays taken.
- */
+/** Waits up to waitMs for a running holder, and for the keeper of a killed one. Else undefined. */
 export async function takeLock(file: string, keeper: Keeper, waitMs: number) {
   mkdirSync(dirname(file), { recursive: true })
   for (const startedAt = Date.now(); ; await sleep(50)) {
@@ -26,7 +23,6 @@ export async function takeLock(file: string, keeper: Keeper, waitMs: number) {
   }
 }
 
-/** Whether a process holds this lock now. */
 export function isHeld(file: string): boolean {
   return readHolder(file)?.runs === true
 }

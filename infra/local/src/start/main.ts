@@ -67,7 +67,6 @@ async function start(options: StartOptions, keeper: Keeper, fail: (error: unknow
   if (!keeper.closing) say('The native hashing engine is built, and has taken over from the packages.')
 }
 
-/** Deletes the data of earlier runs, except downloaded programs and the lock. */
 function forget(stateDir: string): void {
   for (const name of ['postgres', 'redis', 'secrets.json'])
     rmSync(join(stateDir, name), { recursive: true, force: true })

@@ -8,10 +8,7 @@ import { until } from '../processes/until.ts'
 import { hostToDial, type LocalEnvironment, type Place, placeIn, toVariables } from './places.ts'
 import type { Secrets } from './secrets.ts'
 
-/**
- * The entry is the module that Node runs, from the root of the checkout; the log line of this
- * message has the addresses: url and opsUrl.
- */
+/** The log line of `readyMessage` has the addresses: url and opsUrl. */
 export const gatewayProgram = {
   entry: 'api/dist/main.js',
   readyMessage: 'gateway listening',
@@ -26,15 +23,12 @@ export const workerProgram = {
 
 export type Program = typeof gatewayProgram | typeof workerProgram
 
-/** A gateway or worker. */
 export interface Member extends NodeProcess {
-  /** On screens: gateway 1. */
   name: string
   opsUrl: string
 }
 
 export interface GatewayProcess extends Member {
-  /** Of the public port. */
   url: string
   /** Undefined without SERVICE_KEYS. */
   serviceUrl: string | undefined
@@ -51,7 +45,7 @@ export interface MemberOptions extends Omit<ProcessOptions, 'entry' | 'stopOrder
 /** Many of them start at once on few processors. */
 const READY_WITHIN_MS = 120_000
 
-/** Starts a member, ready. Rejects with its last lines if it does not become ready, and ends it. */
+/** Rejects with its last lines if it does not become ready, and ends it. */
 export async function startMember(program: Program, options: MemberOptions): Promise<GatewayProcess> {
   const { readyMessage, stopOrder } = program
   const { entry = program.entry, name = entry, keepOnly, ...how } = options
@@ -71,7 +65,6 @@ export async function startMember(program: Program, options: MemberOptions): Pro
   }
 }
 
-/** A gateway's readiness, and how many workers it knows. Rejects when it does not answer. */
 export async function readinessOf(gatewayUrl: string) {
   const response = await fetch(`${gatewayUrl}/readyz`)
   const text = await response.text()
@@ -147,17 +140,13 @@ export async function startCluster(options: ClusterOptions) {
   return {
     gateways: gateways.map(({ place }) => place),
     workers: workers.map(({ place }) => place),
-    /** Restarts the workers, one after the other. */
     async renewWorkers(): Promise<void> {
       for (const worker of workers) await worker.renew()
     },
   }
 }
 
-/**
- * Starts a member. A member that ends after it was ready is started again, as in a cluster. Rejects
- * with a UserError if it does not become ready.
- */
+/** Starts a member, again whenever it ends after it was ready. */
 async function keepRunning(
   program: Program,
   { name, ...ports }: Place,
@@ -194,10 +183,7 @@ async function keepRunning(
   }
 }
 
-/**
- * Waits until a gateway is ready and knows the workers: before its next reading of the queue a
- * login would get a ticket.
- */
+/** A gateway that does not know the workers yet would give tickets. */
 async function isReady({ name, port }: Place, host: string, workers: number): Promise<void> {
   let answer = 'no answer'
   const ready = async (): Promise<boolean> => {

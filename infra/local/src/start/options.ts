@@ -28,7 +28,6 @@ const most = 64
 
 export type StartOptions = ReturnType<typeof parseOptions>
 
-/** Parses the arguments. Throws a UserError that names an invalid one. */
 export function parseOptions(args: string[]) {
   const { values } = parseCommandLine('pnpm start', args, {
     gateways: { type: 'string', default: '1' },

@@ -1,5 +1,4 @@
-// The environment of the local commands, the addresses on which gateways and workers of a local run
-// listen, and where a running one is.
+// The environment of local commands, the addresses of gateways and workers, and of a running start.
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { UserError } from '../processes/command-line.ts'
@@ -67,7 +66,6 @@ interface Addresses {
   serviceUrl?: string | undefined
 }
 
-/** The ports in a member's ready line. */
 export function placeIn({ url, opsUrl, serviceUrl }: Addresses, name: string): Place {
   // URL omits the default port of the scheme.
   const portOf = (url: string): number => Number(new URL(url).port || 80)
@@ -79,7 +77,6 @@ export function placeIn({ url, opsUrl, serviceUrl }: Addresses, name: string): P
   }
 }
 
-/** The variables that set a member's ports. */
 export function toVariables({ port, opsPort, servicePort }: Omit<Place, 'name'>): NodeJS.ProcessEnv {
   return {
     OPS_PORT: String(opsPort),
@@ -88,7 +85,6 @@ export function toVariables({ port, opsPort, servicePort }: Omit<Place, 'name'>)
   }
 }
 
-/** Where the running `pnpm start` is, for commands that work on it. */
 interface RunningUrls {
   databaseUrl: string
   gatewayUrl: string
@@ -107,8 +103,6 @@ export function findRunning(stateDir: string, otherwise: string): RunningUrls {
   }
 }
 
-// The environment of the local commands, read once.
-
 export type LocalEnvironment = ReturnType<typeof readEnvironment>
 
 /** Throws a UserError that names an invalid variable. An empty variable counts as unset. */
@@ -124,7 +118,6 @@ export function readEnvironment(env: NodeJS.ProcessEnv) {
     databaseUrl: env.DATABASE_URL || undefined,
     redisUrl: env.REDIS_URL || undefined,
     stateDir: env.SPILLWAY_DIR ? resolve(repositoryDir, env.SPILLWAY_DIR) : defaultStateDir,
-    /** The whole environment, for the gateways and workers. */
     inherited: env,
   }
 }

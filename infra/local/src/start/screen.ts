@@ -5,7 +5,6 @@ import { hostToDial } from './places.ts'
 
 type Cluster = Pick<ClusterOptions, 'environment' | 'gateways' | 'workers' | 'databaseUrl' | 'redisUrl' | 'logDir'>
 
-/** All addresses, and two commands that register and log in. */
 export function screen(cluster: Cluster, operator: { user: string; password: string }): string {
   const { environment, gateways, workers, databaseUrl, redisUrl, logDir } = cluster
   const url = (port: number | undefined): string => `http://${hostToDial(environment.host)}:${port}`

@@ -7,13 +7,8 @@ import { UserError } from '../processes/command-line.ts'
 
 const names = ['sealKeys', 'jwtKeys', 'opsPassword', 'servicesPassword'] as const
 
-/**
- * Seal and JWT keys in the format of their variables, and the passwords of the operator and of the
- * embedded services.
- */
 export type Secrets = Record<(typeof names)[number], string>
 
-/** Loads the secrets of a state folder; the first call generates them. */
 export function loadSecrets(dir: string): Secrets {
   const file = join(dir, 'secrets.json')
   if (existsSync(file)) return read(file)
@@ -40,7 +35,6 @@ function read(file: string): Secrets {
   throw new UserError(`${file} is damaged: start again with --fresh.`)
 }
 
-/** One entry of SPILLWAY_SEAL_KEYS. */
 export function newSealKey(kid = 'seal-1'): string {
   return `${kid}:${randomBytes(32).toString('base64')}`
 }

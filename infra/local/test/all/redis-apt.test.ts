@@ -6,7 +6,7 @@ import { test } from 'vitest'
 import { Keeper } from '../../src/processes/keeper.ts'
 import { onPath } from '../../src/processes/run.ts'
 import { scratchDir } from '../../src/rig/namespace.ts'
-import { aptRedis, serverNames } from '../../src/services/find-redis.ts'
+import { aptRedis, serverNames } from '../../src/services/redis.ts'
 
 const noApt = onPath(serverNames) ? 'there is a Redis on the PATH' : onPath(['apt-get']) ? false : 'there is no apt'
 

@@ -60,7 +60,7 @@ test('without any way to get a Redis, nothing is installed and one sentence name
   await writeFile(
     script,
     `import { Keeper } from ${module('processes/keeper.ts')}
-     import { findRedis } from ${module('services/find-redis.ts')}
+     import { findRedis } from ${module('services/redis.ts')}
      const search = { keeper: new Keeper(), dir: ${JSON.stringify(dir)}, programsDir: ${JSON.stringify(dir)}, durable: false }
      await findRedis({ ...search, say: console.log }).catch((error) => console.log(error.message))`,
   )

@@ -1,4 +1,4 @@
-// The pages on security name tests that exist.
+// The pages on security name tests that exist, and the table of OWASP ASVS requirements is whole.
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
@@ -53,4 +53,39 @@ test('no package of the lockfile asks for more than the Node that package.json d
   assert.equal(wanted.length, lockfile.match(/^ {4}engines: .*node:/gm)?.length)
   const newer = wanted.filter(([, node = '']) => validRange(node) === null || !satisfies(oldest, node))
   assert.deepEqual(newer, [])
+})
+
+/** How many requirements each section of ASVS 5.0.0 has. */
+const sections: Record<string, number> = {
+  ...{ '6.1': 3, '6.2': 12, '6.3': 8, '6.4': 6, '6.5': 8, '6.6': 4, '6.7': 2, '6.8': 4 },
+  ...{ '7.1': 3, '7.2': 4, '7.3': 2, '7.4': 5, '7.5': 3, '7.6': 2 },
+  ...{ '9.1': 3, '9.2': 4 },
+}
+
+const rows = readFileSync(join(pagesDir, 'ASVS.md'), 'utf8')
+  .split('\n')
+  .filter((line) => /^\| \d/.test(line))
+  .map((line) => {
+    const [ids = '', , , verdict, by = ''] = line
+      .split('|')
+      .slice(1, -1)
+      .map((cell) => cell.trim())
+    return { ids: ids.split(', '), verdict, by }
+  })
+
+test('every requirement has one row, in order', () => {
+  const all = Object.entries(sections).flatMap(([section, count]) =>
+    Array.from({ length: count }, (_, n) => `${section}.${n + 1}`),
+  )
+  assert.deepEqual(
+    rows.flatMap(({ ids }) => ids),
+    all,
+  )
+})
+
+test('every row is met, not met, or not applicable, and says by what or why', () => {
+  for (const { ids, verdict, by } of rows) {
+    assert.ok(verdict === 'met' || verdict === 'not met' || verdict === 'not applicable', `${ids}: ${verdict}`)
+    assert.ok(by.length > 0, ids.join())
+  }
 })

@@ -1,13 +1,18 @@
-// The pages: the first one is short, each room has one, and links lead somewhere.
+// The pages: the first one is short, each room has one, links lead somewhere, pictures are of today.
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { test } from 'vitest'
 import { repositoryDir } from '../../src/processes/repository.ts'
+import { digestsBeside, pictures, sourceDigest } from '../support/pictures.ts'
 
 const page = (path: string) => readFileSync(join(repositoryDir, path), 'utf8')
-const pages = execFileSync('git', ['ls-files', '*.md'], { cwd: repositoryDir, encoding: 'utf8' }).trim().split('\n')
+const tracked = (...patterns: string[]) =>
+  execFileSync('git', ['ls-files', ...patterns], { cwd: repositoryDir, encoding: 'utf8' })
+    .trim()
+    .split('\n')
+const pages = tracked('*.md')
 
 test('the first page has at most 150 lines and 1,200 words, and begins with what to type', () => {
   const text = page('README.md')
@@ -39,20 +44,26 @@ test('every link of a page leads to a file, and to a heading that is there', () 
 })
 
 test('nothing sends anyone to a name in a registry that nobody holds', () => {
-  const all = execFileSync('git', ['ls-files', '*.md', '*.ts', '*.cts', '*.mjs'], {
-    cwd: repositoryDir,
-    encoding: 'utf8',
-  })
-  const files = all
-    .trim()
-    .split('\n')
-    .filter((path) => existsSync(join(repositoryDir, path)))
+  const files = tracked('*.md', '*.ts', '*.cts', '*.mjs').filter((path) => existsSync(join(repositoryDir, path)))
   const unheld =
     /npx (--yes )?@?spillway|npm(js\.com\/package| view| info)[ /]@?spillway|(npm i(nstall)?|add) (-\S+ )*@spillway\//
   const own = 'infra/local/test/unit/pages.test.ts'
   assert.deepEqual(
     files.filter((path) => path !== own && unheld.test(page(path))),
     [],
+  )
+})
+
+test('every picture has the sources of its page, and every page its picture', () => {
+  assert.deepEqual(Object.keys(pictures).sort(), tracked('*.png').sort())
+})
+
+test.for(Object.keys(pictures))('%s was taken of the page as it is now', async (picture) => {
+  const digests = await digestsBeside(picture)
+  assert.equal(
+    digests[basename(picture)],
+    sourceDigest(picture),
+    'take it anew: npx --yes pnpm --filter @spillway/infra pictures, with Chromium on the PATH',
   )
 })
 

@@ -2,10 +2,9 @@
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { test } from 'vitest'
-import { describe } from '../../src/describe.ts'
 import { figures as measured, sourceOf } from '../../src/figures.ts'
 import { demandOf, parseOptions } from '../../src/options.ts'
-import { size } from '../../src/sizing.ts'
+import { describe, size } from '../../src/sizing.ts'
 import { CHART_LIMITS, spikeCost } from '../../src/spike.ts'
 import { demandBy, figures } from '../figures.ts'
 

@@ -1,13 +1,66 @@
-// Writes a list of passwords from their SHA-1, in ascending order. Memory does not grow with the
-// list.
+// `pnpm accounts breached`: makes the lists of passwords that new ones must not be in, from their
+// SHA-1 in ascending order. Memory does not grow with the list.
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { open, rename, rm } from 'node:fs/promises'
+import { open, rename, rm, stat } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { HEADER_BYTES, headerLine } from '@spillway/api/breached-list'
 import { fold } from '@spillway/api/credentials'
-import { UserError } from '@spillway/infra/processes/command-line'
+import { parseCommandLine, UserError, whole } from '@spillway/infra/processes/command-line'
 import { dictionary } from '@zxcvbn-ts/language-common'
+
+const help = `pnpm accounts breached build FILE --top N|--min-count N --out FILE
+pnpm accounts breached common
+
+build   makes a list for BREACHED_PASSWORDS_FILE of the gateways from FILE, the SHA-1 list of Have I Been Pwned, ordered by hash:
+        lines of SHA1:count, as https://github.com/HaveIBeenPwned/PwnedPasswordsDownloader downloads them. Reads it twice.
+common  makes the list that ships anew
+
+  --top N        the N most frequent passwords
+  --min-count N  those that were found N times or more
+  --one-in N     of passwords that are not listed one in N is refused, at the most; up to the next power of two [1000000]
+  --out FILE     where the list goes
+  --help         prints this
+`
+
+const options = {
+  top: { type: 'string' },
+  'min-count': { type: 'string' },
+  'one-in': { type: 'string' },
+  out: { type: 'string' },
+} as const
+
+export async function breached(args: readonly string[], say: (text: string) => void): Promise<void> {
+  const { values, positionals } = parseCommandLine('pnpm accounts breached', args, options, { allowPositionals: true })
+  if (values.help) return say(help)
+  const [command, file, ...rest] = positionals
+  if (command === 'common' && file === undefined) {
+    await writeCommonList()
+    return say(`Wrote ${commonListFile}.`)
+  }
+  const { top, out } = values
+  const minCount = values['min-count']
+  if (
+    command !== 'build' ||
+    file === undefined ||
+    rest.length > 0 ||
+    out === undefined ||
+    (top === undefined) === (minCount === undefined)
+  )
+    throw new UserError('Say build FILE, --top or --min-count, and --out: see "pnpm accounts breached --help".')
+  const oneInBits = Math.ceil(Math.log2(whole('--one-in', values['one-in'] ?? '1000000', { least: 2, most: 2 ** 30 })))
+  const choice = top === undefined ? { minCount: whole('--min-count', minCount ?? '') } : { top: whole('--top', top) }
+  await stat(file).catch((cause) => {
+    throw new UserError(`${file} cannot be read.`, { cause })
+  })
+  const threshold = await findThreshold(file, choice)
+  await writeList(out, chosenHashes(file, threshold), { entries: threshold.entries, oneInBits })
+  const { size } = await stat(out)
+  say(
+    `Wrote ${threshold.entries} passwords, each found ${threshold.minCount} times or more, to ${out}: ${(size / 2 ** 20).toFixed(1)} MiB, ` +
+      `which each gateway keeps in memory. Of other passwords one in ${2 ** oneInBits} is refused, at the most.`,
+  )
+}
 
 interface ListSize {
   entries: number
@@ -15,8 +68,7 @@ interface ListSize {
   oneInBits: number
 }
 
-/** Writes a list of hashes in order, in hexadecimal. */
-export async function writeList(
+async function writeList(
   out: string,
   hashes: Iterable<readonly string[]> | AsyncIterable<readonly string[]>,
   { entries, oneInBits }: ListSize,
@@ -50,7 +102,7 @@ export async function writeList(
 // The list that ships: the 50,000 passwords that leaks hold most often, from the package
 // @zxcvbn-ts/language-common (MIT).
 
-export const commonListFile = fileURLToPath(new URL('../../../../api/src/operations/common.list', import.meta.url))
+export const commonListFile = fileURLToPath(new URL('../../../api/src/operations/common.list', import.meta.url))
 /** One in a million. */
 const ONE_IN_BITS = 20
 
@@ -61,14 +113,12 @@ export async function writeCommonList(out = commonListFile): Promise<void> {
   await writeList(out, [[...hashes].sort()], { entries: hashes.size, oneInBits: ONE_IN_BITS })
 }
 
-// The public list of breached passwords (Have I Been Pwned): lines of `SHA1:count`, ordered by
-// hash, of which the most frequent ones are taken.
+// Have I Been Pwned's list: lines of `SHA1:count`, ordered by hash; the most frequent are taken.
 
 const CHUNK_BYTES = 1024 * 1024
 
 interface Entry {
   hash: string
-  /** How often it was found. */
   count: number
 }
 
@@ -105,7 +155,7 @@ interface Threshold {
 }
 
 /** Reads the whole list once: of the counts, only how often each occurs is kept. */
-export async function findThreshold(file: string, choice: Choice): Promise<Threshold> {
+async function findThreshold(file: string, choice: Choice): Promise<Threshold> {
   const occurrences = new Map<number, number>()
   for await (const batch of readEntries(file))
     for (const { count } of batch) occurrences.set(count, (occurrences.get(count) ?? 0) + 1)
@@ -121,8 +171,7 @@ export async function findThreshold(file: string, choice: Choice): Promise<Thres
   return threshold
 }
 
-/** The hashes of the chosen entries, in order. */
-export async function* chosenHashes(file: string, { minCount, ofMinCount }: Threshold): AsyncGenerator<string[]> {
+async function* chosenHashes(file: string, { minCount, ofMinCount }: Threshold): AsyncGenerator<string[]> {
   let left = ofMinCount
   const isChosen = ({ count }: Entry) => count > minCount || (count === minCount && left-- > 0)
   for await (const batch of readEntries(file)) yield batch.filter(isChosen).map(({ hash }) => hash)
