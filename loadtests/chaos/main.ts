@@ -25,8 +25,6 @@ Breaks what can break, under load and with real processes, and checks what is pr
 /** Lanes of scenarios, each with its own stage. With four, requests timed out on two processors. */
 const LANES = 3
 
-type ChaosOptions = ReturnType<typeof parseOptions>
-
 const optionTypes = {
   list: { type: 'boolean' },
   record: { type: 'boolean' },
@@ -39,12 +37,7 @@ function parseOptions(args: string[]) {
   if (!values.soak && values.minutes !== undefined) throw new UserError('--minutes goes with --soak.')
   if (values.soak && names.length > 0) throw new UserError('--soak takes no names: it is a run of its own.')
   const minutes = whole('--minutes', values.minutes ?? '20', { most: 9_999 })
-  return {
-    scenarios: values.soak ? [soak(minutes)] : pickNamed('scenario', all, names),
-    list: values.list === true,
-    record: values.record === true,
-    help: values.help === true,
-  }
+  return { ...values, scenarios: values.soak ? [soak(minutes)] : pickNamed('scenario', all, names) }
 }
 
 async function runOne(scenario: Scenario, stage: Stage): Promise<Findings> {
@@ -61,7 +54,7 @@ async function runOne(scenario: Scenario, stage: Stage): Promise<Findings> {
 }
 
 /** Runs all until the keeper is closed. The exit code is 1 when a promise was broken. */
-async function chaos(keeper: Keeper, { scenarios, record }: ChaosOptions): Promise<void> {
+async function chaos(keeper: Keeper, scenarios: readonly Scenario[], record: boolean): Promise<void> {
   const commit = record ? commitToRecord() : ''
   // Scenarios with real hashes measure the native engine where cargo can build it.
   await buildEngine(keeper, console.log)
@@ -70,12 +63,6 @@ async function chaos(keeper: Keeper, { scenarios, record }: ChaosOptions): Promi
   const rows: Row[] = []
   const startMs = performance.now()
   const secondsAfter = (ms: number) => ((performance.now() - ms) / 1_000).toFixed(0)
-
-  async function openAnother(): Promise<Stage> {
-    const stage = await openStage(keeper, () => undefined)
-    stages.push(stage)
-    return stage
-  }
 
   async function run(scenario: Scenario, stage: Stage): Promise<void> {
     const beganMs = performance.now()
@@ -88,15 +75,16 @@ async function chaos(keeper: Keeper, { scenarios, record }: ChaosOptions): Promi
     if (findings.broken.length > 0) console.log(`  ${findings.broken.join(' ')}`)
   }
 
-  async function runAll(all: readonly Scenario[], lanes: number): Promise<void> {
+  async function runAll(some: readonly Scenario[], lanes: number): Promise<void> {
     const families = new Map<string, Scenario[]>()
-    for (const one of all) {
+    for (const one of some) {
       const { family = one.name } = one
       families.set(family, [...(families.get(family) ?? []), one])
     }
     const waiting = [...families.values()]
     async function lane(_: unknown, n: number): Promise<void> {
-      const stage = stages[n] ?? (await openAnother())
+      const stage = stages[n] ?? (await openStage(keeper, () => undefined))
+      if (!stages.includes(stage)) stages.push(stage)
       for (let next = waiting.shift(); next !== undefined; next = waiting.shift())
         for (const scenario of next) if (!keeper.closing) await run(scenario, stage)
     }
@@ -104,12 +92,10 @@ async function chaos(keeper: Keeper, { scenarios, record }: ChaosOptions): Promi
   }
 
   try {
+    const isAlone = ({ alone }: Scenario) => alone === true
+    await runAll(scenarios.filter(isAlone), 1)
     await runAll(
-      scenarios.filter(({ alone }) => alone),
-      1,
-    )
-    await runAll(
-      scenarios.filter(({ alone }) => !alone),
+      scenarios.filter((one) => !isAlone(one)),
       LANES,
     )
   } finally {
@@ -122,12 +108,10 @@ async function chaos(keeper: Keeper, { scenarios, record }: ChaosOptions): Promi
 }
 
 await runCommand(async () => {
-  const options = parseOptions(process.argv.slice(2))
-  if (options.help) return console.log(help)
-  if (options.list) {
-    return console.log(options.scenarios.map(({ name, promise }) => `${name.padEnd(24)}${promise}`).join('\n'))
-  }
-  await runWithKeeper((keeper) => chaos(keeper, options))
+  const { scenarios, list, record = false, help: isAsked } = parseOptions(process.argv.slice(2))
+  if (isAsked) return console.log(help)
+  if (list) return console.log(scenarios.map(({ name, promise }) => `${name.padEnd(24)}${promise}`).join('\n'))
+  await runWithKeeper((keeper) => chaos(keeper, scenarios, record))
 })
 // A scenario that threw may have left traffic behind, which would go on for ever.
 process.exit()

@@ -1,7 +1,6 @@
 // A gateway on its own processor under more and more load, with workers to spare, and endpoints
 // beside it that need no hash.
 import { fileURLToPath } from 'node:url'
-import type { Keeper } from '@spillway/infra/processes/keeper'
 import { startProcess } from '@spillway/infra/processes/node-process'
 import { moveTo, pinned } from '@spillway/infra/processes/processor-time'
 import { ask, type Credentials } from '@spillway/infra/rig/api-client'
@@ -54,11 +53,16 @@ export function onShortGateway(run: (system: System, url: string, stage: Stage) 
     const { url, pid } = await system.gateway(contenderCores ? { cores: [0] } : {})
     await system.knowsWorkers(1)
     await rush(stage, { url, sends: { credential }, ...WARM_UP })
-    const slowed = holdToShare([pid], GATEWAY_SHARE)
+    // From now on. Linux alone.
+    const share = startProcess({
+      entry: compiled('measure/processor-share-program'),
+      args: [`${GATEWAY_SHARE}`, `${pid}`],
+    })
     try {
       return await run(system, url, stage)
     } finally {
-      await slowed.close()
+      // Asked to end, so that the gateway does not stay stopped.
+      await share.stop()
     }
   })
   return async (stage) => {
@@ -70,20 +74,6 @@ export function onShortGateway(run: (system: System, url: string, stage: Stage) 
     } finally {
       for (const pid of pids) moveTo(pid, allCores)
     }
-  }
-}
-
-/** Begins at once, and ends with `close`. Linux alone. */
-function holdToShare(pids: readonly number[], share: number): { close(): Promise<void> } {
-  const program = startProcess({
-    entry: compiled('measure/processor-share-program'),
-    args: [String(share), ...pids.map(String)],
-  })
-  return {
-    /** Asked to end, so that nobody stays stopped. */
-    async close() {
-      await program.stop()
-    },
   }
 }
 
@@ -163,14 +153,13 @@ export async function watchNeighbours(
   url: string,
   requests: Requests = { '/healthz': () => isOk(url, '/healthz') },
 ) {
-  const bare = await startBareServer(keeper)
-  const machine = new Probe({ perSecond: PER_SECOND, ask: () => isOk(bare.url, '') }).start()
-  const probes = Object.entries(requests).map(([path, ask]) => ({
-    path,
-    probe: new Probe({ perSecond: PER_SECOND, ask }).start(),
-  }))
+  const bare = startProcess({ entry: '-e', args: [BARE_PROGRAM], keeper, cores: contenderCores && [0] })
+  const { msg: bareUrl = '' } = await bare.waitForLog(({ msg }) => msg?.startsWith('http') === true)
+  const probe = (ask: () => Promise<boolean>) => new Probe({ perSecond: PER_SECOND, ask }).start()
+  const machine = probe(() => isOk(bareUrl, ''))
+  const probes = Object.entries(requests).map(([path, ask]) => [path, probe(ask)] as const)
   async function end() {
-    await Promise.all([machine, ...probes.map(({ probe }) => probe)].map((probe) => probe.stop()))
+    await Promise.all([machine, ...probes.map(([, probe]) => probe)].map((probe) => probe.stop()))
     await bare.close()
   }
   endings.add(end)
@@ -180,7 +169,7 @@ export async function watchNeighbours(
       await end()
       endings.delete(end)
       findings.notes.push(`a bare server p99 ${machine.p99()}`)
-      for (const { path, probe } of probes) {
+      for (const [path, probe] of probes) {
         findings.notes.push(`${path} p99 ${probe.p99()}`)
         findings.expect(probe.failed === 0, `${path} failed ${probe.failed} times`)
       }
@@ -190,10 +179,3 @@ export async function watchNeighbours(
 
 const BARE_PROGRAM = `const server = require('node:http').createServer((_, answer) => answer.end('{}'))
 server.listen(0, '127.0.0.1', () => console.log('http://127.0.0.1:' + server.address().port))`
-
-async function startBareServer(keeper: Keeper) {
-  const cores = contenderCores && [0]
-  const server = startProcess({ entry: '-e', args: [BARE_PROGRAM], keeper, cores })
-  const { msg: url = '' } = await server.waitForLog(({ msg }) => msg?.startsWith('http') === true)
-  return { url, close: server.close }
-}

@@ -19,6 +19,8 @@ const credentials = {
   properties: { email: { type: 'string', maxLength: 254 }, password: { type: 'string', minLength: 8, maxLength: 128 } },
 }
 const refresh = { type: 'object', required: ['refreshToken'], properties: { refreshToken: { type: 'string' } } }
+const TOKEN = { tokenType: 'Bearer', expiresIn: 900 }
+const REFRESH_TOKEN_TTL_MS = 30 * 24 * 3_600_000
 type Credentials = { Body: { email: string; password: string } }
 type Refresh = { Body: { refreshToken: string } }
 
@@ -37,22 +39,26 @@ export async function serve(hashing: Hashing, env: NodeJS.ProcessEnv): Promise<s
     log.info({ method, route: routeOptions.url, status: statusCode, ms: elapsedTime }, 'request')
   })
   await app.register(jwt, { secret: signingKeys(), sign: { algorithm: 'EdDSA', expiresIn: '15m' } })
-  const accounts = createAccounts(database, (userId) => app.jwt.sign({ sub: userId }))
 
   app.post<Credentials>('/v1/users', { schema: { body: credentials } }, async ({ body }, reply) => {
     const passwordHash = await hashing.hash(body.password, algorithm)
-    return reply.code(201).send(await accounts.create(body.email, passwordHash))
+    const data = { id: newId(), email: body.email, passwordHash }
+    return reply.code(201).send(await database.user.create({ data, select: { id: true, email: true } }))
   })
   app.post<Credentials>('/v1/login', { schema: { body: credentials } }, async ({ body }, reply) => {
     const call = await hashing.admit?.(reply.raw)
-    const user = await accounts.find(body.email)
+    const select = { id: true, passwordHash: true }
+    const user = await database.user.findUnique({ where: { email: body.email }, select })
     if (user === null || !(await hashing.verify(body.password, user.passwordHash, call))) {
       return reply.code(401).send({ status: 401, code: 'invalid_credentials' })
     }
-    return accounts.openSession(user.id)
+    const accessToken = app.jwt.sign({ sub: user.id })
+    return { accessToken, refreshToken: await openSession(database, user.id), ...TOKEN }
   })
   app.post<Refresh>('/v1/logout', { schema: { body: refresh } }, async ({ body }, reply) => {
-    await accounts.closeSession(body.refreshToken)
+    const [id = ''] = body.refreshToken.split('.')
+    const where = { id, tokenHash: digest(body.refreshToken), revokedAt: null }
+    await database.session.updateMany({ where, data: { revokedAt: new Date() } })
     return reply.code(204).send()
   })
   app.get('/neighbour', async () => ({ size: (await stat(neighbour)).size }))
@@ -68,11 +74,6 @@ export function announce(url: string, parts: readonly Part[] = []): void {
 
 const neighbour = fileURLToPath(import.meta.url)
 
-// Accounts and sessions: the rows that Spillway's gateway reads and writes for a login.
-
-const REFRESH_TOKEN_TTL_MS = 30 * 24 * 3_600_000
-const ACCESS_TOKEN_TTL_S = 900
-
 /** An Ed25519 pair for this process alone, in PEM. */
 function signingKeys(): { private: string; public: string } {
   const { privateKey, publicKey } = generateKeyPairSync('ed25519', {
@@ -82,30 +83,15 @@ function signingKeys(): { private: string; public: string } {
   return { private: privateKey, public: publicKey }
 }
 
-function createAccounts(database: Database, sign: (userId: string) => string) {
-  return {
-    find: (email: string) => database.user.findUnique({ where: { email }, select: { id: true, passwordHash: true } }),
-
-    create: (email: string, passwordHash: string) =>
-      database.user.create({ data: { id: newId(), email, passwordHash }, select: { id: true, email: true } }),
-
-    /** A session with its first refresh token, and an access token. */
-    async openSession(userId: string) {
-      const id = newId()
-      const refreshToken = `${id}.${randomBytes(32).toString('base64url')}`
-      const expiresAt = new Date(Date.now() + REFRESH_TOKEN_TTL_MS)
-      await database.$executeRaw`
-        INSERT INTO sessions (id, user_id, expires_at, idle_ends_at, family_hash, token_hash)
-        VALUES (${id}::uuid, ${userId}::uuid, ${expiresAt}::timestamptz, ${expiresAt}::timestamptz, '', ${digest(refreshToken)})`
-      return { accessToken: sign(userId), refreshToken, tokenType: 'Bearer', expiresIn: ACCESS_TOKEN_TTL_S }
-    },
-
-    async closeSession(refreshToken: string) {
-      const [id = ''] = refreshToken.split('.')
-      const where = { id, tokenHash: digest(refreshToken), revokedAt: null }
-      await database.session.updateMany({ where, data: { revokedAt: new Date() } })
-    },
-  }
+/** The row that Spillway's gateway writes for a login. Resolves with its first refresh token. */
+async function openSession(database: Database, userId: string): Promise<string> {
+  const id = newId()
+  const refreshToken = `${id}.${randomBytes(32).toString('base64url')}`
+  const expiresAt = new Date(Date.now() + REFRESH_TOKEN_TTL_MS)
+  await database.$executeRaw`
+    INSERT INTO sessions (id, user_id, expires_at, idle_ends_at, family_hash, token_hash)
+    VALUES (${id}::uuid, ${userId}::uuid, ${expiresAt}::timestamptz, ${expiresAt}::timestamptz, '', ${digest(refreshToken)})`
+  return refreshToken
 }
 
 function digest(token: string): Uint8Array<ArrayBuffer> {

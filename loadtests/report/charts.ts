@@ -2,8 +2,7 @@
 import * as Plot from '@observablehq/plot'
 import { titleOf } from '../contenders/contenders.ts'
 import { type Outcome, outcomes } from '../measure/tally.ts'
-import type { Run } from '../src/results.ts'
-import { figure, number, type Summary, show, typicalRun } from '../src/summary.ts'
+import { number, type Run, type Summary, show, typicalRun } from '../src/results.ts'
 import { chart, type Html, html, type Key, lines, powersOfTen } from './page.ts'
 
 /** Spillway, and the contender that it is compared with, stand out. */
@@ -54,7 +53,7 @@ function rowsOf(labels: readonly string[]): Plot.PlotOptions {
 
 export function figureBars(title: string, unit: string, all: readonly Summary[], name: string): Html {
   const rows = all.flatMap((summary) => {
-    const value = figure(summary, name)
+    const value = summary.figures[name]
     const [label, color] = [labelOf(summary, all), contenderColor(summary.contender)]
     return value === undefined ? [] : [{ label, value: Math.max(value, 0), color }]
   })
@@ -65,7 +64,7 @@ export function figureBars(title: string, unit: string, all: readonly Summary[],
 export function waits(algorithm: string, all: readonly Summary[]): Html {
   const [neighbours, healthz, logins] = ['neighbourP', 'healthzP', 'p'].map((begins) =>
     all.flatMap((summary) => {
-      const [p50Ms, p99Ms] = ['50', '99'].map((each) => figure(summary, `${begins}${each}Ms`))
+      const [p50Ms, p99Ms] = ['50', '99'].map((each) => summary.figures[`${begins}${each}Ms`])
       const { title: label, color } = keyOf(summary.contender)
       return p50Ms === undefined || p99Ms === undefined ? [] : [{ label, color, p50Ms, p99Ms }]
     }),
@@ -113,7 +112,7 @@ export function knee(title: string, all: readonly Summary[]): Html {
   const measured = all.map((summary) => {
     const steps = typicalRun(summary)?.series?.steps ?? []
     const points = steps.map(({ offered, served }) => ({ x: number(offered), y: number(served) }))
-    return { ...keyOf(summary.contender), value: figure(summary, 'kneePerSecond') ?? 0, points }
+    return { ...keyOf(summary.contender), value: summary.figures.kneePerSecond ?? 0, points }
   })
   const most = Math.max(...measured.flatMap(({ points }) => points.map(({ x }) => x)), 1)
   const ideal = [0, most].map((at) => ({ x: at, y: at }))

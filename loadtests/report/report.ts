@@ -3,9 +3,17 @@ import { TIMEOUT_MS } from '@spillway/infra/rig/api-client'
 import { contenders, titleOf } from '../contenders/contenders.ts'
 import { algorithms, costOf } from '../contenders/hashing.ts'
 import { processorsInWords } from '../scenarios/bare-hash.ts'
-import type { Results, ScenarioResult } from '../src/results.ts'
+import {
+  quantity,
+  type Results,
+  type ScenarioResult,
+  type Summary,
+  show,
+  summarize,
+  typicalRun,
+  unitOf,
+} from '../src/results.ts'
 import { scenarios } from '../src/run.ts'
-import { figure, quantity, type Summary, show, summarize, typicalRun, unitOf } from '../src/summary.ts'
 import { figureBars, knee, labelOf, overTime, shares, waits } from './charts.ts'
 import { type Html, html, page, table } from './page.ts'
 
@@ -62,7 +70,7 @@ function finder(results: Results) {
 /** A sentence for each figure that answers the question and was measured. */
 function headlines(results: Results): Html[] {
   const find = finder(results)
-  const of = (contender: string, scenario: string, name: string) => figure(find(scenario, contender), name)
+  const of = (contender: string, scenario: string, name: string) => find(scenario, contender)?.figures[name]
   const both = (scenario: string, name: string, say: (ours: number, against: number) => Html) => {
     const [ours, against] = ['spillway', 'in-process'].map((contender) => of(contender, scenario, name))
     return ours === undefined || against === undefined ? [] : [say(ours, against)]
@@ -167,9 +175,9 @@ function tables(results: Results) {
     const summaries = summarize(result)
     const names = Object.keys(look.table)
     const rows = summaries
-      .filter((summary) => names.some((each) => figure(summary, each) !== undefined))
+      .filter((summary) => names.some((each) => summary.figures[each] !== undefined))
       .map((summary): [string, ...string[]] => {
-        return [labelOf(summary, summaries), ...names.map((each) => quantity(figure(summary, each), unitOf(each)))]
+        return [labelOf(summary, summaries), ...names.map((each) => quantity(summary.figures[each], unitOf(each)))]
       })
     const heads = ['', ...Object.values(look.table)]
     return [{ name, title, question, heads, rows, note: look.note?.(summaries, result), look, result, summaries }]

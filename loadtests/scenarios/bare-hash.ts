@@ -1,17 +1,17 @@
 // The bare hash: what a login takes over it on a quiet machine, and what it takes by itself.
 import { existsSync, readFileSync } from 'node:fs'
 import { cpus } from 'node:os'
+import { pinned } from '@spillway/infra/processes/processor-time'
+import { run } from '@spillway/infra/processes/run'
 import { createApiClient } from '@spillway/infra/rig/api-client'
 import { quantile } from '@spillway/infra/rig/quantile'
 import { ADDON_FILE } from '@spillway/worker/hashing/addon-file'
 import { NATIVE_NAME } from '@spillway/worker/hashing/native'
-import type { Running } from '../contenders/contender.ts'
+import { allCores, compiled, type Running } from '../contenders/contender.ts'
 import { costOf } from '../contenders/hashing.ts'
-import { bareHash, type Load, nativeHash } from '../measure/bare-hash.ts'
 import { derivedKeyCosts, engines as packages } from '../measure/engines.ts'
 import { outcomeOf, percentiles } from '../measure/tally.ts'
-import type { ScenarioResult } from '../src/results.ts'
-import { figure, type Summary } from '../src/summary.ts'
+import type { ScenarioResult, Summary } from '../src/results.ts'
 import { type Measurement, ofContenders, picked, type Scenario, type Setting } from './scenario.ts'
 
 const BARE_MS = 400
@@ -81,10 +81,8 @@ const SIBLINGS_BELOW = 0.75
  */
 export function processorsInWords(summaries: readonly Summary[], { settings }: ScenarioResult): string | undefined {
   const perSecond = (load: Load) =>
-    figure(
-      summaries.find(({ contender, variant }) => contender === NATIVE_NAME && variant === `pbkdf2, ${load}`),
-      'perSecond',
-    )
+    summaries.find(({ contender, variant }) => contender === NATIVE_NAME && variant === `pbkdf2, ${load}`)?.figures
+      .perSecond
   const [one, all, processors] = [perSecond('full batches'), perSecond('every processor'), Number(settings.processors)]
   if (one === undefined || all === undefined || !(processors > 1)) return undefined
   const are =
@@ -145,4 +143,47 @@ function planHash(
       }
     },
   }
+}
+
+// The bare hash, of a package or the native engine, in a process on the contender's cores.
+
+type Cores = readonly number[] | undefined
+
+/** The median times of one verify. */
+interface BareHash {
+  /** With several at a time, its share of what they took together. */
+  medianMs: number
+  /** Processor time, in all threads. */
+  processorMs: number
+}
+
+/** With nothing else, one at a time or in full batches; or in full batches on every processor. */
+type Load = 'alone' | 'full batches' | 'every processor'
+
+/** @param engine its package, or the native engine with its load: see the program */
+export async function bareHash(engine: string, forMs: number, cores: Cores, load: Load = 'alone'): Promise<BareHash> {
+  const [took] = await inTurn([engine], forMs, cores, load)
+  if (took === undefined) throw new Error(`${engine} was not measured`)
+  return took
+}
+
+/**
+ * The native engine in turn with a package, and as a share of it: of the latency alone, of the
+ * processor time in full batches, and of the machine's time with every processor busy.
+ */
+async function nativeHash(rival: string, load: Load, forMs: number, cores: Cores) {
+  const ours = `native:${rival}:${load === 'alone' ? 'alone' : 'batches'}`
+  const [native, theirs] = await inTurn([ours, rival], forMs, cores, load)
+  if (native === undefined || theirs === undefined) throw new Error('the native engine was not measured')
+  const figure = load === 'full batches' ? 'processorMs' : 'medianMs'
+  return { ...native, ofPackage: native[figure] / theirs[figure] }
+}
+
+async function inTurn(names: readonly string[], forMs: number, cores: Cores, load: Load): Promise<BareHash[]> {
+  const isEverywhere = load === 'every processor'
+  const threads = String(isEverywhere ? allCores.length : 1)
+  const program = [process.execPath, compiled('measure/bare-hash-program'), String(forMs), threads, ...names]
+  const [command = '', ...args] = pinned(program, isEverywhere ? cores && allCores : cores)
+  // Packages hash on libuv's threads.
+  return JSON.parse(await run(command, args, { env: { ...process.env, UV_THREADPOOL_SIZE: threads } }))
 }

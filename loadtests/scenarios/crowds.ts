@@ -6,10 +6,46 @@ import type { Running } from '../contenders/contender.ts'
 import { type Algorithm, algorithms, costOf } from '../contenders/hashing.ts'
 import type { Credential } from '../load/accounts.ts'
 import { ClosedLoop, followsTickets } from '../load/closed.ts'
-import { observe } from '../measure/observe.ts'
-import { outcomeOf, Tally } from '../measure/tally.ts'
+import { Probe } from '../measure/probe.ts'
+import { outcomeOf, percentiles, Tally } from '../measure/tally.ts'
 import type { Measured } from '../src/results.ts'
-import { loginFigures, ofContenders, ofPipeline, picked, type Scenario, type Setting } from './scenario.ts'
+import { ofContenders, ofPipeline, picked, type Scenario, type Setting } from './scenario.ts'
+
+/** Of each bystander, per second: enough for a p99 in ten seconds, for a hundredth of a core. */
+const BYSTANDERS_PER_SECOND = 40
+
+/**
+ * Logins in a closed loop, and the latency of two bystanders meanwhile: an endpoint that asks the
+ * file system, and one that asks nothing at all.
+ */
+async function observe(running: Running, logins: () => Promise<{ tally: Tally; seconds: number }>) {
+  const client = createApiClient(running.url)
+  const ask = (path: string) => new Probe({ perSecond: BYSTANDERS_PER_SECOND, ask: () => client.get(path) }).start()
+  const [neighbour, healthz] = [ask(running.neighbourPath), ask('/healthz')]
+  const stop = () => Promise.all([neighbour.stop(), healthz.stop()])
+  try {
+    const [before, startMs] = [process.cpuUsage(), performance.now()]
+    const { tally, seconds } = await logins()
+    const { user, system } = process.cpuUsage(before)
+    /** Of a core, used by this process. Near a hundred, the figures measure the generator. */
+    const generatorPercent = (user + system) / 10 / (performance.now() - startMs)
+    await stop()
+    return {
+      tally,
+      figures: {
+        perSecond: tally.counts.ok / seconds,
+        ...percentiles(tally.waitedMs),
+        failedPercent: tally.share('timeout', 'error'),
+        ...percentiles(neighbour.tookMs, 'neighbourP'),
+        ...percentiles(healthz.tookMs, 'healthzP'),
+        generatorPercent,
+      },
+    }
+  } finally {
+    await stop()
+    client.close()
+  }
+}
 
 const USERS = 100
 
@@ -21,7 +57,8 @@ async function crowd({ accounts, users = USERS, durationS }: Setting, running: R
   const loop = new ClosedLoop({ url: running.url, callers: users, caller, arriveMs: ARRIVE_MS })
   try {
     await loop.start()
-    return loginFigures(await observe(running, () => loop.countFor(durationS)))
+    const { figures } = await observe(running, () => loop.countFor(durationS))
+    return { figures }
   } finally {
     await loop.close()
   }
@@ -62,16 +99,9 @@ export const stress5000: Scenario = {
 }
 
 async function stress(running: Running, setting: Setting, credential: Credential): Promise<Measured> {
-  const happening = () => patientUsers(running.url, setting, credential)
-  const observed = await observe(running, happening)
-  const { tally } = observed.result
-  const measured = loginFigures(observed)
+  const { tally, figures } = await observe(running, () => patientUsers(running.url, setting, credential))
   return {
-    ...measured,
-    figures: {
-      ...measured.figures,
-      answeredPercent: tally.share('ok', 'ticket', 'busy'),
-    },
+    figures: { ...figures, answeredPercent: tally.share('ok', 'ticket', 'busy') },
     series: { outcomes: [{ ...tally.counts }] },
   }
 }

@@ -1,11 +1,9 @@
 // A scenario is a question, and a plan of measurements that answer it. Each measurement starts and
 // ends its servers, so that any can fail or be left out.
 import type { Contender, Part, Placement, Running, Services } from '../contenders/contender.ts'
+import { startSpillway } from '../contenders/contenders.ts'
 import type { Algorithm } from '../contenders/hashing.ts'
-import { startSpillway } from '../contenders/spillway.ts'
 import type { Accounts, Credential, WarmUp } from '../load/accounts.ts'
-import type { observe } from '../measure/observe.ts'
-import { percentiles, type Tally } from '../measure/tally.ts'
 import type { Measured, Row } from '../src/results.ts'
 
 export interface Setting {
@@ -116,23 +114,5 @@ async function whileWarm(started: Promise<Running>, setting: Setting, credential
     return await measure(running)
   } finally {
     await running.close()
-  }
-}
-
-// The figures that several scenarios take from what they observed.
-
-type ObservedLogins = Awaited<ReturnType<typeof observe<{ tally: Tally; seconds: number }>>>
-
-/** The effects of a closed loop on its callers, the API process and bystanders. */
-export function loginFigures({ result: { tally, seconds }, generatorPercent, bystanders }: ObservedLogins): Measured {
-  return {
-    figures: {
-      perSecond: tally.counts.ok / seconds,
-      ...percentiles(tally.waitedMs),
-      failedPercent: tally.share('timeout', 'error'),
-      ...percentiles(bystanders.neighbour, 'neighbourP'),
-      ...percentiles(bystanders.healthz, 'healthzP'),
-      generatorPercent,
-    },
   }
 }

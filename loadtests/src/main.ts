@@ -8,11 +8,9 @@ import { startOwnServices } from '@spillway/infra/rig/services'
 import { buildEngine, hasEngine } from '@spillway/infra/start/build'
 import { contenderCores, generatorCores, serverProcesses } from '../contenders/contender.ts'
 import { Accounts, type WarmUp } from '../load/accounts.ts'
-import { bareHash } from '../measure/bare-hash.ts'
 import { renderReport, tablesInLines } from '../report/report.ts'
+import { bareHash } from '../scenarios/bare-hash.ts'
 import { stormCommand } from '../storm/src/command.ts'
-import { ended, spikeTarget } from '../target/spike.ts'
-import { inWords, resolveTarget } from '../target/target.ts'
 import { help, type LoadOptions, parseOptions } from './options.ts'
 import {
   defaultResultsFile,
@@ -20,10 +18,11 @@ import {
   describeMachine,
   type Results,
   readResults,
+  withoutOtherCurves,
   writeResults,
 } from './results.ts'
 import { runScenarios } from './run.ts'
-import { withoutOtherCurves } from './summary.ts'
+import { ended, inWords, resolveTarget, spikeTarget } from './target-spike.ts'
 
 const BARE_MS = 1_000
 /** After so many logins the gateway's processor time a login no longer falls. */

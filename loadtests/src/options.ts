@@ -2,8 +2,8 @@
 import { parseCommandLine, pickNamed, positive, UserError, whole } from '@spillway/infra/processes/command-line'
 import { SEED_PASSWORD, SEED_USERS } from '@spillway/prisma/seed'
 import { contenders } from '../contenders/contenders.ts'
-import { DURATION_MAX_S, RATE_MAX } from '../target/spike.ts'
 import { scenarios } from './run.ts'
+import { DURATION_MAX_S, RATE_MAX } from './target-spike.ts'
 
 /** As the spike of the load tests that start a system of their own. */
 const TARGET_DURATION_S = 10

@@ -1,5 +1,4 @@
-// The results of a run, and the JSON file of them from which the report is made.
-
+// The results of a run, the JSON file of them from which the report is made, and their medians.
 import { execFileSync } from 'node:child_process'
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { cpus, release, totalmem } from 'node:os'
@@ -12,7 +11,7 @@ import { allCores, contenderCores } from '../contenders/contender.ts'
 export type Row = Record<string, number | string>
 
 export interface Measured {
-  /** The end of a name tells the unit: summary.ts. */
+  /** The end of a name tells the unit. */
   figures: Record<string, number>
   series?: Record<string, Row[]>
 }
@@ -105,4 +104,85 @@ export function writeResults(file: string, results: Results): void {
   const short = (_name: string, value: unknown) => (typeof value === 'number' ? Number(value.toPrecision(4)) : value)
   writeFileSync(`${file}.new`, `${JSON.stringify(results, short)}\n`)
   renameSync(`${file}.new`, file)
+}
+
+// The repeats of a measurement, drawn together.
+
+/** The mean of both middle values where their number is even; undefined without a value. */
+export function median(values: readonly number[]): number | undefined {
+  const sorted = values.toSorted((a, b) => a - b)
+  const low = sorted[Math.floor((sorted.length - 1) / 2)]
+  const high = sorted[Math.ceil((sorted.length - 1) / 2)]
+  return low === undefined || high === undefined ? undefined : (low + high) / 2
+}
+
+export type Summary = ReturnType<typeof summarize>[number]
+
+/** One for each contender and variant, in the order in which they were measured. */
+export function summarize(scenario: ScenarioResult) {
+  const groups = new Map<string, Run[]>()
+  for (const run of scenario.runs) {
+    const key = JSON.stringify([run.contender, run.variant])
+    groups.set(key, [...(groups.get(key) ?? []), run])
+  }
+  return [...groups.values()].flatMap((runs) => {
+    const [first] = runs
+    if (first === undefined) return []
+    const names = new Set(runs.flatMap((run) => Object.keys(run.figures)))
+    /** The medians of all repeats that did not fail. */
+    const figures: Record<string, number | undefined> = Object.fromEntries(
+      [...names].map((name) => [name, median(runs.flatMap((run) => run.figures[name] ?? []))]),
+    )
+    const { contender, variant } = first
+    return [{ contender, variant, figures, runs }]
+  })
+}
+
+// The figures that scenarios produce: the end of a name tells the unit.
+
+const units: readonly [ends: RegExp, unit: string][] = [
+  [/persecond$/i, '/s'],
+  [/Percent$/, '%'],
+  [/Ms$/, 'ms'],
+]
+
+export function unitOf(name: string): string {
+  return units.find(([ends]) => ends.test(name))?.[1] ?? ''
+}
+
+/** A value as people read it: three digits, with a blank between thousands left to the locale. */
+export function show(value: number): string {
+  if (!Number.isFinite(value)) return '–'
+  // A thousandth is not nothing.
+  if (value !== 0 && Math.abs(value) < 0.1) return value.toLocaleString('en', { maximumSignificantDigits: 1 })
+  const digits = Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2
+  return value.toLocaleString('en', { minimumFractionDigits: 0, maximumFractionDigits: digits })
+}
+
+/** The repeat whose rate lies in the middle: its curves are drawn. */
+export function typicalRun({ figures, runs }: Summary): Run | undefined {
+  const name = 'kneePerSecond' in figures ? 'kneePerSecond' : 'perSecond'
+  const middle = figures[name] ?? 0
+  const distance = (run: Run) => Math.abs((run.figures[name] ?? 0) - middle)
+  return runs.filter(({ failure }) => failure === undefined).toSorted((a, b) => distance(a) - distance(b))[0]
+}
+
+/** The same figures, with the curves of typical runs alone: three quarters of a file are curves. */
+export function withoutOtherCurves(scenario: ScenarioResult): ScenarioResult {
+  const drawn = new Set(summarize(scenario).map(typicalRun))
+  const runs = scenario.runs.map((run) => {
+    const { series: _, ...rest } = run
+    return drawn.has(run) ? run : rest
+  })
+  return { ...scenario, runs }
+}
+
+/** `12.3 ms`, or a dash for what was not measured. */
+export function quantity(value: number | undefined, unit: string): string {
+  return value === undefined ? '–' : `${show(value)} ${unit}`
+}
+
+/** A number from a row, which may hold text as well. */
+export function number(value: number | string | undefined): number {
+  return typeof value === 'number' ? value : 0
 }

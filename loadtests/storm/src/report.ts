@@ -1,11 +1,9 @@
 // The report of a storm: one HTML file with everything in it.
 import * as Plot from '@observablehq/plot'
 import { colors, type Html, html, lines, page, powersOfTen, table as tableOf } from '../../report/page.ts'
-import { NOISE_MS } from './calm.ts'
 import type { StormResult } from './result.ts'
-import { advice } from './words/advice.ts'
-import { count, milliseconds, seconds } from './words/figures.ts'
-import { phases, sentences, table } from './words/in-words.ts'
+import { NOISE_MS } from './storm.ts'
+import { advice, count, milliseconds, phases, seconds, sentences, table } from './words.ts'
 
 /** @returns a whole HTML document that needs nothing else, not even a network */
 export function renderReport(result: StormResult): string {
@@ -50,7 +48,7 @@ answer in a second takes more than twice its p99 when calm, or ${NOISE_MS} ms.</
 }
 
 /** The slowest answers over time, a line for each probe, with the storm and the limit. */
-export function chart({ probes, loginsS, settings: { p99Ms } }: StormResult): Html | undefined {
+function chart({ probes, loginsS, settings: { p99Ms } }: StormResult): Html | undefined {
   const drawn = probes.filter(({ slowest }) => slowest.length > 0)
   if (drawn.length === 0) return undefined
   const all = drawn.map(({ name, slowest }, n) => ({

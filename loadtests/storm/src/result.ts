@@ -1,7 +1,6 @@
 // What a storm measured, as it is written to JSON: figures and names, nothing of requests.
 import { quantile } from '@spillway/infra/rig/quantile'
 import type { Asked, Probe } from '../../measure/probe.ts'
-import type { StormTimes } from './calm.ts'
 
 /**
  * How a login ends: as expected; refused with a time to come back (202, 429 or 503 with
@@ -70,6 +69,12 @@ interface GeneratorFigures {
   /** Per cent of a core that it used during the storm. */
   corePercent: number
   lateP99Ms: number | undefined
+}
+
+export interface StormTimes {
+  /** When the first login began, and the last one ended, by `performance.now()`. */
+  startMs: number
+  endMs: number
 }
 
 const INTERVAL_MS = 200

@@ -1,12 +1,13 @@
 // A storm: probes while it is calm, while users log in, and until it is calm again.
 import { setMaxListeners } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { UserError } from '@spillway/infra/processes/command-line'
 import { type ApiAnswer, type ApiClient, createApiClient } from '@spillway/infra/rig/api-client'
 import { closedLoop } from '@spillway/infra/rig/open-loop'
-import { Probe } from '../../measure/probe.ts'
-import { pause, type StormTimes, untilCalmAgain } from './calm.ts'
+import { quantile } from '@spillway/infra/rig/quantile'
+import { type Asked, Probe } from '../../measure/probe.ts'
 import { beginningOf, forUser, type HttpRequest, nameOf } from './request.ts'
-import { generatorOf, type Login, loginFigures, probeResult, type StormResult } from './result.ts'
+import { generatorOf, type Login, loginFigures, probeResult, type StormResult, type StormTimes } from './result.ts'
 import { openTarget } from './target.ts'
 
 export interface StormOptions {
@@ -196,4 +197,51 @@ function said(request: HttpRequest, { status, reason, text }: ApiAnswer): string
   if (status === 0) return `${nameOf(request)} was not answered (${reason}).`
   const beginning = text.length > SAID_MAX ? '' : beginningOf(text, request)
   return `${nameOf(request)} was answered with ${status}${beginning === '' ? '.' : `: ${beginning}`}`
+}
+
+// The end of a storm: when the probes are as quick as they were before it.
+
+/**
+ * A probe is calm after this time without an answer slower than twice its first p99, and NOISE_MS.
+ */
+const CALM_MS = 1_000
+const TIMES_P99 = 2
+export const NOISE_MS = 20
+const LOOK_MS = 100
+
+/** Waits until all are calm, or for so long. Gives the times from the last login to each calm. */
+async function untilCalmAgain(
+  probes: readonly Probe[],
+  times: StormTimes,
+  atMostMs: number,
+  signal: AbortSignal,
+): Promise<(number | undefined)[]> {
+  const slowMs = probes.map(({ asked }) => slowFrom(asked.filter(({ dueMs }) => dueMs < times.startMs)))
+  for (;;) {
+    const nowMs = performance.now()
+    const since = probes.map((probe, index) => disturbedUntil(probe, times.endMs, slowMs[index] ?? NOISE_MS, nowMs))
+    const again = since.map((ms) => (nowMs - ms >= CALM_MS ? ms - times.endMs : undefined))
+    const isOver = nowMs - times.endMs >= atMostMs
+    if (!again.includes(undefined) || isOver || signal.aborted) return again
+    await pause(LOOK_MS, signal)
+  }
+}
+
+function slowFrom(before: readonly Asked[]): number {
+  const tookMs = before.map(({ tookMs }) => tookMs)
+  return Math.max(TIMES_P99 * (quantile(tookMs, 0.99) ?? 0), NOISE_MS)
+}
+
+/**
+ * The due time of the last request that was slow, or is open for too long; else the storm's end.
+ */
+function disturbedUntil({ asked, open }: Probe, endMs: number, slowMs: number, nowMs: number): number {
+  const slow = asked.filter(({ dueMs, tookMs, isLost }) => dueMs >= endMs && (isLost || tookMs > slowMs))
+  const waiting = [...open].filter((dueMs) => nowMs - dueMs > slowMs)
+  return Math.max(endMs, ...slow.map(({ dueMs }) => dueMs), ...waiting)
+}
+
+/** Resolves after so long, or when the signal fires. */
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  await sleep(ms, undefined, { signal }).catch(() => undefined)
 }

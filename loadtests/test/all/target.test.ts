@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { type ProcessOptions, startProcess } from '@spillway/infra/processes/node-process'
 import { scratchDir } from '@spillway/infra/rig/namespace'
 import { describe, test } from 'vitest'
-import { resolveTarget } from '../../target/target.ts'
+import { resolveTarget } from '../../src/target-spike.ts'
 
 const START_MS = 90_000
 /** In four seconds, by chance one less; more than the 300 a minute that one address is allowed. */

@@ -6,9 +6,8 @@ import { parseOptions as parseStart } from '@spillway/infra/start/options'
 import { describe, test } from 'vitest'
 import { renderReport } from '../../report/report.ts'
 import { parseOptions } from '../../src/options.ts'
-import { readResults } from '../../src/results.ts'
-import { figure, summarize } from '../../src/summary.ts'
-import { parseOptions as parseStorm } from '../../storm/src/options.ts'
+import { readResults, summarize } from '../../src/results.ts'
+import { parseOptions as parseStorm } from '../../storm/src/command.ts'
 
 const repository = new URL('../../../', import.meta.url)
 const page = (path: string) => readFileSync(new URL(path, repository), 'utf8')
@@ -75,7 +74,7 @@ describe('the tables of results', () => {
           ['spillway', spillway],
         ] as const) {
           const summary = measured.find((each) => each.contender === contender && each.variant === variant)
-          const value = figure(summary, name)
+          const value = summary?.figures[name]
           assert.ok(value !== undefined, `${label}: ${contender} was not measured`)
           const digits = said.split('.')[1]?.length ?? 0
           assert.equal(said.replaceAll(',', ''), value.toFixed(digits), `${label}: ${contender}`)

@@ -5,8 +5,7 @@ import { Tally } from '../../measure/tally.ts'
 import { renderReport, tablesInLines } from '../../report/report.ts'
 import type { Scenario } from '../../scenarios/scenario.ts'
 import { parseOptions } from '../../src/options.ts'
-import type { Results, Run } from '../../src/results.ts'
-import { middle } from '../../src/summary.ts'
+import { median, type Results, type Run } from '../../src/results.ts'
 import { keptOf, resultsOf, settingOf } from '../results-of.ts'
 
 describe('figures', () => {
@@ -26,10 +25,8 @@ describe('figures', () => {
     )
   })
 
-  test('repeats are drawn together as median and half the range', () => {
-    assert.deepEqual(middle([5, 1, 3]), { median: 3, plusMinus: 2, runs: 3 })
-    assert.deepEqual(middle([4]), { median: 4, plusMinus: undefined, runs: 1 })
-    assert.equal(middle([]), undefined)
+  test('repeats are drawn together as their median', () => {
+    assert.deepEqual([[5, 1, 3], [4, 1], []].map(median), [3, 2.5, undefined])
   })
 })
 

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { UserError } from '@spillway/infra/processes/command-line'
 import { scratchDir } from '@spillway/infra/rig/namespace'
 import { afterAll, describe, test } from 'vitest'
-import { help, parseOptions } from '../../storm/src/options.ts'
+import { help, parseOptions } from '../../storm/src/command.ts'
 import { beginningOf } from '../../storm/src/request.ts'
 
 const dir = await scratchDir({ onTestFinished: afterAll })

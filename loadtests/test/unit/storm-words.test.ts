@@ -4,8 +4,7 @@ import { quantile } from '@spillway/infra/rig/quantile'
 import { test } from 'vitest'
 import { renderReport } from '../../storm/src/report.ts'
 import type { PhaseFigures, ProbeResult, StormResult } from '../../storm/src/result.ts'
-import { advice } from '../../storm/src/words/advice.ts'
-import { inWords, sentences } from '../../storm/src/words/in-words.ts'
+import { advice, inWords, sentences } from '../../storm/src/words.ts'
 
 const phase = (p99Ms: number | undefined, lost = 0): PhaseFigures => {
   return { asked: p99Ms === undefined ? 0 : 400, lost, p50Ms: p99Ms, p99Ms, maxMs: p99Ms }
