@@ -13,8 +13,8 @@ export interface Measured {
   commit: string
   requests: number
   failed: number
-  worstExtraMs?: number
-  recoveryMs?: number
+  worstExtraMs?: number | undefined
+  recoveryMs?: number | undefined
   notes: readonly string[]
   broken: readonly string[]
 }
@@ -62,11 +62,7 @@ export function commitToRecord(): string {
 export async function keepFindings(rows: readonly Row[], commit: string): Promise<void> {
   const measured = rows.map(({ name, findings }): [string, Measured] => {
     const { requests, failed, worstExtraMs, recoveryMs, notes, broken } = findings
-    const times = {
-      ...(worstExtraMs !== undefined && { worstExtraMs }),
-      ...(recoveryMs !== undefined && { recoveryMs }),
-    }
-    return [name, { commit, requests, failed, ...times, notes, broken }]
+    return [name, { commit, requests, failed, worstExtraMs, recoveryMs, notes, broken }]
   })
   const all = { ...(await readRecord()), ...Object.fromEntries(measured) }
   const gone = outdated(all)

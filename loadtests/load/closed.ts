@@ -66,14 +66,13 @@ export class ClosedLoop {
   }
 
   /** Resolves when all have arrived. */
-  async start(): Promise<this> {
+  async start(): Promise<void> {
     const { callers, arriveMs = 0 } = this.#options
     const groups = arriveMs === 0 ? 1 : Math.min(callers, ARRIVAL_GROUPS)
     for (let group = 0; group < groups; group++) {
       this.#send(Math.ceil((callers - group) / groups))
       await sleep(arriveMs / groups)
     }
-    return this
   }
 
   /** Counts answers during this time. Requests open at its end are not counted. */

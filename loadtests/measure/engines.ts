@@ -23,15 +23,6 @@ export const derivedKeyCosts = { pbkdf2: `SHA-256, ${ITERATIONS} iterations`, sc
 const pbkdf2Key = promisify(pbkdf2)
 const scryptKey = promisify<string, Buffer, number, ScryptOptions, Buffer>(scrypt)
 
-const derivedKeys = {
-  pbkdf2: implementation(`$pbkdf2-sha256$i=${ITERATIONS}`, (password, salt, bytes) =>
-    pbkdf2Key(password, salt, ITERATIONS, bytes, 'sha256'),
-  ),
-  scrypt: implementation(`$scrypt$ln=${LOG_COST},r=8,p=1`, (password, salt, bytes) =>
-    scryptKey(password, salt, bytes, { N: 2 ** LOG_COST, r: 8, p: 1 }),
-  ),
-}
-
 /** By the name of the package or of Node's function, the one in common use first. */
 export const engines: Readonly<Record<string, Implementation>> = {
   argon2: {
@@ -41,8 +32,12 @@ export const engines: Readonly<Record<string, Implementation>> = {
   '@node-rs/argon2': { hash: (password) => hash(password, 'argon2id'), verify },
   bcrypt: { hash: (password) => bcrypt.hash(password, BCRYPT_COST), verify: bcrypt.compare },
   '@node-rs/bcrypt': { hash: (password) => hash(password, 'bcrypt'), verify },
-  'crypto.pbkdf2': derivedKeys.pbkdf2,
-  'crypto.scrypt': derivedKeys.scrypt,
+  'crypto.pbkdf2': implementation(`$pbkdf2-sha256$i=${ITERATIONS}`, (password, salt, bytes) =>
+    pbkdf2Key(password, salt, ITERATIONS, bytes, 'sha256'),
+  ),
+  'crypto.scrypt': implementation(`$scrypt$ln=${LOG_COST},r=8,p=1`, (password, salt, bytes) =>
+    scryptKey(password, salt, bytes, { N: 2 ** LOG_COST, r: 8, p: 1 }),
+  ),
 }
 
 type Derive = (password: string, salt: Buffer, bytes: number) => Promise<Buffer>

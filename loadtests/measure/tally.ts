@@ -41,13 +41,11 @@ export class Tally {
     if (outcome === 'ok' || outcome === 'timeout') this.waitedMs.push(waitedMs)
   }
 
-  get total(): number {
-    return outcomes.reduce((sum, outcome) => sum + this.counts[outcome], 0)
-  }
-
   /** Per cent of all requests. */
   share(...of: Outcome[]): number {
-    return this.total === 0 ? 0 : (100 * of.reduce((sum, outcome) => sum + this.counts[outcome], 0)) / this.total
+    const count = (some: readonly Outcome[]) => some.reduce((sum, outcome) => sum + this.counts[outcome], 0)
+    const total = count(outcomes)
+    return total === 0 ? 0 : (100 * count(of)) / total
   }
 }
 

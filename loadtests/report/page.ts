@@ -52,10 +52,10 @@ figure svg { display: block; width: 100%; height: auto; overflow: visible; --plo
 small { color: var(--text-light); }
 `
 
-export interface Page {
+interface Page {
   title: string
   /** The first words, under the title. */
-  lead?: Content
+  lead: Content
   /** When, where and with which settings it was measured, in small print. */
   about: string
   body: Content
@@ -71,7 +71,7 @@ export function page({ title, lead, about, body }: Page): string {
 <style>${new Html(simpleCss() + OWN)}</style>
 </head>
 <body>
-<header><h1>${title}</h1>${lead === undefined ? undefined : html`<p>${lead}</p>`}<p><small>${about}</small></p></header>
+<header><h1>${title}</h1><p>${lead}</p><p><small>${about}</small></p></header>
 <main>${body}</main>
 </body>
 </html>

@@ -39,8 +39,6 @@ interface StormWatch {
 /** A probe works with these statuses: an error page would be quicker than the endpoint. */
 const isWorking = (status: number): boolean => status >= 200 && status < 400
 
-type Ask = (client: ApiClient, request: HttpRequest) => Promise<ApiAnswer>
-
 /** Throws a UserError where the target is not there or not allowed, or a login or probe fails. */
 export async function storm(options: StormOptions, { signal, progress }: StormWatch): Promise<StormResult> {
   const { target: url, beyondLoopback, login, expect, probes: requests, users, ...settings } = options
@@ -56,7 +54,7 @@ export async function storm(options: StormOptions, { signal, progress }: StormWa
     clients.push(client)
     return client
   }
-  const ask: Ask = (client, { method, path, headers, body }) => {
+  const ask = (client: ApiClient, { method, path, headers, body }: HttpRequest) => {
     const sent = { 'user-agent': 'spillway-storm', accept: '*/*', ...headers }
     return client.sendText(method, path, body, { headers: sent, signal, retriesStale: true })
   }
@@ -80,8 +78,8 @@ export async function storm(options: StormOptions, { signal, progress }: StormWa
     // One that is still open would wait for the logins, and count as slow before them.
     await Promise.all(probes.map((probe) => probe.stop()))
     const own = Array.from({ length: users }, () => connect(1))
-    const crowd = { login, isExpected, own, ask, durationMs: durationS * 1_000 }
-    const storming = logInRepeatedly(crowd, { signal, progress })
+    const logIn = (user: number) => ask(own[user - 1] ?? connect(1), forUser(login, user))
+    const storming = logInRepeatedly({ users, logIn, isExpected, durationMs: durationS * 1_000 }, { signal, progress })
     for (const probe of probes) probe.start()
     const { logins, times, stormS, used } = await storming
     progress(`after: until the probes are as quick as before, for at most ${afterS} s`)
@@ -118,16 +116,16 @@ export const RETRY_MS = 1_000
 const PROGRESS_MS = 500
 
 interface Users {
-  login: HttpRequest
+  users: number
+  /** Of a user, from 1. */
+  logIn(user: number): Promise<ApiAnswer>
   isExpected(status: number): boolean
-  own: readonly ApiClient[]
-  ask: Ask
   durationMs: number
 }
 
 /** Resolves when the last login has ended. An interruption leaves out what is open. */
 async function logInRepeatedly(
-  { login, isExpected, own, ask, durationMs }: Users,
+  { users, logIn, isExpected, durationMs }: Users,
   { signal: interrupted, progress }: StormWatch,
 ) {
   const logins: Login[] = []
@@ -142,13 +140,11 @@ async function logInRepeatedly(
   })
   const reporting = setInterval(() => progress(`storm: ${logins.length} logins have ended`), PROGRESS_MS)
   await closedLoop({
-    callers: own.length,
+    callers: users,
     isOver: () => over.signal.aborted,
     async call(index) {
-      const client = own[index]
-      if (client === undefined) return
       const beganMs = performance.now()
-      const answer = await ask(client, forUser(login, index + 1))
+      const answer = await logIn(index + 1)
       if (interrupted.aborted) return
       const { status, reason } = answer
       const toldMs = COME_BACK.includes(status) ? retryAfterMsOf(answer) : undefined

@@ -1,6 +1,7 @@
 // The application that is stormed: one address, found and judged before anything is sent.
 import type { LookupAddress } from 'node:dns'
 import { lookup } from 'node:dns/promises'
+import { once } from 'node:events'
 import type { AgentOptions } from 'node:https'
 import { BlockList, connect, isIP } from 'node:net'
 import { UserError } from '@spillway/infra/processes/command-line'
@@ -51,17 +52,15 @@ async function firstThatListens(addresses: readonly LookupAddress[], port: numbe
   return undefined
 }
 
-function listens(host: string, port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect({ host, port, timeout: CONNECT_MS })
-    const end = (isListening: boolean) => {
-      socket.destroy()
-      resolve(isListening)
-    }
-    socket.on('connect', () => end(true))
-    socket.on('error', () => end(false))
-    socket.on('timeout', () => end(false))
-  })
+async function listens(host: string, port: number): Promise<boolean> {
+  const socket = connect({ host, port })
+  const connected = once(socket, 'connect', { signal: AbortSignal.timeout(CONNECT_MS) })
+  const isListening = await connected.then(
+    () => true,
+    () => false,
+  )
+  socket.destroy()
+  return isListening
 }
 
 // Hosts that load is sent to: this machine, unless another one was allowed.

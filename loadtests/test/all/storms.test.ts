@@ -4,13 +4,13 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:https'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { startProcess } from '@spillway/infra/processes/node-process'
 import { listening } from '@spillway/infra/processes/port'
 import { until } from '@spillway/infra/processes/until'
 import { canIssue, createAuthority, issue } from '@spillway/infra/rig/certificates'
 import { scratchDir } from '@spillway/infra/rig/namespace'
 import { describe, test } from 'vitest'
-import { SLOW_MS, TRIALS } from '../storm/cases.ts'
-import { BODY, PASSWORD, startApplication, startStorm, stormed } from '../storm/storming.ts'
+import { BODY, PASSWORD, SLOW_MS, startApplication, startStorm, stormed, TRIALS } from '../storm/storming.ts'
 
 /** As short as a storm can be. */
 const SHORT = ['--calm', '1', '--duration', '1', '--after', '2']
@@ -269,3 +269,20 @@ test.skipIf(!canIssue())(
     assert.deepEqual([...hosts], [host])
   },
 )
+
+test('pnpm load storm is the same command, with its own help and exit codes', async () => {
+  const load = async (...args: string[]) => {
+    const loaded = startProcess({ entry: 'loadtests/src/main.ts', args, nodeArgs: ['--import', 'tsx'] })
+    return { code: (await loaded.exited).code, said: loaded.output() }
+  }
+  const [help, nowhere, mistaken] = await Promise.all([
+    load('storm', '--help'),
+    load('storm', '--target', 'http://127.0.0.1:1', '--login', '/login'),
+    load('--help'),
+  ])
+  assert.equal(help.code, 0)
+  assert.match(help.said, /^pnpm load storm --target url --login 'POST \/login'/)
+  assert.equal(nowhere.code, 2)
+  assert.match(nowhere.said, /^Nothing listens at/)
+  assert.match(mistaken.said, /^pnpm load storm --target url/m)
+})

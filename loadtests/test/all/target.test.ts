@@ -1,6 +1,7 @@
 // The newcomer's five minutes: `pnpm start`, `pnpm seed`, and a spike on what runs.
 import assert from 'node:assert/strict'
-import { type ProcessOptions, startProcess } from '@spillway/infra/processes/node-process'
+import { startProcess } from '@spillway/infra/processes/node-process'
+import { ask } from '@spillway/infra/rig/api-client'
 import { scratchDir } from '@spillway/infra/rig/namespace'
 import { describe, test } from 'vitest'
 import { resolveTarget } from '../../src/target-spike.ts'
@@ -13,32 +14,25 @@ const ONE_TOO_MANY = 602
 /** So that the hashes are not what the test waits for. */
 const CHEAP_ARGON2 = { ARGON2_MEMORY_KIB: '1024', ARGON2_TIME: '1' }
 
-const source = (entry: string, args: string[], env: NodeJS.ProcessEnv = {}): ProcessOptions => ({
-  entry,
-  args,
-  nodeArgs: ['--import', 'tsx'],
-  env,
-})
+const run = (entry: string, args: string[], env: NodeJS.ProcessEnv = {}) =>
+  startProcess({ entry, args, nodeArgs: ['--import', 'tsx'], env })
 
 test('a spike logs in the accounts of the seed, each from an address of its own, while the limits stay on', async (t) => {
   const dir = await scratchDir(t)
   const env = { SPILLWAY_DIR: dir, HASH_ENGINE: 'packages' }
-  const start = startProcess(
-    source('infra/local/src/start/main.ts', [], { ...env, ...CHEAP_ARGON2, PORT: '0', OPS_PORT: '0' }),
-  )
+  const start = run('infra/local/src/start/main.ts', [], { ...env, ...CHEAP_ARGON2, PORT: '0', OPS_PORT: '0' })
   t.onTestFinished(async () => {
     await start.stop().catch(() => start.close())
   })
   await start.waitForLog(({ msg }) => msg?.startsWith('  curl') === true && msg.includes('/v1/login'), START_MS)
   const [, url = ''] = /gateway 1 +(http:\S+)/.exec(start.output()) ?? []
-  const spike = (...args: string[]) =>
-    startProcess(source('loadtests/src/main.ts', ['spike', '--target', url, ...SPIKE, ...args]))
+  const spike = (...args: string[]) => run('loadtests/src/main.ts', ['spike', '--target', url, ...SPIKE, ...args])
 
   const unseeded = spike()
   assert.equal((await unseeded.exited).code, 1)
   assert.match(unseeded.output(), /user-1@example\.test cannot log in: run "pnpm seed --users 10000" first/)
 
-  const seed = startProcess(source('infra/accounts/src/seed.ts', ['--users', '200'], env))
+  const seed = run('infra/accounts/src/seed.ts', ['--users', '200'], env)
   assert.equal((await seed.exited).code, 0, seed.output())
 
   const spiked = spike('--users', '200')
@@ -54,18 +48,11 @@ test('a spike logs in the accounts of the seed, each from an address of its own,
   assert.deepEqual([...new Set(Object.values(others))], [0], said)
 
   // One address alone meets it.
-  const statuses = await Promise.all(
-    Array.from({ length: ONE_TOO_MANY }, async () => {
-      const response = await fetch(`${url}/v1/users`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: '{}',
-      })
-      await response.arrayBuffer()
-      return response.status
-    }),
+  const answers = await Promise.all(
+    Array.from({ length: ONE_TOO_MANY }, () => ask(url, '/v1/users', { body: {}, timeoutMs: START_MS })),
   )
-  assert.ok(statuses.includes(429), `no limit was met: ${[...new Set(statuses)]}`)
+  const statuses = new Set(answers.map(({ status }) => status))
+  assert.ok(statuses.has(429), `no limit was met: ${[...statuses]}`)
 })
 
 describe('a target', () => {
@@ -77,25 +64,16 @@ describe('a target', () => {
     assert.equal(await resolveTarget('http://2130706433:3000', false), 'http://127.0.0.1:3000')
   })
 
-  for (const target of [
-    'http://192.0.2.1:3000',
-    'http://[2001:db8::1]',
-    'http://0.0.0.0:3000',
-    'http://[::ffff:192.0.2.1]',
-  ]) {
+  const elsewhere = ['192.0.2.1:3000', '[2001:db8::1]', '0.0.0.0:3000', '[::ffff:192.0.2.1]']
+  for (const target of elsewhere.map((host) => `http://${host}`)) {
     test(`${target} is refused unless it was said that it may be another machine`, async () => {
       await assert.rejects(resolveTarget(target, false), /is not this machine .* only with --beyond-loopback/)
       assert.equal(await resolveTarget(target, true), new URL(target).origin)
     })
   }
 
-  for (const target of [
-    '127.0.0.1:3000',
-    'https://127.0.0.1',
-    'http://127.0.0.1/v1/login',
-    'http://a:b@127.0.0.1',
-    '',
-  ]) {
+  const mistaken = ['127.0.0.1:3000', 'https://127.0.0.1', 'http://127.0.0.1/v1/login', 'http://a:b@127.0.0.1', '']
+  for (const target of mistaken) {
     test(`"${target}" is told in one sentence`, async () => {
       await assert.rejects(resolveTarget(target, false), /--target takes the address of a gateway/)
     })

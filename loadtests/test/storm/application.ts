@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { hash, verify } from '@node-rs/bcrypt'
 import { listening } from '@spillway/infra/processes/port'
-import { SLOW_MS, TRIALS } from './cases.ts'
+import { SLOW_MS, TRIALS } from './storming.ts'
 
 /** On the quickest of machines this takes tens of milliseconds. */
 const COST = 10

@@ -6,6 +6,10 @@ import { scratchDir } from '@spillway/infra/rig/namespace'
 import type { TestContext } from 'vitest'
 import type { StormResult } from '../../storm/src/result.ts'
 
+/** The trials before a storm: of the first user and of the last. */
+export const TRIALS = 2
+/** How long the slow endpoint of the application takes. */
+export const SLOW_MS = 300
 /** With characters that JSON, URLs and HTML write otherwise. */
 export const PASSWORD = 'correct "horse" & <battery> stäple'
 export const BODY = JSON.stringify({ email: 'user{n}@example.test', password: PASSWORD })

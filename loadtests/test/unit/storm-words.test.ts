@@ -6,8 +6,8 @@ import { renderReport } from '../../storm/src/report.ts'
 import type { PhaseFigures, ProbeResult, StormResult } from '../../storm/src/result.ts'
 import { advice, inWords, sentences } from '../../storm/src/words.ts'
 
-const phase = (p99Ms: number | undefined, lost = 0): PhaseFigures => {
-  return { asked: p99Ms === undefined ? 0 : 400, lost, p50Ms: p99Ms, p99Ms, maxMs: p99Ms }
+const phase = (p99Ms: number | undefined): PhaseFigures => {
+  return { asked: p99Ms === undefined ? 0 : 400, lost: 0, p50Ms: p99Ms, p99Ms, maxMs: p99Ms }
 }
 
 function probe(calmMs: number, stormMs: number | undefined, more: Partial<ProbeResult> = {}): ProbeResult {
@@ -54,68 +54,38 @@ test.each([
 })
 
 test('an import is named only where a probe that was quick became slow', () => {
-  assert.match(
-    advised(result([probe(3, 2_410)])),
-    /^GET \/a kept within the limit until people logged in.*client\/bcrypt/,
-  )
+  assert.match(advised(result([probe(3, 2_410)])), /^GET \/a kept within the limit until people logged in/)
   for (const other of [probe(3, 90), probe(150, 2_410), probe(3, undefined)]) {
     assert.doesNotMatch(advised(result([other])), /import/)
   }
 })
 
 const rest = { name: 'GET /b' }
+const ended = (how: 'refused' | 'lost' | 'other', reasons: Record<string, number>) =>
+  result([], { logins: logins({ [how]: 9, reasons }) })
+const [slow, quick] = [probe(3, 2_410), probe(3, 5, rest)]
 test.each<[what: string, StormResult, says: RegExp, not: RegExp]>([
   [
     'one of two probes is slow',
-    result([probe(3, 2_410), probe(3, 5, rest)]),
+    result([slow, quick]),
     /GET \/b stayed quick.*libuv's pool.*client\/bcrypt'/,
     /bcryptjs/,
   ],
-  ['both are slow', result([probe(3, 2_410), probe(3, 900, rest)]), /event loop.*client\/bcryptjs'/, /libuv/],
-  ['there is one', result([probe(3, 2_410)]), /One probe does not show why.*client\/bcrypt'.*bcryptjs'/, /libuv/],
-  [
-    'a limit refuses',
-    result([], { logins: logins({ refused: 9, reasons: { 429: 9 } }) }),
-    /x-forwarded-for/,
-    /workers/,
-  ],
-  [
-    'overload refuses',
-    result([], { logins: logins({ refused: 9, reasons: { 503: 8, 429: 1 } }) }),
-    /add workers/,
-    /for:/,
-  ],
-  [
-    'tickets are given',
-    result([], { logins: logins({ refused: 9, reasons: { 202: 9 } }) }),
-    /redeems no tickets/,
-    /limit/,
-  ],
-  [
-    'time runs out',
-    result([], { logins: logins({ lost: 9, reasons: { timeout: 9 } }) }),
-    /waited for their hash/,
-    /closed/,
-  ],
+  ['both are slow', result([slow, probe(3, 900, rest)]), /event loop.*client\/bcryptjs'/, /libuv/],
+  ['there is one', result([slow]), /One probe does not show why.*client\/bcrypt'.*bcryptjs'/, /libuv/],
+  ['a limit refuses', ended('refused', { 429: 9 }), /x-forwarded-for/, /workers/],
+  ['overload refuses', ended('refused', { 503: 8, 429: 1 }), /add workers/, /for:/],
+  ['tickets are given', ended('refused', { 202: 9 }), /redeems no tickets/, /limit/],
+  ['time runs out', ended('lost', { timeout: 9 }), /waited for their hash/, /closed/],
   [
     'connections break',
-    result([], { logins: logins({ lost: 9, reasons: { 200: 90, ECONNRESET: 8, timeout: 1 } }) }),
+    ended('lost', { 200: 90, ECONNRESET: 8, timeout: 1 }),
     /most by ECONNRESET.*closed or refused connections/,
     /workers/,
   ],
-  [
-    'it fails',
-    result([], { logins: logins({ other: 9, reasons: { 500: 9 } }) }),
-    /most of them 500\. .*its log/,
-    /expect\./,
-  ],
-  ['users are missing', result([], { logins: logins({ other: 9, reasons: { 401: 9 } }) }), /\(--users\)/, /--expect/],
-  [
-    'it redirects',
-    result([], { logins: logins({ other: 9, reasons: { 302: 9 } }) }),
-    /name it with --expect/,
-    /log says/,
-  ],
+  ['it fails', ended('other', { 500: 9 }), /most of them 500\. .*its log/, /expect\./],
+  ['users are missing', ended('other', { 401: 9 }), /\(--users\)/, /--expect/],
+  ['it redirects', ended('other', { 302: 9 }), /name it with --expect/, /log says/],
 ])('the advice is of what was found: %s', (_, of, says, not) => {
   assert.match(advised(of).replaceAll('\n', ' '), says)
   assert.doesNotMatch(advised(of), not)
