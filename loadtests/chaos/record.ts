@@ -1,9 +1,10 @@
 // The last findings of each scenario. The last two columns of the page of promises are made of
-// them. A record names its commit, and goes when its scenario or the stage changes.
+// them. A record names its commit, and goes when the code of its scenario or the stage changes.
 import { execFileSync } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'
 import { UserError } from '@spillway/infra/processes/command-line'
 import { repositoryDir } from '@spillway/infra/processes/repository'
+import { transformSync } from 'esbuild'
 import { markdownTable } from 'markdown-table'
 import type { Findings } from './findings.ts'
 import { scenariosOfFiles } from './scenarios.ts'
@@ -38,12 +39,28 @@ function filesOf(name: string): string[] {
   return [`scenarios/${file}.ts`, 'findings.ts', 'scenario.ts', 'stage'].map((path) => `loadtests/chaos/${path}`)
 }
 
-/** The rows whose commit is not here, or whose scenario or stage changed since. */
+const codes = new Map<string, string>()
+
+/** The code of a file at a commit, without comments, types and imports: these change no finding. */
+function codeOf(file: string): string {
+  const known = codes.get(file)
+  if (known !== undefined) return known
+  const minified = { loader: 'ts', minifyWhitespace: true, minifySyntax: true } as const
+  const code = transformSync(git('show', file), minified).code.replaceAll(/\bimport\b[^("]*"[^"]*";/g, '')
+  codes.set(file, code)
+  return code
+}
+
+/** The rows whose commit is not here, or since which the code of scenario or stage changed. */
 export function outdated(record: MeasuredScenarios): string[] {
   const isOutdated = ([name, { commit }]: [string, Measured]) => {
     try {
-      return git('diff', '--name-only', commit, 'HEAD', '--', ...filesOf(name)) !== ''
+      const changed = git('diff', '--name-only', commit, 'HEAD', '--', ...filesOf(name))
+      return (
+        changed !== '' && changed.split('\n').some((file) => codeOf(`${commit}:${file}`) !== codeOf(`HEAD:${file}`))
+      )
     } catch {
+      // The commit is not here, or one of them has no such file.
       return true
     }
   }
