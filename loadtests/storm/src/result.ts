@@ -17,73 +17,19 @@ export interface Login {
   why: string
 }
 
-export interface StormResult {
-  format: 1
-  startedAt: string
-  interrupted: boolean
-  /** Its origin. */
-  target: string
-  login: string
-  settings: Record<'users' | 'durationS' | 'probesPerSecond' | 'p99Ms' | 'timeoutS' | 'calmS' | 'afterS', number>
-  /** How long logins began. */
-  stormS: number
-  /** How long it took until the last of them had ended. */
-  loginsS: number
-  logins: LoginFigures
-  probes: ProbeResult[]
-  generator: GeneratorFigures
-}
-
-interface LoginFigures extends Record<Outcome, number> {
-  /** Successes by the end of the time in which logins began. */
-  perSecond: number
-  /** From beginning to end, of those that succeeded, and of lost ones with the whole time limit. */
-  p50Ms: number | undefined
-  p99Ms: number | undefined
-  /** What ended those that did not succeed: a status or a failure, and how often. */
-  reasons: Record<string, number>
-}
-
-export interface PhaseFigures {
-  asked: number
-  /** Without a good answer. They count as the whole time limit below. */
-  lost: number
-  p50Ms: number | undefined
-  p99Ms: number | undefined
-  maxMs: number | undefined
-}
-
-export interface ProbeResult {
-  name: string
-  calm: PhaseFigures
-  storm: PhaseFigures
-  after: PhaseFigures
-  /** How long after the last login it was as quick as before; undefined if it was not. */
-  calmAgainMs?: number | undefined
-  /** The slowest answer to what was due in each interval, in seconds from the first login. */
-  slowest: { second: number; ms: number }[]
-}
-
-/** The load of this program: where it is busy or late, the other figures include its delay. */
-interface GeneratorFigures {
-  /** Per cent of a core that it used during the storm. */
-  corePercent: number
-  lateP99Ms: number | undefined
-}
-
 export interface StormTimes {
   /** When the first login began, and the last one ended, by `performance.now()`. */
   startMs: number
   endMs: number
 }
 
-const INTERVAL_MS = 200
-
+/** @param stormS how long logins began */
 export function loginFigures(
   logins: readonly Login[],
   { startMs, stormS, timeoutMs }: { startMs: number; stormS: number; timeoutMs: number },
-): LoginFigures {
+) {
   const counts: Record<Outcome, number> = { success: 0, refused: 0, lost: 0, other: 0 }
+  /** What ended those that did not succeed: a status or a failure, and how often. */
   const reasons: Record<string, number> = {}
   for (const { outcome, why } of logins) {
     counts[outcome]++
@@ -95,11 +41,20 @@ export function loginFigures(
   const took = logins.flatMap(({ outcome, tookMs }) =>
     outcome === 'lost' ? [timeoutMs] : outcome === 'success' ? [tookMs] : [],
   )
-  const perSecond = stormS > 0 ? inTime.length / stormS : 0
-  return { ...counts, perSecond, p50Ms: quantile(took, 0.5), p99Ms: quantile(took, 0.99), reasons }
+  return {
+    ...counts,
+    /** Successes by the end of the time in which logins began. */
+    perSecond: stormS > 0 ? inTime.length / stormS : 0,
+    /** From beginning to end, of those that succeeded, and of lost ones with the whole time limit. */
+    p50Ms: quantile(took, 0.5),
+    p99Ms: quantile(took, 0.99),
+    reasons,
+  }
 }
 
-export function probeResult(asked: readonly Asked[], { startMs, endMs }: StormTimes): Omit<ProbeResult, 'name'> {
+const INTERVAL_MS = 200
+
+export function probeResult(asked: readonly Asked[], { startMs, endMs }: StormTimes) {
   const due = (fromMs: number, toMs: number) => asked.filter(({ dueMs }) => dueMs >= fromMs && dueMs < toMs)
   const slowest = new Map<number, number>()
   for (const { dueMs, tookMs } of asked) {
@@ -110,16 +65,20 @@ export function probeResult(asked: readonly Asked[], { startMs, endMs }: StormTi
     calm: phaseFigures(due(Number.NEGATIVE_INFINITY, startMs)),
     storm: phaseFigures(due(startMs, endMs)),
     after: phaseFigures(due(endMs, Number.POSITIVE_INFINITY)),
+    /** The slowest answer to what was due in each interval, in seconds from the first login. */
     slowest: [...slowest]
       .sort(([a], [b]) => a - b)
       .map(([interval, ms]) => ({ second: (interval * INTERVAL_MS) / 1_000, ms })),
   }
 }
 
-function phaseFigures(asked: readonly Asked[]): PhaseFigures {
+export type PhaseFigures = ReturnType<typeof phaseFigures>
+
+function phaseFigures(asked: readonly Asked[]) {
   const took = asked.map(({ tookMs }) => tookMs)
   return {
     asked: asked.length,
+    /** Without a good answer. They count as the whole time limit below. */
     lost: asked.filter(({ isLost }) => isLost).length,
     p50Ms: quantile(took, 0.5),
     p99Ms: quantile(took, 0.99),
@@ -127,15 +86,16 @@ function phaseFigures(asked: readonly Asked[]): PhaseFigures {
   }
 }
 
-/** @param used what `process.cpuUsage` says of the storm */
-export function generatorOf(
-  probes: readonly Probe[],
-  { startMs, endMs }: StormTimes,
-  used: NodeJS.CpuUsage,
-): GeneratorFigures {
+/**
+ * The load of this program: where it is busy or late, the other figures include its delay.
+ *
+ * @param used what `process.cpuUsage` says of the storm
+ */
+export function generatorOf(probes: readonly Probe[], { startMs, endMs }: StormTimes, used: NodeJS.CpuUsage) {
   const late = probes.flatMap(({ late }) => late).filter(({ dueMs }) => dueMs >= startMs && dueMs < endMs)
   const lateMs = late.map(({ lateMs }) => lateMs)
   return {
+    /** Per cent of a core that it used during the storm. */
     corePercent: (used.user + used.system) / 10 / Math.max(endMs - startMs, 1),
     lateP99Ms: quantile(lateMs, 0.99),
   }

@@ -7,7 +7,7 @@ import { closedLoop } from '@spillway/infra/rig/open-loop'
 import { quantile } from '@spillway/infra/rig/quantile'
 import { type Asked, Probe } from '../../measure/probe.ts'
 import { beginningOf, forUser, type HttpRequest, nameOf } from './request.ts'
-import { generatorOf, type Login, loginFigures, probeResult, type StormResult, type StormTimes } from './result.ts'
+import { generatorOf, type Login, loginFigures, probeResult, type StormTimes } from './result.ts'
 import { openTarget } from './target.ts'
 
 export interface StormOptions {
@@ -39,8 +39,13 @@ interface StormWatch {
 /** A probe works with these statuses: an error page would be quicker than the endpoint. */
 const isWorking = (status: number): boolean => status >= 200 && status < 400
 
+/** As it is written to JSON. */
+export type StormResult = Awaited<ReturnType<typeof storm>>
+
+export type ProbeResult = StormResult['probes'][number]
+
 /** Throws a UserError where the target is not there or not allowed, or a login or probe fails. */
-export async function storm(options: StormOptions, { signal, progress }: StormWatch): Promise<StormResult> {
+export async function storm(options: StormOptions, { signal, progress }: StormWatch) {
   const { target: url, beyondLoopback, login, expect, probes: requests, users, ...settings } = options
   const { durationS, calmS, afterS, timeoutS, probesPerSecond: perSecond } = settings
   // One listener for each open request.
@@ -88,11 +93,13 @@ export async function storm(options: StormOptions, { signal, progress }: StormWa
     return {
       ...{ format: 1, startedAt, interrupted: signal.aborted, target: origin, login: nameOf(login) },
       settings: { users, ...settings },
+      // How long logins began, and until the last of them had ended.
       ...{ stormS, loginsS: (times.endMs - times.startMs) / 1_000 },
       logins: loginFigures(logins, { startMs: times.startMs, stormS, timeoutMs }),
       probes: requests.map((request, index) => ({
         name: nameOf(request),
         ...probeResult(probes[index]?.asked ?? [], times),
+        /** How long after the last login it was as quick as before; undefined if it was not. */
         calmAgainMs: again[index],
       })),
       generator: generatorOf(probes, times, used),

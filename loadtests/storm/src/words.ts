@@ -1,5 +1,6 @@
 // A storm in words, for the terminal and the report: sentences, a table, and what to do.
-import type { PhaseFigures, ProbeResult, StormResult } from './result.ts'
+import type { PhaseFigures } from './result.ts'
+import type { ProbeResult, StormResult } from './storm.ts'
 
 const WIDTH = 100
 const COLUMN = 13

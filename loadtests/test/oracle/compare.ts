@@ -8,20 +8,9 @@ import type { Kind, Question } from './questions.ts'
 /** How likely it is that a run tells any two apart that are the same. */
 export const LEVEL = 0.01
 
-interface Pair {
-  question: string
-  kinds: [string, string]
-  /** How many answers were compared. */
-  samples: [number, number]
-  mediansMs: [number, number]
-  /** Corrected for the number of all comparisons (Bonferroni). */
-  p: number
-  isToldApart: boolean
-  /** Whether SECURITY says that they are alike. */
-  isPromised: boolean
-}
+type Pair = ReturnType<typeof compareAll>[number]
 
-export function compareAll(samples: readonly Sample[]): Pair[] {
+export function compareAll(samples: readonly Sample[]) {
   const pairs = samples.flatMap((one, place) =>
     samples
       .slice(place + 1)
@@ -34,9 +23,11 @@ export function compareAll(samples: readonly Sample[]): Pair[] {
       question: one.question.name,
       kinds: [one.kind.name, other.kind.name],
       samples: [one.timesMs.length, other.timesMs.length],
-      mediansMs: [median(one.timesMs), median(other.timesMs)],
+      mediansMs: [median(one.timesMs), median(other.timesMs)] as const,
+      /** Corrected for the number of all comparisons (Bonferroni). */
       p,
       isToldApart: p < LEVEL,
+      /** Whether SECURITY says that they are alike. */
       isPromised: one.kind.isPromised && other.kind.isPromised,
     }
   })
@@ -78,15 +69,11 @@ function median(values: readonly number[]): number {
 /**
  * The two-sample Kolmogorov-Smirnov test: whether two samples can be of one distribution. It sees a shift as well as a tail or a second
  * peak, and assumes nothing about their shape.
+ *
+ * @returns the greatest distance between the two empirical distribution functions, 0 to 1; and the probability of such a distance or
+ * a greater one if they are of one distribution, for samples of some dozens or more
  */
-interface Compared {
-  /** The greatest distance between the two empirical distribution functions, 0 to 1. */
-  distance: number
-  /** The probability of such a distance, or a greater one, if both samples are of one distribution; for samples of some dozens or more. */
-  p: number
-}
-
-export function kolmogorovSmirnov(one: readonly number[], other: readonly number[]): Compared {
+export function kolmogorovSmirnov(one: readonly number[], other: readonly number[]) {
   // Each sample adds its share to its own side: where all values up to one are counted, the sum is the distance there.
   const steps = [
     ...one.map((value) => ({ value, share: 1 / one.length })),

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { startProcess } from '@spillway/infra/processes/node-process'
 import { scratchDir } from '@spillway/infra/rig/namespace'
 import type { TestContext } from 'vitest'
-import type { StormResult } from '../../storm/src/result.ts'
+import type { StormResult } from '../../storm/src/storm.ts'
 
 /** The trials before a storm: of the first user and of the last. */
 export const TRIALS = 2

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict'
 import { quantile } from '@spillway/infra/rig/quantile'
 import { test } from 'vitest'
 import { renderReport } from '../../storm/src/report.ts'
-import type { PhaseFigures, ProbeResult, StormResult } from '../../storm/src/result.ts'
+import type { PhaseFigures } from '../../storm/src/result.ts'
+import type { ProbeResult, StormResult } from '../../storm/src/storm.ts'
 import { advice, inWords, sentences } from '../../storm/src/words.ts'
 
 const phase = (p99Ms: number | undefined): PhaseFigures => {
