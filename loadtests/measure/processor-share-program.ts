@@ -1,6 +1,6 @@
-// `node processor-share-program.js <share> <pid> ...` holds the first thread of each process to
-// this share of a core, as `cpu.max` does, which takes rights that users lack. A process that has
-// used up its share is stopped (SIGSTOP) until it has some again (SIGCONT).
+// `node processor-share-program.js <share> <pid>` holds the first thread of a process to this share
+// of a core, as `cpu.max` does, which takes rights that users lack. A process that has used up its
+// share is stopped (SIGSTOP) until it has some again (SIGCONT).
 import { readFileSync } from 'node:fs'
 
 /** How often the kernel is asked, in milliseconds. */
@@ -16,30 +16,27 @@ const SAVED_MS = 4
 const OWED_MS = 50
 const NS_PER_MS = 1e6
 
-const [, , share = '', ...pids] = process.argv
-const processes = pids.map((pid) => ({ pid: Number(pid), usedMs: usedMs(Number(pid)), leftMs: 0, isStopped: false }))
-let askedAtMs = performance.now()
+const [, , share = '', pidText = ''] = process.argv
+const pid = Number(pidText)
+let [askedAtMs, usedMs, leftMs, isStopped] = [performance.now(), readUsedMs(), 0, false]
 
-function usedMs(pid: number): number {
+function readUsedMs(): number {
   return Number(readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[0]) / NS_PER_MS
 }
 
 setInterval(() => {
-  const nowMs = performance.now()
-  const shareMs = (nowMs - askedAtMs) * Number(share)
+  const [nowMs, nowUsedMs] = [performance.now(), readUsedMs()]
+  // Below zero after a run that was noticed late: it is made up for, within bounds.
+  leftMs += (nowMs - askedAtMs) * Number(share) - (nowUsedMs - usedMs)
+  leftMs = Math.max(-OWED_MS, Math.min(SAVED_MS, leftMs))
   askedAtMs = nowMs
-  for (const one of processes) {
-    const used = usedMs(one.pid)
-    // Below zero after a run that was noticed late: it is made up for, within bounds.
-    one.leftMs = Math.max(-OWED_MS, Math.min(SAVED_MS, one.leftMs + shareMs - (used - one.usedMs)))
-    one.usedMs = used
-    const isStopped = one.isStopped ? one.leftMs < RUN_MS : one.leftMs < 0
-    if (isStopped !== one.isStopped) process.kill(one.pid, isStopped ? 'SIGSTOP' : 'SIGCONT')
-    one.isStopped = isStopped
-  }
+  usedMs = nowUsedMs
+  const stops = isStopped ? leftMs < RUN_MS : leftMs < 0
+  if (stops !== isStopped) process.kill(pid, stops ? 'SIGSTOP' : 'SIGCONT')
+  isStopped = stops
 }, EVERY_MS)
 
 process.once('SIGTERM', () => {
-  for (const { pid } of processes) process.kill(pid, 'SIGCONT')
+  process.kill(pid, 'SIGCONT')
   process.exit()
 })
