@@ -39,7 +39,7 @@ async function load(options: LoadOptions, file: string): Promise<Results> {
   const cores = contenderCores
   // Before anything is started, so that all processes inherit it.
   if (cores !== undefined) moveTo(process.pid, generatorCores)
-  console.log('Building, and starting PostgreSQL and Redis ...')
+  console.log('Starting PostgreSQL and Redis ...')
   const keeper = new Keeper()
   const wantsEngine = process.env.HASH_ENGINE !== 'packages'
   if (wantsEngine) await buildEngine(keeper, console.log)
@@ -49,9 +49,7 @@ async function load(options: LoadOptions, file: string): Promise<Results> {
   const isEmbedded = databaseUrl === undefined && redisUrl === undefined
   let closeServices = async () => {}
   try {
-    const given = { databaseUrl, redisUrl }
-    const packages = ['@spillway/loadtests']
-    const services = await startOwnServices({ keeper, purpose: 'load', packages, ...given })
+    const services = await startOwnServices({ keeper, purpose: 'load', databaseUrl, redisUrl })
     closeServices = services.close
     const setting = {
       ...options,

@@ -6,10 +6,11 @@ import { ASK_OLD_SYSTEM } from '@spillway/queue/wire/stored-hash'
 import type { Wrapping } from '@spillway/worker/hashing/formats/wrapped'
 import type { Hasher } from '@spillway/worker/hashing/index'
 import { dateOf, type Fields, textAt, truthOf, valueAt } from './fields.ts'
-import type { HashSettings, Preset } from './presets.ts'
+import type { ImportCommand } from './options.ts'
+import type { HashSettings } from './presets.ts'
 import { isRecord } from './records.ts'
 import { examineHash } from './stored-hash.ts'
-import { type BareDigest, type ComposeHash, type SaltEncoding, saltBytes, wrappingOfBare } from './weak.ts'
+import { saltBytes, wrappingOfBare } from './weak.ts'
 
 export interface Account {
   id: string
@@ -41,21 +42,10 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 const EARLIEST = Date.UTC(1970, 0, 2)
 const DAY_MS = 86_400_000
 
-export interface CheckOptions {
-  preset: Preset
-  fields: Fields
-  ids: 'keep' | 'new'
-  settings: HashSettings
-  hasher: Pick<Hasher, 'examine'>
-  /** What digests are that do not say it. */
-  bare: BareDigest | undefined
-  compose: ComposeHash | undefined
-  saltEncoding: SaltEncoding
-  /** Whether accounts without a hash come in, and the old system is asked at their first login. */
-  asksOldSystem: boolean
-  /** The steps that a password went through before it was hashed, comma-separated. */
-  madeOf: string | undefined
-}
+type CheckOptions = Pick<
+  ImportCommand,
+  'preset' | 'fields' | 'ids' | 'bare' | 'compose' | 'saltEncoding' | 'asksOldSystem' | 'madeOf'
+> & { settings: HashSettings; hasher: Pick<Hasher, 'examine'> }
 
 /** Returns the check. Reasons hold nothing of a record but names of fields and formats. */
 export function createCheck(options: CheckOptions): (record: Record<string, unknown>) => Checked {

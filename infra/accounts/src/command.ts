@@ -24,13 +24,11 @@ import { breached } from './breached.ts'
 import { type ImportReport, importAccounts, LinesFile } from './import.ts'
 import { type OpsPort, operate } from './operate.ts'
 import { operator } from './operator.ts'
-import { type Command, help, parseOptions } from './options.ts'
+import { help, type ImportCommand, parseOptions } from './options.ts'
 import { presets } from './presets.ts'
 import { readRecords } from './records.ts'
 import { countHashes, exportAccounts } from './stored-accounts.ts'
 
-/** A batch is one statement, and no request waits for it. */
-const timeouts = { connectionTimeoutMs: 30_000, statementTimeoutMs: 60_000 }
 /** Weak digests wait for each other. */
 const WRAPPING_MS = 600_000
 const OPERATOR_MS = 30_000
@@ -70,7 +68,7 @@ export async function accounts(args: readonly string[], env: NodeJS.ProcessEnv, 
     return 0
   }
   const url = secretIn(env, 'DATABASE_URL') ?? findRunning(stateDir, 'set DATABASE_URL').databaseUrl
-  const database = connectDatabase({ url, ...timeouts, poolSize: 1 })
+  const database = openDatabase(url)
   try {
     if (command.name === 'import') return await importFile(command, database, env, output)
     if (command.name === 'export') await exportFile(command.file, database, output)
@@ -83,6 +81,11 @@ export async function accounts(args: readonly string[], env: NodeJS.ProcessEnv, 
   }
 }
 
+/** With patience: a batch is one statement, and no request waits for it. */
+export function openDatabase(url: string): Database {
+  return connectDatabase({ url, connectionTimeoutMs: 30_000, statementTimeoutMs: 60_000, poolSize: 1 })
+}
+
 function opsPortOf(
   { OPS_URL: url, OPS_USER: user = 'operator', OPS_PASSWORD }: NodeJS.ProcessEnv,
   stateDir: string,
@@ -93,12 +96,12 @@ function opsPortOf(
 }
 
 async function importFile(
-  command: Extract<Command, { name: 'import' }>,
+  command: ImportCommand,
   database: Database,
   env: NodeJS.ProcessEnv,
   output: Output,
 ): Promise<number> {
-  const { file, dryRun, preset, fromLine, rejected: rejectedFile, ids: idsFile, madeOf } = command
+  const { file, dryRun, preset, fromLine, rejected: rejectedFile, idsFile, madeOf } = command
   const startMs = performance.now()
   const { firebase, settings } = firebaseOf(env)
   if (preset === presets.firebase && firebase === undefined)
@@ -116,7 +119,7 @@ async function importFile(
   let toldMs = startMs
   const result = await importAccounts({
     lines: readRecords(file, preset.columns),
-    check: createCheck({ ...command, ids: command.id, settings, hasher }),
+    check: createCheck({ ...command, settings, hasher }),
     rejected,
     into: dryRun ? undefined : { database, passwords: startPasswords },
     mapped: (both) => ids.add(both),

@@ -1,19 +1,13 @@
 // Commands on one account or network: a client of the API for operators, on a gateway's ops port.
 import { UserError } from '@spillway/infra/processes/command-line'
 
-/** Commands on an account, by the calls that they make; what follows the account, if anything. */
-const onAccount: Record<string, { path: string; more?: 'sessionId' | 'email' }> = {
-  'forget-failures': { path: 'forget-failures' },
-  'end-sessions': { path: 'end-sessions' },
-  'end-session': { path: 'end-session', more: 'sessionId' },
-  disable: { path: 'disable' },
-  enable: { path: 'enable' },
-  'send-reset': { path: 'send-reset' },
-  'send-confirmation': { path: 'send-confirmation' },
-  'change-email': { path: 'change-email', more: 'email' },
-  'export-person': { path: 'export' },
-  delete: { path: 'delete' },
-}
+/** Commands on an account. The call has the same name, but for `export-person`. */
+const onAccount = [
+  ...['forget-failures', 'end-sessions', 'end-session', 'disable', 'enable', 'send-reset', 'send-confirmation'],
+  ...['change-email', 'export-person', 'delete'],
+]
+/** What follows the account. */
+const furtherFields: Record<string, 'sessionId' | 'email'> = { 'end-session': 'sessionId', 'change-email': 'email' }
 const others = ['show', 'blocks', 'block', 'unblock']
 
 export interface OperatorCommand {
@@ -35,20 +29,13 @@ export interface OpsPort {
 /** Undefined for another command. Throws a UserError for what a command lacks. */
 export function operatorCommand(
   [name = '', subject = '', more, ...rest]: readonly string[],
-  {
-    reason,
-    until,
-    confirmed = false,
-  }: { reason?: string | undefined; until?: string | undefined; confirmed?: boolean | undefined },
+  given: { reason?: string | undefined; until?: string | undefined; confirmed?: boolean | undefined },
 ): OperatorCommand | undefined {
-  const wants = onAccount[name]
-  if (wants === undefined && !others.includes(name)) return undefined
-  if (
-    (subject === '') !== (name === 'blocks') ||
-    (more === undefined) === (wants?.more !== undefined) ||
-    rest.length > 0
-  )
-    throw new UserError(`See "pnpm accounts --help" for what follows ${name}.`)
+  const { reason, until, confirmed = false } = given
+  if (!onAccount.includes(name) && !others.includes(name)) return undefined
+  const isWhole =
+    (subject === '') === (name === 'blocks') && (more !== undefined) === Object.hasOwn(furtherFields, name)
+  if (!isWhole || rest.length > 0) throw new UserError(`See "pnpm accounts --help" for what follows ${name}.`)
   if (name === 'block' && until === undefined)
     throw new UserError('--until takes a time such as 90m, 24h or 7d, or a date.')
   if (name !== 'show' && name !== 'blocks' && !reason) throw new UserError('--reason says why, for the audit.')
@@ -63,8 +50,9 @@ export async function operate(command: OperatorCommand, ops: OpsPort): Promise<s
   if (name === 'block') return shown(await call('/v1/blocks', { network: subject, until: timeOf(until), reason }))
   if (name === 'unblock') return shown(await call('/v1/blocks/lift', { network: subject, reason }))
   const account = await call('/v1/accounts/find', { account: subject })
-  const { path, more: field } = onAccount[name] ?? {}
-  if (path === undefined) return shown(account)
+  if (name === 'show') return shown(account)
+  const field = furtherFields[name]
+  const path = name === 'export-person' ? 'export' : name
   const further = { ...(field && { [field]: more }), ...(field === 'email' && confirmed && { confirmed }) }
   return shown(await call(`/v1/accounts/${Object(account).id}/${path}`, { reason, ...further }))
 }

@@ -90,6 +90,7 @@ const options = {
 } as const
 
 export type Command = Exclude<ReturnType<typeof parseOptions>, undefined>
+export type ImportCommand = Extract<Command, { name: 'import' }>
 
 /** Undefined when help is asked for. */
 export function parseOptions(args: readonly string[]) {
@@ -116,8 +117,9 @@ export function parseOptions(args: readonly string[]) {
     preset,
     fields: { ...mapped(preset.fields, values.map), ...(saltColumn === undefined ? {} : { salt: saltColumn }) },
     saltEncoding: encoding,
-    id: oneOf('--id', values.id ?? preset.ids, ['keep', 'new']),
-    ids: values.ids ?? `${file}.ids.ndjson`,
+    /** Whether accounts keep their ids, or get new ones. */
+    ids: oneOf('--id', values.id ?? preset.ids, ['keep', 'new']),
+    idsFile: values.ids ?? `${file}.ids.ndjson`,
     compose: composeHash(values.hash),
     madeOf: values['made-of'],
     asksOldSystem: oneOf('--without-hash', values['without-hash'] ?? 'reject', ['reject', 'ask']) === 'ask',

@@ -89,13 +89,8 @@ export const presets: Record<string, Preset> = {
   wordpress: {
     fields: {
       ...own,
-      ...{
-        email: 'user_email',
-        passwordHash: 'user_pass',
-        createdAt: 'user_registered',
-        id: 'ID',
-        emailConfirmedAt: '',
-      },
+      ...{ email: 'user_email', passwordHash: 'user_pass', createdAt: 'user_registered' },
+      ...{ emailConfirmedAt: '', id: 'ID' },
     },
     ids: 'new',
   },

@@ -4,9 +4,9 @@ import { randomUUID } from 'node:crypto'
 import { runCommand } from '@spillway/infra/processes/command'
 import { parseCommandLine, UserError, whole } from '@spillway/infra/processes/command-line'
 import { findRunning, readEnvironment } from '@spillway/infra/start/places'
-import { connectDatabase, type Database } from '@spillway/prisma'
+import type { Database } from '@spillway/prisma'
 import { SEED_PASSWORD, SEED_USERS, seedEmail, seedUsers } from '@spillway/prisma/seed'
-import { secretIn } from './command.ts'
+import { openDatabase, secretIn } from './command.ts'
 
 const help = `pnpm seed [--users N] [--password P]
 
@@ -23,8 +23,6 @@ From the environment, in place of those of a running pnpm start:
 `
 
 const USERS_MOST = 10_000_000
-/** A batch is one statement, and no request waits for it. */
-const timeouts = { connectionTimeoutMs: 30_000, statementTimeoutMs: 60_000 }
 
 async function seed(args: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {
   const { values } = parseCommandLine('pnpm seed', args, {
@@ -36,7 +34,7 @@ async function seed(args: readonly string[], env: NodeJS.ProcessEnv): Promise<vo
   const users = whole('--users', values.users, { most: USERS_MOST })
   const { databaseUrl, gatewayUrl } = urlsIn(env)
   const startedMs = performance.now()
-  const database = connectDatabase({ url: databaseUrl, ...timeouts, poolSize: 1 })
+  const database = openDatabase(databaseUrl)
   try {
     const passwordHash = await hashByGateway(gatewayUrl, database, password)
     const { created, existing } = await seedUsers(database, { users, passwordHash })

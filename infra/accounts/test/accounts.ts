@@ -78,7 +78,6 @@ export async function imported(hasher: Hasher, file: string, options: string[], 
   assert.ok(command?.name === 'import')
   const check = createCheck({
     ...command,
-    ids: command.id,
     settings: { firebase: { logCost: 14, blockSize: 8 } },
     hasher,
   })

@@ -17,6 +17,9 @@ const RANGE = '1m'
 
 const dashboard = new URL('../../helm/spillway/files/dashboards/spillway.json', import.meta.url)
 
+/** A published vector of crypt_blowfish, whose password is `U*U`. */
+const BCRYPT = { password: 'U*U', storedHash: '$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW' }
+
 interface Panel {
   title: string
   targets?: { expr: string }[]
@@ -61,7 +64,12 @@ await runWithServices(async (keeper, dir) => {
     'spillway-gateway': gateways.map(({ opsUrl }) => opsUrl),
     'spillway-worker': workers.map(({ opsUrl }) => opsUrl),
   })
-  const activity = startActivity(scene, [...gateways])
+  const stopped = new AbortController()
+  const activity = (async () => {
+    for (; !stopped.signal.aborted; await sleep(200)) await round(scene, gateways)
+  })()
+  // Reported at the end.
+  activity.catch(() => undefined)
   try {
     await killBusyWorker(scene)
     console.log('Every query of the dashboard, and its result:')
@@ -87,36 +95,14 @@ await runWithServices(async (keeper, dir) => {
     )
     if (silent.length + broken.length > 0) process.exitCode = 1
   } finally {
-    await activity.close()
+    stopped.abort()
+    await activity
     await prometheus.close()
     await scene.close()
   }
 })
 
-/** A published vector of crypt_blowfish, whose password is `U*U`. */
-const BCRYPT = { password: 'U*U', storedHash: '$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW' }
-
-/** Repeats the activity until it is closed. */
-function startActivity(scene: Scene, gateways: [GatewayHandle, GatewayHandle]) {
-  const stopped = new AbortController()
-  const running = (async () => {
-    while (!stopped.signal.aborted) {
-      await round(scene, gateways)
-      await sleep(200)
-    }
-  })()
-  // Reported by close().
-  running.catch(() => undefined)
-  return {
-    /** Rejects with the first error of the activity, if there was one. */
-    async close() {
-      stopped.abort()
-      await running
-    },
-  }
-}
-
-async function round(scene: Scene, [one, other]: [GatewayHandle, GatewayHandle]): Promise<void> {
+async function round(scene: Scene, [one, other]: readonly [GatewayHandle, GatewayHandle]): Promise<void> {
   const account = { email: `${randomUUID()}@example.test`, password: 'a passphrase' }
   await one.api.register(account)
   const logins = Array.from({ length: 8 }, () => one.api.login(account))

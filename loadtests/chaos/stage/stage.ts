@@ -22,7 +22,7 @@ export type RedisServer = Awaited<ReturnType<Stage['redis']>>
 
 /** @param say prints notices, for instance before a download */
 export async function openStage(keeper: Keeper, say: (sentence: string) => void) {
-  const services = await startOwnServices({ keeper, purpose: 'chaos', packages: [], say })
+  const services = await startOwnServices({ keeper, purpose: 'chaos', say })
   const { databaseUrl: url } = services
   /** Options of every search for a Redis server, without its data folder. */
   const search = { keeper, durable: true, say }

@@ -133,31 +133,6 @@ test('CSV by a mapping, packed, with quotes, and lines that are none of it', asy
   assert.equal((await stored(two))?.passwordHash, bcrypt)
 })
 
-test("exports of Auth0 and Django's dumpdata are read as they are", async () => {
-  const [auth0, django] = [newEmail(), newEmail()]
-  const ofAuth0 = {
-    _id: { $oid: '60425dc43519d90068f82973' },
-    email: auth0,
-    passwordHash: bcrypt,
-    created_at: '2021-05-06T00:00:00Z',
-    email_verified: true,
-  }
-  const ofDjango = {
-    model: 'auth.user',
-    pk: 1,
-    fields: { email: django, password: `argon2${argon2id}`, date_joined: '2019-01-01T00:00:00Z', username: 'ada' },
-  }
-  for (const [preset, record] of Object.entries({ auth0: ofAuth0, django: ofDjango })) {
-    const file = await fileOf(`${preset}.jsonl`, ndjson([record]))
-    const { stdout, stderr } = await accounts(['import', '--preset', preset, file])
-    assert.match(stdout, /Created 1 accounts/, stderr)
-  }
-  assert.equal((await stored(auth0))?.createdAt.toISOString(), '2021-05-06T00:00:00.000Z')
-  assert.equal((await stored(auth0))?.emailConfirmedAt?.toISOString(), '2021-05-06T00:00:00.000Z')
-  assert.equal((await stored(django))?.passwordHash, `argon2${argon2id}`)
-  assert.equal((await stored(django))?.emailConfirmedAt, null)
-})
-
 test("Firebase's export is read as it is, and its passwords match by the signer key of the project alone", async () => {
   const [email, second] = [newEmail(), newEmail()]
   const user = (fields: object) => ({
@@ -250,21 +225,5 @@ test('what is exported is imported again as it was, and counted by its hashes', 
     assert.match((await accounts(['hashes'])).stdout, /^ +\d+ {2}bcrypt, cost 10\n[\s\S]*argon2id, m=19456,t=2,p=1/)
   } finally {
     await other.close()
-  }
-})
-
-test('what is wrong with a command or a file is told in a sentence', async () => {
-  for (const [args, says] of [
-    [['import'], /see "pnpm accounts --help"/],
-    [['import', 'users.xml'], /must end with/],
-    [['import', join(dir, 'nowhere.csv')], /cannot be read/],
-    [['import', 'x.csv', '--preset', 'other'], /--preset takes one of/],
-    [['import', 'x.csv', '--map', 'mail'], /--map takes pairs/],
-    [['import', 'x.csv', '--weak', 'crc32'], /--weak takes one of/],
-    [['import', 'x.csv', '--from-line', '0'], /--from-line takes/],
-  ] as const) {
-    const { code, stderr } = await accounts([...args])
-    assert.equal(code, 1, args.join(' '))
-    assert.match(stderr, says)
   }
 })

@@ -103,6 +103,8 @@ test('a file that is not what it says is refused in one sentence', async () => {
     assert.ok(!accounts.some(({ email }) => email.includes('\ufffd')))
     assert.equal(line, accounts.length === 0 ? 0 : accounts.length + 1)
   }
+  assert.match((await imported(join(dir, 'nowhere.csv'))).failure?.message ?? '', /cannot be read/)
+  assert.match((await imported('users.xml')).failure?.message ?? '', /must end with/)
 })
 
 const pairsOf = (values: Record<string, string[]>) =>
@@ -180,6 +182,26 @@ test('Clerk, Supabase and Firebase as they export', async () => {
   assert.deepEqual(ofFirebase.accounts[0]?.createdAt, new Date(1_704_067_200_000))
   assert.deepEqual(ofFirebase.rejectedLines, [{ line: 2, reason: 'has no password hash' }])
   assert.equal(await hasher.verify('8x4WjoDbSxJZdR', ofFirebase.hashes[0] ?? ''), true)
+})
+
+test("Auth0's NDJSON and Django's dumpdata as they export", async () => {
+  const day = new Date('2021-05-06T00:00:00Z')
+  const dates = { created_at: '2021-05-06T00:00:00Z', email_verified: true }
+  const ofAuth0 = { _id: { $oid: '60425dc43519d90068f82973' }, email: 'a@example.test', passwordHash: bcrypt, ...dates }
+  const fields = { email: 'd@example.test', password: `bcrypt$${bcrypt}`, date_joined: '2021-05-06T00:00:00Z' }
+  const ofDjango = { model: 'auth.user', pk: 1, fields: { ...fields, username: 'ada' } }
+  const auth0 = await imported(await fileOf('auth0.jsonl', JSON.stringify(ofAuth0)), '--preset', 'auth0')
+  const django = await imported(await fileOf('django.jsonl', JSON.stringify(ofDjango)), '--preset', 'django')
+  const datesOf = ({ accounts: [account] }: typeof auth0) => [account?.createdAt, account?.emailConfirmedAt]
+  assert.deepEqual([auth0.emails, django.emails], [['a@example.test'], ['d@example.test']])
+  assert.deepEqual(
+    [datesOf(auth0), datesOf(django)],
+    [
+      [day, day],
+      [day, null],
+    ],
+  )
+  assert.deepEqual(django.hashes, [fields.password])
 })
 
 test('WordPress and Better Auth', async () => {
@@ -274,10 +296,14 @@ test('accounts without a hash come in where the old system is to be asked', asyn
 
 test('options that say nothing known are refused by name', () => {
   for (const [args, sentence] of [
+    [['more'], /see "pnpm accounts --help"/],
     [['--hash', 'md6'], /--hash takes pbkdf2-sha256:ROUNDS/],
     [['--salt-column', 'salt:rot13'], /--salt-column takes one of text, hex, base64/],
     [['--id', 'old'], /--id takes one of keep, new/],
     [['--preset', 'myspace'], /--preset takes one of auth0, better-auth, clerk/],
+    [['--map', 'mail'], /--map takes pairs/],
+    [['--weak', 'crc32'], /--weak takes one of/],
+    [['--from-line', '0'], /--from-line takes/],
   ] as const)
     assert.throws(() => parseOptions(['import', 'x.csv', ...args]), sentence)
 })

@@ -49,10 +49,7 @@ async function ended(pid, withinMs) {
   return false
 }
 
-/**
- * Gives false where no process has this id.
- * @param {number} pid @param {string | 0} signal 0 only asks
- */
+/** False where no process has this id. @param {number} pid @param {string | 0} signal 0 asks */
 function send(pid, signal) {
   try {
     return process.kill(pid, signal)
@@ -61,10 +58,7 @@ function send(pid, signal) {
   }
 }
 
-/**
- * Whether it has ended, but was not reaped: the first process of a container may never do so.
- * @param {number} pid
- */
+/** Ended, but not reaped: the first process of a container may never do so. @param {number} pid */
 function isZombie(pid) {
   try {
     return hasProc && /\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))

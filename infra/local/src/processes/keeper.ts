@@ -1,6 +1,5 @@
-// Starts processes that never outlive this one: a keeper process stops them when this process ends,
-// for any reason. They run in sessions of their own, so that Ctrl-C reaches this process alone,
-// which stops them in order.
+// Starts processes that never outlive this one: a keeper process stops them, in order, when this
+// one ends. They run in sessions of their own, so that Ctrl-C reaches this process alone.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
@@ -27,7 +26,6 @@ interface KeptProcess {
   logFd?: number
 }
 
-/** A process that is run to its end. */
 export type Tool = Omit<KeptProcess, 'stopOrder' | 'logFd'>
 
 export class ToolFailure extends UserError {
@@ -43,7 +41,6 @@ export class ToolFailure extends UserError {
 /** Longer than a worker's grace period, and than PostgreSQL's checkpoint at shutdown. */
 const defaultGraceMs = 15_000
 
-/** A keeper process, from its construction until `close`. */
 export class Keeper {
   readonly #process: ChildProcess
   readonly #stdin: Writable
@@ -81,7 +78,6 @@ export class Keeper {
     this.#closing.push(act)
   }
 
-  /** Starts a process, which is stopped with this one at the latest. */
   spawn({ command, args, stopOrder, signal = 'SIGTERM', logFd, ...options }: KeptProcess): ChildProcess {
     if (this.closing) throw new UserError('Closing: nothing more is started.')
     const output = logFd ?? 'pipe'

@@ -1,4 +1,3 @@
-// A process of this project that Node runs: its log lines, its exit, its end.
 import { EventEmitter, on } from 'node:events'
 import { closeSync, openSync, writeSync } from 'node:fs'
 import { createInterface } from 'node:readline'
@@ -25,7 +24,6 @@ export interface ProcessOptions {
   nodeArgs?: readonly string[] | undefined
   /** Its whole environment, except for PATH and HOME. */
   env?: NodeJS.ProcessEnv
-  /** Its working directory [the root of the checkout]. */
   cwd?: string
   /** Where the system can pin processes. */
   cores?: readonly number[] | undefined
@@ -46,7 +44,6 @@ let sharedKeeper: Keeper | undefined
 
 export type NodeProcess = ReturnType<typeof startProcess>
 
-/** Starts a process of this project. It ends with this process at the latest. */
 export function startProcess(options: ProcessOptions) {
   const { entry, args = [], nodeArgs = [], env = {}, cwd = repositoryDir, cores, keeper = commonKeeper() } = options
   const [command = '', ...rest] = pinned([process.execPath, ...nodeArgs, entry, ...args], cores)
@@ -161,7 +158,7 @@ function parse(line: string): LogLine {
     const value: unknown = JSON.parse(line)
     if (typeof value === 'object' && value !== null) return { ...value }
   } catch {
-    // Not a log line of ours: a warning or a stack.
+    // A warning or a stack.
   }
   return { msg: line }
 }

@@ -7,10 +7,7 @@ export async function whyNotListen(port: number, host: string): Promise<string |
   return 'code' in tried ? tried.code : undefined
 }
 
-/**
- * A free port of the loopback interface, the preferred one if possible. Another process may take it
- * before it is used: a server that can listen on port 0 should do that instead.
- */
+/** The preferred one if possible. A server that can listen on port 0 should do that instead. */
 export async function freePort(preferred = 0): Promise<number> {
   const first = await listen(preferred, '127.0.0.1')
   const found = 'port' in first ? first : await listen(0, '127.0.0.1')
@@ -18,16 +15,12 @@ export async function freePort(preferred = 0): Promise<number> {
   throw new Error(`no port of 127.0.0.1 can be listened on (${found.code})`)
 }
 
-/** Lets a server listen on a free port of this host. Resolves with the port, or rejects. */
 export async function listening(server: Server, host = '127.0.0.1'): Promise<number> {
   await once(server.listen(0, host), 'listening')
   return portOf(server)
 }
 
-/**
- * Starts a server on a free port, the preferred one if possible. If the start fails and the port is
- * taken by then, for instance by a concurrent start, it is retried once on another port.
- */
+/** A start that fails is retried once on another port, if its port is taken by then. */
 export async function onFreePort<T>(preferred: number, start: (port: number) => Promise<T>): Promise<T> {
   const port = await freePort(preferred)
   try {

@@ -1,5 +1,4 @@
-// Reads facts about other processes, which Node cannot: from /proc if it exists, else from ps
-// (macOS).
+// Facts about other processes: from /proc if it exists, else from ps (macOS).
 import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 
@@ -13,7 +12,6 @@ interface ProcessFacts {
 
 const hasProc = existsSync('/proc/self/stat')
 
-/** The facts of a process; undefined when no process has this id. */
 export function findProcess(pid: number): ProcessFacts | undefined {
   return hasProc ? askProc(pid) : askPs(pid)
 }
@@ -49,7 +47,6 @@ function askPs(pid: number): ProcessFacts | undefined {
   return { parentPid: Number(parentPid), command, zombie: state.startsWith('Z') }
 }
 
-/** The output of ps; undefined when it finds no such process. */
 function ps(...args: string[]): string | undefined {
   try {
     return execFileSync('ps', args, { encoding: 'utf8' })
@@ -70,7 +67,6 @@ export function readProc(path: string): string | undefined {
 /** The fields of /proc/<pid>/stat from the third on, which is the state; see proc_pid_stat(5). */
 export function readStat(pid: number): string[] | undefined {
   const stat = readProc(`${pid}/stat`)
-  // The second field is the program's name in parentheses, and may itself hold spaces and
-  // parentheses.
+  // The second field, the program's name in parentheses, may hold spaces and parentheses.
   return stat?.slice(stat.lastIndexOf(')') + 2).split(' ')
 }

@@ -8,8 +8,8 @@ import { readProc, readStat } from './process-table.ts'
 const MS_PER_TICK = 10
 
 /**
- * Processor time of a process since its start, in milliseconds: all threads, and all children that
- * ended and were waited for. Undefined when it has ended, or this is not Linux.
+ * Since its start, in milliseconds: all threads, and all children that ended and were waited for.
+ * Undefined when it has ended, or this is not Linux.
  */
 export function processorTime(pid: number): number | undefined {
   // utime, stime, cutime and cstime are fields 14 to 17.
@@ -55,10 +55,9 @@ export async function backgroundLoad(lookForMs: number): Promise<number | undefi
   return all === 0 ? 0 : (100 * used) / all
 }
 
-/** Whether processes can be pinned here: Linux with util-linux. */
+/** Linux with util-linux. */
 export const canPin = platform === 'linux' && spawnSync('taskset', ['--version']).status === 0
 
-/** A command line that runs only on these cores, where the system can do that. */
 export function pinned(command: string[], cores: readonly number[] | undefined): string[] {
   return cores === undefined || !canPin ? command : ['taskset', '-c', cores.join(','), ...command]
 }

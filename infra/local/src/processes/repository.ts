@@ -2,7 +2,6 @@
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** The root of the checkout. */
 export const repositoryDir = fileURLToPath(new URL('../../../..', import.meta.url))
 
 /** Data, logs, secrets and fetched programs, kept between runs. */

@@ -13,7 +13,7 @@ export interface RunOptions {
   input?: string
 }
 
-/** Runs a program and returns its standard output. Rejects with a ToolFailure if it fails. */
+/** Returns its standard output. Rejects with a ToolFailure if it fails. */
 export function run(command: string, args: string[], { input, ...options }: RunOptions = {}): Promise<string> {
   return new Promise((resolve, reject) => {
     const child = execFile(command, args, { ...options, maxBuffer: OUTPUT_LIMIT_BYTES }, (error, stdout, stderr) => {

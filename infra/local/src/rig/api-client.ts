@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 /** Unanswered requests end after this: common gateways in front of an API are no more patient. */
 export const TIMEOUT_MS = 10_000
 
-/** The fields of answers' bodies; each body has some of them. */
+/** Each body has some of them. */
 interface AnswerBody {
   accessToken?: string
   refreshToken?: string
@@ -36,7 +36,6 @@ export type ApiClient = ReturnType<typeof createApiClient>
 
 export const respondAsync = { headers: { prefer: 'respond-async' } }
 
-/** A client of one gateway, on its own connections. The timeout is the default of requests. */
 export function createApiClient(
   url: string,
   {
@@ -82,7 +81,7 @@ interface Redeeming {
   redeem(ticket: string): Promise<ApiAnswer>
   /** Statuses after which the ticket is still good and is redeemed again [202]; 0 is no answer. */
   goesOnAfter?: readonly number[]
-  /** How long to wait before the next time [what Retry-After asks for]. */
+  /** [what Retry-After asks for] */
   pauseMs?(answer: ApiAnswer): number
   /** Waits until then, in place of the pause; a rejection ends the waiting. */
   comeBack?(answer: ApiAnswer): Promise<void>
@@ -136,7 +135,6 @@ function answerOf(status: number, reason: string, headers: IncomingHttpHeaders, 
   }
 }
 
-/** An answer that is larger is no answer of an API. */
 const ANSWER_MAX_BYTES = 10 * 1_024 * 1_024
 
 async function send(agent: http.Agent, method: string, url: string, body: string | undefined, options: RequestOptions) {

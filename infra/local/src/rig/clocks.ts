@@ -13,7 +13,7 @@ interface TimeSource {
   time(): Promise<(number | string)[]>
 }
 
-/** The time by Redis's clock, which deadlines are in: epoch milliseconds. */
+/** Deadlines are by Redis's clock: epoch milliseconds. */
 export async function redisTime(redis: TimeSource): Promise<number> {
   const [seconds, microseconds] = await redis.time()
   return Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000)

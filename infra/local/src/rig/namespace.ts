@@ -14,7 +14,6 @@ const DISCONNECT_MS = 20_000
 
 export type Namespace = Awaited<ReturnType<typeof createNamespace>>
 
-/** Creates a namespace in the services of this test run. */
 export async function createNamespace({ disconnectMs = DISCONNECT_MS } = {}) {
   const { templateUrl, redisUrl } = testEnvironment()
   const name = `test_${randomBytes(6).toString('hex')}`
@@ -68,7 +67,6 @@ interface TestEnvironment {
   /** The migrated database that namespaces are copies of. Nobody connects to it. */
   templateUrl: string
   redisUrl: string
-  /** Gone after the run. */
   dir: string
 }
 

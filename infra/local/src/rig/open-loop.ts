@@ -3,7 +3,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
 interface OpenLoop {
-  /** Requests per second at a moment of the run. */
   rateAt(elapsedMs: number): number
   durationMs?: number
   /** Ends the arrivals early; what was sent is still waited for. */
@@ -19,7 +18,7 @@ interface OpenLoop {
 /** The generator's period: no request leaves later than this, if the event loop is free. */
 const TICK_MS = 2
 
-/** Resolves with the number of requests when the last of them has ended. */
+/** Resolves with the number of requests when the last has ended. */
 export async function openLoop(loop: OpenLoop): Promise<number> {
   const { rateAt, durationMs = Number.POSITIVE_INFINITY, signal, send } = loop
   const startMs = performance.now()
@@ -32,8 +31,7 @@ export async function openLoop(loop: OpenLoop): Promise<number> {
     const nowMs = Math.min(performance.now() - startMs, durationMs)
     const sinceMs = nowMs - lastMs
     const arriving = (rateAt((lastMs + nowMs) / 2) * sinceMs) / 1_000
-    // Spread over the time since the last look, as they would have come: each when the sum passes a
-    // whole number.
+    // Spread over the time since the last look: one each time the sum passes a whole number.
     for (let next = 1; next <= owed + arriving; next++) {
       const dueMs = startMs + lastMs + ((next - owed) / arriving) * sinceMs
       const request = send(dueMs).finally(() => open.delete(request))
@@ -77,7 +75,7 @@ interface ClosedLoop {
   call(caller: number): Promise<unknown>
 }
 
-/** Callers that begin anew when answered. Resolves after it is over, with the last answer. */
+/** Callers begin anew when answered. Resolves after it is over, with the last answer. */
 export async function closedLoop({ callers, arriveMs = 0, isOver, call }: ClosedLoop): Promise<void> {
   const turns = async (caller: number) => {
     if (arriveMs > 0) await sleep((caller / callers) * arriveMs)

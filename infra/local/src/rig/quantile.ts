@@ -1,12 +1,11 @@
 // Quantiles of measured times, exact: a storm is bounded, so all of them are kept.
 
-/** The quantile by nearest rank; undefined without values. */
+/** By nearest rank. */
 export function quantile(values: readonly number[], part: number): number | undefined {
   const sorted = Float64Array.from(values).sort()
   return sorted[Math.max(Math.ceil(part * sorted.length) - 1, 0)]
 }
 
-/** An ETA that was told; times of performance.now(). */
 export interface ToldEta {
   atMs: number
   etaMs: number

@@ -10,7 +10,7 @@ interface MonitoredCommand {
   byScript: boolean
 }
 
-/** Monitors the Redis of this URL, `redis://[user][:password@]host:port`. */
+/** Takes `redis://[user][:password@]host:port`. */
 export async function monitorRedis(url: string) {
   const { hostname, port, username, password } = new URL(url)
   const socket = connect(Number(port), hostname)

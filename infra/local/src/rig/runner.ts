@@ -19,7 +19,6 @@ interface TestResults {
 }
 
 interface TestRun {
-  /** The folder whose test files are run. */
   root: string
   /** Parts of paths: files whose path contains one of them [every file that belongs to the run]. */
   filters: string[]
@@ -27,13 +26,12 @@ interface TestRun {
   all: boolean
   /** Starts what the chosen levels stand on; its end is awaited. */
   prepare(levels: ReadonlySet<string>): Promise<{ close(): Promise<void> }>
-  /** Ends the run early. */
   signal: AbortSignal
 }
 
 export const nothing: TestResults = { passed: 0, failed: 0, skipped: 0 }
 
-/** Runs the chosen files. Resolves with how their tests ended; zeros if no file fits. */
+/** Zeros if no file fits. */
 export async function runTests({ root, filters, all, prepare, signal }: TestRun): Promise<TestResults> {
   // Among the options the sequencer would replace each level's own `sequence`.
   const vitest = await createVitest(

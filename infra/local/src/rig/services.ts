@@ -12,26 +12,27 @@ import { allOrNone, startServices } from '../services/services.ts'
 import { build, buildEngine, hasEngine, migrate } from '../start/build.ts'
 import type { LocalEnvironment } from '../start/places.ts'
 
-interface OwnServicesOptions extends Pick<ServiceOptions, 'keeper'>, Partial<Pick<ServiceOptions, 'durable' | 'say'>> {
+interface OwnServicesOptions extends Pick<ServiceOptions, 'keeper'>, Partial<Pick<ServiceOptions, 'say'>> {
   /** The purpose of the run, which names its folder and its database. */
   purpose: 'test' | 'load' | 'chaos'
   databaseUrl?: string | undefined
   redisUrl?: string | undefined
-  /** The packages to build, with their dependencies [all]; none where a run has built them. */
-  packages?: string[]
+  /** The build, which the migration waits for [everything is built]. */
+  building?: () => Promise<void>
 }
 
 export async function startOwnServices(options: OwnServicesOptions) {
-  const { keeper, purpose, databaseUrl: givenUrl, redisUrl, packages, durable = false, say = console.log } = options
+  const { keeper, purpose, databaseUrl: givenUrl, redisUrl, building, say = console.log } = options
   await removeAbandoned()
   const id = `${process.pid}-${randomBytes(3).toString('hex')}`
   const dir = join(defaultStateDir, `${purpose}-${id}`)
   await mkdir(dir, { recursive: true })
   const remove = () => rm(dir, { recursive: true, force: true })
   const password = randomBytes(12).toString('base64url')
-  const starting = startServices({ keeper, dir, password, durable, databaseUrl: givenUrl, redisUrl, say })
-  const building = packages?.length === 0 ? Promise.resolve() : build(keeper, packages)
-  const [services] = await allOrNone([starting, building]).catch((error) => remove().then(() => Promise.reject(error)))
+  const starting = startServices({ keeper, dir, password, durable: false, databaseUrl: givenUrl, redisUrl, say })
+  const [services] = await allOrNone([starting, building?.()]).catch((error) =>
+    remove().then(() => Promise.reject(error)),
+  )
   // Services that still run would write into the folder while it is deleted.
   const closeServices = () => services.close().then(remove)
   const database = `spillway_${purpose}_${id.replace('-', '_')}`
@@ -44,8 +45,7 @@ export async function startOwnServices(options: OwnServicesOptions) {
     redisUrl: services.redisUrl,
     postgres: services.postgres,
     async close(): Promise<void> {
-      // Only of an external server: an embedded one is deleted with its folder, and may have ended
-      // already.
+      // An embedded server is deleted with its folder, and may have ended already.
       const maintenanceUrl = withDatabase(services.databaseUrl, 'postgres')
       if (givenUrl !== undefined) await query(maintenanceUrl, `DROP DATABASE "${database}" WITH (FORCE)`)
       await closeServices()
@@ -53,13 +53,12 @@ export async function startOwnServices(options: OwnServicesOptions) {
   }
 }
 
-/** Builds all packages, starts the services and migrates the template of all namespaces. */
 export async function startTestServices(keeper: Keeper, { databaseUrl, redisUrl }: LocalEnvironment) {
   // The first build of the engine takes a minute: that is left to `pnpm start` and to CI.
   const withEngine = hasEngine() || process.env.CI === 'true'
   const [services] = await allOrNone([
-    startOwnServices({ keeper, purpose: 'test', databaseUrl, redisUrl }),
-    withEngine ? buildEngine(keeper, console.log) : Promise.resolve(),
+    startOwnServices({ keeper, purpose: 'test', databaseUrl, redisUrl, building: () => build(keeper) }),
+    withEngine ? buildEngine(keeper, console.log) : undefined,
   ])
   const templateUrl = services.databaseUrl
   // Otherwise autovacuum connects to it now and then, and copies have to wait.
@@ -68,7 +67,7 @@ export async function startTestServices(keeper: Keeper, { databaseUrl, redisUrl 
   return { ...services, templateUrl }
 }
 
-/** Deletes the folders of runs that were killed. */
+/** Of runs that were killed. */
 async function removeAbandoned(): Promise<void> {
   await mkdir(defaultStateDir, { recursive: true })
   for (const name of await readdir(defaultStateDir)) {

@@ -23,9 +23,9 @@ export interface SpillwayOptions {
   env?: NodeJS.ProcessEnv
   gatewayEnv?: NodeJS.ProcessEnv
   workerEnv?: NodeJS.ProcessEnv
-  /** Ends the processes at the latest [one for all processes of tests]. */
+  /** [one for all processes of tests] */
   keeper?: Keeper | undefined
-  /** The lines of a member's output to keep once it is ready [all]. */
+  /** Once a member is ready [all]. */
   keepOnly?: 'warnings' | 'nothing' | undefined
 }
 

@@ -65,7 +65,7 @@ export async function startProxy(url: string, target: () => Address | undefined 
   through.port = String(port)
   const proxy = {
     url: through.href,
-    /** Every byte, in both directions, arrives this much later. */
+    /** In both directions. */
     delayMs: 0,
     /** Ends the connections there are; new ones pass. */
     cut(): void {
@@ -121,7 +121,6 @@ function freezeLink(link: Link): void {
   link.upstream.pause()
 }
 
-/** Sends a bulk string of Redis's protocol, byte by byte. */
 function trickle(client: Socket): void {
   client.write('$1000000\r\n')
   const timer = setInterval(() => client.write('x'), TRICKLE_INTERVAL_MS)

@@ -10,7 +10,6 @@ import { onPath } from '../processes/run.ts'
 
 export interface AptProgram {
   command: string
-  /** The variables by which it finds its libraries. */
   env: NodeJS.ProcessEnv
 }
 
@@ -26,7 +25,6 @@ interface AptRequest {
   statusFile?: string
   /** The program, under the first of these names that the package has. */
   commands: string[]
-  /** Called before anything is fetched. */
   announce: () => void
 }
 
@@ -116,10 +114,7 @@ async function download(
   throw failures[0]
 }
 
-/**
- * Makes a folder unless it is there. It is filled under another name and renamed: if two runs make
- * it at once, one wins, and neither sees an incomplete one.
- */
+/** Fills it under another name and renames it: of two runs one wins, neither sees half of it. */
 export async function makeOnce(dir: string, fill: (partial: string) => Promise<unknown>): Promise<void> {
   if (existsSync(dir)) return
   await mkdir(dirname(dir), { recursive: true })

@@ -10,10 +10,7 @@ import { onFreePort } from '../processes/port.ts'
 import { query, withDatabase } from './query.ts'
 import { endOrphan, type Service, type ServiceOptions, startService } from './service.ts'
 
-/**
- * Starts PostgreSQL on the loopback interface. The first start creates its data; the first
- * migration creates the database of its URL.
- */
+/** The first start creates its data; the first migration creates the database of its URL. */
 export async function startPostgres(options: ServiceOptions): Promise<Service> {
   const { keeper, dir: home, password, logFile, durable } = options
   const binDir = await installedPrograms()
@@ -85,14 +82,12 @@ async function createData(
   }
 }
 
-/** How programs of PostgreSQL are run, which refuse to run as root. */
 interface PostgresUser {
   /** The owner of its data; undefined for the user of this process. */
   uid: number | undefined
   gid: number
-  /** The beginning of their command line. */
+  /** What precedes their command line. */
   command: string[]
-  /** Options of `spawn`. */
   spawned: { uid?: number; gid?: number }
 }
 

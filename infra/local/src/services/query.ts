@@ -1,4 +1,3 @@
-// Statements on a PostgreSQL, for tests and measurements.
 import pg from 'pg'
 
 export function withDatabase(url: string, database: string): string {
@@ -23,7 +22,6 @@ export function databaseOf(url: string): string {
   return decodeURIComponent(new URL(url).pathname.slice(1))
 }
 
-/** Creates accounts with this stored hash, and returns their addresses. */
 export async function createAccounts(
   databaseUrl: string,
   name: string,

@@ -20,7 +20,6 @@ type RedisSearch = Pick<ServiceOptions, 'keeper' | 'dir' | 'durable' | 'say'> & 
 }
 
 export interface RedisOptions extends RedisSearch, Omit<ServiceOptions, 'password'> {
-  /** [none] */
   password?: string
   /** Lines of its configuration, on top of those that all have. */
   settings?: Record<string, string>
@@ -66,7 +65,7 @@ export async function startRedis(options: RedisOptions) {
   }
 }
 
-/** One command to a Redis server or Sentinel, over a connection of its own. */
+/** To a Redis server or Sentinel. */
 export async function redisCommand(url: string, name: string, ...args: (string | number)[]): Promise<unknown> {
   const client = new Redis(url, { lazyConnect: true, connectTimeout: 60_000, retryStrategy: null })
   client.on('error', () => {})
@@ -87,7 +86,7 @@ type RedisProgram = (port: number) => {
   settings: Record<string, string>
 }
 
-/** The first Redis server that works. Rejects with a UserError: the reason of each source. */
+/** Rejects with a UserError: the reason of each source. */
 export async function findRedis(search: RedisSearch): Promise<RedisProgram> {
   const failures: string[] = []
   // From the least to the most intrusive. Nothing is installed.
@@ -127,7 +126,6 @@ export async function aptRedis({ dir, say, ...search }: RedisSearch): Promise<Re
   return program && localProgram(program.command, dir, program.env)
 }
 
-/** A program of this system, run on a data folder. */
 function localProgram(command: string, dir: string, env: NodeJS.ProcessEnv = {}): RedisProgram {
   return (port) => ({
     process: { command, args: ['-'], cwd: dir, env: { ...process.env, ...env } },

@@ -1,7 +1,6 @@
 // Runs a server as a process: starts it, waits until it answers, stops it, and starts it again.
 import { once } from 'node:events'
-import { closeSync, openSync, readFileSync, rmSync } from 'node:fs'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { closeSync, existsSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { UserError } from '../processes/command-line.ts'
 import { type Keeper, logTailOf, stopOrder, type Tool } from '../processes/keeper.ts'
 import { findProcess, isRunning } from '../processes/process-table.ts'
@@ -16,15 +15,12 @@ export interface ServiceOptions {
   password: string
   /** False is faster: a crash of the machine may lose the data. */
   durable: boolean
-  /** Prints notices, for instance before a download. */
   say: (sentence: string) => void
 }
 
 interface ServiceProcess {
   keeper: Keeper
-  /** The name for messages, such as PostgreSQL. */
   name: string
-  /** With its stopOrder [as of services]. */
   process: Tool & { stopOrder?: number }
   input?: string
   logFile: string
@@ -40,10 +36,7 @@ const closeMs = 15_000
 
 export type Service = Awaited<ReturnType<typeof startService>>
 
-/**
- * Starts a server and resolves once it answers. Rejects with a UserError that contains its log tail
- * if it ends before that.
- */
+/** Resolves once it answers. Rejects with a UserError and its log tail if it ends before that. */
 export async function startService(options: ServiceProcess) {
   let running = await launch(options)
   return {
@@ -97,26 +90,13 @@ async function launch({ keeper, name, logFile, keepsLog = false, url, ...what }:
 /** For servers of an earlier run whose keeper was killed, too. */
 const graceMs = 15_000
 
-/**
- * Stops the process of a pid file and deletes the file. A process whose command line does not match
- * the marker is left alone: it got the same pid later.
- */
+/** Stops the process of a pid file, unless its command line says that it got the pid later. */
 export async function endOrphan(pidFile: string, marker: RegExp, signal: NodeJS.Signals): Promise<void> {
-  const pid = readPid(pidFile)
-  if (pid === undefined) return
-  if (marker.test(findProcess(pid)?.command ?? '')) {
+  if (!existsSync(pidFile)) return
+  const pid = Number.parseInt(readFileSync(pidFile, 'utf8'), 10)
+  if (pid > 0 && marker.test(findProcess(pid)?.command ?? '')) {
     process.kill(pid, signal)
-    const deadline = Date.now() + graceMs
-    while (isRunning(pid) && Date.now() < deadline) await sleep(50)
-    if (isRunning(pid)) process.kill(pid, 'SIGKILL')
+    await until(() => !isRunning(pid), { timeoutMs: graceMs }).catch(() => process.kill(pid, 'SIGKILL'))
   }
   rmSync(pidFile, { force: true })
-}
-
-function readPid(pidFile: string): number | undefined {
-  try {
-    return Number.parseInt(readFileSync(pidFile, 'utf8'), 10) || undefined
-  } catch {
-    return undefined
-  }
 }

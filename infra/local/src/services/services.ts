@@ -65,7 +65,7 @@ async function given(url: string): Promise<Service> {
 }
 
 /** Waits for all. If one fails, closes the others and rejects with the first failure. */
-export async function allOrNone<T extends readonly Promise<unknown>[] | []>(starts: T) {
+export async function allOrNone<T extends readonly (Promise<unknown> | undefined)[] | []>(starts: T) {
   const ends: readonly PromiseSettledResult<unknown>[] = await Promise.allSettled(starts)
   if (ends.some(({ status }) => status === 'rejected'))
     await Promise.all(ends.map((end) => end.status === 'fulfilled' && Object(end.value).close?.()))

@@ -36,10 +36,7 @@ export async function build(keeper: Keeper, packages: string[] = []): Promise<vo
   }
 }
 
-/**
- * Applies pending migrations by the same command as deployments, and creates the database if it
- * does not exist. Needs a build.
- */
+/** By the same command as deployments, which also creates the database. Needs a build. */
 export async function migrate(keeper: Keeper, databaseUrl: string): Promise<void> {
   try {
     await keeper.run({
@@ -101,10 +98,8 @@ const addon = join(crate, 'spillway.node')
 const library = `libspillway_engine.${process.platform === 'darwin' ? 'dylib' : 'so'}`
 
 const TOLD_AFTER_MS = 3_000
-/** How long to wait for another build of it. */
 const ENGINE_WAIT_MS = 900_000
 
-/** Whether it has been built here before. */
 export function hasEngine(): boolean {
   return existsSync(addon)
 }

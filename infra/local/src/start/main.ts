@@ -52,8 +52,8 @@ async function start(options: StartOptions, keeper: Keeper, fail: (error: unknow
   await migrate(keeper, databaseUrl)
   const members = { keeper, environment, secrets, databaseUrl, redisUrl, logDir, say, fail }
   const { renewWorkers, ...places } = await startCluster({ ...wanted, ...members })
-  const gatewayUrl = `http://${hostToDial(environment.host)}:${places.gateways[0]?.port}`
-  const opsUrl = `http://127.0.0.1:${places.gateways[0]?.opsPort}`
+  const { PORT, OPS_PORT } = places.gateways[0]?.ports ?? {}
+  const [gatewayUrl, opsUrl] = [`http://${hostToDial(environment.host)}:${PORT}`, `http://127.0.0.1:${OPS_PORT}`]
   // For `pnpm seed` and `pnpm accounts`.
   writeFileSync(running, JSON.stringify({ databaseUrl, gatewayUrl, opsUrl }), { mode: 0o600 })
   const { OPS_USER: user = 'operator', OPS_PASSWORD: password = secrets.opsPassword } = environment.inherited

@@ -5,7 +5,7 @@ import { UserError } from '../processes/command-line.ts'
 import { type Keeper, logTailOf, stopOrder } from '../processes/keeper.ts'
 import { type NodeProcess, type ProcessOptions, startProcess } from '../processes/node-process.ts'
 import { until } from '../processes/until.ts'
-import { hostToDial, type LocalEnvironment, type Place, placeIn, toVariables } from './places.ts'
+import { hostToDial, type LocalEnvironment, type Place, portsIn } from './places.ts'
 import type { Secrets } from './secrets.ts'
 
 /** The log line of `readyMessage` has the addresses: url and opsUrl. */
@@ -109,11 +109,11 @@ interface KeptMember {
 /** Starts all members; resolves when every gateway is ready. Needs a migrated database. */
 export async function startCluster(options: ClusterOptions) {
   const { environment, secrets, databaseUrl, redisUrl } = options
-  const [{ port = 0 } = {}] = options.gateways
+  const { PORT: port = '0' } = options.gateways[0]?.ports ?? {}
   const host = hostToDial(environment.host)
   // Verifiers on this machine find the keys by discovery. A URL beyond the loopback would have to
   // be https.
-  const isLocal = port !== 0 && ['127.0.0.1', 'localhost', '[::1]'].includes(host)
+  const isLocal = port !== '0' && ['127.0.0.1', 'localhost', '[::1]'].includes(host)
   const env = {
     ...(isLocal ? { ISSUER: `http://${host}:${port}` } : {}),
     // The limits stay on. A load generator on this machine, such as `pnpm load spike --target`,
@@ -149,18 +149,18 @@ export async function startCluster(options: ClusterOptions) {
 /** Starts a member, again whenever it ends after it was ready. */
 async function keepRunning(
   program: Program,
-  { name, ...ports }: Place,
+  { name, ports }: Place,
   env: NodeJS.ProcessEnv,
   options: ClusterOptions,
 ): Promise<KeptMember> {
   const { keeper, say, fail } = options
   const logFile = join(options.logDir, `${name.replace(' ', '-')}.log`)
-  const how = { name, keeper, logFile, env: { ...env, ...toVariables(ports) }, keepOnly: 'nothing' } as const
+  const how = { name, keeper, logFile, env: { ...env, ...ports }, keepOnly: 'nothing' } as const
   const member = await startMember(program, how).catch((cause) => {
     throw new UserError(`${name} did not start: ${logTailOf(logFile)} (its log: ${logFile})`, { cause })
   })
   // Started again, it listens where it did before.
-  const place = placeIn(program === gatewayProgram ? member : { opsUrl: member.opsUrl }, name)
+  const place = { name, ports: portsIn(program === gatewayProgram ? member : { opsUrl: member.opsUrl }) }
   let isRenewed = false
   const again = member.exited.then(async ({ code, signal }): Promise<KeptMember | undefined> => {
     if (keeper.closing) return undefined
@@ -184,10 +184,10 @@ async function keepRunning(
 }
 
 /** A gateway that does not know the workers yet would give tickets. */
-async function isReady({ name, port }: Place, host: string, workers: number): Promise<void> {
+async function isReady({ name, ports }: Place, host: string, workers: number): Promise<void> {
   let answer = 'no answer'
   const ready = async (): Promise<boolean> => {
-    const readiness = await readinessOf(`http://${host}:${port}`)
+    const readiness = await readinessOf(`http://${host}:${ports.PORT}`)
     answer = readiness.text
     return readiness.ready && readiness.workers >= workers
   }

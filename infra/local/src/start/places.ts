@@ -6,52 +6,46 @@ import { whyNotListen } from '../processes/port.ts'
 import { defaultStateDir, repositoryDir } from '../processes/repository.ts'
 import { isHeld } from './lock.ts'
 
-/** The ports of a gateway or worker; 0 is any free port. A worker has only an ops port. */
+/** A gateway or worker, and its ports by the variables that set them; 0 is any free port. */
 export interface Place {
   name: string
-  opsPort: number
-  port?: number
-  /** Of the service API, if that is on. */
-  servicePort?: number
+  ports: { OPS_PORT: string; PORT?: string; SERVICE_PORT?: string }
 }
 
 /** Assigns ports, or 0, to every member. Throws a UserError if one is taken. */
 export async function choosePlaces(
   { host, port, opsPort, servicePort }: LocalEnvironment,
   count: { gateways: number; workers: number },
-): Promise<{ gateways: Place[]; workers: Place[] }> {
-  const choose = async (variable: string, listenOn: string, first: number, index: number): Promise<number> => {
+) {
+  const choose = async (variable: string, listenOn: string, first: number, index: number): Promise<string> => {
     // A port found free now may be taken by the time its member listens.
-    if (first === 0) return 0
+    if (first === 0) return '0'
     const wanted = first + index
     const code = await whyNotListen(wanted, listenOn)
-    if (code === undefined) return wanted
-    if (code === 'EADDRINUSE') {
-      throw new UserError(
-        `Port ${wanted} is taken: stop what listens there, or set ${variable} to the first of some free ports.`,
-      )
-    }
+    if (code === undefined) return String(wanted)
     throw new UserError(
-      `${listenOn} port ${wanted} cannot be listened on (${code}): set ${variable} or HOST to what this machine has.`,
+      code === 'EADDRINUSE'
+        ? `Port ${wanted} is taken: stop what listens there, or set ${variable} to the first of some free ports.`
+        : `${listenOn} port ${wanted} cannot be listened on (${code}): set ${variable} or HOST to what this machine has.`,
     )
   }
-  const places = <P>(number: number, placeOf: (index: number) => Promise<P>): Promise<P[]> =>
-    Promise.all(Array.from({ length: number }, (_, index) => placeOf(index)))
-  const ops = (index: number): Promise<number> => choose('OPS_PORT', '127.0.0.1', opsPort, index)
-  return {
-    gateways: await places(count.gateways, async (index) => ({
-      name: `gateway ${index + 1}`,
-      port: await choose('PORT', host, port, index),
-      opsPort: await ops(index),
-      ...(servicePort !== undefined && {
-        servicePort: await choose('SERVICE_PORT', '127.0.0.1', servicePort, index),
-      }),
-    })),
-    workers: await places(count.workers, async (index) => ({
-      name: `worker ${index + 1}`,
-      opsPort: await ops(count.gateways + index),
-    })),
-  }
+  const ops = (index: number) => choose('OPS_PORT', '127.0.0.1', opsPort, index)
+  const places = (kind: string, number: number, portsOf: (index: number) => Promise<Place['ports']>) =>
+    Promise.all(
+      Array.from({ length: number }, async (_, index) => ({
+        name: `${kind} ${index + 1}`,
+        ports: await portsOf(index),
+      })),
+    )
+  const gateways = await places('gateway', count.gateways, async (index) => ({
+    PORT: await choose('PORT', host, port, index),
+    OPS_PORT: await ops(index),
+    ...(servicePort !== undefined && { SERVICE_PORT: await choose('SERVICE_PORT', '127.0.0.1', servicePort, index) }),
+  }))
+  const workers = await places('worker', count.workers, async (index) => ({
+    OPS_PORT: await ops(count.gateways + index),
+  }))
+  return { gateways, workers }
 }
 
 /** The host by which clients on this machine reach a server that listens on `host`. */
@@ -60,39 +54,22 @@ export function hostToDial(host: string): string {
   return host.includes(':') ? `[${host}]` : host
 }
 
-interface Addresses {
-  url?: string | undefined
-  opsUrl: string
-  serviceUrl?: string | undefined
-}
-
-export function placeIn({ url, opsUrl, serviceUrl }: Addresses, name: string): Place {
+/** The ports in a member's ready line. */
+export function portsIn(member: { url?: string; opsUrl: string; serviceUrl?: string | undefined }): Place['ports'] {
   // URL omits the default port of the scheme.
-  const portOf = (url: string): number => Number(new URL(url).port || 80)
+  const portOf = (url: string): string => new URL(url).port || '80'
   return {
-    name,
-    opsPort: portOf(opsUrl),
-    ...(url !== undefined && { port: portOf(url) }),
-    ...(serviceUrl !== undefined && { servicePort: portOf(serviceUrl) }),
+    OPS_PORT: portOf(member.opsUrl),
+    ...(member.url !== undefined && { PORT: portOf(member.url) }),
+    ...(member.serviceUrl !== undefined && { SERVICE_PORT: portOf(member.serviceUrl) }),
   }
 }
 
-export function toVariables({ port, opsPort, servicePort }: Omit<Place, 'name'>): NodeJS.ProcessEnv {
-  return {
-    OPS_PORT: String(opsPort),
-    ...(port !== undefined && { PORT: String(port) }),
-    ...(servicePort !== undefined && { SERVICE_PORT: String(servicePort) }),
-  }
-}
-
-interface RunningUrls {
-  databaseUrl: string
-  gatewayUrl: string
-  opsUrl: string
-}
-
-/** @param otherwise the end of the error where nothing runs: what to set instead */
-export function findRunning(stateDir: string, otherwise: string): RunningUrls {
+/**
+ * Where the running `pnpm start` is.
+ * @param otherwise the end of the error where nothing runs: what to set instead
+ */
+export function findRunning(stateDir: string, otherwise: string) {
   if (!isHeld(join(stateDir, 'start.lock')))
     throw new UserError(`Nothing runs here: run "pnpm start" first, or ${otherwise}.`)
   try {

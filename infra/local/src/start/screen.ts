@@ -7,15 +7,18 @@ type Cluster = Pick<ClusterOptions, 'environment' | 'gateways' | 'workers' | 'da
 
 export function screen(cluster: Cluster, operator: { user: string; password: string }): string {
   const { environment, gateways, workers, databaseUrl, redisUrl, logDir } = cluster
-  const url = (port: number | undefined): string => `http://${hostToDial(environment.host)}:${port}`
-  const ops = (port: number): string => `http://127.0.0.1:${port}`
+  const ops = (port: string | undefined) => `http://127.0.0.1:${port}`
+  const url = (port: string | undefined) => `http://${hostToDial(environment.host)}:${port}`
+  const { PORT, OPS_PORT } = gateways[0]?.ports ?? {}
   const rows = [
-    ...gateways.map(({ name, port, opsPort }) => [name, `${url(port)}   ops ${ops(opsPort)}`]),
-    ...workers.map(({ name, opsPort }) => [name, `${' '.repeat(url(gateways[0]?.port).length)}   ops ${ops(opsPort)}`]),
-    ['API docs', `${url(gateways[0]?.port)}/docs`],
-    ...gateways.flatMap(({ servicePort }) => (servicePort === undefined ? [] : [['service API', ops(servicePort)]])),
-    ['live page', `${ops(gateways[0]?.opsPort ?? 0)}/   user ${operator.user}, password ${operator.password}`],
-    ['queues', `${ops(gateways[0]?.opsPort ?? 0)}/queues`],
+    ...gateways.map(({ name, ports }) => [name, `${url(ports.PORT)}   ops ${ops(ports.OPS_PORT)}`]),
+    ...workers.map(({ name, ports }) => [name, `${' '.repeat(url(PORT).length)}   ops ${ops(ports.OPS_PORT)}`]),
+    ['API docs', `${url(PORT)}/docs`],
+    ...gateways.flatMap(({ ports: { SERVICE_PORT: port } }) =>
+      port === undefined ? [] : [['service API', ops(port)]],
+    ),
+    ['live page', `${ops(OPS_PORT)}/   user ${operator.user}, password ${operator.password}`],
+    ['queues', `${ops(OPS_PORT)}/queues`],
     ['PostgreSQL', environment.databaseUrl === undefined ? databaseUrl : 'the one of DATABASE_URL'],
     ['Redis', environment.redisUrl === undefined ? redisUrl : 'the one of REDIS_URL'],
     ['logs', logDir],
@@ -28,9 +31,9 @@ ${rows.map(([name, value]) => `  ${name?.padEnd(12)}${value}`).join('\n')}
 
 Register, then log in (workers show /metrics, /healthz and /readyz on their ops ports):
 
-  curl -i ${url(gateways[0]?.port)}/v1/users ${body}
+  curl -i ${url(PORT)}/v1/users ${body}
 
-  curl -i ${url(gateways[0]?.port)}/v1/login ${body}
+  curl -i ${url(PORT)}/v1/login ${body}
 `
 }
 

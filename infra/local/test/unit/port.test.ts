@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { test } from 'vitest'
 import { freePort, onFreePort } from '../../src/processes/port.ts'
 import { startStopwatch } from '../../src/rig/clocks.ts'
-import { placeIn } from '../../src/start/places.ts'
+import { portsIn } from '../../src/start/places.ts'
 
 test('a service whose port was taken meanwhile starts on another one', async (t) => {
   const preferred = await freePort()
@@ -41,10 +41,12 @@ test('a stopwatch goes on while this process waits, and stands still while it ge
   assert.ok(elapsedMs() - before < 150, `${elapsedMs() - before} ms`)
 })
 
-test("a member's address is read from its ready line, port 80 and IPv6 included", () => {
-  const gateway = placeIn({ url: 'http://127.0.0.1:80', opsUrl: 'http://[::1]:9464' }, 'gateway 1')
-  assert.deepEqual(gateway, { name: 'gateway 1', port: 80, opsPort: 9464 })
+test("a member's ports are read from its ready line, port 80 and IPv6 included", () => {
+  assert.deepEqual(portsIn({ url: 'http://127.0.0.1:80', opsUrl: 'http://[::1]:9464' }), {
+    PORT: '80',
+    OPS_PORT: '9464',
+  })
   const service = { url: 'http://127.0.0.1:3000', opsUrl: 'http://127.0.0.1:1', serviceUrl: 'http://127.0.0.1:3100' }
-  assert.equal(placeIn(service, 'gateway 1').servicePort, 3100)
-  assert.deepEqual(placeIn({ opsUrl: 'http://127.0.0.1:9465' }, 'worker 1'), { name: 'worker 1', opsPort: 9465 })
+  assert.equal(portsIn(service).SERVICE_PORT, '3100')
+  assert.deepEqual(portsIn({ opsUrl: 'http://127.0.0.1:9465' }), { OPS_PORT: '9465' })
 })

@@ -10,36 +10,31 @@ import { demandBy, figures } from '../figures.ts'
 
 /** Everyone is held for as long as it takes. */
 const patient = { loginWaitMs: 600_000, ticketTtlMs: 600_000, maxOutstanding: 100_000 }
+/** Of 160 a second 80 are served, for 10 s: 800 are left, and become fewer by 60 a second. */
+const spike = {
+  ...{ slotMs: 50, slots: 4, laterSlots: 4, scaleS: 0, limits: patient },
+  ...{ perSecond: 20, spikePerSecond: 160, spikeS: 10 },
+}
+const OVER_AFTER_S = 10 + 800 / 60
 
 test('the depth of a spike is the arrivals beyond the departures', () => {
-  const station = { slotMs: 50, slots: 4, laterSlots: 4, scaleS: 0, limits: patient }
-  const spike = { ...station, perSecond: 20, spikePerSecond: 160, spikeS: 10 }
   const cost = spikeCost(spike)
   assert.ok(Math.abs(cost.deepest - 800) < 2)
-  assert.ok(Math.abs(cost.overAfterS - (10 + 800 / 60)) < 0.1)
+  assert.ok(Math.abs(cost.overAfterS - OVER_AFTER_S) < 0.1)
   const never = spikeCost({ ...spike, slotMs: 500, perSecond: 9, spikePerSecond: 9, spikeS: 1 })
   assert.equal(never.overAfterS, Number.POSITIVE_INFINITY)
 })
 
 test('slots that are added during a spike shorten the waits of those who wait already', () => {
-  const station = { slotMs: 100, slots: 2, laterSlots: 20, scaleS: 15, limits: patient }
-  const spike = { ...station, perSecond: 10, spikePerSecond: 100, spikeS: 60 }
-  const cost = spikeCost(spike)
+  const station = { ...spike, slotMs: 100, slots: 2, laterSlots: 20, scaleS: 15 }
+  const cost = spikeCost({ ...station, perSecond: 10, spikePerSecond: 100, spikeS: 60 })
   assert.ok(Math.abs(cost.deepest - 80 * 15) < 2)
   // The last to come before the slots do finds 1,200 ahead, which then go at 200 a second.
   assert.ok(cost.longestWaitS > 6 && cost.longestWaitS < 15)
 })
 
 test('newcomers overtake, and promote those that have waited longest', () => {
-  const station = { slotMs: 50, slots: 4, laterSlots: 4, scaleS: 0 }
-  const spike = {
-    ...station,
-    perSecond: 20,
-    spikePerSecond: 160,
-    spikeS: 10,
-    limits: { ...patient, loginWaitMs: 5_000 },
-  }
-  const cost = spikeCost(spike)
+  const cost = spikeCost({ ...spike, limits: { ...patient, loginWaitMs: 5_000 } })
   // Beyond 5 s of work, 400 jobs, there are tickets for who does not overtake; a third of the 80 a
   // second go to those who do.
   assert.ok(cost.ticketed > 500 && cost.ticketed < 700, String(cost.ticketed))
@@ -47,29 +42,19 @@ test('newcomers overtake, and promote those that have waited longest', () => {
   // longer, and not for ever.
   assert.ok(cost.longestWaitS > 10 && cost.longestWaitS < 20, String(cost.longestWaitS))
   // In which order people are served does not change how much there is to do.
-  assert.ok(Math.abs(cost.overAfterS - (10 + 800 / 60)) < 0.1, String(cost.overAfterS))
+  assert.ok(Math.abs(cost.overAfterS - OVER_AFTER_S) < 0.1, String(cost.overAfterS))
 })
 
 test('a client that is refused comes back, and is served', () => {
-  const station = { slotMs: 50, slots: 4, laterSlots: 4, scaleS: 0 }
-  const spike = { ...station, perSecond: 20, spikePerSecond: 160, spikeS: 10 }
   const cost = spikeCost({ ...spike, limits: { ...patient, maxOutstanding: 400 } })
   assert.ok(Math.abs(cost.deepest - 400) < 3, String(cost.deepest))
   assert.ok(cost.refused > 350, String(cost.refused))
-  assert.ok(Math.abs(cost.overAfterS - (10 + 800 / 60)) < 0.2, String(cost.overAfterS))
+  assert.ok(Math.abs(cost.overAfterS - OVER_AFTER_S) < 0.2, String(cost.overAfterS))
 })
 
 test('cores are whole workers, and enough for the wait that was asked for', () => {
-  const demand = demandBy(
-    '--logins-per-second',
-    '500',
-    '--p99-wait',
-    '50ms',
-    '--cores-per-worker',
-    '4',
-    '--spike-length',
-    '5s',
-  )
+  const wait = ['--logins-per-second', '500', '--p99-wait', '50ms']
+  const demand = demandBy(...wait, '--cores-per-worker', '4', '--spike-length', '5s')
   const found = size(demand, figures)
   assert.equal(found.slots % 4, 0)
   assert.equal(found.workers, found.slots / 4)
