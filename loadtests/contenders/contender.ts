@@ -66,8 +66,8 @@ export interface Contender {
   origin: string
   /** One sentence: where the hashing happens. */
   how: string
-  /** The reason that it cannot take part with this many callers; undefined when it can. */
-  refuses?(callers: number): string | undefined
+  /** With more callers it cannot take part: each is a process. */
+  mostCallers?: number
   /** @throws one sentence when a process ends before it is ready */
   start(options: StartOptions): Promise<Running>
 }
@@ -126,10 +126,9 @@ export async function startRival(
 
 /** Embedded servers by their ports, because they have their cores, too. */
 export function serverProcesses({ databaseUrl, redisUrl }: Services): Part[] {
-  const [postgres] = findPids('postgres', `-p ${new URL(databaseUrl).port}`)
-  const [redis] = findPids('-server', `:${new URL(redisUrl).port}`)
+  const first = (role: string, pids: readonly number[]) => pids.slice(0, 1).map((pid) => ({ role, pid }))
   return [
-    ...(postgres === undefined ? [] : [{ role: 'postgres', pid: postgres }]),
-    ...(redis === undefined ? [] : [{ role: 'redis', pid: redis }]),
+    ...first('postgres', findPids('postgres', `-p ${new URL(databaseUrl).port}`)),
+    ...first('redis', findPids('-server', `:${new URL(redisUrl).port}`)),
   ]
 }

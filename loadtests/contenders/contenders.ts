@@ -31,10 +31,7 @@ export const contenders: readonly Contender[] = [
     title: 'A script for each compare',
     origin: 'https://haile37.pages.dev/blog/bcrypt-login-bottleneck-kubernetes (the fix its author shipped)',
     how: 'Each hash starts a process of its own, which ends with the answer.',
-    refuses: (callers) =>
-      callers <= MOST_SCRIPTS
-        ? undefined
-        : `${callers.toLocaleString('en')} callers would be as many processes at once, more than the machine's memory holds`,
+    mostCallers: MOST_SCRIPTS,
     start: (options) => startRival('script-per-compare', options),
   },
   {

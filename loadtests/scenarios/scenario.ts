@@ -83,8 +83,12 @@ export function ofContenders(setting: Setting, options: OfContenders, measure: M
     variant,
     placement: 'apart',
     async measure() {
-      const refusal = contender.refuses?.(callers)
-      if (refusal !== undefined) throw new Error(`not run: ${refusal}`)
+      if (callers > (contender.mostCallers ?? callers)) {
+        const count = callers.toLocaleString('en')
+        throw new Error(
+          `not run: ${count} callers would be as many processes at once, more than the machine's memory holds`,
+        )
+      }
       return whileWarm(contender.start({ cores, services, algorithm }), setting, algorithm, measure)
     },
   }))
@@ -94,14 +98,10 @@ export function ofContenders(setting: Setting, options: OfContenders, measure: M
 export function ofPipeline(setting: Setting, measure: Measure): Measurement[] {
   const { contenders, services } = setting
   const size = { cores: undefined, services, slots: PIPELINE_SLOTS }
-  const spillway = contenders.filter(({ name }) => name === 'spillway')
   const measureWarm = () => whileWarm(startSpillway(size), setting, 'token', measure)
-  return spillway.map(({ name }) => ({
-    contender: name,
-    variant: 'token',
-    placement: 'together',
-    measure: measureWarm,
-  }))
+  return contenders
+    .filter(({ name }) => name === 'spillway')
+    .map(({ name: contender }) => ({ contender, variant: 'token', placement: 'together', measure: measureWarm }))
 }
 
 async function whileWarm(started: Promise<Running>, setting: Setting, credential: Credential, measure: Measure) {

@@ -54,20 +54,16 @@ const ANSWER_MS = 30_000
 const PATIENCE_MS = 330_000
 const REPORT_MS = 500
 
-/**
- * Rejects with a UserError where no gateway answers, or the accounts of `pnpm seed` are missing.
- */
+/** Rejects with a UserError where no gateway answers, or accounts of `pnpm seed` are missing. */
 export async function spikeTarget(options: TargetSpike): Promise<SpikeResult> {
   const { url, users, password, durationS, signal } = options
-  const over = new AbortController()
-  signal.addEventListener('abort', () => over.abort(), { once: true })
   const people = {
     urls: [url],
     login: (person) => ({ email: seedEmail((person % users) + 1), password }),
     headers: (person) => ({ 'x-forwarded-for': addressOf(person) }),
     everyNthWrong: 0,
     timeoutMs: ANSWER_MS,
-    signal: over.signal,
+    signal,
   } satisfies VisitorOptions
   const [once, patient] = [
     new Visitor(people),
@@ -76,10 +72,13 @@ export async function spikeTarget(options: TargetSpike): Promise<SpikeResult> {
   try {
     await tryAccounts(once, options)
     const rate = options.rate ?? (await findRate(once, options))
-    refuseCrowded(rate * durationS, users)
+    const count = Math.round(rate * durationS)
+    if (count > users * LOGINS_AN_ACCOUNT)
+      throw new UserError(
+        `${count} people on ${users} accounts would run into the limit of each account: seed more of them, or send fewer.`,
+      )
     return await run(patient, rate, options)
   } finally {
-    over.abort()
     for (const visitor of [once, patient]) visitor.close()
   }
 }
@@ -152,13 +151,6 @@ async function findRate(people: Visitor, { users, signal, report }: TargetSpike)
   })
   const perSecond = (letIn * 1_000) / (performance.now() - startMs)
   return Math.round(Math.min(Math.max(TIMES_CAPACITY * perSecond, RATE_MIN), RATE_MAX))
-}
-
-function refuseCrowded(people: number, users: number): void {
-  if (people <= users * LOGINS_AN_ACCOUNT) return
-  throw new UserError(
-    `${Math.round(people)} people on ${users} accounts would run into the limit of each account: seed more of them, or send fewer.`,
-  )
 }
 
 /** An address of the range that is set aside for load tests (RFC 2544): 131,072 of them. */
