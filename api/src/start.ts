@@ -39,7 +39,6 @@ const FIRST_READING_MS = 500
 const STEP_TIMEOUT_MS = 2_500
 /** The fallback worker finishes its jobs within SHUTDOWN_GRACE_MS, or ends with this process. */
 const FALLBACK_TIMEOUT_MS = 15_000
-
 /** A mail that is not sent by then is sent by another gateway, or after the next start. */
 const MAIL_TIMEOUT_MS = 5_000
 
@@ -58,9 +57,8 @@ export async function startGateway(
 ) {
   const keyring = parseKeyring(config.SPILLWAY_SEAL_KEYS)
   const keys = await SigningKeys.parse(config.SPILLWAY_JWT_KEYS)
-  const { BREACHED_PASSWORDS_FILE: listFile } = config
+  const { BREACHED_PASSWORDS_FILE: listFile, OPS_OPERATORS_FILE: operatorsFile } = config
   const breached = listFile === '' ? undefined : new PasswordList(listFile)
-  const { OPS_OPERATORS_FILE: operatorsFile } = config
   const namedOperators = operatorsFile === '' ? undefined : new NamedOperators({ file: operatorsFile, log })
   await namedOperators?.start()
   const current = (name: 'DATABASE_URL' | 'REDIS_URL' | 'SMTP_URL', check: (url: string) => unknown) =>
@@ -129,8 +127,8 @@ export async function startGateway(
   const audit = new Audit({ database, retentionDays: config.AUDIT_RETENTION_DAYS, metrics, log })
   const countingRedis = toCountingRedis(passwords.redis, log)
   const mailDeps = { redis: countingRedis, mailRedis, watch, keyring, database, metrics, log }
-  const currentSmtpUrl = current('SMTP_URL', parseSmtpUrl)
-  const mail = config.SMTP_URL === '' ? undefined : new Mail(config, { ...mailDeps, currentUrl: currentSmtpUrl })
+  const currentUrl = current('SMTP_URL', parseSmtpUrl)
+  const mail = config.SMTP_URL === '' ? undefined : new Mail(config, { ...mailDeps, currentUrl })
   const blocks = new Blocks(database, log)
   const expiredSessions = startDeletingExpiredSessions({ database, log })
   let draining = false
@@ -151,19 +149,8 @@ export async function startGateway(
   const opened: Opened = {
     ...{ isDraining: () => draining, metrics, shedder, tracing, log, watch },
     ...{ database, passwords, admission, keyring, countingRedis, operatorsRedis, reporter },
-    ...{
-      keys,
-      accessTokens,
-      tokenIssuer,
-      tokenClaims,
-      sessions,
-      sessionOpener,
-      audit,
-      blocks,
-      post: mail?.post,
-      breached,
-      namedOperators,
-    },
+    ...{ keys, accessTokens, tokenIssuer, tokenClaims, sessions, sessionOpener },
+    ...{ audit, blocks, post: mail?.post, breached, namedOperators },
   }
   const app = await buildPublicApi(config, opened)
   const serviceApp = config.SERVICE_KEYS === '' ? undefined : await buildServiceApi(config, opened)
@@ -175,9 +162,9 @@ export async function startGateway(
    * Drains for DRAIN_MS, or until interrupted: answers everything, and ends each connection with
    * its answer. Then stops listening, answers the running requests, and disconnects.
    */
-  async function close(interrupted?: AbortSignal): Promise<void> {
+  async function close(signal?: AbortSignal): Promise<void> {
     draining = true
-    await sleep(config.DRAIN_MS, undefined, interrupted && { signal: interrupted }).catch(() => undefined)
+    await sleep(config.DRAIN_MS, undefined, signal && { signal }).catch(() => undefined)
     await shutDown()
   }
 

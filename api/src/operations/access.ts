@@ -1,6 +1,4 @@
 /** Access to operations: authentication, and the identity of the caller. */
-
-import { objectOf } from '@spillway/queue/wire/object-schema'
 import type {
   FastifyInstance,
   FastifyRequest,
@@ -10,7 +8,6 @@ import type {
 } from 'fastify'
 import { ApiError } from '../plugins/errors.js'
 import type { LetInAttempt } from '../plugins/guessing/guessing.js'
-import { schemaOf } from '../schemas/schema.js'
 import { requireAccessToken } from '../sessions/access-token.js'
 
 export interface Access<Caller> {
@@ -92,11 +89,3 @@ export const signedInWithMail: Access<SignedIn> = {
     return { onRequest: [requireMail(app), ...onRequest, app.limitMailNetwork], preHandler }
   },
 }
-
-/** Ticket contents of a signed-in user: the session, and the credential that is verified. */
-export const signedInProperties = {
-  userId: { type: 'string' },
-  sessionId: { type: 'string' },
-  credentialVersion: { type: 'integer' },
-} as const
-export const SignedInContents = schemaOf(objectOf(signedInProperties))

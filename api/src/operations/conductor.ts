@@ -1,6 +1,6 @@
 /**
- * The conductor of all operations: a request is admitted, started, waits, and is finished or gets a
- * ticket. A ticket is read, waits, and is finished or stays pending.
+ * Conducts operations: a request is admitted, started, waits, and is finished or gets a ticket. A
+ * ticket is read, waits, and is finished or stays pending.
  */
 import { type Database, isDatabaseUnavailable } from '@spillway/prisma'
 import type { JobRef, Keyring, PasswordClient, Verdict } from '@spillway/queue/queue-client'
@@ -21,8 +21,15 @@ import { sessionClientOf } from '../sessions/session-opening.js'
 import type { LineDocument } from './line-document.js'
 import { type ClientJob, isTicketEnd, type Operation, type Response, StartAgain } from './operation.js'
 import { UsedTickets } from './used-tickets.js'
-import { type Call, type HeldCall, tooLate, UNAVAILABLE_RETRY_S, waitForVerdict } from './verdict-wait.js'
-import { negotiateWaitMs, remainingWaitMs } from './wait-times.js'
+import {
+  type Call,
+  type HeldCall,
+  negotiateWaitMs,
+  remainingWaitMs,
+  tooLate,
+  UNAVAILABLE_RETRY_S,
+  waitForVerdict,
+} from './verdict-wait.js'
 
 /** The contents of a ticket: the kind of its operation, and what that needs besides the verdict. */
 interface Contents {
@@ -80,7 +87,6 @@ export class Conductor<Deps> {
     this.#ticketPace = new Pace({ perSecond: () => shedder.perSecond(), longestDelayMs: config.LOGIN_WAIT_MS / 2 })
   }
 
-  /** Registers the routes of all operations. */
   mount(app: FastifyInstance): void {
     app.addHook('onClose', async () => this.#usedTickets.close())
     const refuseWhenFull = async (request: FastifyRequest) => this.#refuseWhenFull(request)

@@ -119,13 +119,13 @@ export const login = defineOperation({
     const credentialVersion = isKnown ? known.credentialVersion : FIRST_CREDENTIAL_VERSION
     if (verdict.hashFollows) upgrades.follow(job, { userId, verified })
     const tokens = await tokenIssuer.issue(session)
-    guessing.succeeded(attempt)
+    guessing.end(attempt, 'succeeded')
     return { ...tokens, deviceToken: guessing.issueDeviceToken(attempt, generationOf({ userId, credentialVersion })) }
   },
 
   failed: ({ guessing }, { attempt }) => guessing.failed(attempt),
   mayBeHashed: ({ guessing }, { attempt }) => guessing.mayBeHashed(attempt),
-  unanswered: ({ guessing }, { attempt }) => guessing.unanswered(attempt),
+  unanswered: ({ guessing }, { attempt }) => guessing.end(attempt, 'nothing'),
   setAside: ({ guessing }, { attempt }) => guessing.setAside(attempt),
 })
 

@@ -13,7 +13,6 @@ import type { SessionClient } from '../sessions/session-opening.js'
 import type { Headers } from '../sessions/token-carrier.js'
 import type { Access } from './access.js'
 import { tooLongForBcrypt } from './new-password.js'
-import { PreferHeader } from './wait-times.js'
 
 /** What a worker is asked. */
 interface JobRequest<Name extends JobName = JobName> {
@@ -100,6 +99,17 @@ export interface OperationDefinition<Deps, Caller, Body, Contents extends object
   /** Called when no verdict could be had: the ticket is pending until its client comes again. */
   setAside?(deps: Deps, contents: Contents): void
 }
+
+/** The headers schema of a route. Any text is valid: unknown preferences are ignored. */
+const PreferHeader = {
+  type: 'object',
+  properties: {
+    Prefer: {
+      type: 'string',
+      description: '`wait=<seconds>`: hold the request for so long; `respond-async`: give a ticket at once (RFC 7240)',
+    },
+  },
+} as const
 
 const TICKET_ENDS: readonly string[] = ['ticket_expired', 'ticket_lost', 'ticket_used']
 

@@ -1,14 +1,49 @@
-/** Operations of the public API: those on accounts. */
-
-import type { Verdict } from '@spillway/queue/queue-client'
-import { ACCOUNTS } from '@spillway/queue/wire/job'
+/** Operations of the public API, and what they and its routes are made of. */
+import type { FastifyPluginAsyncJsonSchemaToTs } from '@fastify/type-provider-json-schema-to-ts'
+import type { Logger } from '@spillway/common/log'
+import type { Database } from '@spillway/prisma'
+import type { PasswordClient } from '@spillway/queue/queue-client'
+import type { Audit } from '../audit/recorder.js'
 import type { AuditEvent, AuditEventName } from '../audit/store.js'
+import type { Post } from '../mail/post.js'
 import { ApiError } from '../plugins/errors.js'
-import { passwordForms } from '../schemas/credentials.js'
-import type { Sessions, SessionUser } from '../sessions/sessions.js'
-import type { SignedIn } from './access.js'
-import type { Deps } from './deps.js'
-import { type ClientJob, isTicketEnd, Operation, type OperationDefinition, type Started } from './operation.js'
+import type { Guessing } from '../plugins/guessing/guessing.js'
+import type { OptionalClaim, TokenIssuer } from '../sessions/access-token.js'
+import type { SessionOpener } from '../sessions/session-opening.js'
+import type { Sessions } from '../sessions/sessions.js'
+import type { SigningKeys } from '../sessions/signing-keys.js'
+import type { TokenCarrier } from '../sessions/token-carrier.js'
+import type { Credentials } from './credentials.js'
+import type { HashUpgrades } from './hash-upgrades.js'
+import type { NewPasswords } from './new-password.js'
+import { type ClientJob, isTicketEnd, Operation, type OperationDefinition } from './operation.js'
+
+export interface Deps {
+  database: Database
+  passwords: PasswordClient
+  keys: SigningKeys
+  issuer: string
+  tokenClaims: readonly OptionalClaim[]
+  log: Pick<Logger, 'info'>
+  audit: Audit
+  /** Undefined where no mail is sent. */
+  post: Post | undefined
+  /** Whether the gateway was told to stop. */
+  isDraining(): boolean
+  sessions: Sessions
+  sessionOpener: SessionOpener
+  tokenIssuer: TokenIssuer
+  newPasswords: NewPasswords
+  upgrades: HashUpgrades
+  guessing: Guessing
+  tokenCarrier: TokenCarrier
+  credentials: Credentials
+  /** Whether the old system is asked about accounts that are not here, or came without a hash. */
+  asksOldSystem: boolean
+}
+
+/** A plugin with routes, whose types of requests and responses come from their JSON schemas. */
+export type RoutePlugin = FastifyPluginAsyncJsonSchemaToTs<{ Options: Deps }>
 
 type Definition<Caller, Body, Contents extends object, Answer> = Omit<
   OperationDefinition<Deps, Caller, Body, Contents, Answer>,
@@ -54,38 +89,4 @@ export function defineOperation<Caller, Body, Contents extends object, Answer>(
       record(deps, contents, job, end)
     },
   })
-}
-
-/** The session, and the credential that is verified. */
-interface OwnCredential extends SignedIn {
-  credentialVersion: number
-}
-
-/** The job that verifies it. Throws `invalid_token` when the session has ended. */
-export async function verifyOwnPassword(
-  sessions: Sessions,
-  { caller, password }: { caller: SignedIn; password: string },
-): Promise<Started<OwnCredential>> {
-  const user = await sessions.userOf(caller)
-  const request = { ...passwordForms(password), owner: ACCOUNTS, storedHash: user.passwordHash, rehash: false }
-  const contents = { ...caller, credentialVersion: user.credentialVersion }
-  return { job: { name: 'verify', request }, contents }
-}
-
-/**
- * The user whose password matched.
- *
- * @throws `invalid_token` when the session has ended; `invalid_credentials` for a wrong password,
- *   or one that was changed meanwhile
- */
-export async function requireOwnPassword(
-  sessions: Sessions,
-  { userId, sessionId, credentialVersion }: OwnCredential,
-  verdict: Pick<Verdict, 'kind'>,
-): Promise<SessionUser> {
-  const user = await sessions.userOf({ userId, sessionId })
-  if (verdict.kind !== 'match') throw new ApiError('invalid_credentials', { reason: 'wrong_password' })
-  if (user.credentialVersion !== credentialVersion)
-    throw new ApiError('invalid_credentials', { reason: 'password_changed' })
-  return user
 }

@@ -1,4 +1,4 @@
-/** Holds a request until its verdict is there, its wait runs out, or its client disconnects. */
+/** How long a request is held: until its verdict, its wait (RFC 7240) or its client has ended. */
 import { once } from 'node:events'
 import { type PasswordClient, PasswordClientError, type PendingJob, type Verdict } from '@spillway/queue/queue-client'
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -104,4 +104,46 @@ export function tooLate(passwords: PasswordClient): ApiError {
 async function untilWritable({ clientGone }: FastifyRequest, { raw }: FastifyReply): Promise<void> {
   if (raw.socket === null) await once(raw, 'socket', { signal: clientGone }).catch(() => undefined)
   if (clientGone.aborted) throw new PasswordClientError('wait_aborted', 'the client went away')
+}
+
+// How long, as its client prefers (RFC 7240).
+
+/** The wait that a request asks for, within the limit. Sets Preference-Applied. */
+export function negotiateWaitMs({ headers }: FastifyRequest, reply: FastifyReply, limitMs: number): number {
+  const { waitMs: preferredMs, applied } = parsePrefer(headers.prefer)
+  const waitMs = Math.min(preferredMs ?? limitMs, limitMs)
+  if (applied !== undefined && waitMs === preferredMs) reply.header('preference-applied', applied)
+  return waitMs
+}
+
+/**
+ * The rest of a wait once the job is added, in milliseconds: reconnecting to Redis may have taken
+ * two seconds. 0, a ticket at once, stays 0; other waits stay above 0.
+ */
+export function remainingWaitMs(waitMs: number, elapsedMs: number): number {
+  return waitMs === 0 ? 0 : Math.max(1, waitMs - elapsedMs)
+}
+
+interface WaitPreference {
+  /** The wait that the client asks for, in milliseconds; undefined when it does not say. */
+  waitMs: number | undefined
+  /** The preferences that were applied, for Preference-Applied. */
+  applied: string | undefined
+}
+
+/**
+ * Parses `respond-async` and `wait=<seconds>`; ignores others, as the RFC requires. Both together
+ * mean a ticket after that wait (RFC 7240, 4.3).
+ */
+export function parsePrefer(header: string | string[] | undefined): WaitPreference {
+  const preferences = [header ?? []].flat().join(',').toLowerCase().split(',')
+  const names = preferences.map((preference) => preference.split(';')[0]?.trim() ?? '')
+  const async = names.filter((name) => name === 'respond-async').slice(0, 1)
+  for (const name of names) {
+    const seconds = /^wait\s*=\s*"?(\d{1,6})"?$/.exec(name)?.[1]
+    if (seconds !== undefined) {
+      return { waitMs: Number(seconds) * 1_000, applied: [...async, `wait=${seconds}`].join(', ') }
+    }
+  }
+  return { waitMs: async.length > 0 ? 0 : undefined, applied: async[0] }
 }

@@ -1,8 +1,7 @@
 /**
  * Accepts several new connections in each turn of the event loop. Node accepts one (libuv since
- * 1.45; Node's issue 57364), so a gateway whose turns last 10 ms accepts a hundred a second. In a
- * spike the accept backlog then overflows, and clients retry after 1, 3 and 7 s. Each handle of the
- * listening socket accepts one connection a turn.
+ * 1.45; Node's issue 57364): in a spike the accept backlog overflows, and clients retry after 1, 3
+ * and 7 s. Each handle of the listening socket accepts one connection a turn.
  *
  * Register it last: the connections of these handles must end before anything else is closed.
  */
@@ -11,10 +10,7 @@ import { closed, duplicateHandles } from '@spillway/queue/inside/node'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 
-/**
- * The accept backlog, as far as net.core.somaxconn allows. With Node's 511, a spike drops
- * connections, and clients retry after 1, 3 and 7 s.
- */
+/** The accept backlog, as far as net.core.somaxconn allows. With Node's 511, a spike drops some. */
 export const BACKLOG = 4_096
 
 /**

@@ -1,9 +1,8 @@
 /**
  * Counters in Redis, shared by all gateways, in fixed windows that begin with their first request.
  * Of several Redis servers, rendezvous hashing (Thaler and Ravishankar 1998) assigns each counter
- * to one, so that all gateways agree without asking each other. While that server does not answer,
- * the next one counts, from 0: with n servers, a window lets through up to n times the limit, and
- * once more for each server that comes back without its data.
+ * to one. While that server does not answer, the next one counts, from 0: with n servers, a window
+ * lets through up to n times the limit, and once more for each that comes back without its data.
  */
 import { createHash, hash } from 'node:crypto'
 import { ThrottledWarning, type Warnings } from '@spillway/common/throttled-warning'

@@ -1,11 +1,8 @@
 /**
  * Lets pages of CORS_ORIGINS use the API (Fetch Standard 3.2). Headers are set on Node's own
  * response, before load shedding and Fastify: with @fastify/cors, which sets them in a hook, a page
- * could not read an early refusal or its Retry-After. Preflights are answered there too, without a
- * limit or a place in the queue.
- *
- * Credentials are allowed where sessions are cookies (SESSION_COOKIE). Elsewhere a page that sends
- * no cookies cannot be made to send someone else's.
+ * could not read an early refusal. Preflights are answered there too, without a limit or a place in
+ * the queue. Credentials are allowed where sessions are cookies (SESSION_COOKIE).
  */
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http'
 import type { Socket } from 'node:net'

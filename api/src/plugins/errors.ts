@@ -1,5 +1,9 @@
 /** Errors for clients: a code determines status and public sentence (RFC 9457). */
+import { isDatabaseUnavailable } from '@spillway/prisma'
 import { StacklessError } from '@spillway/queue/errors'
+import { PasswordClientError } from '@spillway/queue/queue-client'
+import type { FastifyError } from 'fastify'
+import { formatMessages } from '../schemas/credentials.js'
 import { type ErrorCode, problems } from '../schemas/problem-codes.js'
 import type { Challenge } from '../schemas/responses.js'
 
@@ -66,4 +70,85 @@ export class ApiError extends StacklessError {
     this.reason = options.reason
     this.challenge = options.challenge
   }
+}
+
+/** Fastify's codes for requests that fail before their handler. */
+const fastifyCodes: Record<string, ErrorCode> = {
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: 'unsupported_media_type',
+  FST_ERR_CTP_BODY_TOO_LARGE: 'body_too_large',
+  FST_ERR_CTP_EMPTY_JSON_BODY: 'malformed_request',
+  FST_ERR_CTP_INVALID_JSON_BODY: 'malformed_request',
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'malformed_request',
+  FST_ERR_BAD_URL: 'malformed_request',
+  FST_BASIC_AUTH_MISSING_OR_BAD_AUTHORIZATION_HEADER: 'operators_only',
+}
+
+/** Statuses of plugin errors without a known code; others are `malformed_request`. */
+const codesByStatus: Record<number, ErrorCode> = {
+  403: 'forbidden',
+  404: 'not_found',
+  412: 'precondition_failed',
+  416: 'range_not_satisfiable',
+}
+
+/**
+ * Limits of field errors: their number, and the length of a field name in UTF-16 units. They keep
+ * an answer below 2,048 bytes: requests cannot be amplified.
+ */
+const FIELD_ERRORS_MAX = 10
+const FIELD_NAME_MAX = 40
+
+/**
+ * Converts errors of Fastify, its plugins, validation, PostgreSQL and Redis to coded errors. What a
+ * client must not see becomes `internal_error` or `unavailable`, with the original as the cause.
+ */
+export function toApiError(error: FastifyError): ApiError {
+  if (error instanceof ApiError) return error
+  if (error.validation !== undefined) return new ApiError('invalid_request', { fields: fieldErrors(error) })
+  const known = fastifyCodes[error.code]
+  if (known !== undefined) return new ApiError(known)
+  // The client disconnected: nobody gets this answer, and there is no failure to log.
+  if (error instanceof PasswordClientError && error.code === 'wait_aborted') return new ApiError('unavailable')
+  if (error instanceof PasswordClientError && error.code === 'held_too_often') {
+    return new ApiError('too_many_requests', { reason: 'ticket_held', retryAfterS: 1 })
+  }
+  if (error instanceof PasswordClientError && (error.code === 'invalid_ticket' || error.code === 'ticket_expired'))
+    return new ApiError(error.code, { cause: error.cause })
+  if (error instanceof PasswordClientError && error.code === 'request_too_long') {
+    return new ApiError('invalid_request', { fields: [{ field: 'body', message: 'is too long for a job' }] })
+  }
+  if (error instanceof PasswordClientError)
+    return new ApiError('unavailable', { cause: error, reason: 'redis', retryAfterS: 1 })
+  if (isDatabaseUnavailable(error))
+    return new ApiError('unavailable', { cause: error, reason: 'database', retryAfterS: 1 })
+  const { statusCode = 500 } = error
+  if (statusCode >= 400 && statusCode < 500) return new ApiError(codesByStatus[statusCode] ?? 'malformed_request')
+  return new ApiError('internal_error', { cause: error })
+}
+
+/** At most one error for each field with a format of ours, whose message includes the length. */
+function fieldErrors(error: FastifyError): FieldError[] {
+  const found = (error.validation ?? []).slice(0, FIELD_ERRORS_MAX)
+  const formats = found.filter(({ params }) => isOurFormat(String(params.format)))
+  const told = new Set<string>(formats.map(({ instancePath }) => instancePath))
+  return found
+    .filter((each) => formats.includes(each) || !told.has(each.instancePath))
+    .map(({ instancePath, params, message = 'is not valid' }) => {
+      const format = typeof params.format === 'string' ? params.format : ''
+      const missing = typeof params.missingProperty === 'string' ? params.missingProperty : undefined
+      const unknown = typeof params.additionalProperty === 'string' ? params.additionalProperty : undefined
+      return {
+        field: shown(missing ?? unknown ?? instancePath.slice(1).replaceAll('/', '.')) || 'body',
+        message: missing === undefined ? (isOurFormat(format) ? formatMessages[format] : message) : 'is required',
+      }
+    })
+}
+
+/** Truncates a client's name, and replaces invisible characters, six bytes each in JSON. */
+function shown(name: string): string {
+  return name.slice(0, FIELD_NAME_MAX).replace(/\p{C}/gu, '\ufffd')
+}
+
+function isOurFormat(format: string): format is keyof typeof formatMessages {
+  return Object.hasOwn(formatMessages, format)
 }

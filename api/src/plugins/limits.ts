@@ -104,9 +104,8 @@ export class Refusals {
 }
 
 /**
- * A name over its limit is refused from memory until its window ends. Everything is allowed while
- * Redis is unreachable: nothing is hashed then. Any other failed count allows its request as well,
- * and is logged (toCountingRedis).
+ * A name over its limit is refused from memory until its window ends. A failed count allows its
+ * request, and is logged (toCountingRedis): while Redis is unreachable nothing is hashed.
  */
 export class RateLimit {
   readonly #redis: readonly CountingRedis[]

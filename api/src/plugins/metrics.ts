@@ -19,12 +19,6 @@ export type WaitOutcome = (typeof waitOutcomes)[number]
 const ticketEvents = ['issued', 'redeemed', 'pending', 'expired', 'lost', 'used', 'invalid'] as const
 export type TicketEvent = (typeof ticketEvents)[number]
 
-/** What became of audit events: a row each, a part of a row, or lost. */
-const auditResults = ['written', 'added_up', 'dropped'] as const
-
-/** How a verdict arrived: announced, or found by asking Redis because no announcement came. */
-const verdictSources = ['message', 'asked'] as const
-
 export class GatewayMetrics extends Metrics {
   readonly requests = this.counter(
     'spillway_http_requests_total',
@@ -64,7 +58,8 @@ export class GatewayMetrics extends Metrics {
     'Jobs removed from the queue before they began, because their client went away',
   )
   readonly verdicts = this.counter('spillway_verdicts_total', 'Verdicts received, by how they got here', {
-    source: verdictSources,
+    // Announced, or found by asking Redis because no announcement came.
+    source: ['message', 'asked'],
   })
   readonly jobsAddedAgain = this.counter(
     'spillway_jobs_added_again_total',
@@ -84,7 +79,8 @@ export class GatewayMetrics extends Metrics {
     'Wrong user names or passwords at the ops port',
   )
   readonly auditEvents = this.counter('spillway_audit_events_total', 'Audit events, by what became of them', {
-    result: auditResults,
+    // A row each, a part of a row, or lost.
+    result: ['written', 'added_up', 'dropped'],
   })
   readonly mails = this.counter(
     'spillway_mails_total',

@@ -1,17 +1,16 @@
 /** Answers every error as application/problem+json (RFC 9457). */
-import { type OutgoingHttpHeaders, STATUS_CODES } from 'node:http'
+import { METHODS, type OutgoingHttpHeaders, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { ThrottledWarning } from '@spillway/common/throttled-warning'
 import { databaseProblem, isDatabaseUnavailable } from '@spillway/prisma'
 import { newId } from '@spillway/queue/wire/id'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
+import createRouter, { type HTTPMethod } from 'find-my-way'
 import type { FromSchema } from 'json-schema-to-ts'
 import type { ErrorCode } from '../schemas/problem-codes.js'
 import type { ProblemBody } from '../schemas/responses.js'
-import { ApiError, type RefusalReason } from './errors.js'
-import { toApiError } from './foreign-errors.js'
-import { RouteTable } from './route-table.js'
+import { ApiError, type RefusalReason, toApiError } from './errors.js'
 
 /** Node's codes for connections whose bytes never become a request; others are not HTTP. */
 const connectionCodes: Record<string, ErrorCode> = {
@@ -50,6 +49,32 @@ export const problemPlugin = fp(
   },
   { name: 'problem' },
 )
+
+const isMethod = (method: string): method is HTTPMethod => METHODS.includes(method)
+
+/** Finds what is kept for a route by the method and path of a request, by Fastify's router. */
+export class RouteTable<T> {
+  readonly #router = createRouter()
+  readonly #added = new Set<HTTPMethod>()
+
+  /** @param url as routes are declared, with parameters and wildcards */
+  add(methods: string | readonly string[], url: string, value: T): void {
+    for (const method of [methods].flat().filter(isMethod)) {
+      this.#router.on(method, url, () => undefined, value)
+      this.#added.add(method)
+    }
+  }
+
+  /** @param path without a query */
+  find(method: string, path: string): T | undefined {
+    return isMethod(method) ? this.#router.find(method, path)?.store : undefined
+  }
+
+  /** The methods of the routes that match a path. */
+  methodsOf(path: string): string[] {
+    return [...this.#added].filter((method) => this.find(method, path) !== undefined)
+  }
+}
 
 function rootOf(error: unknown): unknown {
   return error instanceof Error && error.cause !== undefined ? rootOf(error.cause) : error

@@ -10,7 +10,7 @@ import {
   type RawServerDefault,
 } from 'fastify'
 import type { GatewayConfig } from '../config.js'
-import { toApiError } from './foreign-errors.js'
+import { toApiError } from './errors.js'
 import { connectionProblem, REQUEST_ID_HEADER, sendConnectionProblem, sendProblem } from './problems.js'
 
 /** How often Node looks for overdue requests, which get 408. Its 30 s would double the limit. */

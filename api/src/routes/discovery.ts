@@ -5,7 +5,7 @@
 
 import { createHash } from 'node:crypto'
 import { objectOf } from '@spillway/queue/wire/object-schema'
-import type { RoutePlugin } from '../operations/deps.js'
+import type { RoutePlugin } from '../operations/public-operation.js'
 import { claimsOf } from '../sessions/access-token.js'
 import { algorithms } from '../sessions/signing-keys.js'
 import { type Document, documentRoute } from './documents.js'

@@ -3,7 +3,7 @@
 import { ThrottledWarning } from '@spillway/common/throttled-warning'
 import { databaseProblem } from '@spillway/prisma'
 import { objectOf } from '@spillway/queue/wire/object-schema'
-import type { RoutePlugin } from '../operations/deps.js'
+import type { RoutePlugin } from '../operations/public-operation.js'
 
 /** How long an answer serves further probes, which have no limit, in milliseconds. */
 const ANSWER_MS = 250

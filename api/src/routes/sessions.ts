@@ -1,7 +1,7 @@
 /** The sessions of the signed-in user, and the user. */
 
 import { objectOf } from '@spillway/queue/wire/object-schema'
-import type { RoutePlugin } from '../operations/deps.js'
+import type { RoutePlugin } from '../operations/public-operation.js'
 import { ApiError } from '../plugins/errors.js'
 import { SessionsBody, UserBody } from '../schemas/bodies.js'
 import { anyProblem, bodyProblems, limitProblem, problemResponse, unauthorizedProblem } from '../schemas/responses.js'

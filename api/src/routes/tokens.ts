@@ -2,7 +2,7 @@
 
 import { objectOf } from '@spillway/queue/wire/object-schema'
 import type { FastifyRequest } from 'fastify'
-import type { RoutePlugin } from '../operations/deps.js'
+import type { RoutePlugin } from '../operations/public-operation.js'
 import { storedNetworkOf } from '../plugins/client-network.js'
 import { ApiError } from '../plugins/errors.js'
 import { TokenBody } from '../schemas/bodies.js'

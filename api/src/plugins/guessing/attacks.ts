@@ -11,10 +11,7 @@ const ACCOUNTS_OF_NETWORK = 100
 
 const countProbed = defineScript('countProbed-4', new URL('../scripts/', import.meta.url))
 
-/**
- * Networks that fail on many accounts: single IPv4 addresses, the /64 of IPv6 addresses, and the
- * networks around them. Redis counts distinct accounts (HyperLogLog), for all gateways together.
- */
+/** Networks that fail on many accounts. Redis counts distinct ones (HyperLogLog), for all gateways. */
 export class ProbedNetworks {
   readonly #redis: readonly CountingRedis[]
   readonly #queuePrefix: string
@@ -47,9 +44,8 @@ const BUCKETS = 2 ** 24
 const ENTRIES_MAX = 50_000
 
 /**
- * Passwords that fail on many accounts, counted in this process alone, in buckets of a digest. Its
- * key is new for each window and never leaves the process: neither Redis nor a log holds anything
- * derived from a password.
+ * Passwords that fail on many accounts, counted in buckets of a digest. Its key is new for each
+ * window and never leaves the process: no Redis and no log holds anything derived from a password.
  */
 export class SprayedPasswords {
   readonly #nowMs: () => number

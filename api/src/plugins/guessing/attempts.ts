@@ -1,9 +1,8 @@
 /**
- * Counts of attempts at passwords in Redis, shared by all gateways: for the address that they come
- * from, which any number of people may share, and for their account. Until its result is known, an
- * attempt counts as a failure: no more of a thousand wrong ones at once are hashed than of a
- * thousand in turn. An attempt that succeeded or revealed nothing counts no longer, and lapses by
- * itself whatever happens to its job, its client and its gateway.
+ * Counts of attempts at passwords in Redis, shared by all gateways: for their address, which many
+ * people may share, and for their account. Until its result is known, an attempt counts as a
+ * failure: no more of a thousand wrong ones at once are hashed than of a thousand in turn. Whatever
+ * happens to its job, its client and its gateway, it lapses by itself.
  *
  * Attempts beyond the limit of their address go behind: each gets a ticket, whose job is hashed
  * only once a redemption finds room (mayBeHashed), and while its client is there.
@@ -28,12 +27,11 @@ const BEHIND_FOR_EACH = 4
 const BEHIND_RETRY_AFTER_S = 5
 /** The share of an account's failures that causes no delay: people try several passwords. */
 export const UNDELAYED_SHARE = 0.1
-/**
- * How long one, two, three and more failures of an account are remembered, in milliseconds. Anyone
- * can fail on any address, so a single failure must not stay in Redis for long; and each took a
- * hash.
- */
 const HOUR_MS = 3_600_000
+/**
+ * How long one, two, three and more failures of an account are remembered. Anyone can fail on any
+ * address: a single failure must not stay in Redis for long.
+ */
 const MEMORY_MS = [6 * HOUR_MS, 24 * HOUR_MS, 96 * HOUR_MS, 720 * HOUR_MS]
 /** How long a used challenge is remembered after its expiry, in milliseconds: clocks differ. */
 const CHALLENGE_TOLERANCE_MS = 180_000
@@ -85,12 +83,6 @@ export interface LetIn {
 /** How an attempt ended; `nothing` when nobody learned anything by it. */
 export type Settled = 'failed' | 'succeeded' | 'nothing'
 
-interface AttemptsOptions {
-  config: GatewayConfig
-  redis: readonly CountingRedis[]
-  keyring: Keyring
-}
-
 export class Attempts {
   readonly #redis: readonly CountingRedis[]
   readonly #config: GatewayConfig
@@ -99,14 +91,13 @@ export class Attempts {
   /** Addresses over their limit. */
   readonly #refusals = new Refusals()
 
-  constructor({ config, redis, keyring }: AttemptsOptions) {
+  constructor(config: GatewayConfig, redis: readonly CountingRedis[], keyring: Keyring) {
     this.#redis = redis
     this.#config = config
     this.#keyring = keyring
     this.#perAddress = config.LIMIT_PER_ADDRESS
   }
 
-  /** The id and the network of a new attempt. */
   newAttempt(ip: string): OfAddress {
     return { id: randomBytes(ID_BYTES).toString('base64url'), network: storedNetworkOf(ip) }
   }
@@ -135,11 +126,10 @@ export class Attempts {
   }
 
   /**
-   * Counts an attempt for its account, and says whether it is let in. Rejects when Redis does not
-   * answer as it must.
+   * Counts an attempt for its account. Rejects when Redis does not answer as it must.
    *
-   * @param answer the challenge that it solved; `none` without a solved one; `unchecked` where it
-   * is yet to be checked: an attempt that needs it has this outcome then, and is not counted
+   * @param answer `unchecked` where it is yet to be checked: an attempt that needs it has this
+   *   outcome, and is not counted
    */
   async takeForAccount(attempt: Attempt, answer: ChallengeAnswer): Promise<LetIn> {
     const [, ofAccount] = await this.#take(attempt, '', answer)
@@ -147,8 +137,8 @@ export class Attempts {
   }
 
   /**
-   * Counts an attempt for its address and then for its account: by one command where there is one
-   * Redis server. With several, address and account are counted on servers of their own.
+   * Counts an attempt for its address and then for its account: by one command with one Redis
+   * server. Of several, each count has a server of its own.
    */
   async take(
     attempt: Attempt,
@@ -182,8 +172,6 @@ export class Attempts {
   /**
    * Ends an attempt for its account and, of an unknown device, for its address. A right password
    * ends what failed before (NIST SP 800-63B-4, 3.2.2).
-   *
-   * @param challengeId the challenge by which it was let in
    */
   async end(attempt: Attempt, settled: Settled, challengeId?: string): Promise<void> {
     const { id, device } = attempt
@@ -217,10 +205,7 @@ export class Attempts {
     }
   }
 
-  /**
-   * @param kind what is counted for the address; empty for nothing
-   * @param answer of an attempt that is counted for its account
-   */
+  /** @param kind of the address; empty for nothing */
   async #take(attempt: Counted, kind: Kind | '', answer?: ChallengeAnswer): Promise<unknown[]> {
     const { LOGIN_WAIT_MS: waitMs, TICKET_TTL_MS: ticketMs, GUESSES_PER_ACCOUNT: perAccount } = this.#config
     const max = this.#perAddress
@@ -267,13 +252,11 @@ interface CountOfAddress extends Count {
   outcome: string
 }
 
-/** Reads what a script says of an address. */
 function countOf(answer: unknown): CountOfAddress {
   const [outcome, count, leftMs] = toList(answer)
   return { outcome: String(outcome), count: toCount(count), resetS: Math.ceil(toCount(leftMs) / 1_000) }
 }
 
-/** Reads what a script says of an account. */
 function letInOf(answer: unknown): LetIn {
   const [found, failures, waitMs, requests] = toList(answer)
   const outcome = outcomes.find((each) => each === found)

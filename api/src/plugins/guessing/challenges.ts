@@ -22,9 +22,8 @@ export interface Challenges {
   /** A challenge for an account; `excess` are its failures beyond the bound. */
   issue(account: string, excess: number): Challenge
   /**
-   * What an answer solves; undefined unless it solves a challenge of this account that has not
-   * expired. Throws `unavailable` when another service does not say, and `busy` when it is asked
-   * too often at once.
+   * Undefined unless the answer solves a challenge of this account that has not expired. Throws
+   * `unavailable` when another service does not say, and `busy` when it is asked too often at once.
    */
   check(account: string, answer: string, answerer: Answerer): Solved | undefined | Promise<Solved | undefined>
 }
@@ -37,10 +36,9 @@ const ID_BYTES = 16
 const ANSWER = /^(([\w-]{22})\.(\d{10})\.(\d{1,2})\.([\w-]{43}))\.[\w-]{1,64}$/
 
 /**
- * Proof of work (Hashcash), which needs no third party: the client finds a text so that the SHA-256
- * of `<challenge>.<text>` begins with the required number of zero bits. A challenge is
- * `id.expiry.bits.signature`, bound to an account by its signature. Checking takes two digests and
- * no memory; Redis remembers only which were used.
+ * Proof of work (Hashcash): the client finds a text so that the SHA-256 of `<challenge>.<text>`
+ * begins with enough zero bits. A challenge is `id.expiry.bits.signature`, bound to an account by
+ * its signature. Redis remembers only which were used.
  */
 export class ProofOfWork implements Challenges {
   readonly #keyring: Keyring
@@ -86,16 +84,13 @@ function zeroBitsOf(answer: string): number {
 const TIMEOUT_MS = 3_000
 /** reCAPTCHA's tokens have some 2,000 characters. */
 const TOKEN_MAX_LENGTH = 8_192
-/**
- * Tokens that one gateway checks at a time: some 500 a second, where the service answers in 100 ms.
- * A slow service would have more of them pile up, each with a connection of its own.
- */
+/** Tokens that one gateway checks at a time: some 500 a second, where an answer takes 100 ms. */
 const CHECKS_MAX = 50
 
 /**
- * The challenge of another service, such as Turnstile, hCaptcha or reCAPTCHA: the client sends a
- * token of that service, which says whether it is valid. What they call "siteverify": a form with
- * `secret`, `response` and `remoteip`, answered by JSON with `success`.
+ * The challenge of another service, such as Turnstile, hCaptcha or reCAPTCHA, which says whether
+ * the client's token is valid. Their "siteverify": a form with `secret`, `response` and `remoteip`,
+ * answered by JSON with `success`.
  */
 export class OutsideChallenge implements Challenges {
   readonly #options: { verifyUrl: string; secret: string; siteKey: string }

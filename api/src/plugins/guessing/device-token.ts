@@ -1,13 +1,11 @@
 /**
  * Device tokens (OWASP, "Slow Down Online Guessing Attacks with Device Cookies"): a client that has
- * logged in to an account shows its token at the next login, and is counted separately. A token is
- * bound to its account, grants nothing, and is not stored:
- * `device.milliseconds.generation.signature`, signed with the seal keys. The id of a device ends
- * with a short signature of its own, by which an overloaded gateway recognizes it before it reads
- * the account.
+ * logged in to an account shows its token at the next login, and is counted separately. A token
+ * grants nothing and is not stored: `device.milliseconds.generation.signature`, signed with the seal
+ * keys for its account. The id of a device ends with a short signature of its own, by which an
+ * overloaded gateway recognizes it before it reads the account.
  *
- * The generation stands for the user and the password, and is compared with the account's. A new
- * password makes every device unknown, without a stored mark and without comparing times.
+ * The generation stands for user and password: a new password makes every device unknown.
  */
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
@@ -37,7 +35,6 @@ interface TokenParts {
   signature: string
 }
 
-/** The generation of an account's devices. */
 export function generationOf(user: { userId: string; credentialVersion: number }): string {
   const digest = hash('sha256', `${user.userId} ${user.credentialVersion}`, 'buffer')
   return digest.subarray(0, GENERATION_BYTES).toString('base64url')
@@ -55,7 +52,7 @@ export class DeviceTokens {
     this.#nowMs = nowMs
   }
 
-  /** Makes a token of a new device of an account, in this generation. */
+  /** A token of a new device. */
   issue(account: string, generation: string): string {
     const random = randomBytes(RANDOM_BYTES)
     const issuedAt = String(this.#nowMs())

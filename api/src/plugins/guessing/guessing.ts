@@ -1,8 +1,8 @@
 /**
  * Holds guessing back and locks nobody out. A device that has logged in to an account is counted by
- * itself. Unknown devices share a number of consecutive failures for each account (NIST SP
- * 800-63B-4, 3.2.2), with growing delays. Then each attempt needs a challenge. A solved challenge
- * also replaces a delay. Nothing here asks whether an account exists.
+ * itself. Unknown devices share the consecutive failures of an account (NIST SP 800-63B-4, 3.2.2),
+ * with growing delays; then each attempt needs a challenge, which also replaces a delay. Nothing
+ * here asks whether an account exists.
  */
 import type { Keyring } from '@spillway/queue/queue-client'
 import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify'
@@ -51,9 +51,8 @@ export class Guessing {
 
   /**
    * Counts a valid login before admission. Throws `too_many_requests` or `challenge_required`, with
-   * a challenge. An answer to a challenge is checked only where the login needs it. Throws
-   * `unavailable` for an attempt that cannot be counted: while Redis is away nothing is hashed
-   * anyway.
+   * a challenge; `unavailable` while Redis does not count: nothing is hashed then. An answer to a
+   * challenge is checked only where the login needs it.
    */
   async letIn(request: FastifyRequest, reply: FastifyReply): Promise<LetInAttempt> {
     const account = accountOfEmail(fieldOf(request, 'email'))
@@ -117,34 +116,22 @@ export class Guessing {
     this.#options.metrics.loginAttempts.inc({ device: 'known' })
   }
 
-  /**
-   * The token of the device from now on.
-   *
-   * @param generation of the account whose password was verified
-   */
+  /** @param generation of the account whose password was verified */
   issueDeviceToken({ account }: Attempt, generation: string): string {
     return this.#options.devices.issue(account, generation)
   }
 
-  /** Whether the job of a ticket may be hashed by now. */
   mayBeHashed(attempt: Attempt): Promise<boolean> {
     return this.#options.attempts.mayBeHashed(attempt)
   }
 
-  /** After a right password. */
-  succeeded(attempt: Attempt): void {
-    this.#end(attempt, 'succeeded')
-  }
-
-  /** After an end that says nothing of the password. */
-  unanswered(attempt: Attempt, challengeId?: string): void {
-    this.#end(attempt, 'nothing', challengeId)
+  end(attempt: Attempt, settled: Settled, challengeId?: string): void {
+    this.#inBackground(this.#options.attempts.end(attempt, settled, challengeId))
   }
 
   /**
-   * When the ticket of an attempt stays pending without an answer. Its address no longer counts it:
-   * {@link mayBeHashed} does, when its client comes again. Its account does: it may still be
-   * hashed.
+   * When the ticket of an attempt stays pending without an answer. Its address counts it again in
+   * {@link mayBeHashed}, when its client comes again. Its account does all the time.
    */
   setAside(attempt: Attempt): void {
     if (attempt.device === null) this.#options.attempts.endForAddress(attempt, false)
@@ -154,7 +141,7 @@ export class Guessing {
   failed(attempt: Attempt): void {
     const { networks, keyring, metrics, log } = this.#options
     const { account, device, network: from } = attempt
-    this.#end(attempt, 'failed')
+    this.end(attempt, 'failed')
     if (this.#isOff || device !== null) return
     const counted = networks.failed(accountNameOf(account, keyring), from).then((noticed) => {
       for (const network of noticed) {
@@ -184,10 +171,6 @@ export class Guessing {
     return new ApiError('too_many_requests', { reason, retryAfterS: secondsOf(waitMs), ...challenge })
   }
 
-  #end(attempt: Attempt, settled: Settled, challengeId?: string): void {
-    this.#inBackground(this.#options.attempts.end(attempt, settled, challengeId))
-  }
-
   /** Logs a failed Redis command that no answer awaits: a count stays too high. */
   #inBackground(work: Promise<unknown>): void {
     work.catch((error: unknown) => this.#options.log.debug({ err: error }, 'an attempt could not be counted'))
@@ -202,7 +185,6 @@ export class LetInAttempt {
   #counted: CountedLogin
   #isTakenBack = false
 
-  /** @param count counts it again */
   constructor(
     guessing: Guessing,
     count: (device: null) => Promise<CountedLogin>,
@@ -238,7 +220,7 @@ export class LetInAttempt {
 
   /** Where nobody learned anything, for instance without a job. Further calls do nothing. */
   takeBack(): void {
-    if (!this.#isTakenBack) this.#guessing.unanswered(this.attempt, this.#counted.challengeId)
+    if (!this.#isTakenBack) this.#guessing.end(this.attempt, 'nothing', this.#counted.challengeId)
     this.#isTakenBack = true
   }
 }

@@ -27,7 +27,7 @@ export const guessingPlugin = fp(
   async (app: FastifyInstance, options: GuessingPluginOptions) => {
     const { config, keyring, devices, redis, nowMs, metrics, log } = options
     const { CHALLENGE_VERIFY_URL: verifyUrl, CHALLENGE_SECRET: secret, CHALLENGE_SITE_KEY: siteKey } = config
-    const attempts = new Attempts({ config, redis, keyring })
+    const attempts = new Attempts(config, redis, keyring)
     const guessing = new Guessing({
       ...{ config, attempts, devices, keyring, metrics, log },
       challenges:

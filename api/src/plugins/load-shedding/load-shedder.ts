@@ -1,15 +1,13 @@
 /**
- * Load shedding: refuses requests when this gateway itself is overloaded, regardless of workers.
+ * Refuses requests when this gateway itself is overloaded, regardless of workers. A request is in
+ * hand until it is answered, except while it is held for a worker. Requests in hand are limited;
+ * others are queued, which absorbs bursts. In an overload the queue is kept short, and requests
+ * that find it full are refused unprocessed.
  *
- * A request is in hand while this gateway works on it: until it is answered, except while it is
- * held for a worker. The number of requests in hand is limited; others are queued, which absorbs
- * bursts. In an overload the queue is kept short, and requests that find it full are refused
- * unprocessed.
- *
- * Overload is detected by delay over an interval, not by queue length at a moment: CoDel (RFC
- * 8289), as Facebook applies it to requests ("Fail at Scale", ACM Queue 13/8).
- * @fastify/under-pressure measures only the event loop's delay, once a second, then refuses
- * everything or nothing. That delay stays short while requests wait for database connections.
+ * Overload is delay over an interval, not queue length at a moment: CoDel (RFC 8289), as Facebook
+ * applies it to requests ("Fail at Scale", ACM Queue 13/8). @fastify/under-pressure refuses
+ * everything or nothing, by the event loop's delay alone, which stays short while requests wait for
+ * database connections.
  */
 import type { TokenBucket } from '../token-bucket.js'
 import { type Clock, Overload, systemClock } from './overload.js'
@@ -38,11 +36,7 @@ const BURST_QUEUE = 500
 const OVERLOAD_WAIT_MS = 100
 const OVERLOAD_QUEUE = 16
 
-/**
- * The most requests that begin in a turn of the event loop in an overload. Without a limit, turns
- * took 120 ms, in which no probe was answered; with 32 connections accepted a turn, some waited for
- * seconds.
- */
+/** The most requests that begin in a turn in an overload. Without a limit, turns took 120 ms. */
 const BEGUN_A_TURN = 32
 
 /** How often the share of promised requests is checked while some wait, in milliseconds. */

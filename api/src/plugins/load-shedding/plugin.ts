@@ -1,8 +1,7 @@
 /**
- * Refuses requests while the gateway is overloaded: when the head has been read, before Fastify
- * handles it, because refusals must be cheap; when a request was queued for too long; when a slow
- * body has arrived. The connection stays open for a retry. The log has the beginning and the end of
- * a period of refusals, with their number, instead of a line for each.
+ * Refuses requests while the gateway is overloaded: once the head is read, before Fastify, because
+ * refusals must be cheap; when a request was queued for too long; when a slow body has arrived. The
+ * connection stays open for a retry. The log has the beginning and the end of a period of refusals.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { RetryAfter } from '@spillway/queue/wait/admission'
@@ -12,10 +11,9 @@ import fp from 'fastify-plugin'
 import type { ErrorCode } from '../../schemas/problem-codes.js'
 import { ApiError } from '../errors.js'
 import type { GatewayMetrics } from '../metrics.js'
-import { answerHeaders, problemOf, problemType, REQUEST_ID_HEADER } from '../problems.js'
-import { RouteTable } from '../route-table.js'
+import { answerHeaders, problemOf, problemType, REQUEST_ID_HEADER, RouteTable } from '../problems.js'
 import { interceptRequests } from '../server-options.js'
-import { ConnectionPace } from './connection-pace.js'
+import { ConnectionPace } from '../token-bucket.js'
 import type { LoadShedder, Priority, Work } from './load-shedder.js'
 import { type DeviceOf, Preference } from './preference.js'
 

@@ -1,8 +1,7 @@
 /**
  * Prefers some new requests while this gateway is behind. Known devices get at most half of the
- * throughput, and each device one request a second: stolen or collected tokens cannot crowd out
- * everyone else. Light requests get a tenth: they use neither PostgreSQL nor Redis, and would
- * otherwise wait for the logins before them.
+ * throughput, each one request a second: collected tokens cannot crowd out everyone else. Light
+ * requests, which use neither PostgreSQL nor Redis, get a tenth.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import { TokenBucket } from '../token-bucket.js'
@@ -72,8 +71,7 @@ const MOST = 32
 
 /**
  * The promised requests that may begin in an overload: anybody can claim to continue something. A
- * flood of cheap ones makes turns of the event loop long. Each answer of PostgreSQL then comes
- * late, and its connections are in use for longer: with 2,300 redemptions of made-up tickets a
+ * flood of them makes turns of the event loop long: with 2,300 redemptions of made-up tickets a
  * second, 26 logins of 690 were left.
  *
  * @param perMs throughput, in requests a millisecond

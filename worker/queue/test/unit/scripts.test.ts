@@ -118,7 +118,7 @@ test('each script of the gateway is called with the arguments of its header', as
   })
   await assertCalls(ofGateway, async (connection) => {
     const redis = [{ address: 'a', connection, isUsable: () => true, now: Date.now, countFailed: () => {} }]
-    const attempts = new Attempts({ config, redis, keyring: parseKeyring(keys) })
+    const attempts = new Attempts(config, redis, parseKeyring(keys))
     const attempt = { ...attempts.newAttempt('192.0.2.1'), account: 'a', device: null, failures: 0 }
     await Promise.allSettled([
       ...[countIn(1, 'key', redis), new ProbedNetworks(redis, '{test}').failed('a', '192.0.2.1')],
