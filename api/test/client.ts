@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { STATUS_CODES } from 'node:http'
+import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { until } from '@spillway/infra/processes/until'
 
 /** The fields of answers; each answer has some of them. */
@@ -94,8 +96,8 @@ export class Client {
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       ...(signal === undefined ? {} : { signal }),
     })
-    const text = await response.text()
-    const { requestId = response.headers.get('x-request-id'), ...told } = text === '' ? {} : JSON.parse(text)
+    const json = await response.text()
+    const { requestId = response.headers.get('x-request-id'), ...told } = json === '' ? {} : JSON.parse(json)
     const answer: Told = { status: response.status, headers: response.headers, body: told, requestId }
     assert.match(requestId, /^[\w.-]{1,64}$/)
     assert.equal(response.headers.get('x-request-id'), requestId)
@@ -233,3 +235,11 @@ export async function letIn(count: number, ask: () => Promise<{ status: number }
 export const keepTicket = { keepTicket: true }
 
 export const respondAsync = { headers: { prefer: 'respond-async' } }
+
+/** Sends bytes as they are on a connection of their own, and reads what comes until it ends. */
+export async function exchange(url: string, bytes: string | readonly (string | Uint8Array)[]): Promise<string> {
+  const { hostname, port } = new URL(url)
+  const socket = connect(Number(port), hostname)
+  for (const part of [bytes].flat()) socket.write(part)
+  return await text(socket)
+}

@@ -1,6 +1,42 @@
 // A gateway of one processor on a clock of its own, which reads, refuses and serves by turns.
 import { setImmediate as flushed } from 'node:timers/promises'
 import { LoadShedder, type Priority, type Work } from '../src/plugins/load-shedding/load-shedder.ts'
+import type { Clock } from '../src/plugins/load-shedding/overload.ts'
+
+/** A clock that stands still until it is turned. */
+class StandingClock implements Clock {
+  nowMs = 0
+  #later: { atMs: number; callback: () => void }[] = []
+
+  readonly now = () => this.nowMs
+  afterTurn(callback: () => void): void {
+    this.after(0, callback)
+  }
+  after(ms: number, callback: () => void): void {
+    this.#later.push({ atMs: this.nowMs + ms, callback })
+  }
+
+  /** Ends a turn of the event loop. */
+  async endTurn(lastedMs: number): Promise<void> {
+    this.nowMs += lastedMs
+    const due = this.#later.filter(({ atMs }) => atMs <= this.nowMs)
+    this.#later = this.#later.filter(({ atMs }) => atMs > this.nowMs)
+    for (const { callback } of due) {
+      callback()
+      await flushed()
+    }
+  }
+
+  /** Turns of a millisecond until then. */
+  async turnTo(ms: number): Promise<void> {
+    while (this.nowMs < ms) await this.endTurn(1)
+  }
+}
+
+export function clocked(connections: number): { shedder: LoadShedder; clock: StandingClock } {
+  const clock = new StandingClock()
+  return { shedder: new LoadShedder(connections, clock), clock }
+}
 
 export interface Arrival {
   atMs: number
@@ -14,7 +50,6 @@ export interface End {
 }
 
 export interface Simulation {
-  /** By time. */
   arrivals: readonly Arrival[]
   /** The processor time of serving the nth request, beyond reading it, in milliseconds [1]. */
   serveMs?: (nth: number) => number
@@ -33,11 +68,12 @@ const IDLE_TURN_MS = 1
 
 /** Resolves when everyone was served or refused. */
 export async function simulate({
-  arrivals,
+  arrivals: unordered,
   serveMs = () => 1,
   failsAfterMs = Number.POSITIVE_INFINITY,
   pauses = [],
 }: Simulation): Promise<End[]> {
+  const arrivals = unordered.toSorted((a, b) => a.atMs - b.atMs)
   let nowMs = 0
   let endTurn: (() => void) | undefined
   let timers: { atMs: number; callback: () => void }[] = []

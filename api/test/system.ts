@@ -185,3 +185,10 @@ export async function readiness(
   const response = await fetch(`${url}/readyz`)
   return JSON.parse(await response.text())
 }
+
+/** Whether queries to this database wait for a lock now, at least so many. */
+export async function locksAwaited(database: Database, count = 1): Promise<boolean> {
+  const waiting = await database.$queryRaw<unknown[]>`
+    SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
+  return waiting.length >= count
+}

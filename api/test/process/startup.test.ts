@@ -57,20 +57,6 @@ test('PostgreSQL and Redis may come later', async (t) => {
   await gateway.api.signedIn()
 })
 
-test('a gateway has three connections to Redis, whatever is asked of it: commands, replies, and operators', async (t) => {
-  const redis = await startProxy(system.namespace.redisUrl)
-  const gateway = await system.gateway({ REDIS_URL: redis.url, LIMIT_PER_ADDRESS: '100' })
-  t.onTestFinished(async () => {
-    await gateway.close()
-    await redis.close()
-  })
-  await gateway.api.signedIn()
-  for (const path of ['/metrics', '/live.json', '/queues/api/queues']) {
-    assert.equal((await fetch(`${gateway.opsUrl}${path}`)).status, 200, path)
-  }
-  assert.equal(redis.addresses().length, 3)
-})
-
 test('a gateway that does not find Redis says so once in ten seconds for all of its connections', async (t) => {
   const env = { ...system.environment, REDIS_URL: away.REDIS_URL }
   const gateway = startProcess({ entry: 'api/dist/main.js', env })

@@ -1,10 +1,9 @@
 // The headers that every public answer has, also without a route.
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
-import { text } from 'node:stream/consumers'
 import { test } from 'vitest'
 import { readGatewayConfig } from '../../src/config.ts'
-import { type Answer, expect, newCredentials, respondAsync } from '../client.ts'
+import { type Answer, exchange, expect, newCredentials, respondAsync } from '../client.ts'
 import { shareSystem } from '../system.ts'
 
 const system = await shareSystem()
@@ -46,10 +45,7 @@ test('a connection stays open for longer than load balancers keep it, or as long
 })
 
 test('neither may what is answered to what is no HTTP', async () => {
-  const { hostname, port } = new URL(api.url)
-  const socket = connect(Number(port), hostname)
-  socket.write('nonsense\r\n\r\n')
-  const answer = await text(socket)
+  const answer = await exchange(api.url, 'nonsense\r\n\r\n')
   assert.match(answer, /^HTTP\/1\.1 400 Bad Request\r\n/)
   assert.match(answer, /\r\ncache-control: no-store\r\n/)
   assert.match(answer, /\r\nx-content-type-options: nosniff\r\n/)
@@ -203,7 +199,7 @@ test('a page of any other origin is told nothing, and caches keep the answers ap
 
 test('an OPTIONS request with a body is no preflight', async () => {
   const lines = `Host: x\r\nOrigin: ${APP}\r\nAccess-Control-Request-Method: PUT\r\nConnection: close\r\n`
-  const answer = await raw(open.url, `OPTIONS /v1/login HTTP/1.1\r\n${lines}Content-Length: 2\r\n\r\n{}`)
+  const answer = await exchange(open.url, `OPTIONS /v1/login HTTP/1.1\r\n${lines}Content-Length: 2\r\n\r\n{}`)
   assert.match(answer, /^HTTP\/1\.1 405 /)
 })
 

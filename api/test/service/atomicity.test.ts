@@ -3,9 +3,8 @@ import assert from 'node:assert/strict'
 import { until } from '@spillway/infra/processes/until'
 import { test } from 'vitest'
 import { assertProblem, expect, newCredentials } from '../client.ts'
-import { locksAwaited } from '../locks.ts'
 import { watchQueue } from '../queue.ts'
-import { shareSystem } from '../system.ts'
+import { locksAwaited, shareSystem } from '../system.ts'
 
 const system = await shareSystem()
 const { api, opsUrl } = await system.gateway()

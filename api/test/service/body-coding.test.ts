@@ -1,12 +1,9 @@
 // Compressed bodies are refused on every port; an empty body counts as absent where no body is needed.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { once } from 'node:events'
-import { connect } from 'node:net'
-import { text } from 'node:stream/consumers'
 import { gzipSync } from 'node:zlib'
 import { test } from 'vitest'
-import { expect, newCredentials } from '../client.ts'
+import { exchange, expect, newCredentials } from '../client.ts'
 import { shareSystem } from '../system.ts'
 
 const serviceKey = randomBytes(32).toString('base64url')
@@ -37,15 +34,6 @@ const ports = [
   },
 ]
 
-/** Sends bytes on a connection of its own, and gives all answers to them. */
-async function answersTo(url: string, request: readonly (string | Uint8Array)[]): Promise<string> {
-  const socket = connect(Number(new URL(url).port), '127.0.0.1')
-  await once(socket, 'connect')
-  const answers = text(socket)
-  for (const part of request) socket.write(part)
-  return answers
-}
-
 const statusesOf = (answers: string) => answers.match(/^HTTP\/1\.1 \d+/gm)?.map((line) => Number(line.slice(9)))
 const chunked = (body: Uint8Array) => [`${body.length.toString(16)}\r\n`, body, '\r\n0\r\n\r\n']
 const next = 'GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'
@@ -62,12 +50,12 @@ test('a transfer coding beside chunks is refused, and ends the connection', asyn
     ]) {
       for (const bytes of [Buffer.from(body), gzipSync(body)]) {
         const head = `POST ${path} HTTP/1.1\r\nHost: ${new URL(url).host}\r\nContent-Type: application/json\r\n${further}Transfer-Encoding: ${coding}\r\n\r\n`
-        const answers = await answersTo(url, [head, ...chunked(bytes), next])
+        const answers = await exchange(url, [head, ...chunked(bytes), next])
         assert.ok(['415', '400'].includes(String(statusesOf(answers))), `${path} ${coding}: ${answers}`)
       }
     }
     const head = `POST ${path} HTTP/1.1\r\nHost: ${new URL(url).host}\r\nContent-Type: application/json\r\n${further}Transfer-Encoding: gzip, chunked\r\n\r\n`
-    const answer = await answersTo(url, [head, ...chunked(Buffer.from(body))])
+    const answer = await exchange(url, [head, ...chunked(Buffer.from(body))])
     assert.match(answer, /^HTTP\/1\.1 415 [\s\S]*"code":"unsupported_media_type"/)
   }
 })
@@ -76,10 +64,10 @@ test('chunks alone are read, in any case; HTTP/1.0 has none', async () => {
   for (const { url, path, body, good, further } of ports) {
     for (const coding of ['chunked', 'Chunked', ' chunked ']) {
       const head = `POST ${path} HTTP/1.1\r\nHost: ${new URL(url).host}\r\nContent-Type: application/json\r\nConnection: close\r\n${further}Transfer-Encoding: ${coding}\r\n\r\n`
-      assert.deepEqual(statusesOf(await answersTo(url, [head, ...chunked(Buffer.from(body))])), [good], path)
+      assert.deepEqual(statusesOf(await exchange(url, [head, ...chunked(Buffer.from(body))])), [good], path)
     }
     const old = `POST ${path} HTTP/1.0\r\nHost: ${new URL(url).host}\r\nContent-Type: application/json\r\nConnection: keep-alive\r\n${further}Transfer-Encoding: chunked\r\n\r\n`
-    assert.deepEqual(statusesOf(await answersTo(url, [old, ...chunked(Buffer.from(body)), next])), [400], path)
+    assert.deepEqual(statusesOf(await exchange(url, [old, ...chunked(Buffer.from(body)), next])), [400], path)
   }
 })
 
@@ -87,7 +75,7 @@ test('a content coding is refused, whether the body has it or not; identity is n
   for (const { url, path, body, good, further } of ports) {
     const send = (coding: string, bytes: Uint8Array) => {
       const head = `POST ${path} HTTP/1.1\r\nHost: ${new URL(url).host}\r\nContent-Type: application/json\r\nConnection: close\r\n${further}`
-      return answersTo(url, [`${head}Content-Encoding: ${coding}\r\nContent-Length: ${bytes.length}\r\n\r\n`, bytes])
+      return exchange(url, [`${head}Content-Encoding: ${coding}\r\nContent-Length: ${bytes.length}\r\n\r\n`, bytes])
     }
     for (const coding of [
       'gzip',
@@ -136,7 +124,7 @@ test('an empty body is none for a call that needs none, whatever its media type'
       ]) {
         const head = `${method} ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer ${accessToken}\r\n`
         const end = framing.startsWith('Transfer') ? '0\r\n\r\n' : ''
-        const answer = await answersTo(gateway.url, [`${head}Content-Type: ${type}\r\n${framing}\r\n${end}`])
+        const answer = await exchange(gateway.url, [`${head}Content-Type: ${type}\r\n${framing}\r\n${end}`])
         assert.deepEqual(statusesOf(answer), [status], `${method} ${path} ${type} ${framing}`)
       }
     }
@@ -147,7 +135,7 @@ test('an empty body stays a mistake for a call that needs one, and any other bod
   const { accessToken } = expect(200, await gateway.api.login(account))
   const send = async (method: string, path: string, type: string, body: string) => {
     const head = `${method} ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer ${accessToken}\r\n`
-    const answer = await answersTo(gateway.url, [
+    const answer = await exchange(gateway.url, [
       `${head}Content-Type: ${type}\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
     ])
     return statusesOf(answer)

@@ -235,11 +235,11 @@ test('what somebody else writes in the place of a count neither keeps an address
 })
 
 test('a failure whose ticket is redeemed again may be answered again, and counts once', async () => {
-  const attempts = new Attempts({
-    config: readGatewayConfig({ ...system.environment, ...limits }),
-    redis: [{ address: 'redis', connection: redis, isUsable: () => true, now: Date.now, countFailed: assert.ifError }],
-    keyring: parseKeyring(system.environment.SPILLWAY_SEAL_KEYS ?? ''),
-  })
+  const attempts = new Attempts(
+    readGatewayConfig({ ...system.environment, ...limits }),
+    [{ address: 'redis', connection: redis, isUsable: () => true, now: Date.now, countFailed: assert.ifError }],
+    parseKeyring(system.environment.SPILLWAY_SEAL_KEYS ?? ''),
+  )
   const attempt = { id: 'an-attempt', network: newAddress(), account: 'an account', device: null, failures: 0 }
   assert.equal(await attempts.mayBeHashed(attempt), true)
   attempts.endForAddress(attempt, true)

@@ -7,9 +7,8 @@ import { readMetric } from '@spillway/infra/rig/api-client'
 import { test } from 'vitest'
 import { gatedAccount, slowAccount } from '../account.ts'
 import { expect, respondAsync } from '../client.ts'
-import { locksAwaited } from '../locks.ts'
 import { watchQueue } from '../queue.ts'
-import { ofFile, openSystem } from '../system.ts'
+import { locksAwaited, ofFile, openSystem } from '../system.ts'
 
 const system = await openSystem()
 // Its own: jobs and slow hashes of other files would decide in which list a job waits.

@@ -15,9 +15,8 @@ import {
   newCredentials,
   respondAsync,
 } from '../client.ts'
-import { locksAwaited } from '../locks.ts'
 import { watchQueue } from '../queue.ts'
-import { openSystem, whileFrozen } from '../system.ts'
+import { locksAwaited, openSystem, whileFrozen } from '../system.ts'
 
 // Its own worker: what hashes of other files took would make a ticket of 3 s impossible.
 const system = await openSystem()

@@ -16,9 +16,8 @@ import {
   patiently,
   respondAsync,
 } from '../client.ts'
-import { locksAwaited } from '../locks.ts'
 import { startMailServer } from '../mail-server.ts'
-import { shareSystem } from '../system.ts'
+import { locksAwaited, shareSystem } from '../system.ts'
 
 const mails = await startMailServer()
 const system = await shareSystem()

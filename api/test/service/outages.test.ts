@@ -4,9 +4,8 @@ import { until } from '@spillway/infra/processes/until'
 import { test } from 'vitest'
 import { gatedAccount, slowAccount } from '../account.ts'
 import { type Answer, assertProblem, expect, keepTicket, newCredentials, respondAsync } from '../client.ts'
-import { locksAwaited } from '../locks.ts'
 import { watchQueue } from '../queue.ts'
-import { openSystem, readiness } from '../system.ts'
+import { locksAwaited, openSystem, readiness } from '../system.ts'
 
 const system = await openSystem()
 await system.worker({ SPILLWAY_TEST_HASHES: 'true' })

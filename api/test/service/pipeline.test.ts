@@ -4,8 +4,7 @@ import type { NodeProcess } from '@spillway/infra/processes/node-process'
 import { until } from '@spillway/infra/processes/until'
 import { test } from 'vitest'
 import { assertProblem, atOnce, expect, NEXT, newCredentials, patiently, respondAsync } from '../client.ts'
-import { locksAwaited } from '../locks.ts'
-import { openSystem } from '../system.ts'
+import { locksAwaited, openSystem } from '../system.ts'
 
 const system = await openSystem()
 const workers = await Promise.all([system.worker(), system.worker()])
@@ -52,14 +51,6 @@ test('a ticket is redeemed at another gateway, for what the call would have answ
   for (const used of [registration.ticket, ticket, failed.ticket, taken.ticket]) {
     for (const api of [here, there]) assertProblem(await api.redeem(used), 409, 'ticket_used')
   }
-})
-
-test('two tickets for one address: one makes the account, the other learns that it is taken', async () => {
-  const credentials = newCredentials()
-  const first = expect(202, await here.register(credentials, respondAsync))
-  const second = expect(202, await there.register(credentials, respondAsync))
-  expect(201, await here.redeem(second.ticket))
-  assertProblem(await there.redeem(first.ticket), 409, 'email_taken')
 })
 
 test('a logout ends the session at once: its access token and its refresh token are refused everywhere', async () => {

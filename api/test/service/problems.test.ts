@@ -1,14 +1,16 @@
 // Requests that are wrong before anything is asked: each gets a problem that says what.
 import assert from 'node:assert/strict'
-import { connect } from 'node:net'
-import { text } from 'node:stream/consumers'
 import { readMetric } from '@spillway/infra/rig/api-client'
 import { test } from 'vitest'
-import { type Answer, assertProblem } from '../client.ts'
+import { type Answer, assertProblem, exchange } from '../client.ts'
 import { openSystem } from '../system.ts'
 
 const system = await openSystem()
 const { api, opsUrl } = await system.gateway()
+const ports = [
+  [api.url, '/healthz'],
+  [opsUrl, '/metrics'],
+] as const
 const json = { 'content-type': 'application/json' }
 
 test('an unknown path is not found, whatever the method', async () => {
@@ -183,31 +185,26 @@ test('what cannot be read is logged and counted as any other request, and not re
 })
 
 test('a request without Host, or with two, is a problem as well, but for HTTP/1.0, which needs none', async () => {
-  for (const [port, path] of [
-    [api.url, '/healthz'],
-    [opsUrl, '/metrics'],
-  ] as const) {
+  for (const [port, path] of ports) {
     for (const lines of ['', 'Host: x\r\nHost: x\r\n', 'Host: x\r\nHOST: y\r\n']) {
       const request = `GET ${path} HTTP/1.1\r\n${lines}Connection: close\r\n\r\n`
       assertProblem(await raw(request, port), 400, 'malformed_request')
     }
-    assert.match(await bytes(`GET ${path} HTTP/1.0\r\n\r\n`, port), /^HTTP\/1\.1 200 /)
+    assert.match(await exchange(port, `GET ${path} HTTP/1.0\r\n\r\n`), /^HTTP\/1\.1 200 /)
   }
 })
 
 test('an expectation that is not known is passed over', async () => {
-  for (const [port, path] of [
-    [api.url, '/healthz'],
-    [opsUrl, '/metrics'],
-  ] as const) {
+  for (const [port, path] of ports) {
     const request = `GET ${path} HTTP/1.1\r\nHost: x\r\nExpect: the unexpected\r\nConnection: close\r\n\r\n`
-    assert.match(await bytes(request, port), /^HTTP\/1\.1 200 /)
+    assert.match(await exchange(port, request), /^HTTP\/1\.1 200 /)
   }
 })
 
 test('a body whose length is given in two ways ends the connection, and what follows it is not answered', async () => {
   for (const encoding of ['', ' ', '\t']) {
-    const answers = await bytes(
+    const answers = await exchange(
+      api.url,
       `POST /v1/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding:${encoding}\r\nContent-Length: 5\r\n\r\n` +
         '0\r\n\r\nGET /healthz HTTP/1.1\r\nHost: x\r\n\r\n',
     )
@@ -253,16 +250,8 @@ async function send(path: string, body: string, headers: Record<string, string>)
   return { status: response.status, headers: response.headers, body: JSON.parse(await response.text()) }
 }
 
-/** Sends bytes as they are, and reads what comes until the connection ends. */
-async function bytes(request: string, to = api.url): Promise<string> {
-  const { hostname, port } = new URL(to)
-  const socket = connect(Number(port), hostname)
-  socket.write(request)
-  return await text(socket)
-}
-
 async function raw(request: string, to = api.url): Promise<Answer> {
-  const received = await bytes(request, to)
+  const received = await exchange(to, request)
   const [head = '', body = ''] = received.split('\r\n\r\n')
   const [statusLine = '', ...fields] = head.split('\r\n')
   const headers = new Headers(

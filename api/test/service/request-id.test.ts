@@ -1,11 +1,9 @@
 // One id for a request: in its answer, log lines, job, audit event and ticket, and in the redemption of that.
 import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'
-import { connect } from 'node:net'
-import { text } from 'node:stream/consumers'
 import { until } from '@spillway/infra/processes/until'
 import { test } from 'vitest'
-import { assertProblem, expect, newCredentials, respondAsync } from '../client.ts'
+import { assertProblem, exchange, expect, newCredentials, respondAsync } from '../client.ts'
 import { openSystem, whileFrozen } from '../system.ts'
 
 const OWN = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
@@ -52,9 +50,7 @@ test.each([
 })
 
 test('what is no request gets an id as well, which its log line has', async () => {
-  const socket = connect(Number(new URL(api.url).port), '127.0.0.1')
-  socket.write('nonsense\r\n\r\n')
-  const answer = await text(socket)
+  const answer = await exchange(api.url, 'nonsense\r\n\r\n')
   const [, id = ''] = /\r\nx-request-id: (\S+)\r\n/.exec(answer) ?? []
   assert.match(id, OWN)
   assert.ok(answer.endsWith(`"requestId":"${id}"}`))

@@ -1,9 +1,8 @@
 // The service API: verifying and hashing for applications that keep their own users.
 import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
-import { until } from '@spillway/infra/processes/until'
 import { test } from 'vitest'
-import { type Answer, assertProblem, expect, letIn, respondAsync } from '../client.ts'
+import { type Answer, assertProblem, expect, respondAsync } from '../client.ts'
 import { watchQueue } from '../queue.ts'
 import { readKeyspace } from '../secret-search.ts'
 import { type Clients, shareSystem, startQuietly, whileFrozen } from '../system.ts'
@@ -229,17 +228,6 @@ test('a body that is not UTF-8 is refused', async () => {
   assert.equal(status, 400)
 })
 
-test('more than the workers can answer in time is refused with when to come back', async () => {
-  const small = await system.gateway({ ...keys, MAX_OUTSTANDING: '2' })
-  const ask = () => post('/v1/passwords/hash', { password: 'x', policy: cheap }, respondAsync, small.service)
-  await whileFrozen(worker, async () => {
-    await letIn(2, ask)
-    const refused = await ask()
-    assertProblem(refused, 503, 'busy')
-    assert.ok(Number(refused.headers.get('retry-after')) >= 1)
-  })
-})
-
 test('Redis holds neither the password nor the hash nor the key, while a job waits and after it', async () => {
   const secrets = ['a passphrase that nobody else has', bcryptHash, shop]
   const assertNoSecret = async () => {
@@ -256,22 +244,6 @@ test('Redis holds neither the password nor the hash nor the key, while a job wai
   })
   expect(200, await service.redeem(ticket, { token: shop }))
   await assertNoSecret()
-})
-
-test('a client that goes away leaves no job', async () => {
-  const { waiting } = watchQueue(system)
-  await whileFrozen(worker, async () => {
-    const before = (await waiting()).length
-    const leaving = new AbortController()
-    const headers = { authorization: `Bearer ${shop}`, 'content-type': 'application/json' }
-    const body = JSON.stringify({ password: 'x', policy: cheap })
-    const call = fetch(`${service.url}/v1/passwords/hash`, { method: 'POST', headers, body, signal: leaving.signal })
-    const gone = assert.rejects(call)
-    await until(async () => (await waiting()).length > before, { what: 'the job' })
-    leaving.abort()
-    await gone
-    await until(async () => (await waiting()).length === before, { what: 'the job gone' })
-  })
 })
 
 test('the description of the API has its operations and its key', async () => {

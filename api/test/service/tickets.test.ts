@@ -1,8 +1,6 @@
 // Tickets that answer nothing: expired, forged, damaged, another service's.
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { connect } from 'node:net'
-import { text } from 'node:stream/consumers'
 import { until } from '@spillway/infra/processes/until'
 import { redisTime } from '@spillway/infra/rig/clocks'
 import { newSealKey } from '@spillway/infra/start/secrets'
@@ -13,7 +11,7 @@ import { verdictKey, verdictSeal } from '@spillway/queue/wire/reply'
 import { test } from 'vitest'
 import { TICKET_MAX_LENGTH } from '../../src/routes/tickets.ts'
 import { slowAccount } from '../account.ts'
-import { type Answer, assertProblem, expect, newCredentials, respondAsync } from '../client.ts'
+import { type Answer, assertProblem, exchange, expect, newCredentials, respondAsync } from '../client.ts'
 import { openSystem, whileFrozen } from '../system.ts'
 
 const system = await openSystem()
@@ -241,10 +239,8 @@ test('of a thousand connections that redeem one ticket at once a few are held, a
 })
 
 /** Redeems a ticket on a connection of its own; the answer as it came. */
-async function redeemByItself(url: string, ticket: string): Promise<string> {
+function redeemByItself(url: string, ticket: string): Promise<string> {
   const body = JSON.stringify({ ticket })
-  const socket = connect(Number(new URL(url).port), '127.0.0.1')
   const head = `host: x\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: ${body.length}`
-  socket.write(`POST /v1/tickets/redeem HTTP/1.1\r\n${head}\r\n\r\n${body}`)
-  return await text(socket)
+  return exchange(url, `POST /v1/tickets/redeem HTTP/1.1\r\n${head}\r\n\r\n${body}`)
 }

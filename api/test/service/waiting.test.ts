@@ -5,15 +5,12 @@ import { until } from '@spillway/infra/processes/until'
 import { test } from 'vitest'
 import { accountWithHash, gatedAccount } from '../account.ts'
 import { type Answer, assertProblem, atOnce, expect, keepTicket, newCredentials, respondAsync } from '../client.ts'
-import { locksAwaited } from '../locks.ts'
-import { watchQueue } from '../queue.ts'
-import { shareSystem, whileFrozen } from '../system.ts'
+import { locksAwaited, shareSystem, whileFrozen } from '../system.ts'
 
 const system = await shareSystem()
 const { warmWorker: worker } = system
 const gateways = [await system.gateway({ LOGIN_WAIT_MS: '300' }), await system.gateway()] as const
 const [brief, patient] = [gateways[0].api, gateways[1].api]
-const queue = watchQueue(system)
 const prefer = (preference: string) => ({ headers: { prefer: preference } })
 
 test('a login that takes longer than the wait gets a ticket when the wait runs out, and its answer later', async (t) => {
@@ -24,18 +21,6 @@ test('a login that takes longer than the wait gets a ticket when the wait runs o
   assert.ok(held.tookMs >= 290, `held for ${held.tookMs} ms`)
   open()
   expect(200, await patient.redeem(ticket))
-})
-
-test('a registration behind a slow login gets a ticket as well, and its account later', async (t) => {
-  const { account, open } = await gatedAccount(t, system.database)
-  const ahead = patient.login(account)
-  await queue.settled(0, 1)
-  const credentials = newCredentials()
-  const { ticket } = assertTicket(await brief.register(credentials, keepTicket))
-  open()
-  expect(201, await patient.redeem(ticket))
-  expect(200, await ahead)
-  expect(200, await patient.login(credentials))
 })
 
 test('requests are held while the only worker is frozen, and answered when it goes on', async () => {
@@ -105,15 +90,6 @@ test('a wait beyond the limit is the limit, and is not said to be applied', asyn
   assert.ok(tookMs >= 290, `held for ${tookMs} ms`)
   assert.equal(answer.headers.get('preference-applied'), null)
   expect(200, await patient.redeem(assertTicket(answer).ticket))
-})
-
-test('preferences that are malformed, or about other things, change nothing', async () => {
-  const credentials = await accountWithHash(system.database, '$spillway-token$')
-  for (const preference of ['wait', 'wait=', 'wait=soon', 'wait=-1', 'wait=1.5', 'return=minimal', ',,;=', 'async']) {
-    const answer = await patient.login(credentials, prefer(preference))
-    expect(200, answer)
-    assert.equal(answer.headers.get('preference-applied'), null, preference)
-  }
 })
 
 test('redeeming waits by the same rules', async (t) => {

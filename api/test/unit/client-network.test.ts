@@ -52,6 +52,7 @@ test('a network is stored as printable ASCII of bounded length, whatever a proxy
 test('networks of a site are one wide network, and what only looks like one is its own', () => {
   for (const host of ['1', '255']) assert.equal(wideNetworkOf(`192.0.2.${host}`), '192.0.2.0/24')
   for (const subnet of ['1', '12', 'ffff']) assert.equal(wideNetworkOf(`2001:db8:7:${subnet}::/64`), '2001:db8:7::/48')
-  for (const name of ['x2001:db8:7:1::/64', '2001:db8:7:1::/64x', '2001:db8::/64'])
+  assert.equal(wideNetworkOf('0:0:0:0::/64'), '0:0:0::/48')
+  for (const name of ['unknown', 'x2001:db8:7:1::/64', '2001:db8:7:1::/64x', '2001:db8::/64'])
     assert.equal(wideNetworkOf(name), name)
 })

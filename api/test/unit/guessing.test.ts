@@ -1,9 +1,8 @@
-// Device tokens and proofs of work: life and keys; sprayed passwords; networks of networks.
+// Device tokens and proofs of work: life and keys; sprayed passwords.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { parseKeyring } from '@spillway/queue/queue-client'
 import { test } from 'vitest'
-import { wideNetworkOf } from '../../src/plugins/client-network.ts'
 import { SprayedPasswords } from '../../src/plugins/guessing/attacks.ts'
 import { ProofOfWork } from '../../src/plugins/guessing/challenges.ts'
 import { DeviceTokens, deviceTokenOf, generationOf, isSigned } from '../../src/plugins/guessing/device-token.ts'
@@ -116,16 +115,6 @@ test('an attack with many passwords takes no more memory, and is looked at again
   const tries = () => Array.from({ length: 60 }, (_, n) => sprayed.failed('a', `account ${n}`)).filter(Boolean).length
   assert.equal(tries(), 0)
   later(600, () => assert.equal(tries(), 1))
-})
-
-test('the network around a network', () => {
-  const around = {
-    '198.51.100.7': '198.51.100.0/24',
-    '2001:db8:7:1::/64': '2001:db8:7::/48',
-    '0:0:0:0::/64': '0:0:0::/48',
-    unknown: 'unknown',
-  }
-  for (const [network, wide] of Object.entries(around)) assert.equal(wideNetworkOf(network), wide)
 })
 
 // What a device token must look like, and which key signed it.

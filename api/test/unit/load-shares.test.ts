@@ -1,10 +1,9 @@
-// What an overloaded gateway lets through: promised requests, refusals, known devices.
+// What an overloaded gateway lets through: promised requests, refusals, documents.
 import assert from 'node:assert/strict'
+import { Pace, type PaceOptions } from '@spillway/queue/wait/refusal-pace'
 import { test } from 'vitest'
-import { ConnectionPace } from '../../src/plugins/load-shedding/connection-pace.ts'
-import { Preference, promisedShare } from '../../src/plugins/load-shedding/preference.ts'
-import type { TokenBucket } from '../../src/plugins/token-bucket.ts'
-import { refusalTimes } from '../refusal-times.ts'
+import { promisedShare } from '../../src/plugins/load-shedding/preference.ts'
+import { ConnectionPace, type TokenBucket } from '../../src/plugins/token-bucket.ts'
 
 /** Takes all that is left. */
 function takeAll(share: TokenBucket): number {
@@ -43,37 +42,28 @@ test('what is not used in time is not saved up, and what is used beyond it is no
   assert.equal(takeAll(share), 12)
 })
 
-test('refusals of an idle gateway are a hundredth of a second apart, and none is answered before an earlier one', () => {
+/** Returns when a request that is refused at a time is answered, in milliseconds. */
+function refusalTimes(options: PaceOptions): (nowMs: number) => number {
+  let nowMs = 0
+  const pace = new Pace(options, () => nowMs)
+  return (atMs) => {
+    nowMs = atMs
+    return nowMs + pace.delayMs()
+  }
+}
+
+test('refusals are paced, and none is answered before an earlier one: beyond a hundred half as many as are processed', () => {
   const dueMs = refusalTimes({ perSecond: () => 0, leastDelayMs: 500 })
   assert.deepEqual([dueMs(0), dueMs(0), dueMs(0)], [500, 510, 520])
-  assert.equal(dueMs(19), 530)
-  assert.equal(dueMs(100), 600)
-  const quick = refusalTimes({ perSecond: () => 400, leastDelayMs: 500 })
-  assert.deepEqual([quick(0), quick(0)], [500, 505])
-})
-
-test('a hundred refusals are answered at once, those that follow a hundredth of a second apart, and after a pause as at first', () => {
-  const dueMs = refusalTimes({ perSecond: () => 0, leastDelayMs: 0 })
-  const burst = Array.from({ length: 1_000 }, () => dueMs(0))
+  assert.deepEqual([dueMs(19), dueMs(100)], [530, 600])
+  const quick = refusalTimes({ perSecond: () => 1_000, leastDelayMs: 500 })
+  const spike = Array.from({ length: 3_000 }, () => quick(0))
+  assert.deepEqual([spike[0], spike[1], spike[1_000], spike.at(-1)], [500, 502, 2_500, 3_000])
+  assert.equal(quick(10_000), 10_500)
+  const atOnce = refusalTimes({ perSecond: () => 0, leastDelayMs: 0 })
+  const burst = Array.from({ length: 1_000 }, () => atOnce(0))
   assert.deepEqual([burst[100], burst[101], burst[200], burst.at(-1)], [0, 10, 1_000, 3_000])
-  assert.equal(dueMs(500), 3_010)
-  assert.equal(dueMs(10_000), 10_000)
-})
-
-test('each second has its own share, whichever request is the first in it', () => {
-  let nowMs = 0
-  const preference = new Preference({ deviceOf: ({ host }) => host, perSecond: () => 0, now: () => nowMs })
-  /** How many are preferred before the first that is not. */
-  const light = () => Array.from({ length: 100 }, () => preference.prefersLight()).indexOf(false)
-  const devices = () =>
-    Array.from({ length: 100 }, (_, n) => preference.prefersDevice({ host: `device ${n}` })).indexOf(false)
-  assert.deepEqual([light(), devices()], [16, 16])
-  nowMs = 1_000
-  assert.deepEqual([devices(), light()], [16, 16])
-  nowMs = 1_999
-  assert.deepEqual([devices(), light()], [0, 0])
-  nowMs = 2_000
-  assert.deepEqual([light(), devices()], [16, 16])
+  assert.deepEqual([atOnce(500), atOnce(10_000)], [3_010, 10_000])
 })
 
 // Whose answers wait that no limit counts, and how long.

@@ -2,10 +2,9 @@
 import assert from 'node:assert/strict'
 import { setImmediate as flushed } from 'node:timers/promises'
 import { test } from 'vitest'
-import { LoadShedder, type Priority, type Work } from '../../src/plugins/load-shedding/load-shedder.ts'
+import type { Priority, Work } from '../../src/plugins/load-shedding/load-shedder.ts'
 import { type DeviceOf, Preference } from '../../src/plugins/load-shedding/preference.ts'
-import { refusalTimes } from '../refusal-times.ts'
-import { type Arrival, simulate } from '../simulated-gateway.ts'
+import { type Arrival, clocked, simulate } from '../simulated-gateway.ts'
 
 /** The capacity of the simulated gateway in requests a second, at a millisecond each. */
 const CAPACITY = 1_000
@@ -70,7 +69,7 @@ for (const [what, stops] of pauses) {
     const stopped = stops.reduce((sum, { forMs }) => sum + forMs, 0)
     const before = steadily(CAPACITY / 10, 0, 5_000)
     const arrivals = [...before, ...steadily(CAPACITY / 10, stopped + 2_000, stopped + 4_000)]
-    const ends = await simulate({ arrivals: arrivals.sort((a, b) => a.atMs - b.atMs), pauses: stops })
+    const ends = await simulate({ arrivals, pauses: stops })
     assert.ok(ends.every(({ served }) => served))
   })
 }
@@ -84,7 +83,7 @@ for (const first of ['promised', 'known'] as const) {
   test(`while new requests are refused, ${first} ones are served, and before them`, async () => {
     const fresh = steadily(CAPACITY * 2, 0, 8_000)
     const preferred = steadily(CAPACITY / 4, 0, 8_000, first)
-    const ends = await simulate({ arrivals: [...fresh, ...preferred].sort((a, b) => a.atMs - b.atMs) })
+    const ends = await simulate({ arrivals: [...fresh, ...preferred] })
     const late = ends.filter(({ arrival }) => arrival.atMs > 4_000)
     const of = (priority: Priority) => late.filter(({ arrival }) => arrival.priority === priority)
     assert.ok(of(first).every(({ served }) => served))
@@ -98,7 +97,7 @@ for (const first of ['promised', 'known'] as const) {
 test('a flood of requests that claim to continue something leaves known devices and new logins a quarter', async () => {
   const flood = steadily(CAPACITY * 2, 0, 8_000, 'promised')
   const logins = [...steadily(CAPACITY / 8, 0, 8_000, 'known'), ...steadily(CAPACITY / 2, 0, 8_000)]
-  const ends = await simulate({ arrivals: [...flood, ...logins].sort((a, b) => a.atMs - b.atMs) })
+  const ends = await simulate({ arrivals: [...flood, ...logins] })
   const late = ends.filter(({ arrival }) => arrival.atMs > 4_000)
   const servedOf = (priority: Priority) => late.filter(({ arrival, served }) => arrival.priority === priority && served)
   const known = late.filter(({ arrival }) => arrival.priority === 'known')
@@ -140,17 +139,11 @@ test('light requests are preferred for a tenth of what the gateway does, and tak
   const preference = new Preference({ deviceOf: ({ host }) => host, perSecond: () => 1_000, now: () => nowMs })
   const preferred = (prefers: (n: number) => boolean) =>
     Array.from({ length: 1_000 }, (_, n) => prefers(n)).filter(Boolean).length
-  for (const startMs of [0, 1_000]) {
-    nowMs = startMs
-    assert.equal(
-      preferred(() => preference.prefersLight()),
-      100,
-    )
-    assert.equal(
-      preferred((n) => preference.prefersDevice({ host: String(n) })),
-      500,
-    )
-  }
+  const light = () => preferred(() => preference.prefersLight())
+  const devices = () => preferred((n) => preference.prefersDevice({ host: String(n) }))
+  assert.deepEqual([light(), devices()], [100, 500])
+  nowMs = 1_000
+  assert.deepEqual([devices(), light()], [500, 100])
 })
 
 test('it matters who goes first while requests are queued, and for a second after one was refused', async () => {
@@ -171,7 +164,7 @@ test('it matters who goes first while requests are queued, and for a second afte
 test('probes are answered whatever is refused', async () => {
   const flood = steadily(CAPACITY * 4, 0, 5_000)
   const probes = steadily(20, 0, 5_000, 'always')
-  const ends = await simulate({ arrivals: [...flood, ...probes].sort((a, b) => a.atMs - b.atMs) })
+  const ends = await simulate({ arrivals: [...flood, ...probes] })
   const probed = ends.filter(({ arrival }) => arrival.priority === 'always')
   assert.equal(probed.length, 100)
   assert.ok(probed.every(({ served }) => served))
@@ -184,33 +177,12 @@ test('two seconds after the end it is as if nothing had been', async () => {
   assert.ok(ends.filter(({ arrival }) => arrival.atMs >= 7_000).every(({ served }) => served))
 })
 
-/** A shedder whose room is taken, on a clock that stands still until it is turned. */
+/** A shedder whose room is taken. */
 async function full() {
-  const later: { atMs: number; callback: () => void }[] = []
-  let nowMs = 0
-  const shedder = new LoadShedder(10, {
-    now: () => nowMs,
-    afterTurn: (callback) => void later.push({ atMs: nowMs, callback }),
-    after: (ms, callback) => void later.push({ atMs: nowMs + ms, callback }),
-  })
-  async function turnTo(ms: number): Promise<void> {
-    for (;;) {
-      const next = later.sort((a, b) => a.atMs - b.atMs)[0]
-      if (next === undefined || next.atMs > ms) break
-      later.shift()
-      nowMs = Math.max(nowMs, next.atMs)
-      next.callback()
-    }
-    nowMs = ms
-    await Promise.resolve()
-  }
+  const { shedder, clock } = clocked(10)
   const works: Work[] = []
-  for (let n = 0; n < 500; n++) {
-    const work = await shedder.begin('new', () => false)
-    assert.ok(work)
-    works.push(work)
-  }
-  return { shedder, works, turnTo }
+  for (let n = 0; n < 500; n++) works.push((await shedder.begin('new', () => false)) ?? assert.fail())
+  return { shedder, works, turnTo: (ms: number) => clock.turnTo(ms) }
 }
 
 test('a request that is held for a worker makes room for another, and is counted again when it goes on', async () => {
@@ -255,22 +227,20 @@ test('nobody waits in line for longer than a second and a half, whatever becomes
   assert.equal(shedder.isShedding(), false)
 })
 
-test('turns of the event loop that take too long, one after the other: what comes late in one is refused', () => {
-  let nowMs = 0
-  let endTurn = () => {}
-  const shedder = new LoadShedder(10, { now: () => nowMs, afterTurn: (end) => (endTurn = end), after: () => {} })
+test('turns of the event loop that take too long, one after the other: what comes late in one is refused', async () => {
+  const { shedder, clock } = clocked(10)
   /** Reads the heads of so many requests, at a millisecond each; gives the admitted ones. */
-  function turn(requests: number): number {
+  async function turn(requests: number): Promise<number> {
     let admitted = 0
     for (let n = 0; n < requests; n++) {
-      nowMs++
+      clock.nowMs++
       if (shedder.admits('new')) admitted++
     }
-    endTurn()
+    await clock.endTurn(0)
     return admitted
   }
-  for (let n = 0; n < 7; n++) assert.equal(turn(250), 250)
-  const admitted = turn(250)
+  for (let n = 0; n < 7; n++) assert.equal(await turn(250), 250)
+  const admitted = await turn(250)
   assert.ok(admitted >= 100 && admitted <= 110, `${admitted}`)
 })
 
@@ -279,46 +249,31 @@ const rooms = [
   { what: 'three for each connection to the database', connections: 200, answeredPerMs: 0, least: 600, most: 600 },
   { what: 'what is answered in a second', connections: 10, answeredPerMs: 1, least: 900, most: 1_100 },
 ]
-for (const { what, connections, answeredPerMs, least, most } of rooms) {
-  test(`${what}: so many are in hand at a time where that is the most`, async () => {
-    let nowMs = 0
-    let endTurn = () => {}
-    const shedder = new LoadShedder(connections, {
-      now: () => nowMs,
-      afterTurn: (end) => (endTurn = end),
-      after: () => {},
-    })
-    for (; nowMs < 3_000; nowMs++) {
-      const begun = Array.from({ length: answeredPerMs }, () => shedder.begin('new', () => false))
-      endTurn()
-      for (const work of await Promise.all(begun)) work?.end(true)
-    }
-    for (let n = 0; n < 2_000; n++) void shedder.begin('new', () => false)
-    assert.ok(shedder.inHand() >= least && shedder.inHand() <= most, `${shedder.inHand()}`)
-  })
-}
+test.each(rooms)('$what: so many are in hand at a time where that is the most', async (room) => {
+  const { connections, answeredPerMs, least, most } = room
+  const { shedder, clock } = clocked(connections)
+  while (clock.nowMs < 3_000) {
+    const begun = Array.from({ length: answeredPerMs }, () => shedder.begin('new', () => false))
+    await clock.endTurn(0)
+    for (const work of await Promise.all(begun)) work?.end(true)
+    clock.nowMs++
+  }
+  for (let n = 0; n < 2_000; n++) void shedder.begin('new', () => false)
+  assert.ok(shedder.inHand() >= least && shedder.inHand() <= most, `${shedder.inHand()}`)
+})
 
 test('requests that are answered in their turn of the event loop do not raise how many may be in hand', async () => {
-  let nowMs = 0
-  let endTurn = () => {}
-  const shedder = new LoadShedder(10, { now: () => nowMs, afterTurn: (end) => (endTurn = end), after: () => {} })
-  for (; nowMs < 3_000; nowMs++) {
+  const { shedder, clock } = clocked(10)
+  while (clock.nowMs < 3_000) {
     for (let n = 0; n < 5; n++) (await shedder.begin('promised', () => false))?.end(true)
-    endTurn()
+    await clock.endTurn(1)
   }
   for (let n = 0; n < 2_000; n++) void shedder.begin('new', () => false)
   assert.equal(shedder.inHand(), 500)
 })
 
 test('in an overload a flood of promised requests begins little by little, for as long as it lasts', async () => {
-  let nowMs = 0
-  const turnEnds: (() => void)[] = []
-  let timers: { atMs: number; callback: () => void }[] = []
-  const shedder = new LoadShedder(10, {
-    now: () => nowMs,
-    afterTurn: (end) => void turnEnds.push(end),
-    after: (ms, callback) => void timers.push({ atMs: nowMs + ms, callback }),
-  })
+  const { shedder, clock } = clocked(10)
   let begun = 0
   /** A turn in which so many are read, each of them answered at once where it begins. */
   async function turn(requests: number, lastsMs: number): Promise<number> {
@@ -331,13 +286,7 @@ test('in an overload a flood of promised requests begins little by little, for a
           work?.end(true)
         })
     await flushed()
-    nowMs += lastsMs
-    const due = timers.filter(({ atMs }) => atMs <= nowMs)
-    timers = timers.filter(({ atMs }) => atMs > nowMs)
-    for (const end of [...turnEnds.splice(0), ...due.map(({ callback }) => callback)]) {
-      end()
-      await flushed()
-    }
+    await clock.endTurn(lastsMs)
     return begun - before
   }
   for (let n = 0; n < 15; n++) assert.equal(await turn(10, 110), 10)
@@ -350,41 +299,22 @@ test('in an overload a flood of promised requests begins little by little, for a
 })
 
 test('in an overload at most thirty-two requests begin in a turn of the event loop, and the others in the next ones', async () => {
-  let nowMs = 0
-  const turnEnds: (() => void)[] = []
-  const shedder = new LoadShedder(40, {
-    now: () => nowMs,
-    afterTurn: (end) => void turnEnds.push(end),
-    after: () => {},
-  })
-  async function endTurn(lastedMs: number): Promise<void> {
-    nowMs += lastedMs
-    for (const end of turnEnds.splice(0)) end()
-    await flushed()
-  }
+  const { shedder, clock } = clocked(40)
   for (let n = 0; n < 16; n++) {
     const work = await shedder.begin('new', () => false)
     work?.end(true)
-    await endTurn(110)
+    await clock.endTurn(110)
   }
   const begun: (Work | undefined)[] = []
   for (let n = 0; n < 160; n++) void shedder.begin('known', () => false).then((work) => begun.push(work))
   const inHand: number[] = []
   for (let n = 0; n < 5; n++) {
     inHand.push(shedder.inHand())
-    await endTurn(1)
+    await clock.endTurn(1)
   }
   assert.deepEqual(inHand, [32, 64, 96, 120, 120])
   // Where nothing more is read as well.
   for (const work of begun.slice(0, 40)) work?.end(true)
-  for (let n = 0; n < 2; n++) await endTurn(1)
+  for (let n = 0; n < 2; n++) await clock.endTurn(1)
   assert.equal(begun.filter((work) => work !== undefined).length, 160)
-})
-
-test('refusals are answered after half a second, half as many as requests are processed, and after three seconds in any case', () => {
-  const dueMs = refusalTimes({ perSecond: () => CAPACITY, leastDelayMs: 500 })
-  assert.equal(dueMs(0), 500)
-  const burst = Array.from({ length: 3_000 }, () => dueMs(0))
-  assert.deepEqual([burst[0], burst[999], burst.at(-1)], [502, 2_500, 3_000])
-  assert.equal(dueMs(10_000), 10_500)
 })

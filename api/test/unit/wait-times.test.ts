@@ -5,14 +5,7 @@ import { parseKeyring } from '@spillway/queue/queue-client'
 import { Pace } from '@spillway/queue/wait/refusal-pace'
 import { type Ticket, Tickets, told } from '@spillway/queue/wait/tickets'
 import { test } from 'vitest'
-import { parsePrefer, preferredWaitMs, remainingWaitMs } from '../../src/operations/wait-times.ts'
-
-test('a request is held as long as its client prefers, and never longer than the limit', () => {
-  assert.equal(preferredWaitMs(undefined, 8_000), 8_000)
-  assert.equal(preferredWaitMs(0, 8_000), 0)
-  assert.equal(preferredWaitMs(5_000, 8_000), 5_000)
-  assert.equal(preferredWaitMs(9_000, 8_000), 8_000)
-})
+import { parsePrefer, remainingWaitMs } from '../../src/operations/verdict-wait.ts'
 
 test('the time to add a job is part of the wait; a wait that this used up is no wish for a ticket at once', () => {
   assert.equal(remainingWaitMs(8_000, 0), 8_000)
