@@ -101,7 +101,7 @@ export interface OperationDefinition<Deps, Caller, Body, Contents extends object
 }
 
 /** The headers schema of a route. Any text is valid: unknown preferences are ignored. */
-const PreferHeader = {
+export const PreferHeader = {
   type: 'object',
   properties: {
     Prefer: {

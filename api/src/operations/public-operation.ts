@@ -52,7 +52,7 @@ type Definition<Caller, Body, Contents extends object, Answer> = Omit<
   kind: AuditEventName
   /** Whom the audit names, the account and session, and the standing of a login. */
   concerns(
-    contents: Contents,
+    contents: NoInfer<Contents>,
     job: ClientJob,
     succeeded: boolean,
   ): Pick<AuditEvent, 'userId' | 'sessionId' | 'isKnownDevice' | 'failures'>

@@ -6,8 +6,7 @@ import type { FastifyPluginAsync, onRequestAsyncHookHandler } from 'fastify'
 import type { Access } from '../operations/access.js'
 import { type Conductor, send } from '../operations/conductor.js'
 import { GOOD_FOR_S, type LineDocument } from '../operations/line-document.js'
-import type { Operation } from '../operations/operation.js'
-import { PreferHeader } from '../operations/verdict-wait.js'
+import { type Operation, PreferHeader } from '../operations/operation.js'
 import { LineBody } from '../schemas/bodies.js'
 import {
   bodyProblems,

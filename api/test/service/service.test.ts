@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
 import { test } from 'vitest'
-import { type Answer, assertProblem, expect, respondAsync } from '../client.ts'
+import { type Answer, assertProblem, expect, letIn, respondAsync } from '../client.ts'
 import { watchQueue } from '../queue.ts'
 import { readKeyspace } from '../secret-search.ts'
 import { type Clients, shareSystem, startQuietly, whileFrozen } from '../system.ts'
@@ -226,6 +226,17 @@ test('a body that is not UTF-8 is refused', async () => {
   const headers = { authorization: `Bearer ${shop}`, 'content-type': 'application/json' }
   const { status } = await fetch(`${service.url}/v1/passwords/hash`, { method: 'POST', headers, body })
   assert.equal(status, 400)
+})
+
+test('more than the workers can answer in time is refused with when to come back', async () => {
+  const small = await system.gateway({ ...keys, MAX_OUTSTANDING: '2' })
+  const ask = () => post('/v1/passwords/hash', { password: 'x', policy: cheap }, respondAsync, small.service)
+  await whileFrozen(worker, async () => {
+    await letIn(2, ask)
+    const refused = await ask()
+    assertProblem(refused, 503, 'busy')
+    assert.ok(Number(refused.headers.get('retry-after')) >= 1)
+  })
 })
 
 test('Redis holds neither the password nor the hash nor the key, while a job waits and after it', async () => {
