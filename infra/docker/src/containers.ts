@@ -1,40 +1,45 @@
 // The command `pnpm --filter @spillway/infra containers`: builds the images with a Docker engine,
-// and runs them as in a cluster: not as root, on a read-only file system, without capabilities,
-// with limits; and as OpenShift does, as any user of group 0.
+// looks into them, and starts compose.yaml with all its services, to a login. Containers run as in
+// a cluster: not as root, on a read-only file system, without capabilities, with limits; and as
+// OpenShift does, as any user of group 0.
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
-import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { runWithKeeper } from '@spillway/infra/processes/command'
-import type { Keeper } from '@spillway/infra/processes/keeper'
-import { freePort } from '@spillway/infra/processes/port'
-import { run } from '@spillway/infra/processes/run'
 import { until } from '@spillway/infra/processes/until'
 import { createApiClient } from '@spillway/infra/rig/api-client'
-import { startServices } from '@spillway/infra/services/services'
 import { readinessOf } from '@spillway/infra/start/member'
 import { parse } from 'yaml'
-import { buildImages, CONFINED, docker, images, openDocker } from './engine.ts'
+import { buildImages, docker, images, isHere, obtain, openCompose, openDocker } from './engine.ts'
 
-const compose = parse(readFileSync(new URL('../compose.yaml', import.meta.url), 'utf8'), { merge: true })
-const makeKeys = fileURLToPath(new URL('../make-keys.mjs', import.meta.url))
-const CPUS = 1
-const MEMORY = '512m'
+const composeFile = fileURLToPath(new URL('../compose.yaml', import.meta.url))
 /** Of a range that OpenShift gives to a namespace. */
-const ANY_USER = '--user=1000650000:0'
+const ANY_USER = '1000650000:0'
+/** Ports of its own, because those of compose.yaml may be in use. */
+const OVERRIDE = `services:
+  migration: { user: "${ANY_USER}" }
+  gateway: { ports: !override ["127.0.0.1::3000", "127.0.0.1::9464"] }
+  prometheus: { ports: !override ["127.0.0.1::9090"] }
+  grafana: { ports: !override ["127.0.0.1::3000"] }
+`
 
 await runWithKeeper(async (keeper) => {
   await openDocker(keeper)
   await buildImages(console.log)
   await contents()
-  await writesNowhere()
   const dir = await mkdtemp(join(tmpdir(), 'spillway-containers-'))
-  await chmod(dir, 0o711)
+  const override = join(dir, 'compose.yaml')
+  await writeFile(override, OVERRIDE)
+  const program = await openCompose(console.log)
+  const compose = (...args: string[]) =>
+    program('--project-name', 'spillway-containers', '--file', composeFile, '--file', override, ...args)
+  keeper.onClosing(() => void compose('kill').catch(() => {}))
   try {
-    await logsIn(keeper, dir)
+    await logsIn(compose)
   } finally {
+    await compose('down', '--volumes', '--remove-orphans')
     await rm(dir, { recursive: true, force: true })
   }
 })
@@ -52,65 +57,68 @@ async function contents(): Promise<void> {
     const packages = (await list(image, 'node_modules/.pnpm')).map((name) => name.replace(/(?<=.)@.*/, ''))
     for (const name of ['typescript', 'prisma', 'tsx', '@biomejs+biome', '@spillway+infra'])
       assert.ok(!packages.includes(name), `${name} is in ${image}`)
-    const [bytes] = (await docker('image', 'inspect', '--format={{.Size}}', image)).split('\n')
+    const [bytes, user] = (await docker('image', 'inspect', '--format={{.Size}} {{.Config.User}}', image)).split(' ')
+    assert.equal(user?.trim(), '1000:1000')
     console.log(`✔ ${image}: ${Math.round(Number(bytes) / 1e6)} MB with its base, and only what it runs`)
   }
 }
 
-async function writesNowhere(): Promise<void> {
-  const script = `for (const dir of ['.', '/tmp', '/app']) try { require('fs').writeFileSync(dir + '/x', ''); console.log(dir) } catch {}`
-  assert.equal(await docker('run', '--rm', ...CONFINED, images.worker, '--eval', script), '')
-  console.log('✔ a container writes nowhere')
-}
+/** Starts all services, registers and logs in, and stops them. */
+async function logsIn(compose: typeof docker): Promise<void> {
+  const file: { services: Record<string, { image: string }> } = parse(await readFile(composeFile, 'utf8'), {
+    merge: true,
+  })
+  const { gateway: _, worker: __, migration: ___, grafana, ...fromHub } = file.services
+  await obtain(
+    Object.values(fromHub).map(({ image }) => image),
+    console.log,
+  )
+  const hasGrafana = grafana !== undefined && (await isHere(grafana.image))
+  if (!hasGrafana) console.log('No hub has Grafana: all other services are started.')
+  const services = Object.keys(file.services).filter((name) => name !== 'grafana' || hasGrafana)
+  await compose('up', '--detach', '--no-build', '--scale', 'worker=2', ...services)
+  const urlOf = async (service: string, port: number) =>
+    `http://${(await compose('port', service, String(port))).trim()}`
+  const url = await urlOf('gateway', 3_000)
+  const sees = (workers: number) =>
+    until(async () => (await readinessOf(url)).workers === workers, { what: `a gateway that sees ${workers} workers` })
+  await sees(2)
+  console.log(`✔ ${services.length} services run: the migration as any user of group 0, a second worker by --scale`)
 
-/** Migrates, registers and logs in, by the command lines of compose.yaml; all exit with code 0. */
-async function logsIn(keeper: Keeper, dir: string): Promise<void> {
-  const password = 'only-for-this-run'
-  const services = await startServices({ keeper, dir, password, durable: false, say: console.log })
-  const keys = join(dir, 'keys')
-  await run(process.execPath, [makeKeys, keys])
-  await chmod(keys, 0o755)
-  // For whichever user a container has, and whoever runs this.
-  for (const file of ['seal/seal.env', 'gateway/jwt.env', 'gateway/ops.env']) await chmod(join(keys, file), 0o444)
-  const [port, opsPort, workerPort] = [await freePort(), await freePort(), await freePort()]
-  const { databaseUrl, redisUrl } = services
-  const env = { DATABASE_URL: databaseUrl, REDIS_URL: redisUrl, PORT: port, OPS_PORT: opsPort }
-  type Settings = Record<string, string | number>
-  const start = async (service: 'migration' | 'gateway' | 'worker', settings: Settings, ...options: string[]) => {
-    const variables = Object.entries(settings).map(([name, value]) => `--env=${name}=${value}`)
-    const limits = [`--cpus=${CPUS}`, `--memory=${MEMORY}`, `--volume=${keys}:/keys:ro`]
-    const { image, command } = compose.services[service]
-    const id = await docker('run', '--detach', ...CONFINED, ...options, ...limits, ...variables, image, ...command)
-    keeper.onClosing(() => void docker('rm', '--force', id.trim()).catch(() => {}))
-    return id.trim()
-  }
-  const end = async (id: string) => {
-    const code = (await docker('wait', id)).trim()
-    const log = await docker('logs', id)
-    await docker('rm', id)
-    assert.equal(code, '0', log)
-    return log
-  }
-
-  await end(await start('migration', env, ANY_USER))
-  console.log('✔ the migration ends with exit code 0, as any user of group 0')
-  const gateway = await start('gateway', env)
-  const worker = await start('worker', { REDIS_URL: redisUrl, OPS_PORT: workerPort }, ANY_USER)
-  const url = `http://127.0.0.1:${port}`
-  const sees = async () => (await readinessOf(url)).workers === 1
-  await until(sees, { timeoutMs: 60_000, what: 'a gateway that sees the worker' })
-  const user = await docker('top', gateway, '-o', 'pid,uid,gid')
-  assert.match(user, /^\d+ +1000 +1000$/m)
+  const key = (await compose('exec', 'gateway', 'cat', '/keys/seal/seal-keys')).trim()
+  const env = ['--env=SPILLWAY_SEAL_KEYS_FILE=', `--env=SPILLWAY_SEAL_KEYS=${key}`]
+  const anyUsers = (await compose('run', '--detach', '--no-deps', `--user=${ANY_USER}`, ...env, 'worker')).trim()
+  await sees(3)
   const api = createApiClient(url)
   const account = { email: 'someone@example.com', password: 'correct horse battery' }
   assert.equal((await api.register(account)).status, 201)
   assert.equal((await api.login(account)).status, 200)
   api.close()
-  for (const id of [gateway, worker]) await docker('stop', '--time=30', id)
-  await end(gateway)
-  assert.match(await end(worker), new RegExp(`"concurrency":${CPUS}\\b`))
+  console.log('✔ an account is registered and logs in; a third worker runs as any user of group 0')
+
+  const script = `for (const dir of ['.', '/tmp', '/app']) try { require('fs').writeFileSync(dir + '/x', ''); console.log(dir) } catch {}`
+  for (const service of ['gateway', 'worker'])
+    assert.equal(await compose('exec', service, 'node', '--eval', script), '')
+  const password = (await compose('exec', 'gateway', 'cat', '/keys/gateway/ops-password')).trim()
+  const authorization = `Basic ${btoa(`operator:${password}`)}`
+  const runbooks = await fetch(`${await urlOf('gateway', 9_464)}/runbooks`, { headers: { authorization } })
+  assert.match(await runbooks.text(), /<h2 id=/)
+  const query = `${await urlOf('prometheus', 9_090)}/api/v1/query?query=sum(up)`
+  const up = async () => /"3"\]/.test(await (await fetch(query)).text())
+  await until(up, { what: 'Prometheus with figures of the gateway and two workers' })
+  if (hasGrafana) await until(async () => (await fetch(`${await urlOf('grafana', 3_000)}/api/health`)).ok)
   console.log(
-    `✔ an account is registered and logs in; a worker with ${CPUS} CPU chooses ${CPUS} slot, as any user of group 0; both end with exit code 0`,
+    '✔ containers write nowhere, the ops port has the runbooks, Prometheus reads the gateway and both workers',
   )
-  await services.close()
+
+  await compose('stop', '--timeout=30', 'gateway', 'worker')
+  await docker('stop', '-t', '30', anyUsers)
+  const ids = (await compose('ps', '--all', '--quiet', 'keys', 'migration', 'gateway', 'worker')).trim().split('\n')
+  for (const id of [...ids, anyUsers]) {
+    const log = await docker('logs', id)
+    assert.equal((await docker('inspect', '--format={{.State.ExitCode}}', id)).trim(), '0', log)
+    // By the limit of one CPU in compose.yaml.
+    if (/worker ready/.test(log)) assert.match(log, /"concurrency":1\b/)
+  }
+  console.log(`✔ ${ids.length + 1} containers ended with exit code 0, each worker chose one slot`)
 }

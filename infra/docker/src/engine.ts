@@ -6,8 +6,9 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { UserError } from '@spillway/infra/processes/command-line'
 import type { Keeper } from '@spillway/infra/processes/keeper'
-import { defaultStateDir, repositoryDir } from '@spillway/infra/processes/repository'
+import { defaultStateDir, programsDir, repositoryDir } from '@spillway/infra/processes/repository'
 import { onPath, run } from '@spillway/infra/processes/run'
+import { makeOnce } from '@spillway/infra/services/apt-packages'
 import { startService } from '@spillway/infra/services/service'
 
 export const dockerfile = fileURLToPath(new URL('../Dockerfile', import.meta.url))
@@ -15,12 +16,6 @@ const standIn = fileURLToPath(new URL('../stand-in.sh', import.meta.url))
 
 /** Both images by target, with the tags of compose.yaml. */
 export const images = { gateway: 'spillway/gateway:local', worker: 'spillway/worker:local' } as const
-
-/**
- * How containers run as pods do: no capability, nothing writable, addresses of this machine. The
- * user is the image's.
- */
-export const CONFINED = ['--read-only', '--cap-drop=ALL', '--security-opt=no-new-privileges', '--network=host']
 
 /** Runs a command of Docker, and resolves with its output. Rejects with a ToolFailure. */
 export const docker = (...args: string[]): Promise<string> => run('docker', args, { env: process.env })
@@ -46,14 +41,33 @@ export async function openDocker(keeper: Keeper): Promise<void> {
   })
 }
 
-/** Builds both images. Without a hub it first builds stand-ins of the base images. */
+/** The version of compose that is built where Docker has no plugin. */
+const COMPOSE = 'v2.40.3'
+
+/** Returns `docker compose`, or the same program from its Go module. */
+export async function openCompose(say: (sentence: string) => void): Promise<typeof docker> {
+  const hasPlugin = await docker('compose', 'version').then(Boolean, () => false)
+  if (hasPlugin) return (...args) => docker('compose', ...args)
+  const dir = join(programsDir, `compose-${COMPOSE}`)
+  say('Docker has no compose plugin: building it from its Go module, once.')
+  await makeOnce(dir, (GOBIN) =>
+    run('go', ['install', `github.com/docker/compose/v2/cmd@${COMPOSE}`], { env: { ...process.env, GOBIN } }),
+  )
+  return (...args) => run(join(dir, 'cmd'), args, { env: process.env })
+}
+
+/** Pulls images, or builds stand-ins where no hub has them. */
+export async function obtain(images: string[], say: (sentence: string) => void): Promise<void> {
+  const exist = await Promise.all(images.map(isHere))
+  const missing = images.filter((_, index) => !exist[index])
+  if (missing.length === 0) return
+  say(`No hub has ${missing.join(', ')}: building stand-ins, which takes some minutes.`)
+  await run('bash', [standIn, ...missing], { env: process.env })
+}
+
+/** Builds both images. */
 export async function buildImages(say: (sentence: string) => void): Promise<void> {
-  const bases = await baseImages()
-  const exist = await Promise.all(bases.map(isHere))
-  if (exist.includes(false)) {
-    say(`No hub has ${bases.join(' and ')}: building stand-ins, which takes some minutes.`)
-    await run('bash', [standIn, ...bases], { env: process.env })
-  }
+  await obtain(await baseImages(), say)
   for (const [target, tag] of Object.entries(images)) {
     say(`docker build --target ${target}`)
     // The tracked files alone: Docker's older builder does not read Dockerfile.dockerignore.
@@ -70,7 +84,7 @@ async function baseImages(): Promise<string[]> {
 }
 
 /** Whether the engine has an image, or can pull it. */
-async function isHere(image: string): Promise<boolean> {
+export async function isHere(image: string): Promise<boolean> {
   const inspected = docker('image', 'inspect', image)
   return await inspected.catch(() => docker('pull', '--quiet', image)).then(Boolean, () => false)
 }

@@ -94,8 +94,12 @@ export async function startEnvironment(keeper: Keeper, steps: Steps, say: (line:
     kubectl,
     kubelet,
     install,
-    /** The same with the chart of an earlier commit. */
-    installEarlier: () => installChart(kubectl, join(dir, 'infra/helm/spillway'), backends, gatewayUrl, []),
+    /** The same with the chart of an earlier commit. Its pods differ, because unchanged ones would stay. */
+    installEarlier: () =>
+      installChart(kubectl, join(dir, 'infra/helm/spillway'), backends, gatewayUrl, [
+        'gateway.podAnnotations.chart=earlier',
+        'worker.podAnnotations.chart=earlier',
+      ]),
     databaseUrl: postgres.url,
     redis,
     /** Another one, which the chart as it is installed first does not name. */

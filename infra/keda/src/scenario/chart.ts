@@ -5,7 +5,6 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { until } from '@spillway/infra/processes/until'
 import { manifests, renderChart, valueSetsDir } from '../../../helm/src/chart.ts'
-import type { Environment } from '../environment.ts'
 import { NAMESPACE, RELEASE } from '../installation.ts'
 import type { Steps } from '../steps.ts'
 import { MAX_REPLICAS, noneFailed, ORDINARY_PER_SECOND, type Stage, SYNC_MS } from './stage.ts'
@@ -19,7 +18,7 @@ const KEDA_DEFINITION = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions
 const AUTOSCALERS = `/apis/autoscaling/v2/namespaces/${NAMESPACE}/horizontalpodautoscalers`
 
 /** The API server and KEDA's webhooks accept the chart, and its own tests pass. */
-export async function chartSteps(environment: Environment, steps: Steps): Promise<void> {
+export async function chartSteps({ environment }: Stage, steps: Steps): Promise<undefined> {
   const { api, kubectl, helm, install } = environment
   const labels = { 'pod-security.kubernetes.io/enforce': 'restricted' }
   const rehearse = async (valueSet: string): Promise<string[]> => {
@@ -68,7 +67,7 @@ export async function chartSteps(environment: Environment, steps: Steps): Promis
 }
 
 /** Upgrades of a running release. */
-export async function upgradeSteps(stage: Stage, steps: Steps): Promise<void> {
+export async function upgradeSteps(stage: Stage, steps: Steps): Promise<undefined> {
   const { traffic, settled, environment } = stage
   const { api, kubectl, helm, install, installEarlier } = environment
 
@@ -76,16 +75,23 @@ export async function upgradeSteps(stage: Stage, steps: Steps): Promise<void> {
     await install()
     await settled(1)
     const before = traffic.results.length
+    const seen = new Set(stage.workers())
     traffic.setRate(ORDINARY_PER_SECOND)
-    await installEarlier()
-    await install()
+    for (const upgrade of [installEarlier, install]) {
+      await upgrade()
+      await settled(1)
+      assert.ok(
+        stage.workers().every((name) => !seen.has(name)),
+        'the worker was not replaced',
+      )
+      for (const name of stage.workers()) seen.add(name)
+    }
     await stage.autoscalerSees()
     await stage.trafficEnds()
     const results = traffic.results.slice(before)
     assert.ok(results.length > 0)
     noneFailed(results)
-    await settled(1)
-    return `${results.length} logins`
+    return `${results.length} logins, every pod replaced twice`
   })
 
   await steps.step('from KEDA to an autoscaler of Kubernetes and back, each in one upgrade', async () => {
@@ -94,7 +100,7 @@ export async function upgradeSteps(stage: Stage, steps: Steps): Promise<void> {
       return items.map(({ metadata }) => metadata.name).join() === name
     }
     await install('autoscaling.mode=externalMetrics')
-    await until(() => isAlone(`${RELEASE}-worker`), { timeoutMs: 30_000, what: "the chart's autoscaler alone" })
+    await until(() => isAlone(`${RELEASE}-worker`), { timeoutMs: 120_000, what: "the chart's autoscaler alone" })
     // KEDA's webhook would refuse to come back, but for the annotation of that autoscaler.
     const rendered = manifests(await renderChart({ helm, release: RELEASE, namespace: NAMESPACE }))
     const scaledObject = JSON.stringify(rendered.find(({ kind }) => kind === 'ScaledObject'))
@@ -109,7 +115,7 @@ export async function upgradeSteps(stage: Stage, steps: Steps): Promise<void> {
     await until(async () => !(await isTaken(null)), { what: 'a refusal by the webhook' })
     await until(() => isTaken('false'), { what: 'a webhook that knows the annotation' })
     await install()
-    await until(() => isAlone(`keda-hpa-${RELEASE}-worker`), { timeoutMs: 30_000, what: "KEDA's autoscaler alone" })
+    await until(() => isAlone(`keda-hpa-${RELEASE}-worker`), { timeoutMs: 120_000, what: "KEDA's autoscaler alone" })
     await stage.autoscalerSees()
     await settled(1)
     return '1 worker throughout'
@@ -124,14 +130,14 @@ export async function upgradeSteps(stage: Stage, steps: Steps): Promise<void> {
       timeoutMs: 4 * SYNC_MS,
       what: 'a larger number of workers',
     })
-    await stage.trafficEnds(120_000)
+    await stage.trafficEnds()
     const results = traffic.results.slice(before)
     noneFailed(results)
     const most = await stage.replicas()
     assert.ok(most <= MAX_REPLICAS)
     await install()
     await stage.autoscalerSees()
-    await settled(1, 180_000)
+    await settled(1)
     return `${results.length} logins, ${most} workers`
   })
 }

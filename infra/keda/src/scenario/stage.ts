@@ -1,5 +1,6 @@
 // The tools of every step of the scenario: traffic, the timeline, and questions to the cluster.
 import assert from 'node:assert/strict'
+import { cpus } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { until } from '@spillway/infra/processes/until'
 import { ask, redeemUntilAnswered } from '@spillway/infra/rig/api-client'
@@ -50,7 +51,7 @@ export async function openStage(environment: Environment) {
     queue,
     replicas: async () => (await deployment()).spec.replicas,
     /** Resolves when the deployment wants and has so many ready workers, and no other is left. */
-    async settled(count: number, timeoutMs = 90_000) {
+    async settled(count: number, timeoutMs = 180_000) {
       const isSettled = async (): Promise<boolean> => {
         const { spec, status } = await deployment()
         const all = [spec.replicas, status.readyReplicas ?? 0, kubelet.pods('worker').length]
@@ -66,7 +67,7 @@ export async function openStage(environment: Environment) {
       assert.deepEqual([...seen], [count])
     },
     /** Ends the traffic, and resolves when its last login has been answered. */
-    async trafficEnds(timeoutMs = 30_000) {
+    async trafficEnds(timeoutMs = 120_000) {
       traffic.setRate(0)
       await until(() => traffic.inFlight() === 0, { timeoutMs, what: 'the last logins' })
     },
@@ -96,6 +97,23 @@ export function queueAt(url: string): Queue {
   const queue = new Queue('passwords', { connection: { url }, prefix: '{spillway}' })
   queue.on('error', () => {})
   return queue
+}
+
+/** With less idle time than this, times say more about the machine than about Spillway. */
+const IDLE_LEAST = 0.05
+
+/** From its call on: whether the processors of this machine had time left, so that times can be judged. */
+export function watchIdle(): () => boolean {
+  const read = () => {
+    const times = cpus().map((cpu) => cpu.times)
+    const all = times.flatMap((one) => Object.values(one)).reduce((sum, ms) => sum + ms, 0)
+    return { all, idle: times.reduce((sum, { idle }) => sum + idle, 0) }
+  }
+  const before = read()
+  return () => {
+    const now = read()
+    return (now.idle - before.idle) / (now.all - before.all) >= IDLE_LEAST
+  }
 }
 
 /** Fails when any of these logins has failed, or was sent away for a while. */

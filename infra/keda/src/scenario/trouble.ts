@@ -7,7 +7,7 @@ import type { Steps } from '../steps.ts'
 import { AUTOSCALER, JOBS_PER_WORKER, jobKeys, SCALED_OBJECT, type Stage, SYNC_MS } from './stage.ts'
 
 /** The same jobs wait through all of it. */
-export async function troubleSteps(stage: Stage, steps: Steps): Promise<void> {
+export async function troubleSteps(stage: Stage, steps: Steps): Promise<undefined> {
   const { accounts, timeline, queue, settled, stays, loginsSucceed, workers, environment } = stage
   const { api, redis, gatewayUrl } = environment
 
@@ -63,21 +63,21 @@ export async function troubleSteps(stage: Stage, steps: Steps): Promise<void> {
 }
 
 /** Workers that are killed, scaled to zero and uninstalled lose no job. */
-export async function endingSteps(stage: Stage, steps: Steps): Promise<void> {
+export async function endingSteps(stage: Stage, steps: Steps): Promise<undefined> {
   const { accounts, slow, timeline, queue, settled, loginsSucceed, replicas, environment } = stage
   const { kubectl, kubelet, install, redis } = environment
   const [someone = ''] = accounts
 
   await steps.step("a killed worker's jobs finish elsewhere", async () => {
     await install('autoscaling.minReplicas=2')
-    await settled(2, 180_000)
+    await settled(2)
     const logins = loginsSucceed(Array.from({ length: 6 }, () => slow))
     await until(() => (timeline.latest()?.depth ?? 0) >= 6, { what: 'six jobs' })
     const [victim] = kubelet.pods('worker')
     assert.ok(victim)
     await victim.kill()
     const longestMs = await logins
-    await until(() => victim.restarts === 1 && victim.ready, { timeoutMs: 30_000, what: 'a new container' })
+    await until(() => victim.restarts === 1 && victim.ready, { what: 'a new container' })
     return `6 logins of 3 s, the longest took ${(longestMs / 1_000).toFixed(1)} s`
   })
 
@@ -85,7 +85,7 @@ export async function endingSteps(stage: Stage, steps: Steps): Promise<void> {
     await install('autoscaling.minReplicas=0')
     const wakingS: string[] = []
     for (const lane of ['deferred', 'waiting'] as const) {
-      await settled(0, 180_000)
+      await settled(0)
       // With a ticket at once: a gateway may not know yet that the worker is gone.
       const login = loginsSucceed([someone], 'respond-async')
       const job = await until(async () => (await queue.getJobs(['prioritized']))[0], { what: 'a job' })
@@ -102,10 +102,7 @@ export async function endingSteps(stage: Stage, steps: Steps): Promise<void> {
   await steps.step('uninstalled, every container ends by itself', async () => {
     const runs = [...kubelet.pods('gateway'), ...kubelet.pods('worker')]
     await kubectl.helm('uninstall', RELEASE, '--namespace', NAMESPACE, '--wait')
-    await until(() => runs.every(({ exitCode }) => exitCode !== undefined), {
-      timeoutMs: 60_000,
-      what: 'the end of all pods',
-    })
+    await until(() => runs.every(({ exitCode }) => exitCode !== undefined), { what: 'the end of all pods' })
     assert.deepEqual(new Set(runs.map(({ exitCode }) => exitCode)), new Set([0]))
     assert.equal(await replicas().catch(() => 'gone'), 'gone')
     return `${runs.length} containers, exit code 0`
