@@ -1,7 +1,6 @@
 /**
  * `@spillway/client/argon2`: a drop-in replacement of the package `argon2`, version 0.45, set up by
- * the environment. Its digests are made elsewhere; its functions, options, outcomes and errors are
- * the same.
+ * the environment. Its digests are made elsewhere; all that callers see is the same.
  */
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
@@ -80,12 +79,7 @@ export async function hash(
 /** Whether a hash was made with other costs or of another version. Hashes nothing. */
 export function needsRehash(
   digest: string,
-  options: {
-    timeCost?: number | undefined
-    memoryCost?: number | undefined
-    parallelism?: number | undefined
-    version?: number | undefined
-  } = {},
+  options: Partial<Record<'timeCost' | 'memoryCost' | 'parallelism' | 'version', number | undefined>> = {},
 ): boolean {
   const { memoryCost, timeCost, parallelism, version } = { ...DEFAULTS, ...options }
   const {
@@ -149,18 +143,8 @@ function isSame(one: unknown, other: unknown): boolean {
 }
 
 /** As callers give them, who need not be typed. */
-interface GivenInput {
-  password: Buffer
-  salt: unknown
-  secret: unknown
-  data: unknown
-  hashLength: unknown
-  m: unknown
-  t: unknown
-  p: unknown
-  version: unknown
-  type: unknown
-}
+type Given = 'salt' | 'secret' | 'data' | 'hashLength' | 'm' | 't' | 'p' | 'version' | 'type'
+type GivenInput = { password: Buffer } & Record<Given, unknown>
 
 interface Argon2Input {
   password: Buffer

@@ -1,7 +1,6 @@
 /**
  * `@spillway/client/bcrypt`: a drop-in replacement of the package `bcrypt`, version 6, set up by
- * the environment. Its hashes are made elsewhere; its functions, arguments, outcomes and errors are
- * the same.
+ * the environment. Its hashes are made elsewhere; all that callers see is the same.
  */
 import { timingSafeEqual } from 'node:crypto'
 import {
@@ -148,7 +147,6 @@ function encoded(salt: BcryptSalt, digest: string): string {
   throw new PasswordsError('hashing_failed', 'no password would match the hash that was made')
 }
 
-/** Of digests, which have one length. */
 function isSame(one: string, other: string): boolean {
   return timingSafeEqual(Buffer.from(one), Buffer.from(other))
 }
@@ -188,7 +186,6 @@ const READ_BYTES = 72
 /** Its C code does not look at all characters before the salt, and reads 22 of what follows. */
 const SALT = /^\$[ -2](?:\$|([ab]).)(.{2})\$([./A-Za-z0-9]{22})/s
 
-/** Reads a salt; undefined for any other value. */
 function readSalt(text: string): BcryptSalt | undefined {
   const [, minor, digits = '', salt = ''] = SALT.exec(asC(text)) ?? []
   const cost = atoi(digits)

@@ -1,7 +1,6 @@
 /**
  * `@spillway/client/bcryptjs`: a drop-in replacement of the package `bcryptjs`, version 3, set up
- * by the environment. Its hashes are made elsewhere; its functions, outcomes and errors are the
- * same.
+ * by the environment. Its hashes are made elsewhere; all that callers see is the same.
  */
 import { bcryptSetting, decodeBcrypt, encodeBcrypt, newBcryptSetting } from '@spillway/queue/wire/setting'
 import { digestInPlace, settle } from './drop-in/shared.js'

@@ -42,9 +42,9 @@ export async function close(): Promise<void> {
 }
 
 /**
- * Reads the settings. Their names begin with SPILLWAY_, because an application may have others for
- * itself. With SPILLWAY_SEAL_KEYS the queue hashes. Then REDIS_URL is read as well, if there is no
- * SPILLWAY_REDIS_URL. All three may come from the files of `NAME_FILE`. Throws one error that names every invalid variable, without values.
+ * Reads the settings, whose names begin with SPILLWAY_. With SPILLWAY_SEAL_KEYS the queue hashes,
+ * and REDIS_URL is read without a SPILLWAY_REDIS_URL. All three may come from files (`NAME_FILE`).
+ * Throws one error that names every invalid variable, without values.
  */
 export function readEnvironment(env: NodeJS.ProcessEnv): PasswordsOptions {
   const problems: string[] = []

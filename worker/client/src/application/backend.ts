@@ -27,9 +27,8 @@ export interface Backend {
   /** Resolves once the load is known, or after this time. Rejects when nothing can hash here. */
   whenKnown(waitMs: number): Promise<void>
   /**
-   * Undefined when the time ran out or the signal fired first; the work is then cancelled if it has
-   * not begun. A worker that dropped it, because its answer would have come too late, answers
-   * `expired`.
+   * Undefined when the time ran out or the signal fired first; work that has not begun is then
+   * cancelled. A worker that dropped it as too late answers `expired`.
    */
   perform<Name extends JobName>(
     name: Name,
@@ -40,10 +39,7 @@ export interface Backend {
   begin(request: Requests['verify'], lifeMs: number): Promise<JobRef>
   /** Waits for work that was begun, also elsewhere. The signal says that its client has left. */
   follow(job: JobRef, options: PerformOptions): Promise<Followed>
-  /**
-   * Forgets the answer of a ticket. Where this process had it, true for one caller alone; what a
-   * queue has, the application marks.
-   */
+  /** Forgets the answer of a ticket: true for one caller alone. What a queue has, others mark. */
   take(job: JobRef): boolean
   close(): Promise<void>
 }

@@ -17,8 +17,7 @@ const CHECK_INTERVAL_MS = 250
 const LACKING_CHECKS = 3
 /**
  * Checks before the first reading of the queue that say nothing of its workers: code is loaded and
- * Redis connected first, within 2 s. Checks are counted instead of time, because loading that code
- * may keep this process busy for a second.
+ * Redis connected first. Checks, not time: loading may keep this process busy for a second.
  */
 const FIRST_CHECKS = 8
 

@@ -2,6 +2,7 @@
 import { PasswordClientError } from '@spillway/queue/errors'
 import { ABSENT_SHARE } from '@spillway/queue/jobs/lanes'
 import { parseRedisServers } from '@spillway/queue/redis/servers'
+import type { PendingJob } from '@spillway/queue/wait/answers'
 import { LoadState } from '@spillway/queue/wait/load-state'
 import type { PasswordClient } from '@spillway/queue/wait/password-client'
 import type { Load } from '@spillway/queue/wire/capacity'
@@ -48,11 +49,9 @@ export class QueueBackend implements Backend {
     // Loaded for applications that have a queue alone: it takes longer to load than many a program
     // runs.
     this.#opening = import('@spillway/queue/queue-client').then(({ createPasswordClient }) => {
-      const maxAbsent = Math.ceil(maxOutstanding * ABSENT_SHARE)
-      const own = { jobLifeMs: waitMs, maxAbsent, background: true, traceparent }
       this.#client = createPasswordClient({
-        ...{ redisUrl: redis, prefix: queuePrefix ?? DEFAULT_QUEUE_PREFIX, keyring, log },
-        ...own,
+        ...{ redisUrl: redis, prefix: queuePrefix ?? DEFAULT_QUEUE_PREFIX, keyring, jobLifeMs: waitMs, log },
+        ...{ maxAbsent: Math.ceil(maxOutstanding * ABSENT_SHARE), background: true, traceparent },
       })
       return this.#client
     })
@@ -85,30 +84,22 @@ export class QueueBackend implements Backend {
     const deadline = performance.now() + waitMs
     const work = workOfRequest(request, this.#policy)
     this.#work.add(work)
+    this.#underway += 1
+    const submitting = client.submit(name, request, { lifeMs: Math.ceil(waitMs) }).finally(() => {
+      this.#underway -= 1
+    })
+    let pending: PendingJob | undefined
+    let answer: Verdict | undefined
     try {
-      const pending = await this.#submit(client, name, request, Math.ceil(waitMs))
-      try {
-        const answer = await pending.answer({ waitMs: Math.max(0, deadline - performance.now()), signal })
-        if (answer === undefined) void client.cancel(pending.job)
-        return answer
-      } catch (error) {
-        void client.cancel(pending.job)
-        throw error
-      }
+      pending = await submitting
+      answer = await pending.answer({ waitMs: Math.max(0, deadline - performance.now()), signal })
+      return answer
     } catch (error) {
       if (isAbort(error)) return undefined
       throw asPasswordsError(error)
     } finally {
+      if (pending !== undefined && answer === undefined) void client.cancel(pending.job)
       this.#work.remove(work)
-    }
-  }
-
-  async #submit<Name extends JobName>(client: PasswordClient, name: Name, request: Requests[Name], lifeMs: number) {
-    this.#underway += 1
-    try {
-      return await client.submit(name, request, { lifeMs })
-    } finally {
-      this.#underway -= 1
     }
   }
 

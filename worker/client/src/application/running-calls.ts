@@ -178,15 +178,9 @@ export class RunningCalls {
 /** Looking for servers takes long where much keeps a process alive. */
 const LOOK_AGAIN_MS = 100
 
-/**
- * Whether this process answers requests of others. In a process that does not, such as a script
- * that seeds a database, nobody gives up waiting.
- */
+/** Whether this process answers requests of others. In a script nobody gives up waiting. */
 class Serving {
-  /**
-   * Once a server has listened, the process serves until its end. So it does where that cannot be
-   * known: in a thread, or without Node.
-   */
+  /** Once true, until the end. True also where it cannot be known: in a thread, or without Node. */
   #serves = cluster.isWorker || !isMainThread || typeof process.getActiveResourcesInfo !== 'function'
   #lookedAt = Number.NEGATIVE_INFINITY
 
@@ -241,10 +235,7 @@ export class Patience {
   readonly #admit: (waitMs: number) => Promise<void>
   #last: Promise<unknown> = Promise.resolve()
 
-  /**
-   * @param admit throws `busy` for a call that would not be answered within this time, and other
-   * errors for one that would never be
-   */
+  /** @param admit throws `busy` for a call that would not be answered within this time */
   constructor(admit: (waitMs: number) => Promise<void>) {
     this.#admit = admit
   }

@@ -28,9 +28,8 @@ export interface Logger {
 
 export interface PasswordsOptions {
   /**
-   * The Redis that workers take jobs from: `redis://`, `redis+sentinel://` or `redis+cluster://`,
-   * with `rediss` for TLS; several independent ones separated by white space. Without it passwords
-   * are hashed in a process beside this one.
+   * The Redis of the workers: `redis://`, `redis+sentinel://` or `redis+cluster://`, `rediss` for
+   * TLS; several separated by white space [none: passwords are hashed in a process beside].
    */
   redis?: string | undefined
   /** With `redis`: the workers' SPILLWAY_SEAL_KEYS, `kid:base64` of 32 bytes, comma-separated. */
@@ -54,27 +53,20 @@ export interface PasswordsOptions {
   /** Without `redis`: hashes at a time [the processors that this process may use]. */
   concurrency?: number | undefined
   /**
-   * With `redis`: hashes at a time of a process beside this one, which takes over while no worker
-   * is alive or Redis is down; 0 for no such process [0].
+   * With `redis`: hashes at a time of a process beside, which takes over while no worker is alive
+   * or Redis is down [0: no such process].
    */
   fallbackConcurrency?: number | undefined
-  /**
-   * Whether this process hashes itself, on libuv's threads, where a process beside it would: for
-   * tests of an application [true under Jest and Vitest, else false].
-   */
+  /** Whether this process itself hashes, for tests, not one beside it [under Jest and Vitest]. */
   inProcess?: boolean | undefined
   /**
-   * With `redis`, for tickets: marks a ticket as used in the application's database, where it is
-   * kept until then. Resolves with true unless it was marked before. What it throws, `redeem`
-   * rejects with, and the ticket may be redeemed again.
+   * With `redis`, for tickets: marks a ticket as used in your database, to be kept until then. True
+   * unless it was marked before. If it throws, so does `redeem`, and the ticket stays good.
    */
   markUsed?: ((ticketId: string, until: Date) => boolean | Promise<boolean>) | undefined
   /** Called at the end of each call, for metrics. What it throws is logged. */
   onCall?: ((call: ObservedCall) => void) | undefined
-  /**
-   * With `redis`: the W3C trace context of the moment, by which spans of workers belong to the
-   * trace of the caller; undefined for no trace. Called before a call returns.
-   */
+  /** With `redis`: the W3C trace context of the moment, for spans of workers. */
   traceparent?: (() => string | undefined) | undefined
   /** Where failures of connections and processes are logged [the console, warnings and errors]. */
   log?: Logger | undefined
@@ -110,16 +102,15 @@ export interface ClientResponse {
 
 export interface VerifyOptions extends CallOptions {
   /**
-   * Reads the stored hash again, once the password has matched. Where another hash was stored
-   * meanwhile, the password is verified with that: an old password does not match after its change,
-   * nor is its new hash stored. `null` or undefined matches no password.
+   * Reads the stored hash again, once the password has matched. If it was replaced meanwhile, the
+   * password is verified with the new one: an old password does not match after its change. `null`
+   * or undefined matches no password.
    */
   currentHash?: ReadHash | undefined
   /**
-   * Stores a new hash of the same password in place of the stored one, when that matched and was
-   * weaker than the policy. Store it only where the stored hash is still that, by a condition of
-   * the update. It is awaited before the call resolves, and the call rejects as it does. Without it
-   * no hash is replaced.
+   * Stores a new hash in place of a matching one that is weaker than the policy. Store it only
+   * where the stored hash is still that, by a condition of the update. It is awaited, and the call
+   * rejects as it does [no hash is replaced].
    */
   onRehash?: ((newHash: string, storedHash: string) => void | Promise<void>) | undefined
   /**
@@ -143,8 +134,8 @@ type ReadHash = (subject?: string) => string | null | undefined | Promise<string
 
 export interface RedeemOptions {
   /**
-   * Reads the stored hash of the subject, once the password has matched. Where another hash was
-   * stored since `begin`, the call rejects with `hash_replaced`: the password may be an old one.
+   * Reads the stored hash of the subject, once the password has matched. If it was replaced since
+   * `begin`, the call rejects with `hash_replaced`: the password may be an old one.
    */
   currentHash: ReadHash
   /** How long to wait for the answer, in milliseconds [8000]. */
@@ -200,9 +191,9 @@ export interface Capacity {
 /** Every call rejects with a `PasswordsError`, unless its own signal fires. */
 export interface Passwords {
   /**
-   * Asks before anything else is done for a login, such as looking a user up: rejects where
-   * `verify` would be refused as `busy` or `no_worker`. Resolves with options for the calls of this
-   * request: they are taken back when its client leaves before it is answered.
+   * Asks before anything else is done for a login: rejects where `verify` would as `busy` or
+   * `no_worker`. Resolves with options for the calls of this request, which are taken back when its
+   * client leaves.
    */
   admit(response?: ClientResponse): Promise<CallOptions>
   /**

@@ -21,8 +21,7 @@ export interface AskOptions extends WaitOptions {
 
 /**
  * Makes a call and resolves with the body of its answer; null for an answer without a body. The
- * body is sent again only while there is no ticket, or when the ticket was lost: the gateway may
- * have acted on it by then.
+ * body is sent again only while there is no ticket, or when the ticket was lost.
  *
  * @throws {@link SpillwayError}, or the reason of the signal
  */

@@ -1,4 +1,4 @@
-/** Sessions in a cookie of the gateway (SESSION_COOKIE), hidden from scripts; tokens in all tabs. */
+/** Sessions in a cookie of the gateway (SESSION_COOKIE), and their tokens in all tabs. */
 import { ask, type Tokens } from './ask.js'
 import { SpillwayError, type WaitOptions } from './options.js'
 
@@ -13,9 +13,8 @@ export function cookieName({ baseUrl = '' }: Pick<WaitOptions, 'baseUrl'>): stri
 }
 
 /**
- * Resolves with new tokens of the session in the browser's cookie, after a reload and in a new tab.
- * Resolves with undefined without a cookie, or where the session has ended. Tabs that are opened at
- * once ask one after the other.
+ * Resolves with new tokens of the session in the browser's cookie; with undefined without a cookie,
+ * or where the session has ended. Tabs that are opened at once ask one after the other.
  *
  * @throws {@link SpillwayError}, or the reason of the signal
  */
@@ -69,9 +68,8 @@ const ANNOUNCED_MS = 100
 
 /**
  * Shares the tokens of a login between tabs. Call it in every tab as soon as it has them: a tab
- * that does not listen would show a token that another has replaced. Scripts of the same origin can
- * read them, as they can read whatever a page keeps. Without Web Locks or BroadcastChannel each tab
- * refreshes by itself.
+ * that does not listen would use a token that another has replaced. Scripts of the same origin can
+ * read them. Without Web Locks or BroadcastChannel each tab refreshes by itself.
  */
 export function shareTokens(tokens: Tokens, options: ShareOptions = {}): SharedTokens {
   return new SharedTokens(tokens, options)

@@ -10,8 +10,8 @@ export function asText(bytes: Buffer): string | undefined {
 }
 
 /**
- * Without a callback the promise itself. A callback runs in a turn of its own, so that its
- * exceptions are not rejections. It gets the error alone, or `noError` and the value.
+ * Without a callback the promise itself. A callback gets the error alone, or `noError` and the
+ * value, in a turn of its own: its exceptions are no rejections.
  */
 export function settle<T>(work: Promise<T>, callback: unknown, noError?: null): Promise<T> | undefined {
   if (typeof callback !== 'function') return work

@@ -6,21 +6,9 @@ import { test } from 'vitest'
 import { env, install, run, skip } from '../installed.ts'
 
 const bundlers = [
-  ...[
-    'esbuild@0.28.2',
-    'webpack@5.112.2',
-    'webpack-cli@7.3.1',
-    '@vercel/ncc@0.45.0',
-    '@vercel/nft@1.11.5',
-    'vite@8.3.8',
-  ],
-  ...['rolldown@1.3.2', '@rspack/core@2.3.3', '@rspack/cli@2.2.8'],
-  ...[
-    'rollup@4.68.8',
-    '@rollup/plugin-node-resolve@16.0.3',
-    '@rollup/plugin-commonjs@29.0.3',
-    '@rollup/plugin-json@6.1.0',
-  ],
+  ...['esbuild@0.28.2', 'webpack@5.112.2', 'webpack-cli@7.3.1', 'rolldown@1.3.2', 'vite@8.3.8'],
+  ...['@vercel/ncc@0.45.0', '@vercel/nft@1.11.5', '@rspack/core@2.3.3', '@rspack/cli@2.2.8', 'rollup@4.68.8'],
+  ...['node-resolve@16.0.3', 'commonjs@29.0.3', 'json@6.1.0'].map((name) => `@rollup/plugin-${name}`),
 ]
 const { application, answersOf } = await install(bundlers)
 
@@ -55,6 +43,7 @@ if (skip === false) for (const [name, text] of Object.entries(files)) await writ
 
 const cli = (name: string, ...args: string[]) =>
   run(join(application, 'node_modules/.bin', name), args, { cwd: application, env, timeout: 240_000 })
+const webpack = '--mode none --target node --entry ./main.mjs -o webpack --output-filename main.cjs'.split(' ')
 const esbuild = ['main.mjs', '--bundle', '--platform=node', '--log-level=error']
 
 test.skipIf(skip).for([
@@ -64,23 +53,7 @@ test.skipIf(skip).for([
     'esbuild.mjs',
     ['esbuild', ...esbuild, '--format=esm', '--external:@spillway/client', '--outfile=esbuild.mjs'],
   ],
-  [
-    'webpack',
-    'webpack/main.cjs',
-    [
-      'webpack',
-      '--mode',
-      'none',
-      '--target',
-      'node',
-      '--entry',
-      './main.mjs',
-      '-o',
-      'webpack',
-      '--output-filename',
-      'main.cjs',
-    ],
-  ],
+  ['webpack', 'webpack/main.cjs', ['webpack', ...webpack]],
   ['rspack', 'rspack/main.cjs', ['rspack', 'build']],
   ['rolldown', 'rolldown/main.mjs', ['rolldown', 'main.mjs', '--platform', 'node', '--file', 'rolldown/main.mjs']],
   ['rollup', 'rollup/main.mjs', ['rollup', '-c', '--silent']],

@@ -73,19 +73,8 @@ for (const compiler of [5, 7] as const) {
   test.skipIf(skip)(
     `TypeScript ${compiler}: a page compiles against what browsers have, without the types of Node`,
     async () => {
-      const forPages = [
-        '--lib',
-        'es2022,dom',
-        '--types',
-        'null',
-        '--typeRoots',
-        'none',
-        '--module',
-        'esnext',
-        '--moduleResolution',
-        'bundler',
-      ]
-      await compiled(['browser.mts'], compiler, forPages)
+      const forPages = '--lib es2022,dom --types null --typeRoots none --module esnext --moduleResolution bundler'
+      await compiled(['browser.mts'], compiler, forPages.split(' '))
     },
   )
 }

@@ -5,6 +5,7 @@
 import type { RedisServer } from '../redis/servers.js'
 import { QueueClient } from '../wait/one-queue.js'
 import type { QueueClientOptions } from '../wait/password-client.js'
+import type { Load } from '../wire/capacity.js'
 
 export const TICK_MS = 100
 /** Ticks after which an unanswered reading means silence. A busy event loop delays both. */
@@ -12,18 +13,14 @@ const SILENT_TICKS = 4
 /** Ticks for which jobs stay: a connection that breaks is often back at once. */
 const PATIENT_TICKS = 2
 
-export interface HealthSignals {
-  isReady(): boolean
-  isKnown(): boolean
-  /** The number of the reading that is under way. */
-  reading(): number | undefined
-  /** Whether workers take its jobs. */
-  hasWorkers(): boolean
-  probe(): Promise<unknown>
+/** What is asked of the client of a server. */
+export interface Watched extends Pick<QueueClient, 'isReady' | 'probe'> {
+  load(): Pick<Load, 'known' | 'jobsPerSecond'>
+  reader: Pick<QueueClient['reader'], 'readingUnderway'>
 }
 
 export class Health {
-  readonly #signals: HealthSignals
+  readonly #client: Watched
   #lastReading: number | undefined
   #silentTicks = 0
   #outTicks = 0
@@ -31,18 +28,18 @@ export class Health {
   #isRefusing = false
   #isProbing = false
 
-  constructor(signals: HealthSignals) {
-    this.#signals = signals
+  constructor(client: Watched) {
+    this.#client = client
   }
 
   isUsable(): boolean {
-    const { isReady, isKnown } = this.#signals
-    return isReady() && isKnown() && this.#silentTicks < SILENT_TICKS && !this.#isRefusing
+    const client = this.#client
+    return client.isReady() && client.load().known && this.#silentTicks < SILENT_TICKS && !this.#isRefusing
   }
 
   /** Usable, and workers take jobs there. */
   isServed(): boolean {
-    return this.isUsable() && this.#signals.hasWorkers()
+    return this.isUsable() && this.#client.load().jobsPerSecond > 0
   }
 
   /** Whether it has not been served for so long that waiting jobs are better moved. */
@@ -62,17 +59,17 @@ export class Health {
 
   /** To be called every {@link TICK_MS}. */
   tick(): void {
-    const reading = this.#signals.reading()
+    const reading = this.#client.reader.readingUnderway()
     this.#silentTicks = reading !== undefined && reading === this.#lastReading ? this.#silentTicks + 1 : 0
     this.#lastReading = reading
-    if (this.#isRefusing && !this.#isProbing && this.#signals.isReady()) void this.#probe()
+    if (this.#isRefusing && !this.#isProbing && this.#client.isReady()) void this.#probe()
     this.#unusableTicks = this.isUsable() ? 0 : this.#unusableTicks + 1
     this.#outTicks = this.isServed() ? 0 : this.#outTicks + 1
   }
 
   async #probe(): Promise<void> {
     this.#isProbing = true
-    this.#isRefusing = await this.#signals.probe().then(
+    this.#isRefusing = await this.#client.probe().then(
       () => false,
       () => true,
     )
@@ -87,12 +84,5 @@ export interface OpenServer extends RedisServer {
 
 export function openServer(server: RedisServer, options: QueueClientOptions): OpenServer {
   const client = new QueueClient(server, options)
-  const health = new Health({
-    isReady: () => client.isReady(),
-    isKnown: () => client.load().known,
-    reading: () => client.reader.readingUnderway(),
-    hasWorkers: () => client.load().jobsPerSecond > 0,
-    probe: () => client.probe(),
-  })
-  return { ...server, client, health }
+  return { ...server, client, health: new Health(client) }
 }

@@ -1,7 +1,7 @@
 // Which of several Redis gets a job, and when one can be used, as pure units.
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
-import { Health, type HealthSignals } from '../../src/servers/health.ts'
+import { Health, type Watched } from '../../src/servers/health.ts'
 import { orderOf } from '../../src/servers/placing.ts'
 
 const usable = (name: string, waitMs: number, adding = 0) => ({ name, waitMs, adding, isUsable: true })
@@ -52,27 +52,22 @@ interface State {
 
 function healthOf(changes: Partial<State> = {}) {
   const state: State = {
-    isReady: true,
-    isKnown: true,
-    reading: undefined,
-    hasWorkers: true,
-    takesWrites: true,
+    ...{ isReady: true, isKnown: true, reading: undefined, hasWorkers: true, takesWrites: true },
     ...changes,
   }
   let probes = 0
   let answered = Promise.resolve()
-  const signals: HealthSignals = {
+  const client: Watched = {
     isReady: () => state.isReady,
-    isKnown: () => state.isKnown,
-    reading: () => state.reading,
-    hasWorkers: () => state.hasWorkers,
+    load: () => ({ known: state.isKnown, jobsPerSecond: state.hasWorkers ? 10 : 0 }),
+    reader: { readingUnderway: () => state.reading },
     probe: async () => {
       probes += 1
       await answered
       if (!state.takesWrites) throw new Error('OOM')
     },
   }
-  const health = new Health(signals)
+  const health = new Health(client)
   async function ticks(count: number): Promise<void> {
     for (let n = 0; n < count; n += 1) {
       health.tick()

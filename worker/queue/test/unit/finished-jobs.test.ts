@@ -24,10 +24,6 @@ test('jobs from before a worker was first seen are not counted, those from then 
 
 test('a worker that goes, comes back or starts anew takes nothing away', () => {
   const finished = new FinishedJobs()
-  finished.update(alive({ a: 10 }))
-  finished.update(alive({ a: 12 }))
-  finished.update(alive({}))
-  finished.update(alive({ a: 20 }))
-  finished.update(alive({ a: 3 }))
+  for (const counts of [{ a: 10 }, { a: 12 }, {}, { a: 20 }, { a: 3 }]) finished.update(alive({ ...counts }))
   assert.equal(finished.count(), 2)
 })

@@ -35,12 +35,8 @@ test('padding is read, and nothing that no encoder writes', () => {
   assert.deepEqual(parseArgon2(`$argon2id$v=19$m=256,t=2,p=1$${salt}==$${digest}=`), parseArgon2(bare))
   const wrong = [
     ...[`${bare}==`, `${bare}!`, `${bare}\n`, ` ${bare}`, `${bare}$`, bare.slice(0, -1), bare.replace(/Y$/, 'Z')],
-    ...[
-      bare.replace(salt, `${salt}=`),
-      bare.replace('wig', 'wih'),
-      bare.replace(salt, 'c2FsdA'),
-      bare.replace('19', '20'),
-    ],
+    ...[bare.replace(salt, `${salt}=`), bare.replace('wig', 'wih')],
+    ...[bare.replace(salt, 'c2FsdA'), bare.replace('19', '20')],
     ...[
       ...['m=256,t=2', 'm=256,t=2,p=1,p=1', 'm=256,t=2,p=1,x=1', 'm=256,t=2,p=1,'],
       ...['m=0256,t=2,p=1', 'm=+256,t=2,p=1', 'm=256x,t=2,p=1', 'm=256,t=0,p=1', 'm=256,t=2,p=1\nx', 'xm=256,t=2,p=1'],

@@ -129,18 +129,20 @@ test('keys and channels in Redis are called what they always were', () => {
   assert.equal(QUEUE_NAME, 'passwords')
   assert.equal(DEFERRED_PRIORITY, 1)
   const prefix = DEFAULT_QUEUE_PREFIX
-  assert.equal(verdictKey(prefix, 'a-job'), '{spillway}:verdict:a-job')
-  assert.equal(presentKey(prefix, 'a-job'), '{spillway}:present:a-job')
-  assert.equal(replyChannel(prefix, 'a-gateway'), '{spillway}:replies:a-gateway')
-  assert.equal(capacityKey(prefix), '{spillway}:capacity')
-  assert.equal(queueKey(prefix, 'wait'), '{spillway}:passwords:wait')
-  assert.equal(lastKnownKey(prefix), '{spillway}:last-known')
-  assert.equal(lineKey(prefix), '{spillway}:line')
-  assert.equal(absentKey(prefix), '{spillway}:absent')
-  assert.equal(jobKey(prefix, 'a-job'), '{spillway}:passwords:a-job')
-  assert.equal(jobKey(prefix), '{spillway}:passwords:')
-  assert.equal(lockKey(prefix, 'a-job'), '{spillway}:passwords:a-job:lock')
-  assert.equal(probeKey(prefix, 'a-gateway'), '{spillway}:probe:a-gateway')
+  for (const [key, name] of [
+    [verdictKey(prefix, 'a-job'), '{spillway}:verdict:a-job'],
+    [presentKey(prefix, 'a-job'), '{spillway}:present:a-job'],
+    [replyChannel(prefix, 'a-gateway'), '{spillway}:replies:a-gateway'],
+    [capacityKey(prefix), '{spillway}:capacity'],
+    [queueKey(prefix, 'wait'), '{spillway}:passwords:wait'],
+    [lastKnownKey(prefix), '{spillway}:last-known'],
+    [lineKey(prefix), '{spillway}:line'],
+    [absentKey(prefix), '{spillway}:absent'],
+    [jobKey(prefix), '{spillway}:passwords:'],
+    [lockKey(prefix, 'a-job'), '{spillway}:passwords:a-job:lock'],
+    [probeKey(prefix, 'a-gateway'), '{spillway}:probe:a-gateway'],
+  ])
+    assert.equal(key, name)
 })
 
 test('a reply is the id of a job, a blank, and the sealed answer; any other text is no reply; the next seal has an id of its own', () => {
@@ -154,13 +156,8 @@ test('a reply is the id of a job, a blank, and the sealed answer; any other text
 
 const bullmq = new QueueKeys(DEFAULT_QUEUE_PREFIX)
 
-test('lists, sets and settings of the queue have the names that BullMQ gives them', () => {
+test('lists, sets and settings of the queue, and jobs, have the names that BullMQ gives them', () => {
   for (const part of ['wait', 'prioritized', 'delayed', 'active', 'completed', 'failed', 'meta'] as const)
     assert.equal(queueKey(DEFAULT_QUEUE_PREFIX, part), bullmq.getKeys(QUEUE_NAME)[part])
-})
-
-test('a job has the name that BullMQ gives it, and its lock is called after it', () => {
-  const job = bullmq.toKey(QUEUE_NAME, 'a-job')
-  assert.equal(jobKey(DEFAULT_QUEUE_PREFIX, 'a-job'), job)
-  assert.equal(lockKey(DEFAULT_QUEUE_PREFIX, 'a-job'), `${job}:lock`)
+  assert.equal(jobKey(DEFAULT_QUEUE_PREFIX, 'a-job'), bullmq.toKey(QUEUE_NAME, 'a-job'))
 })

@@ -62,9 +62,8 @@ export class Calls {
   }
 
   /**
-   * The next call that can be answered by then, which is in hand from now on. Where no call is in
-   * hand, the next one: a prediction may be wrong. In a line as long as calls may wait, each would
-   * otherwise be begun just in time to be answered too late.
+   * The next call that can be answered by then, which is in hand from now on: in a long line each
+   * would be begun just too late. Where none is in hand, the next one: a prediction may be wrong.
    */
   next(answeredAt: number): Call | undefined {
     const by = this.#inHand.size === 0 ? 0 : answeredAt

@@ -20,9 +20,8 @@ const END_MS = 1_000
 /** How often a process that is needed is asked whether it lives. */
 const PING_MS = 1_000
 /**
- * How many times it may leave that unanswered, once it was ready and before: then it is killed. On
- * a machine without a free core a process may get no core for seconds. Times, not time: an
- * application that was busy itself finds the answers when it continues.
+ * How many times it may leave that unanswered, once ready and before: then it is killed. Without
+ * a free core it may stand still for seconds. Times, not time: the application may be busy itself.
  */
 const UNANSWERED = { ready: 15, starting: 60 }
 
@@ -147,9 +146,8 @@ export class ForkedProcess implements HashingProcess {
 }
 
 /**
- * Options of Node for the process. It takes no option of the application: its --eval or --import
- * would run the application there. Under Yarn's Plug'n'Play packages are found by a program that
- * Node loads first.
+ * Options of Node for the process: none of the application's, whose --eval or --import would run it
+ * there. Under Yarn's Plug'n'Play a program that Node loads first finds packages.
  */
 function packageMap(): string[] {
   if (process.versions.pnp === undefined) return []
