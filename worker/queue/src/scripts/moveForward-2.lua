@@ -1,10 +1,8 @@
 --[[
   Moves a job of a known device forward: behind one other job, or behind the last such job and one
-  other while that waits. The other job leaves room for others where known devices' jobs come as
-  fast as they are taken. LREM comes first because of a full Redis server (see storeVerdict): a
-  refused write after it would lose the job. BullMQ's lists have two ends alone: `lifo` would put
-  it first, and its priorities run after jobs without one. Upstream: an option `after` with a job
-  id.
+  other while that waits, so that others have room. LREM comes first because of a full Redis server
+  (see storeVerdict). BullMQ's `lifo` would put it first, and its priorities run after jobs without
+  one. Upstream: an option `after` with a job id.
   Input:
     KEYS[1] waiting list
     KEYS[2] key of the last job of a known device

@@ -1,11 +1,10 @@
 --[[
   Takes an active job from the worker that has just taken it, unless its client is present. A
-  client that is away as told yields once to held jobs. A ticket that was redeemed before (`firm`)
-  never yields. Otherwise the tickets that a client drops would be hashed in the grace of each. A
-  job without a number is still being added by its client: workers may take it sooner, unless it is
-  behind. The job leaves the active list last: where the script fails before, another worker takes
-  the job over, as if this worker had died. BullMQ's moveToDelayed would count an absent job among
-  those that workers can take, and cannot check presence in the same step.
+  client that is away as told yields once to held jobs, or dropped tickets would be hashed in the
+  grace of each; a ticket that was redeemed before (`firm`) never yields. A job without a number is
+  still being added: workers may take it sooner, unless it is behind. The job leaves the active list
+  last: where the script fails before, another worker takes it over. BullMQ's moveToDelayed would
+  count an absent job among those that can be taken, and checks no presence.
   Upstream: a condition for a move, and a set that is not promoted by time.
   Input:
     KEYS[1] present key of the job

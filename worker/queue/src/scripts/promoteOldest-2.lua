@@ -1,8 +1,7 @@
 --[[
   Moves the first deferred jobs to the end of the held ones, as BullMQ does when a priority
-  changes. One script, because several gateways may do it at once. Ids without a job are removed,
-  and count. BullMQ's changePriority needs the ids first, and a command for each. Upstream: a
-  number of jobs instead of an id.
+  changes. Ids without a job are removed, and count. BullMQ's changePriority needs the ids first,
+  and a command for each. Upstream: a number of jobs instead of an id.
   Input:
     KEYS[1] deferred set
     KEYS[2] waiting list

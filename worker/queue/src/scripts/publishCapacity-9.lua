@@ -1,7 +1,6 @@
 --[[
   Writes one worker's entry with the time, and its canary, and drops absent jobs past their
-  deadline. Writes nothing for a worker that must not begin. Keys of another type would stop every
-  publication and reading, and are deleted.
+  deadline; nothing for a worker that must not begin. Keys of another type are deleted.
   Input:
     KEYS[1] capacity hash
     KEYS[2] waiting list

@@ -1,7 +1,6 @@
 --[[
   Reads the load: all that admission needs. Drops absent jobs beyond their cap: the oldest that are
-  behind, then the oldest. A key of another type says nothing here; it is deleted where workers
-  write.
+  behind, then the oldest. A key of another type says nothing; workers delete it.
   Input:
     KEYS[1] capacity hash
     KEYS[2] waiting list

@@ -1,7 +1,6 @@
 --[[
   Removes what BullMQ cannot have written, and its scripts would fail at or wait for. Without an
-  end, `stalled-check` stops the recovery of jobs whose workers died, and a lock the recovery of
-  its job. After an event with the highest id, no other can be added.
+  end, `stalled-check` and locks stop recovery. After an event with the highest id none can follow.
   Input:
     KEYS[1] stalled set
     KEYS[2] waiting list

@@ -1,9 +1,8 @@
 --[[
-  Removes a job that waits, or waits for its client. Its hash and its client's key are then its
-  only keys. BullMQ's own remove also deletes finished jobs, and does not tell whether the job
-  existed. Before the last job of a known device, the job two places ahead becomes the last again
-  (see moveForward): whoever adds jobs and goes away must not bring later ones before those that
-  wait.
+  Removes a job that waits, or waits for its client, with its only other key. BullMQ's remove also
+  deletes finished jobs, and does not tell whether the job existed. For the last job of a known
+  device, the job two places ahead becomes the last again (see moveForward): whoever adds jobs and
+  goes away must not bring later ones before those that wait.
   Input:
     KEYS[1] waiting list
     KEYS[2] deferred set

@@ -1,8 +1,7 @@
 --[[
-  Takes an active job from its worker, keeps it as an absent one, and announces why. Whoever waits
-  for it gets an answer now, and a ticket for it stays pending: the job is next when its client
-  comes again. The announcement comes last. BullMQ's moveToDelayed does not announce, and gives
-  back a job whose turn comes by time. Upstream: as passOver.
+  Takes an active job from its worker, keeps it as an absent one, and at last announces why: who
+  waits gets an answer now, a ticket stays pending, and the job is next when its client comes again.
+  BullMQ's moveToDelayed announces nothing, and gives back a job by time. Upstream: as passOver.
   Input:
     KEYS[1] lock of the job
     KEYS[2] active list

@@ -1,12 +1,9 @@
 --[[
-  Stores a verdict, then announces it. No command after the announcement may fail: the delivery
-  would be retried and the message repeated.
-
+  Stores a verdict, then announces it, last: the delivery of a script that fails is repeated.
   DEL comes first because of a full Redis server. It checks its memory limit only at the first
   write of a script, and only for commands that may need memory, as SET may. BullMQ's completion
   script begins with a DEL too: without this one, jobs would complete whose verdicts were refused.
-  The excess is under a kilobyte until the deadline, for each job accepted before. DEL loses
-  nothing: SET would overwrite the value, and a script is atomic.
+  The excess is under a kilobyte until the deadline, for each job accepted before.
   Input:
     KEYS[1] verdict
     KEYS[2] present key of the job

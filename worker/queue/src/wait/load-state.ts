@@ -27,7 +27,11 @@ const NO_CAPACITY: TotalCapacity = {
   latencyMs: 0,
 }
 
-export interface Progress extends Pick<LineReading, 'first' | 'last'> {
+export interface Progress {
+  /** Number of the first deferred job; undefined without one, and just after it was added. */
+  first: number | undefined
+  /** The last number that was given out. */
+  last: number
   /** Whether the first is behind [false]: numbers go back to it from those that overtook it. */
   isBehind?: boolean
   /** Jobs that were finished since some time in the past. */
@@ -130,7 +134,7 @@ export class LoadState {
     if (progress === undefined) return
     const { first, isBehind, last, finished } = progress
     const { waiting, deferred, active, absent, returned } = depth
-    this.#progress.observe({ first, last, inLine: deferred - returned })
+    this.#progress.observe(last, deferred - returned, first)
     const outstanding = waiting + deferred + active + absent
     this.#deferredShare.observe({ first: isBehind ? undefined : first, jobsPerSecond, outstanding, finished, active })
   }
@@ -212,15 +216,6 @@ export interface Line {
   paused: boolean
 }
 
-interface LineReading {
-  /** The last number that was given out. */
-  last: number
-  /** Number of the first deferred job; undefined without one, and just after it was added. */
-  first: number | undefined
-  /** Deferred jobs that were never passed over. */
-  inLine: number
-}
-
 /** Numbers that no gateway is ahead of another by. */
 const RESET_BY = 1_000_000_000
 
@@ -228,7 +223,8 @@ class LineProgress {
   #serving = 0
   #last = 0
 
-  observe({ first = 0, last, inLine }: LineReading): void {
+  /** @param inLine deferred jobs that were never passed over */
+  observe(last: number, inLine: number, first = 0): void {
     // A number that no line reaches was somebody's lie, and Redis counts from 1 again. Where Redis
     // lost its data, numbers go on.
     if (last > 0 && last < this.#last - RESET_BY) [this.#serving, this.#last] = [0, 0]
