@@ -1,33 +1,16 @@
 // An application's own ioredis is left as it is, wherever our connections are loaded: its error texts, its classes, its commands.
 import assert from 'node:assert/strict'
-import { createServer, type Socket } from 'node:net'
-import { listening } from '@spillway/infra/processes/port'
 import { Cluster, Command, Redis } from 'ioredis'
 import { test } from 'vitest'
 import { OwnCluster, OwnRedis } from '../../src/inside/ioredis.ts'
 import { connectRedis } from '../../src/redis/connect.ts'
+import { startFakeRedis } from '../fake-redis.ts'
 
 const REFUSAL = "NOPERM User default has no permissions to run the 'get' command"
 
-async function refusingServer(t: { onTestFinished(close: () => void): void }): Promise<string> {
-  const sockets: Socket[] = []
-  const server = createServer((socket) => {
-    sockets.push(socket)
-    socket.on('error', () => undefined)
-    socket.on('data', (data) => {
-      for (const command of data.toString().split(/(?=\*\d+\r\n\$)/))
-        socket.write(/\r\nget\r\n/i.test(command) ? `-${REFUSAL}\r\n` : '+OK\r\n')
-    })
-  })
-  t.onTestFinished(() => {
-    for (const socket of sockets) socket.destroy()
-    server.close()
-  })
-  return `redis://127.0.0.1:${await listening(server)}`
-}
-
 test('what Redis refuses to an application is told in its own words, and to us with the rule that helps', async (t) => {
-  const url = await refusingServer(t)
+  const refused = (command: string) => /\r\nget\r\n/i.test(command)
+  const { url } = await startFakeRedis(t, (command) => (refused(command) ? `-${REFUSAL}\r\n` : '+OK\r\n'))
   const theirs = new Redis(url, { enableReadyCheck: false, protocol: 2 })
   const ours = new OwnRedis(url, { enableReadyCheck: false, protocol: 2 })
   for (const each of [theirs, ours]) t.onTestFinished(() => each.disconnect())
