@@ -77,7 +77,6 @@ export function contradictionsIn(
   return problems
 }
 
-/** The message of what a check throws, if it does. */
 function problemOf(check: () => unknown): string[] {
   try {
     check()

@@ -76,7 +76,6 @@ export const operations: readonly Operation<Deps>[] = [
   ...[changeEmail, verifyPassword, deleteAccount],
 ]
 
-/** What start.ts opens. */
 export interface Opened
   extends Omit<OperatorPagesOptions, 'config' | 'failures'>,
     Pick<Deps, 'keys' | 'tokenClaims' | 'sessionOpener' | 'tokenIssuer' | 'isDraining'> {
@@ -95,7 +94,6 @@ export function closeTimeMs({ LOGIN_WAIT_MS }: GatewayConfig): number {
   return LOGIN_WAIT_MS + CLOSE_MARGIN_MS
 }
 
-/** Accounts and sessions. */
 export async function buildPublicApi(config: GatewayConfig, opened: Opened): Promise<FastifyInstance> {
   const { database, passwords, countingRedis: redis, keyring, audit, metrics, log } = opened
   const nowMs = () => passwords.now()
@@ -266,7 +264,6 @@ async function watchConnections(
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Whether anyone may make an account. */
     isRegistrationOpen: boolean
     sendsMail: boolean
     /** `onRequest` hook that counts a request against the limit of its service. */

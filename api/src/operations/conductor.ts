@@ -47,7 +47,6 @@ function isContents(contents: unknown): contents is Contents {
 /** The clock is an estimate: after a wait until the deadline some milliseconds may be left. */
 const CLOCK_ERROR_MS = 100
 interface ConductorOptions<Deps> {
-  /** What operations are made of. */
   deps: Deps
   operations: readonly Operation<Deps>[]
   passwords: PasswordClient

@@ -13,7 +13,6 @@ type Credential = Pick<User, 'id' | 'passwordHash' | 'credentialVersion'> & {
 interface FoundCredential {
   /** Null where the address has no account. */
   user: Credential | null
-  /** Whether the old system is to be asked. */
   ask: boolean
 }
 
@@ -21,7 +20,6 @@ interface FoundCredential {
 export class Credentials {
   readonly #database: Database
   readonly #options: { needsConfirmedEmail: boolean; asksOldSystem: boolean }
-  /** The credential of an address in its one form. */
   readonly find: (email: string) => Promise<FoundCredential>
 
   /** @param options.asksOldSystem about accounts that are not here, or came without a hash */

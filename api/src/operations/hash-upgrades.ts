@@ -46,7 +46,6 @@ export class HashUpgrades {
     this.#followed.add(stored)
   }
 
-  /** Stops waiting, and resolves when nothing is being stored any more. */
   async close(): Promise<void> {
     this.#closing.abort()
     await Promise.all(this.#followed)

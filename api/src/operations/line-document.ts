@@ -26,7 +26,6 @@ export class LineDocument {
     return this.#keyring.macs({ purpose: 'line', id })[0].subarray(0, NAME_BYTES).toString('base64url')
   }
 
-  /** As JSON, with its entity tag. */
   read(): { text: string; etag: string } {
     const atMs = this.#now()
     if (this.#made === undefined || atMs - this.#made.atMs >= MADE_EVERY_MS) this.#made = { ...this.#make(), atMs }

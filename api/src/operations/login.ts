@@ -13,13 +13,11 @@ import { guesser } from './access.js'
 import { StartAgain } from './operation.js'
 import { defineOperation } from './public-operation.js'
 
-/** The user of an unknown address. */
 const NOBODY = '00000000-0000-0000-0000-000000000000'
 const UNKNOWN = { id: NOBODY, credentialVersion: 0, passwordHash: '' }
 /** Of an account that was just made: the default of its column. */
 const FIRST_CREDENTIAL_VERSION = 1
 
-/** The attempt of a login, in its ticket. */
 const AttemptContents = objectOf({
   id: { type: 'string' },
   account: { type: 'string' },

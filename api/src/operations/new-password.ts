@@ -9,7 +9,6 @@ const common = new PasswordList(new URL('./common.list', import.meta.url))
 
 interface NewPasswordOptions {
   minLength: number
-  /** The name of the service. */
   service: string
   breached?: PasswordList | undefined
 }
@@ -51,7 +50,6 @@ export function tooLongForBcrypt(field: string): ApiError {
   return new ApiError('invalid_request', { fields: [{ field, code: 'password_too_long', message }] })
 }
 
-/** Whether a password is among the most common ones, in upper or lower case. */
 export function isCommon(password: string): boolean {
   return common.has(fold(password))
 }

@@ -14,7 +14,6 @@ import type { Headers } from '../sessions/token-carrier.js'
 import type { Access } from './access.js'
 import { tooLongForBcrypt } from './new-password.js'
 
-/** What a worker is asked. */
 interface JobRequest<Name extends JobName = JobName> {
   name: Name
   request: Requests[Name]
@@ -42,7 +41,6 @@ export interface Started<Contents> {
   contents: Contents
 }
 
-/** The response to a request of an operation. */
 export interface Response {
   status: number
   headers: Headers
@@ -71,12 +69,10 @@ export interface OperationDefinition<Deps, Caller, Body, Contents extends object
   summary: string
   description?: string
   access: Access<Caller>
-  /** Headers of the call, beside Prefer. */
   headers?: Record<string, object>
   body: Schema<Body>
   /** The data that `finish` needs besides the verdict. Sealed into the ticket. */
   contents: Schema<Contents>
-  /** The successful response. */
   success: { status: number; body: Schema<Answer>; headers?: Record<string, object> }
   /** The successful response, where a part of the answer is sent in headers. */
   sent?(deps: Deps, answer: Answer): { headers: Headers; body: Answer }
@@ -84,7 +80,6 @@ export interface OperationDefinition<Deps, Caller, Body, Contents extends object
   problems: Record<number, object>
   /** The field with the password to hash, for errors [password]. */
   newPasswordField?: string
-  /** The error for a stored hash that no worker verifies. */
   unsupportedHash(): ApiError
   /** Checks all that needs no hash, and says what to hash. Throws an {@link ApiError} to refuse. */
   start(deps: Deps, input: { body: Body; caller: Caller }): Started<Contents> | Promise<Started<Contents>>
@@ -155,7 +150,6 @@ export class Operation<Deps, Caller = unknown, Body = unknown, Contents extends 
     return await this.definition.start(deps, { body, caller: this.definition.access.callerOf(request) })
   }
 
-  /** Responds to a verdict. Throws an {@link ApiError}, or {@link StartAgain}. */
   async finish(deps: Deps, contents: Contents, job: AnsweredJob): Promise<Response> {
     const { success, sent } = this.definition
     try {
@@ -168,7 +162,6 @@ export class Operation<Deps, Caller = unknown, Body = unknown, Contents extends 
     }
   }
 
-  /** The verdict of a worker that did the job. */
   #accepted(verdict: Verdict): Job['verdict'] {
     if (verdict.kind !== 'refused') return verdict
     if (verdict.code === 'unsupported_hash') throw this.definition.unsupportedHash()

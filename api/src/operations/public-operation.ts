@@ -28,7 +28,6 @@ export interface Deps {
   audit: Audit
   /** Undefined where no mail is sent. */
   post: Post | undefined
-  /** Whether the gateway was told to stop. */
   isDraining(): boolean
   sessions: Sessions
   sessionOpener: SessionOpener

@@ -10,7 +10,6 @@ import type { Operation } from './operation.js'
 export const UNAVAILABLE_RETRY_S = 5
 const RETRY_MAX_S = 60
 
-/** A request of an operation. */
 export interface Call<Deps> {
   operation: Operation<Deps>
   request: FastifyRequest
@@ -19,7 +18,6 @@ export interface Call<Deps> {
 
 export interface HeldCall<Deps> extends Call<Deps> {
   pending: PendingJob
-  /** What its verdict is finished with. */
   contents: object
   /** How long it waits, and how long its client would like to wait, in milliseconds. */
   waitMs: number
@@ -127,7 +125,6 @@ export function remainingWaitMs(waitMs: number, elapsedMs: number): number {
 interface WaitPreference {
   /** The wait that the client asks for, in milliseconds; undefined when it does not say. */
   waitMs: number | undefined
-  /** The preferences that were applied, for Preference-Applied. */
   applied: string | undefined
 }
 

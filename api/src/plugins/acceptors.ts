@@ -71,7 +71,6 @@ class Acceptors {
     if (!this.#closing.signal.aborted) this.#fetched = this.#fetch()
   }
 
-  /** Counts a new connection. */
   accepted(): void {
     if (this.#acceptedInTurn === 0) setImmediate(() => (this.#acceptedInTurn = 0))
     this.#acceptedInTurn++

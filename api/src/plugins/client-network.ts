@@ -28,7 +28,6 @@ export function wideNetworkOf(network: string): string {
   return site === undefined ? network : `${site}:/48`
 }
 
-/** IP addresses and CIDR ranges. */
 export class AddressRanges {
   readonly #list = new BlockList()
 
@@ -40,7 +39,6 @@ export class AddressRanges {
     }
   }
 
-  /** Whether an address is one of these, or within one. */
   has(client: string): boolean {
     const [address = ''] = withoutPort(client).split('%')
     const version = isIP(address)

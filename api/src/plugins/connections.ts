@@ -60,7 +60,6 @@ export const clientGonePlugin = fp(
 interface DrainOptions {
   /** The time limit of running requests, in milliseconds, their bodies included. */
   graceMs: number
-  /** Whether the gateway was told to stop. */
   isDraining(): boolean
 }
 
@@ -146,7 +145,6 @@ export const stalledConnectionsPlugin = fp(
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** The requests of this connection that have not been answered yet. */
     requestsOn(socket: Socket): readonly FastifyRequest[]
     /** Whether all other requests of its connection have been answered. */
     isOnlyRequest(request: FastifyRequest): boolean

@@ -33,13 +33,11 @@ const sendable = {
   'access-control-max-age': String(MAX_AGE_S),
 }
 
-/** The scheme and the first label of a host. */
 const FIRST_LABEL = /^(https?:\/\/)[a-z0-9_-]+\./
 
 interface CrossOriginOptions {
   /** CORS_ORIGINS, with `*` for a first label; without any, the API is closed to other origins. */
   origins: readonly string[]
-  /** Whether their pages may send and get cookies. */
   credentials: boolean
   metrics: Pick<GatewayMetrics, 'requests'>
 }

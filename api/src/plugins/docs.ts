@@ -16,7 +16,6 @@ const logo =
   `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 176 40" height="40"><g transform="translate(0 4)">${MARK}</g>` +
   '<text x="42" y="29" font-family="system-ui, sans-serif" font-size="26" font-weight="700" fill="#fff">Spillway</text></svg>'
 
-/** What an API is, beside its routes. */
 export interface DocsOptions {
   title: string
   description: string
@@ -84,7 +83,6 @@ function shareComponents<Document extends { paths?: unknown; components?: object
   return { ...document, paths, components: { ...document.components, schemas } }
 }
 
-/** Every answer has this header. */
 function addRequestId(answer: unknown): void {
   if (!isObject(answer)) return
   const description = 'By which support finds what became of the request'

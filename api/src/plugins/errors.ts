@@ -47,7 +47,6 @@ interface ApiErrorOptions extends ErrorOptions {
   retryAfterS?: number
   fields?: FieldError[]
   reason?: RefusalReason
-  /** What the client may solve instead of waiting. */
   challenge?: Challenge
 }
 

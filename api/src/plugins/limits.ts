@@ -83,7 +83,6 @@ export type LimitRequest = (request: FastifyRequest, reply: FastifyReply) => Pro
 
 /** Names that are refused from memory until their limit lets them in again. */
 export class Refusals {
-  /** In milliseconds of the monotonic clock. */
   readonly #refusedUntil = new Map<string, number>()
 
   remember(name: string, resetS: number): void {
@@ -150,7 +149,6 @@ declare module 'fastify' {
     /** `preHandler` hooks for requests that show a refresh token of ours. */
     limitRefreshNetwork: LimitRequest
     limitSession: LimitRequest
-    /** Counts redemptions of tickets. */
     limitRedeemNetwork: LimitRequest
     /** `onRequest` hook for requests that send mail. */
     limitMailNetwork: LimitRequest

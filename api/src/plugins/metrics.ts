@@ -93,7 +93,6 @@ export class GatewayMetrics extends Metrics {
     { code: ['EAUTH', 'ECONNECTION', 'EENVELOPE', 'ESOCKET', 'ETIMEDOUT', 'ETLS'], answer: ['none'] },
   )
 
-  /** @param operations the kinds of operations, as labels */
   constructor(operations: readonly string[]) {
     super()
     this.wait = this.histogram(
@@ -139,7 +138,6 @@ export const noReasons: Record<string, number> = Object.fromEntries(
   ['internal_error', ...refusalReasons].map((reason) => [reason, 0]),
 )
 
-/** Counts of this gateway since it started, by reason. */
 export async function countReasons({
   requests,
   refused,

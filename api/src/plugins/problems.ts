@@ -65,12 +65,10 @@ export class RouteTable<T> {
     }
   }
 
-  /** @param path without a query */
   find(method: string, path: string): T | undefined {
     return isMethod(method) ? this.#router.find(method, path)?.store : undefined
   }
 
-  /** The methods of the routes that match a path. */
   methodsOf(path: string): string[] {
     return [...this.#added].filter((method) => this.find(method, path) !== undefined)
   }
@@ -151,9 +149,7 @@ declare module 'fastify' {
   }
 
   interface FastifyRequest {
-    /** The code of the problem that answered this request, for its log line. */
     errorCode?: ErrorCode
-    /** The reason behind that code, for the metrics. */
     refusedFor?: RefusalReason | undefined
   }
 }

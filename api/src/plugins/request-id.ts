@@ -39,7 +39,6 @@ export const requestIdPlugin = fp(
   { name: 'request-id' },
 )
 
-/** Answers a redemption as the request that got the ticket. */
 export function redeemAs(firstId: string, request: FastifyRequest, reply: FastifyReply): void {
   request.firstId = firstId
   reply.header(REQUEST_ID_HEADER, firstId)

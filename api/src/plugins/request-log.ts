@@ -82,7 +82,6 @@ function ticketEventOf(request: FastifyRequest, { statusCode }: FastifyReply): T
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The job that this request waits for, once it has been added. */
     jobId?: string
     /** The name of the service whose key the request has, on the service API. */
     service?: string

@@ -55,7 +55,6 @@ export function serverOptions(
   }
 }
 
-/** Answers a request, or calls `next` to pass it on. */
 type Intercept = (request: IncomingMessage, response: ServerResponse, next: () => void) => void
 
 /** Looks at requests before Fastify does. The last interceptor sees requests first. */

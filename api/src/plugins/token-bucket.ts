@@ -22,7 +22,6 @@ export class TokenBucket {
     return this.#left >= 1
   }
 
-  /** Takes a token, if there is one. Returns whether there was. */
   take(): boolean {
     if (!this.hasLeft()) return false
     this.#left -= 1

@@ -48,7 +48,6 @@ const outcomes = [
   ...(['too_many', 'device_too_many', 'delayed', 'challenge'] as const),
 ]
 
-/** An attempt, as tickets carry it. */
 export interface Attempt {
   id: string
   /** The digest of the e-mail address. */
