@@ -33,11 +33,10 @@ const LONGEST_READ_S = 1
 const READ_RETRY_MS = 250
 /** How often the keys of this gateway are compared and published. */
 const CLAIM_INTERVAL_MS = 1_000
-/** How long a mail that does not open here is left to others, and how often it may come back. */
+/** How long a mail that does not open here is left to others. */
 const LEFT_FOR_MS = 500
-const MOST_TRIES = 20
-/** How long gateways with other keys are taken to be there, once they were seen. */
-const OTHERS_COUNT_MS = 5_000
+/** How long gateways with other keys are taken to be there, once they were seen: they may stand still. */
+const OTHERS_COUNT_MS = 60_000
 const compareKeys = new Error(`compare ${SEAL_KEYS} with theirs`)
 /** Mails at a time: they wait for the server, and take no processor. */
 const CONCURRENCY = 4
@@ -140,7 +139,7 @@ export class MailSender {
     try {
       const mail = openMail(this.#options.keyring, job)
       if (mail !== undefined) return await this.#send(mail)
-      if (await this.#leaveToOthers(job).catch(() => false)) throw new DelayedError()
+      if (await this.#leaveToOthers(job)) throw new DelayedError()
       this.#count('forged')
       throw new UnrecoverableError('forged')
     } finally {
@@ -148,9 +147,12 @@ export class MailSender {
     }
   }
 
-  /** A mail that does not open goes back once. False if it was back before. */
+  /**
+   * A mail that does not open here goes back until another gateway takes it, however often: the
+   * others may be busy with slow mails. False where one of them could not open it, or none is there.
+   */
   async #leaveToOthers(job: Job): Promise<boolean> {
-    if (!isMailData(job.data) || job.attemptsStarted > MOST_TRIES) return false
+    if (!isMailData(job.data)) return false
     if (performance.now() - this.#othersSeenAt > OTHERS_COUNT_MS) return false
     const { unopenedBy = this.#id } = job.data
     if (unopenedBy !== this.#id) return false
