@@ -1,11 +1,11 @@
 /** Rules of the configuration that its schema cannot express, on the raw texts. */
-import { isIP } from 'node:net'
 import { isLoopback, listOf } from '@spillway/common/settings'
 import { connectionTo } from '@spillway/prisma'
 import { refuseGuessableKeys } from '@spillway/queue/queue-client'
 import { parseRedisServers } from '@spillway/queue/redis/servers'
 import { parseSmtpUrl } from './mail/smtp.js'
 import { isWeak, OPERATOR_PASSWORD_LENGTH, roles } from './operators/named.js'
+import { isAddressRange } from './schemas/credentials.js'
 import { parseSender } from './schemas/email-address.js'
 import { optionalClaimNames } from './sessions/access-token.js'
 
@@ -130,11 +130,4 @@ function isIssuer(text: string): boolean {
   if (url === undefined || !/^https?:\/\/[^/@]+(\/[\w.~-]+)*$/.test(text) || url.href.replace(/\/$/, '') !== text)
     return false
   return url.protocol === 'https:' || isLoopback(url.hostname)
-}
-
-function isAddressRange(text: string): boolean {
-  const [address = '', prefix, ...rest] = text.split('/')
-  const bits = isIP(address) === 6 ? 128 : 32
-  const fits = prefix === undefined || (/^[1-9]\d{0,2}$/.test(prefix) && Number(prefix) <= bits)
-  return isIP(address) !== 0 && fits && rest.length === 0
 }

@@ -1,8 +1,8 @@
 /**
  * Records audit events asynchronously: `record` appends to a bounded buffer, written about once a
  * second and at shutdown. While the database is unavailable, the oldest events are kept; later ones
- * are dropped, counted and logged. Beyond their budget, refusals and events without an account are
- * summed by event and outcome: one row a minute for each sum.
+ * are dropped, counted and logged. Beyond their budget, refusals, also of operators, and events
+ * without an account are summed by event and outcome: one row a minute for each sum.
  */
 
 import type { Logger } from '@spillway/common/log'
@@ -86,7 +86,7 @@ export class Audit {
   /** Returns at once and never throws: events are written asynchronously. */
   record(event: AuditEvent): void {
     if (this.#isClosed) return
-    const isBounded = event.by !== undefined || (event.outcome === 'ok' && event.userId)
+    const isBounded = event.outcome === 'ok' && (event.userId || event.by)
     if (isBounded || this.#budget.take()) this.#push(stored(event, 1))
     else this.#addUp(event)
   }
@@ -163,28 +163,16 @@ export const auditRateLimitsPlugin = fp(
   { name: 'audit-rate-limits' },
 )
 
+const nothing = { userId: null, sessionId: null, isKnownDevice: null, failures: null, requestId: null }
+
 function stored(
-  {
-    event,
-    outcome,
-    userId = null,
-    email,
-    sessionId,
-    ip,
-    requestId,
-    by,
-    isKnownDevice,
-    failures,
-  }: Pick<AuditEvent, 'event' | 'outcome'> & Partial<AuditEvent>,
+  { ip, by, ...event }: Pick<AuditEvent, 'event' | 'outcome'> & Partial<AuditEvent>,
   count: number,
 ): StoredEvent {
   const now = Date.now()
   return {
-    ...{ id: newId(now), at: new Date(now), event, outcome, count, userId, email },
-    sessionId: sessionId ?? null,
+    ...{ id: newId(now), at: new Date(now), count, ...nothing, ...event },
     address: ip === undefined ? null : storedNetworkOf(ip),
-    ...{ isKnownDevice: isKnownDevice ?? null, failures: failures ?? null },
-    requestId: requestId ?? null,
     operator: by?.operator ?? null,
     reason: by?.reason ?? null,
   }

@@ -13,13 +13,6 @@ const NOTICE_LIFE_MS = 24 * HOUR_MS
 /** Notices an hour to a confirmed address. Who causes more has the account's password. */
 export const NOTICES_PER_READER = 30
 
-/** To whom a notice goes. */
-interface Owner {
-  email: string
-  /** Whether the address was confirmed as theirs. */
-  isConfirmed: boolean
-}
-
 interface PostOptions {
   config: GatewayConfig
   outbox: Outbox
@@ -27,12 +20,6 @@ interface PostOptions {
   keyring: Keyring
   metrics: Pick<GatewayMetrics, 'mails'>
   log: FastifyBaseLogger
-}
-
-/** For whom a mail is counted, and among which. */
-interface Counted {
-  reader: string
-  countedAs: 'mail' | 'notice'
 }
 
 export class Post {
@@ -56,16 +43,15 @@ export class Post {
    * @param reader the recipient's address, against whose limit the mail counts
    */
   send(request: Exclude<MailRequest, { kind: 'notice' }>, reader: string): Promise<boolean> {
-    return this.#add(request, { reader, countedAs: 'mail' })
+    return this.#add(request, reader, 'mail')
   }
 
   /**
    * Tells an owner what was done to the account. Notices to a confirmed address have a limit of
    * their own: a thief would use up the other mails first. Never rejects.
    */
-  notify({ email, isConfirmed }: Owner, notice: Notice): Promise<boolean> {
-    const counted: Counted = { reader: email, countedAs: isConfirmed ? 'notice' : 'mail' }
-    return this.#add({ kind: 'notice', email, notice }, counted)
+  notify({ email, isConfirmed }: { email: string; isConfirmed: boolean }, notice: Notice): Promise<boolean> {
+    return this.#add({ kind: 'notice', email, notice }, email, isConfirmed ? 'notice' : 'mail')
   }
 
   /** Removes what waits to be sent to an account, or has failed. */
@@ -73,10 +59,14 @@ export class Post {
     return this.#options.outbox.removeAbout([id, email])
   }
 
-  async #add(request: MailRequest, counted: Counted): Promise<boolean> {
-    const { outbox, metrics, log } = this.#options
+  async #add(request: MailRequest, reader: string, countedAs: 'mail' | 'notice'): Promise<boolean> {
+    const { config, outbox, redis, keyring, metrics, log } = this.#options
+    const { QUEUE_PREFIX: queuePrefix, LIMIT_MAIL_PER_RECIPIENT: perReader } = config
     try {
-      const isOver = await this.#isOverLimit(counted)
+      const name = accountNameOf(accountOfEmail(reader), keyring)
+      const { count } = await countIn(HOUR_MS, `${queuePrefix}:limit:${countedAs}:${name}`, redis)
+      const most = countedAs === 'mail' ? perReader : Math.max(perReader, NOTICES_PER_READER)
+      const isOver = perReader > 0 && count > most
       if (isOver) metrics.mails.inc({ outcome: 'limited' })
       else await outbox.add(request, this.lifeMsOf(request.kind))
       return !isOver
@@ -85,13 +75,5 @@ export class Post {
       log.warn({ err: error }, 'a mail was not queued')
       return false
     }
-  }
-
-  async #isOverLimit({ reader, countedAs }: Counted): Promise<boolean> {
-    const { redis, config, keyring } = this.#options
-    const { QUEUE_PREFIX: queuePrefix, LIMIT_MAIL_PER_RECIPIENT: perReader } = config
-    const name = accountNameOf(accountOfEmail(reader), keyring)
-    const { count } = await countIn(HOUR_MS, `${queuePrefix}:limit:${countedAs}:${name}`, redis)
-    return perReader > 0 && count > (countedAs === 'mail' ? perReader : Math.max(perReader, NOTICES_PER_READER))
   }
 }

@@ -1,18 +1,17 @@
 /** What operators do to one account. */
 import { type Database, isTaken, Prisma, rawQuery, type User } from '@spillway/prisma'
 import { objectOf } from '@spillway/queue/wire/object-schema'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import type { AuditEventName } from '../audit/store.js'
 import type { Post } from '../mail/post.js'
 import { newMailToken } from '../mail/tokens.js'
 import { ApiError } from '../plugins/errors.js'
 import { EmailField, normalizeEmail } from '../schemas/credentials.js'
 import { problemResponse } from '../schemas/responses.js'
-import { type Schema, schemaOf } from '../schemas/schema.js'
 import { accountById, accountId, accountParams } from './account-state.js'
 import { changeResponses, type OperatorDeps, Reason, recordChange } from './change.js'
 
-interface Change<Body> {
+interface Change {
   /** Behind the account's path. */
   path: string
   operationId: string
@@ -21,41 +20,30 @@ interface Change<Body> {
   /** [support] */
   role?: 'admin'
   event: AuditEventName
-  body: Schema<Body>
-  /** Resolves with what changed, or with the body of an answer of its own. */
-  change(deps: OperatorDeps, account: User, body: Body): Promise<number>
+  /** Its schema [a reason alone] */
+  body?: object
+  /** Resolves with how many things changed. */
+  change(deps: OperatorDeps, account: User, body: ChangeBody): Promise<number>
 }
 
-/** The defaults are of a change in the list. */
-class AccountChange<Body extends { reason: string } = { reason: string }> {
-  readonly definition: Change<Body>
-
-  constructor(definition: Change<Body>) {
-    this.definition = definition
-  }
-
-  async run(deps: OperatorDeps, account: User, request: FastifyRequest): Promise<number> {
-    const { body, event, change } = this.definition
-    if (!body.is(request.body)) throw new ApiError('invalid_request')
-    const changed = await change(deps, account, request.body)
-    recordChange(deps.audit, request, { event, userId: account.id, reason: request.body.reason })
-    return changed
-  }
+/** As the schema of the change has let it in. */
+interface ChangeBody {
+  reason: string
+  sessionId: string
+  email: string
+  confirmed?: boolean
 }
 
-const reasonAlone = schemaOf({ title: 'Reason', ...objectOf({ reason: Reason }) })
-
-const changes: readonly AccountChange[] = [
-  new AccountChange({
+const changes: readonly Change[] = [
+  {
     path: 'forget-failures',
     operationId: 'forgetFailures',
     summary: 'Forget its failed logins',
     description: 'The next login neither waits nor solves a challenge.',
     event: 'forget_failures',
-    body: reasonAlone,
     change: ({ failures }, { email }) => failures.forget(email),
-  }),
-  new AccountChange({
+  },
+  {
     path: 'end-sessions',
     operationId: 'endAllSessions',
     summary: 'End all its sessions',
@@ -63,32 +51,30 @@ const changes: readonly AccountChange[] = [
       'Access tokens are inactive at introspection from then on. All devices are unknown until their next login, and tickets and links that ' +
       'were given before are void.',
     event: 'end_all_sessions',
-    body: reasonAlone,
     change: ({ database, sessions }, { id }) =>
       database.$transaction(async (transaction) => {
         // First: it waits for logins that are opening sessions.
         await transaction.user.update({ where: { id }, data: { credentialVersion: { increment: 1 } } })
         return await sessions.endAll(id, transaction)
       }),
-  }),
-  new AccountChange({
+  },
+  {
     path: 'end-session',
     operationId: 'endSession',
     summary: 'End one of its sessions',
     event: 'end_session',
-    body: schemaOf({ title: 'SessionToEnd', ...objectOf({ reason: Reason, sessionId: accountId }) }),
+    body: { title: 'SessionToEnd', ...objectOf({ reason: Reason, sessionId: accountId }) },
     async change({ sessions }, { id: userId }, { sessionId }) {
       if (!(await sessions.endOne({ sessionId, userId }))) throw new ApiError('session_not_found')
       return 1
     },
-  }),
-  new AccountChange({
+  },
+  {
     path: 'disable',
     operationId: 'disableAccount',
     summary: 'Let nobody log in to it',
     description: 'Ends its sessions. A login gets the answer for a wrong password until the account is enabled.',
     event: 'disable_account',
-    body: reasonAlone,
     change: ({ database, sessions }, { id }) =>
       database.$transaction(async (transaction) => {
         const where = { id, disabledAt: null }
@@ -96,37 +82,34 @@ const changes: readonly AccountChange[] = [
         await sessions.endAll(id, transaction)
         return count
       }),
-  }),
-  new AccountChange({
+  },
+  {
     path: 'enable',
     operationId: 'enableAccount',
     summary: 'Let its owner log in again',
     event: 'enable_account',
-    body: reasonAlone,
     async change({ database }, { id }) {
       const where = { id, disabledAt: { not: null } }
       return (await database.user.updateMany({ where, data: { disabledAt: null } })).count
     },
-  }),
-  new AccountChange({
+  },
+  {
     path: 'send-reset',
     operationId: 'sendResetLink',
     summary: 'Mail a link that sets a new password',
     description: '0 where no mail was queued: the address got too many within the hour, or Redis is away.',
     event: 'request_password_reset',
-    body: reasonAlone,
     change: ({ post }, { email }) => send(post, { kind: 'reset', email, token: newMailToken() }, email),
-  }),
-  new AccountChange({
+  },
+  {
     path: 'send-confirmation',
     operationId: 'sendConfirmationLink',
     summary: 'Mail a link that confirms its address',
     description: '0 where no mail was queued, as above.',
     event: 'request_email_confirmation',
-    body: reasonAlone,
     change: ({ post }, { id, email }) => send(post, { kind: 'confirm', userId: id, token: newMailToken() }, email),
-  }),
-  new AccountChange({
+  },
+  {
     path: 'change-email',
     operationId: 'changeAddress',
     summary: 'Change or confirm its address',
@@ -134,13 +117,13 @@ const changes: readonly AccountChange[] = [
       'At once, and links that were mailed before are void. The old address gets a notice. The new one gets a link that confirms it, ' +
       'unless the operator vouches for it.',
     event: 'change_email',
-    body: schemaOf({
+    body: {
       title: 'NewAddress',
       ...objectOf(
         { reason: Reason, email: EmailField },
         { confirmed: { type: 'boolean', description: "Whether the address is known to be the owner's [false]" } },
       ),
-    }),
+    },
     async change({ database, post }, user, { email: given, confirmed = false }) {
       const email = normalizeEmail(given)
       const isOther = email !== user.email
@@ -150,8 +133,8 @@ const changes: readonly AccountChange[] = [
       if (!confirmed) await post?.send({ kind: 'confirm', userId: user.id, token: newMailToken() }, email)
       return isOther || confirmed ? 1 : 0
     },
-  }),
-  new AccountChange({
+  },
+  {
     path: 'delete',
     operationId: 'deleteAccount',
     summary: 'Delete a person',
@@ -160,7 +143,6 @@ const changes: readonly AccountChange[] = [
       'network, until AUDIT_RETENTION_DAYS; with LEGACY_VERIFY, a keyed digest of the address; sealed jobs and tickets, until TICKET_TTL_MS.',
     role: 'admin',
     event: 'delete_account',
-    body: reasonAlone,
     async change({ database, failures, post }, user) {
       const forget = async () => {
         await failures.forgetAccount(user)
@@ -175,20 +157,22 @@ const changes: readonly AccountChange[] = [
       await forget()
       return 1
     },
-  }),
+  },
 ]
 
+const reasonAlone = { title: 'Reason', ...objectOf({ reason: Reason }) }
+
 export async function accountChangeRoutes(app: FastifyInstance, deps: OperatorDeps): Promise<void> {
-  for (const change of changes) {
-    const { path, operationId, summary, description, role = 'support', body } = change.definition
+  for (const { path, role = 'support', event, body = reasonAlone, change, ...described } of changes) {
     const response = { ...changeResponses, 409: problemResponse }
-    const schema = { operationId, tags: ['Accounts'], summary, params: accountParams, body: body.json, response }
-    app.post<{ Params: { id: string } }>(
+    app.post<{ Params: { id: string }; Body: ChangeBody }>(
       `/v1/accounts/:id/${path}`,
-      { config: { role }, schema: { ...schema, ...(description === undefined ? {} : { description }) } },
+      { config: { role }, schema: { ...described, tags: ['Accounts'], params: accountParams, body, response } },
       async (request) => {
         const account = await accountById(deps.database, request.params.id)
-        return { changed: await change.run(deps, account, request) }
+        const changed = await change(deps, account, request.body)
+        recordChange(deps.audit, request, { event, userId: account.id, reason: request.body.reason })
+        return { changed }
       },
     )
   }

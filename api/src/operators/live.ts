@@ -1,6 +1,4 @@
-/** The live page at `/` of the ops port, updated every second: what fails, queue, workers, outcomes. */
-import { readFile } from 'node:fs/promises'
-import { createRequire } from 'node:module'
+/** What the live page at `/` of the ops port asks for every second: what fails, queue, workers, outcomes. */
 import type { QueueReport, QueueReporter } from '@spillway/queue/jobs/report'
 import type { PasswordClient, RedisConnection } from '@spillway/queue/queue-client'
 import type { FastifyInstance } from 'fastify'
@@ -18,29 +16,10 @@ interface LiveOptions {
   reporter: QueueReporter
   shedder: Pick<LoadShedder, 'delayMs'>
   operatorsRedis: readonly { connection: RedisConnection }[]
-  boardPath: string
 }
-
-const { resolve } = createRequire(import.meta.url)
-/** Next to this module, in src/ and in dist/. */
-const own = (name: string) => new URL(`page/${name}`, import.meta.url)
-const files = [
-  { path: '/', file: own('page.html'), type: 'text/html; charset=utf-8' },
-  { path: '/live.css', file: own('live.css'), type: 'text/css; charset=utf-8' },
-  { path: '/live.js', file: own('live.js'), type: 'text/javascript; charset=utf-8' },
-  { path: '/uplot.js', file: resolve('uplot/dist/uPlot.esm.js'), type: 'text/javascript; charset=utf-8' },
-  { path: '/uplot.css', file: resolve('uplot/dist/uPlot.min.css'), type: 'text/css; charset=utf-8' },
-]
 
 export async function livePlugin(app: FastifyInstance, options: LiveOptions): Promise<void> {
   const { passwords, reporter, shedder, config } = options
-  for (const { path, file, type } of files) {
-    const content = (await readFile(file, 'utf8'))
-      .replaceAll('{{basePath}}', config.OPS_BASE_PATH)
-      .replaceAll('{{boardPath}}', options.boardPath)
-      .replace('{{auditLink}}', config.AUDIT_RETENTION_DAYS > 0 ? '<a href="audit">Audit</a>' : '')
-    app.get(path, async (_request, reply) => reply.type(type).header('cache-control', 'no-cache').send(content))
-  }
   const history = new LiveHistory(passwords)
   const gateways = new GatewayReports({
     ...{ passwords, shedder, metrics: options.metrics, queuePrefix: config.QUEUE_PREFIX, log: app.log },

@@ -1,8 +1,11 @@
-/** The ops port of a gateway: metrics, the live page, Bull Board and the audit. */
+/** The ops port of a gateway: metrics, the live page, runbooks, Bull Board and the audit. */
+import { readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
 import helmet from '@fastify/helmet'
 import type { QueueReporter } from '@spillway/queue/jobs/report'
 import type { PasswordClient, RedisConnection, RedisWatch } from '@spillway/queue/queue-client'
 import type { FastifyInstance } from 'fastify'
+import { auditEventNames } from '../audit/store.js'
 import type { GatewayConfig } from '../config.js'
 import type { LoadShedder } from '../plugins/load-shedding/load-shedder.js'
 import type { GatewayMetrics } from '../plugins/metrics.js'
@@ -13,7 +16,6 @@ import { boardPlugin } from './board.js'
 import type { OperatorDeps } from './change.js'
 import { livePlugin } from './live.js'
 import type { NamedOperators } from './named.js'
-import { runbooksPlugin } from './runbooks.js'
 
 const BOARD_PATH = '/queues'
 
@@ -55,9 +57,9 @@ export async function operatorPagesPlugin(app: FastifyInstance, options: Operato
       ...{ config, passwords, named: options.namedOperators },
       onFailure: () => metrics.operatorFailures.inc(),
     })
-    await operators.register(livePlugin, { ...options, boardPath: BOARD_PATH })
+    await operators.register(livePlugin, options)
     await operators.register(operatorApiPlugin, { ...options, queuePrefix: config.QUEUE_PREFIX })
-    await operators.register(runbooksPlugin, { basePath: config.OPS_BASE_PATH })
+    await operators.register(filesPlugin, config)
     if (config.AUDIT_RETENTION_DAYS > 0) await operators.register(auditPlugin, { config, database, passwords })
     await operators.register(boardPlugin, { config, audit, redis: operatorsRedis, watch, path: BOARD_PATH })
   })
@@ -68,4 +70,92 @@ export function withoutBase(url: string, basePath: string): string {
   if (basePath === '' || !url.startsWith(basePath)) return url
   const rest = url.slice(basePath.length)
   return rest.startsWith('/') ? rest : /^(\?|$)/.test(rest) ? `/${rest}` : url
+}
+
+const { resolve } = createRequire(import.meta.url)
+/** Next to this module, in src/ and in dist/. */
+const own = (name: string) => new URL(`page/${name}`, import.meta.url)
+const types = { css: 'text/css', html: 'text/html', js: 'text/javascript' }
+const files: { path: string; file: URL | string; type: keyof typeof types; ofAudit?: true }[] = [
+  { path: '/', file: own('page.html'), type: 'html' },
+  { path: '/live.css', file: own('live.css'), type: 'css' },
+  { path: '/live.js', file: own('live.js'), type: 'js' },
+  { path: '/uplot.js', file: resolve('uplot/dist/uPlot.esm.js'), type: 'js' },
+  { path: '/uplot.css', file: resolve('uplot/dist/uPlot.min.css'), type: 'css' },
+  { path: '/audit', file: own('audit.html'), type: 'html', ofAudit: true },
+  { path: '/audit.js', file: own('audit.js'), type: 'js', ofAudit: true },
+]
+
+/** The files of the live page and of the audit's, and the runbooks. */
+async function filesPlugin(
+  app: FastifyInstance,
+  { OPS_BASE_PATH, AUDIT_RETENTION_DAYS }: GatewayConfig,
+): Promise<void> {
+  const hasAudit = AUDIT_RETENTION_DAYS > 0
+  for (const { path, file, type, ofAudit = false } of files) {
+    if (ofAudit && !hasAudit) continue
+    const content = (await readFile(file, 'utf8'))
+      .replaceAll('{{basePath}}', OPS_BASE_PATH)
+      .replaceAll('{{boardPath}}', BOARD_PATH)
+      .replace('{{auditLink}}', hasAudit ? '<a href="audit">Audit</a>' : '')
+      .replace('{{events}}', auditEventNames.map((name) => `<option>${name}</option>`).join(''))
+    app.get(path, async (_request, reply) =>
+      reply
+        .type(`${types[type]}; charset=utf-8`)
+        .header('cache-control', ofAudit ? 'no-store' : 'no-cache')
+        .send(content),
+    )
+  }
+  let runbooks: Promise<string> | undefined
+  app.get('/runbooks', async (_request, reply) => {
+    runbooks ??= renderRunbooks(OPS_BASE_PATH)
+    return reply
+      .type('text/html; charset=utf-8')
+      .header('cache-control', 'no-cache')
+      .send(await runbooks)
+  })
+}
+
+/** Of infra/grafana: the same path from src/ and from dist/, and in the gateway's image. */
+const alerts = new URL('../../../infra/grafana/ALERTS.md', import.meta.url)
+
+/** A section for each alert. Loads the parser with the first reader: a start without one is faster. */
+async function renderRunbooks(basePath: string): Promise<string> {
+  const { Marked } = await import('marked')
+  const markdown = new Marked({
+    renderer: {
+      // Titles are anchors.
+      heading({ tokens, depth, text }) {
+        const id = text.toLowerCase().replaceAll(' ', '-')
+        return `<h${depth} id="${id}">${this.parser.parseInline(tokens)}</h${depth}>\n`
+      },
+      // Other files of the repository are not here: their links are words alone.
+      link({ href, tokens }) {
+        const words = this.parser.parseInline(tokens)
+        return href.startsWith('#') ? `<a href="runbooks${href}">${words}</a>` : words
+      },
+    },
+  })
+  return `<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8" />
+    <meta name="viewport" content="width=device-width, initial-scale=1" />
+    <title>Runbooks · Spillway</title>
+    <base href="${basePath}/" />
+    <link rel="icon" href="data:," />
+    <link rel="stylesheet" href="live.css" />
+    <style>
+      h2 { margin-top: 2rem; font: 600 1.3rem system-ui; color: inherit }
+      p, li { display: revert; margin-block: 0.6rem; font: inherit; color: inherit }
+      strong { color: inherit }
+      :is(th, td):nth-child(n) { text-align: left; vertical-align: top; white-space: normal }
+      pre { white-space: pre-wrap }
+    </style>
+  </head>
+  <body>
+    <header><nav><a href="${basePath}/">Live</a></nav></header>
+    <main class="card" tabindex="0">${await markdown.parse(await readFile(alerts, 'utf8'))}</main>
+  </body>
+</html>`
 }

@@ -46,7 +46,7 @@ export const formats = {
   address: (value: string) => parseEmailAddress(value) !== undefined,
   'current-password': isPassword,
   'new-password': (value: string) => isPassword(value) && lengthOf(value) >= NEW_PASSWORD_MIN_LENGTH,
-  network: isNetwork,
+  network: (value: string) => !value.includes('%') && isAddressRange(value, LEAST_BITS),
   'any-password': (value: string) => value.isWellFormed() && Buffer.byteLength(value) <= ANY_PASSWORD_MAX_BYTES,
 }
 
@@ -65,13 +65,13 @@ function isPassword(value: string): boolean {
   return bytes >= 1 && bytes <= PASSWORD_MAX_BYTES && value.isWellFormed()
 }
 
-/** Whether a text is an address or a range that is not too wide to be blocked. */
-function isNetwork(value: string): boolean {
-  const [address = '', bits, ...rest] = value.split('/')
+/** Whether a text is an IP address, or a CIDR range of at least so many bits by the version of IP. */
+export function isAddressRange(text: string, leastBits: { 4: number; 6: number } = { 4: 1, 6: 1 }): boolean {
+  const [address = '', bits, ...rest] = text.split('/')
   const version = isIP(address)
-  if ((version !== 4 && version !== 6) || rest.length > 0 || address.includes('%')) return false
+  if ((version !== 4 && version !== 6) || rest.length > 0) return false
   const most = version === 4 ? 32 : 128
-  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) >= LEAST_BITS[version] && Number(bits) <= most)
+  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) >= leastBits[version] && Number(bits) <= most)
 }
 
 /** The length of a password: code points of its normalized form (NIST SP 800-63B-4, 3.1.1.2). */

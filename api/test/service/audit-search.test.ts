@@ -4,7 +4,7 @@ import { until } from '@spillway/infra/processes/until'
 import { newId } from '@spillway/queue/wire/id'
 import { test } from 'vitest'
 import { insertEvents, type StoredEvent } from '../../src/audit/store.ts'
-import { describeEvent } from '../../src/operators/audit-words.ts'
+import { describeEvent } from '../../src/operators/audit.ts'
 import { atOnce, expect, newCredentials } from '../client.ts'
 import { openSystem } from '../system.ts'
 
@@ -68,10 +68,11 @@ test('a login that had to wait is found by its account, whose address is not sto
   assert.ok(!JSON.stringify(columns).includes(account.email))
 })
 
+const nothing = { sessionId: null, userId: null, address: null, requestId: null, isKnownDevice: null, failures: null }
+const usual = { event: 'login', outcome: 'ok', count: 1, ...nothing, operator: null, reason: null } as const
+
 /** Adds events as they are. */
 async function add(events: Partial<StoredEvent>[]): Promise<void> {
-  const blank = { sessionId: null, userId: null, address: null, requestId: null, isKnownDevice: null, failures: null }
-  const usual = { event: 'login', outcome: 'ok', count: 1, ...blank, operator: null, reason: null } as const
   const whole = events.map((event) => {
     const at = event.at ?? new Date()
     return { ...usual, id: newId(at.getTime()), at, ...event }
@@ -150,17 +151,8 @@ test.each([
     /a challenge must be solved.*, 7 times, added up$/,
   ],
 ] as const)('an event reads %o', (given, expected) => {
-  const blank = { sessionId: null, userId: null, address: null, requestId: null, isKnownDevice: null, failures: null }
-  const usual = {
-    id: '',
-    at: new Date(),
-    event: 'login',
-    outcome: 'ok',
-    count: 1,
-    operator: null,
-    reason: null,
-  } as const
-  const sentence = describeEvent({ ...usual, ...blank, ...given }, { GUESSES_PER_ACCOUNT: 100, GUESSES_PER_DEVICE: 10 })
+  const stored = { id: '', at: new Date(), ...usual, ...given }
+  const sentence = describeEvent(stored, { GUESSES_PER_ACCOUNT: 100, GUESSES_PER_DEVICE: 10 })
   if (typeof expected === 'string') assert.equal(sentence, expected)
   else assert.match(sentence, expected)
 })
