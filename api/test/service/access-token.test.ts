@@ -61,14 +61,6 @@ test('a refreshed token is of the same session and user, and says how long it la
   assert.equal(second.expiresIn, 120)
 })
 
-test('the key set is public, cacheable, and holds no private part', async () => {
-  const response = await fetch(`${api.url}/.well-known/jwks.json`)
-  const { keys }: { keys: object[] } = JSON.parse(await response.text())
-  const members = keys.map((key) => Object.keys(key).sort())
-  assert.deepEqual(members, [['alg', 'crv', 'kid', 'kty', 'use', 'x']])
-  assert.match(response.headers.get('cache-control') ?? '', /max-age=\d+/)
-})
-
 test.each(algorithms)('forged tokens are refused where %s signs', async (alg) => {
   const other = alg === 'EdDSA' ? 'ES256' : 'EdDSA'
   const [signing, beside] = [newSigningKey('key', alg), newSigningKey('beside', other)]

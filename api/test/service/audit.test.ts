@@ -147,15 +147,6 @@ test('who is nobody is not named: a login on an unknown address', async () => {
   assert.ok(!rows.includes(unknown.email))
 })
 
-test('what a limit refuses is recorded', async () => {
-  const limited = await system.gateway({ LIMIT_PER_ACCOUNT: '1' })
-  const credentials = newCredentials()
-  expect(401, await limited.api.login(credentials))
-  expect(429, await limited.api.login(credentials))
-  await until(async () => (await read('?event=rate_limit')).events.length > 0)
-  assert.deepEqual(outcomes((await read('?event=rate_limit')).events), ['rate_limit account_limit'])
-})
-
 test('pages go from the latest to the earliest, by user and by event, each event once', async () => {
   const userId = randomUUID()
   for (const hours of [5, 4, 3, 2, 1]) await oldEvent(userId, hours * 3_600_000)

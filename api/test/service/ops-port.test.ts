@@ -5,7 +5,7 @@ import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { until } from '@spillway/infra/processes/until'
 import { test } from 'vitest'
-import { atOnce, expect, newCredentials, respondAsync } from '../client.ts'
+import { expect, newCredentials, respondAsync } from '../client.ts'
 import { openSystem } from '../system.ts'
 
 const OPERATOR = { OPS_USER: 'operator', OPS_PASSWORD: 'a password for operators' }
@@ -98,13 +98,6 @@ test('guesses that come together are judged one after the other, and none after 
   const statuses = [...(await text(socket)).matchAll(/HTTP\/1.1 (\d+)/g)].map(([, status]) => Number(status))
   assert.deepEqual(statuses, [...Array<number>(10).fill(401), ...Array<number>(6).fill(429)])
   assert.match((await ask(`${opsUrl}/metrics`)).text, /^spillway_operator_login_failures_total 10$/m)
-})
-
-test('guesses over many connections at once are counted together', async () => {
-  const { opsUrl } = await system.gateway(OPERATOR)
-  const answers = await atOnce(100, (n) => ask(`${opsUrl}/live.json`, { password: `guess ${n}` }))
-  assert.equal(answers.filter(({ status }) => status === 401).length, 10)
-  assert.equal(answers.filter(({ status }) => status === 429).length, 90)
 })
 
 test('a password that is no UTF-8 is refused, whatever the environment made of the password of the operator', async () => {
