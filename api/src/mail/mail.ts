@@ -22,7 +22,6 @@ interface MailDeps {
   watch: RedisWatch
   keyring: Keyring
   database: Database
-  /** Reads SMTP_URL again. */
   currentUrl(): string
   metrics: GatewayMetrics
   log: Logger

@@ -39,7 +39,6 @@ interface WriterOptions {
   links: { confirm: string; reset: string }
 }
 
-/** Makes the messages of requests. */
 export class MailWriter {
   readonly #options: WriterOptions
 

@@ -29,7 +29,6 @@ const STALLED_CHECK_MS = 3_000
 const STALLS_ALLOWED = 5
 /** How long a read blocks at most, in seconds: less than the socket timeout of its connection. */
 const LONGEST_READ_S = 1
-/** How long after an error the queue is read again. */
 const READ_RETRY_MS = 250
 /** How often the keys of this gateway are compared and published. */
 const CLAIM_INTERVAL_MS = 1_000

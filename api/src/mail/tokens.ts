@@ -58,10 +58,8 @@ export async function issueToken(database: Database, options: IssueToken): Promi
   return found?.to
 }
 
-/** What a used token has done. */
 interface Confirmed {
   userId: string
-  /** The address that was confirmed. */
   email: string
   /** The address before, when it was changed, and whether that was confirmed. */
   changedFrom: { email: string; isConfirmed: boolean } | undefined

@@ -21,7 +21,6 @@ const time = {
   pattern: '^\\d{4}-\\d\\d-\\d\\d(T\\d\\d:\\d\\d(:\\d\\d(\\.\\d+)?)?(Z|[+-]\\d\\d:\\d\\d)?)?$',
 } as const
 
-/** Query parameters are texts. */
 const Query = {
   type: 'object',
   properties: {

@@ -20,7 +20,6 @@ export interface OperatorDeps {
   post: Post | undefined
 }
 
-/** A field of every change. */
 export const Reason = {
   type: 'string',
   minLength: 1,
@@ -29,7 +28,6 @@ export const Reason = {
   description: 'Why. The audit keeps it, also after the account is deleted: write no names',
 } as const
 
-/** The answers to a change. */
 export const changeResponses = {
   200: {
     title: 'Changed',
@@ -47,7 +45,6 @@ interface Recorded {
   ip?: string
 }
 
-/** Records what an operator did. */
 export function recordChange(audit: Audit, request: FastifyRequest, { ip = request.ip, reason, ...event }: Recorded) {
   const by = { operator: request.operator.name, reason }
   audit.record({ ...event, outcome: 'ok', ip, requestId: request.id, by })

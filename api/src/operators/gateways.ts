@@ -104,7 +104,6 @@ export class GatewayReports {
     }
   }
 
-  /** Deletes this gateway's entry. */
   async close(): Promise<void> {
     clearInterval(this.#timer)
     await this.#publishing

@@ -36,8 +36,6 @@ export async function livePlugin(app: FastifyInstance, options: LiveOptions): Pr
   )
 }
 
-// The data of the page.
-
 interface Percentiles {
   p50: number
   p95: number

@@ -114,7 +114,6 @@ export class NamedOperators {
   }
 }
 
-/** The least length of an operator's password. */
 export const OPERATOR_PASSWORD_LENGTH = 12
 
 /** Whether a password is too weak for a port that others reach: it is seldom changed. */

@@ -2,7 +2,6 @@
 import type { FastifyReply, FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
 
 export interface Document {
-  /** JSON. */
   text: string
   etag: string
 }

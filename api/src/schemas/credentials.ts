@@ -50,7 +50,6 @@ export const formats = {
   'any-password': (value: string) => value.isWellFormed() && Buffer.byteLength(value) <= ANY_PASSWORD_MAX_BYTES,
 }
 
-/** The message for a value that does not match a format. */
 export const formatMessages: Record<keyof typeof formats, string> = {
   address: `must be an e-mail address of at most ${ADDRESS_MAX_BYTES} bytes, ${LOCAL_PART_MAX_BYTES} before the at sign, with its domain in ASCII`,
   'current-password': `must be text of 1 to ${PASSWORD_MAX_BYTES} bytes`,

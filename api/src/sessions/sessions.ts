@@ -129,7 +129,6 @@ interface SessionOfUser {
   userId: string
 }
 
-/** Ends the live sessions of this condition. Returns their number. */
 function endWhere(database: Pick<Database, '$executeRaw'>, condition: Prisma.Sql): Promise<number> {
   return database.$executeRaw`UPDATE sessions SET ${ended} WHERE ${condition} AND ${isAlive}`
 }

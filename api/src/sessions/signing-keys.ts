@@ -41,7 +41,6 @@ interface KeySet {
   jwks: { keys: PublicJwk[] }
 }
 
-/** The setting that holds the keys. */
 const JWT_KEYS = 'SPILLWAY_JWT_KEYS'
 const RSA_MIN_BITS = 2_048
 const signElsewhere = promisify(cryptoSign)

@@ -30,10 +30,14 @@ test('a page that is opened in the middle of a spike is told how it came, and wh
   // The queue is not read before Redis has been found.
   await until(async () => (await liveOf(gateway)).history.waiting.at(-1) === 0)
   await comeAndGo(gateway, 5)
-  const { history } = await until(async () => {
+  const { history, queue, lines, predictedWaitMs, workers, requests } = await until(async () => {
     const state = await liveOf(gateway)
-    return state.history.waiting.at(-1) === 5 ? state : undefined
+    // By the clock of Redis, the jobs may be as old as the report itself.
+    const isReported = state.queue?.deferred === 5 && state.queue.oldestMs.deferred > 0
+    return state.history.waiting.at(-1) === 5 && isReported ? state : undefined
   })
+  assert.deepEqual([queue?.deferred, queue?.absent, queue?.abandoned, lines[0]?.last], [5, 0, 0, 5])
+  assert.deepEqual([predictedWaitMs, workers, requests.ticket], [null, [], 5])
   assert.equal(
     history.waiting.find((count) => count !== null),
     0,
@@ -43,8 +47,14 @@ test('a page that is opened in the middle of a spike is told how it came, and wh
   await system.worker()
   const done = await until(async () => {
     const state = await liveOf(gateway)
-    return state.history.finishedPerSecond.some((rate) => rate !== null && rate > 0) ? state : undefined
+    const hasFinished = state.history.finishedPerSecond.some((rate) => rate !== null && rate > 0)
+    // The prediction is read apart from the report, a quarter of a second later at most.
+    return hasFinished && (state.predictedWaitMs ?? 0) > 0 && state.queue?.deferred === 0 ? state : undefined
   })
+  assert.deepEqual(
+    done.workers.map(({ slots }) => slots),
+    [1],
+  )
   assert.ok(done.history.waiting.includes(5), 'what was before is still there')
   assert.ok(done.history.capacityPerSecond.some((capacity) => capacity !== null && capacity > 0))
   assert.equal(done.history.waiting.length, done.history.finishedPerSecond.length)
@@ -56,6 +66,7 @@ test('a page that is opened in the middle of a spike is told how it came, and wh
     return state.queue?.completed === 5 ? state : undefined
   })
   assert.equal(times?.jobs, 5)
+  assert.ok((times?.serviceMs.p50 ?? 0) > 0)
   for (const id of await system.redis.zrange(completed, 0, '-1')) await system.redis.zincrby(completed, -61_000, id)
   await until(async () => (await liveOf(gateway)).times === null)
   assert.equal((await liveOf(gateway)).queue?.completed, 5)

@@ -165,36 +165,6 @@ test('without a password only requests that call the port by a loopback name are
   for (const name of ['localhost', '127.0.0.1']) assert.equal(await statusUnderName(port, `${name}:${port}`), 200, name)
 })
 
-test('the live page is told of the queue, its workers and what became of requests', async (t) => {
-  // Requests of all gateways are counted, and there have been some.
-  const own = await openSystem(t)
-  const { api, opsUrl } = await own.gateway({ LOGIN_WAIT_MS: '0' })
-  const live = async () => JSON.parse((await ask(`${opsUrl}/live.json`)).text)
-  assert.equal((await api.login({ email: 'nobody@example.test', password: 'a passphrase' }, respondAsync)).status, 202)
-  const waiting = await until(async () => {
-    const state = await live()
-    // By the clock of Redis, the job may be as old as the report itself.
-    return state.queue?.oldestMs.deferred > 0 ? state : undefined
-  })
-  assert.equal(waiting.queue.deferred, 1)
-  assert.deepEqual([waiting.queue.absent, waiting.queue.abandoned, waiting.lines.at(0).last], [0, 0, 1])
-  assert.equal(waiting.predictedWaitMs, null)
-  assert.deepEqual(waiting.workers, [])
-  assert.equal(waiting.requests.ticket, 1)
-
-  await own.worker()
-  const done = await until(async () => {
-    const state = await live()
-    // The prediction is read apart from the report, a quarter of a second later at most.
-    const predicted = state.predictedWaitMs !== null && state.predictedWaitMs > 0
-    return predicted && state.times !== null && state.workers.length === 1 && state.queue.deferred === 0
-      ? state
-      : undefined
-  })
-  assert.equal(done.workers[0].slots, 1)
-  assert.ok(done.times.serviceMs.p50 > 0)
-})
-
 /** `fetch` would set the header itself. */
 async function statusUnderName(port: string, host: string): Promise<number | undefined> {
   return new Promise((resolve, reject) => {

@@ -27,14 +27,11 @@ function outboxOf(...states: State[]) {
   return { add, took }
 }
 
-test('a mail goes into the first Redis that is usable, once', async () => {
-  const { add, took } = outboxOf('away', 'usable', 'usable')
-  await add()
-  assert.deepEqual(took, [1])
-})
-
-test('where none is known to be usable each is tried', async () => {
-  const { add, took } = outboxOf('away', 'back, and not known to be')
+test.each<[string, State[]]>([
+  ['the first Redis that is usable, once', ['away', 'usable', 'usable']],
+  ['each in turn, where none is known to be usable', ['away', 'back, and not known to be']],
+])('a mail goes into %s', async (_, states) => {
+  const { add, took } = outboxOf(...states)
   await add()
   assert.deepEqual(took, [1])
 })
