@@ -31,7 +31,7 @@ export function contradictionsIn(
   if (Number(textOf('SESSION_IDLE_S')) < Number(textOf('ACCESS_TOKEN_TTL_S')))
     problems.push('SESSION_IDLE_S must not be below ACCESS_TOKEN_TTL_S: an access token would outlive its session')
   for (const name of ['TRUST_PROXY', 'OPS_PROXIES'] as const)
-    if (!listOf(textOf(name)).every(isAddressRange))
+    if (!listOf(textOf(name)).every((range) => isAddressRange(range)))
       problems.push(`${name} must be a comma-separated list of IP addresses or CIDR ranges`)
   if (!listOf(textOf('OPS_GROUPS')).every((entry) => roles.some((role) => entry.endsWith(`:${role}`))))
     problems.push(`OPS_GROUPS must be a comma-separated list of groups with a role each: sre:${roles.join(', sre:')}`)

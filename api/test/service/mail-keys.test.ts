@@ -78,8 +78,8 @@ test('a mail that does not open goes back, however often, and another gateway se
   const sent = distinct()
   for (let n = 0; n < 7; n += 1) await ask(right)
   const left = await until(async () => {
-    const ids = await redis.zrange(key('mail:delayed'), 0, -1)
-    return ids.length === 3 && ids
+    const ids = await redis.zrange(key('mail:delayed'), 0, '-1')
+    return ids.length === 3 ? ids : undefined
   })
   for (const id of left) await redis.hset(key(`mail:${id}`), 'ats', 100)
   for (const id of left) await until(async () => Number(await redis.hget(key(`mail:${id}`), 'ats')) > 100)
