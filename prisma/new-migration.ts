@@ -1,6 +1,6 @@
 // Writes the next migration: `DATABASE_URL=... pnpm --filter @spillway/prisma migrate:new <name>`.
-// It leads from the committed schema to the edited one: edit schema.prisma, run this, read the SQL,
-// commit both. The database is only asked for its version.
+// It leads from the committed schema to the edited one: read the SQL, and commit both. The database
+// is only asked for its version.
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { connectForScripts } from './src/connection.ts'

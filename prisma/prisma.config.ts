@@ -1,8 +1,7 @@
 // Where Prisma's own command line finds the schema, the migrations and the database.
 import { defineConfig } from 'prisma/config'
 
-// `generate` never runs the schema engine, yet would download it: any executable will do in its
-// place. Migrations go through src/migrate.ts, which needs no engine.
+// `generate` would download the schema engine, which it never runs: any executable will do.
 if (process.argv[2] === 'generate') process.env.PRISMA_SCHEMA_ENGINE_BINARY ??= process.execPath
 
 // A build asks nobody whether a newer Prisma is out.

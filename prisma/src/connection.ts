@@ -7,29 +7,27 @@ export type Adapter = Awaited<ReturnType<PrismaPg['connect']>>
 export type Pool = ReturnType<Adapter['underlyingDriver']>
 
 /**
- * Reads a PostgreSQL URL, and sets the session's time zone to UTC. The driver writes and reads
- * times without their offset: in another zone `now()` in SQL and a `Date` from Node would differ.
+ * Reads a PostgreSQL URL, and sets the session's time zone to UTC: the driver writes and reads
+ * times without their offset. Throws one sentence, which never quotes the URL.
  *
- * @param database the name of another database on that server [the name in the URL]
- * @throws one sentence, which never quotes the URL
+ * @param database another database on that server [the URL's]
  */
 export function connectionTo(databaseUrl: string, database?: string) {
   const { user, password, host, port, path, parameters } = parseDatabaseUrl(databaseUrl)
   // Prisma's own parameters, which the driver would silently ignore.
   if ((parameters.get('schema') ?? 'public') !== 'public')
     throw new Error('DATABASE_URL names a schema other than public; give Spillway a database of its own instead')
-  const url = new URL(`postgresql://host/${database ?? path}`)
-  const isSocket = host.startsWith('/')
-  url.host = `${isSocket ? 'localhost' : host.includes(':') ? `[${host}]` : host}:${port}`
-  if (isSocket) url.searchParams.set('host', host)
+  const url = new URL(`postgresql://localhost/${database ?? path}`)
+  if (host.startsWith('/')) url.searchParams.set('host', host)
+  else url.hostname = host.includes(':') ? `[${host}]` : host
+  url.port = String(port)
   url.username = encodeURIComponent(user)
   url.password = encodeURIComponent(password)
   for (const [name, value] of parameters) if (!OTHER_PARAMETERS.includes(name)) url.searchParams.set(name, value)
   /** Transactions change servers: no settings, no prepared statements. */
   const isPooled = parameters.get('pgbouncer') === 'true'
   // PgBouncer refuses `options` in the startup packet, but tracks the time zone of each client.
-  const onConnect = async (client: { query(sql: string): Promise<unknown> }) =>
-    void (await client.query("SET timezone = 'UTC'"))
+  const onConnect = async (client: Pick<Pool, 'query'>) => void (await client.query("SET timezone = 'UTC'"))
   if (isPooled) return { connectionString: url.href, isPooled, onConnect }
   url.searchParams.set('options', `${url.searchParams.get('options') ?? ''} -c timezone=UTC`.trim())
   return { connectionString: url.href, isPooled }
@@ -73,11 +71,7 @@ export function placeOf(url: string): { host: string; port: number; database: st
   return { host, port, database: path }
 }
 
-/**
- * Opens connections for scripts of several statements; the caller disposes of them.
- *
- * @throws the driver's error when the database cannot be reached or does not exist
- */
+/** Opens connections for scripts of several statements; the caller disposes of them. */
 export async function connectForScripts(url: string, database?: string): Promise<Adapter> {
   const adapter = await new PrismaPg({ ...connectionTo(url, database), connectionTimeoutMillis: 20_000 }).connect()
   try {

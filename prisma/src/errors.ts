@@ -1,12 +1,9 @@
-// Classifies failed queries by the errors of PostgreSQL and the driver, because Prisma reports the
-// same event under different codes for models, raw SQL and transactions.
+// Classifies failed queries by the errors of PostgreSQL and the driver: Prisma's codes for one event
+// differ between models, raw SQL and transactions.
 import { type Error as DriverCause, isDriverAdapterError } from '@prisma/driver-adapter-utils'
 import { Prisma } from './generated/client.js'
 
-/**
- * Whether the same call may succeed later, because the database was unavailable: no server, no free
- * connection, refused credentials, a timeout, a server that is stopping or out of resources.
- */
+/** Whether the same call may succeed later: the database cannot be reached, or refuses for now. */
 export function isDatabaseUnavailable(error: unknown): boolean {
   const cause = driverCause(error)
   if (cause) return unavailableKinds.has(cause.kind) || unavailableStates.test(cause.originalCode ?? '')
@@ -23,14 +20,13 @@ export function isTaken(error: unknown): boolean {
 /** Why the database cannot be used, in words for its operator, without the URL. */
 export function databaseProblem(error: unknown): string {
   const cause = driverCause(error)
-  // The pool below the driver throws errors of the system.
   const code = codeOf(error)
   if (cause?.kind === 'DatabaseNotReachable' || code === 'ECONNREFUSED' || code === 'ENOTFOUND')
     return 'nothing answers there'
   if (cause?.kind === 'TlsConnectionError') return cause.reason
   if (lacksRight(error)) return NO_RIGHT
   const message = cause?.originalMessage ?? (error instanceof Error ? error.message : String(error))
-  // PgBouncer, which names the first setting that it does not know.
+  // By PgBouncer.
   if (/^unsupported startup parameter/.test(message))
     return `a pooler answers there (${message}): add ?pgbouncer=true to the URL`
   if (message.startsWith(NO_PASSWORD)) return 'it asks for a password, and DATABASE_URL has none'
@@ -43,7 +39,7 @@ export function lacksRight(error: unknown): boolean {
   return (driverCause(error)?.originalCode ?? codeOf(error)) === '42501'
 }
 
-/** Of an error of the system, or of the pool's driver. */
+/** Of an error of the system or of the pool, which the driver passes on. */
 function codeOf(error: unknown): unknown {
   return error instanceof Error && 'code' in error ? error.code : undefined
 }
@@ -61,21 +57,15 @@ export function driverCause(error: unknown): DriverCause | undefined {
 }
 
 const unavailableKinds: ReadonlySet<DriverCause['kind']> = new Set<DriverCause['kind']>([
-  'DatabaseNotReachable',
-  'DatabaseDoesNotExist',
-  'DatabaseAccessDenied',
-  'AuthenticationFailed',
-  'ConnectionClosed',
-  'SocketTimeout',
-  'TlsConnectionError',
-  'TooManyConnections',
+  ...(['DatabaseNotReachable', 'DatabaseDoesNotExist', 'DatabaseAccessDenied', 'AuthenticationFailed'] as const),
+  ...(['ConnectionClosed', 'SocketTimeout', 'TlsConnectionError', 'TooManyConnections'] as const),
 ])
 
 // SQLSTATE classes 08 (connection), 53 (resources), 57 (operator intervention, statement_timeout
 // included); and 25006, a server that became a read-only replica.
 const unavailableStates = /^(08|53|57|25006)/
 
-// The driver reports these as plain errors, distinguished only by their text.
+// Of the driver's plain errors, which have only a text.
 const driverMessages =
   /^(SASL: |timeout exceeded when trying to connect|Connection terminated|Query read timeout|Client has encountered a connection error)/
 

@@ -1,10 +1,9 @@
-// Statements of one kind that wait together go together: while one is on its way, the next ones
-// gather, and go as one when it is back.
+// Statements of one kind that wait for the one on its way go together when it is back.
 import { isDatabaseUnavailable } from './errors.js'
 
-/** The rows of one statement, far within the statement timeout of 5 s. */
+/** The rows of one statement, far within the statement timeout. */
 const ROWS_MAX = 100
-/** The next statement waits no longer for one that takes longer: it may wait for a lock. */
+/** The next statement goes after this, because the one on its way may wait for a lock. */
 const PATIENCE_MS = 25
 
 /** A statement for one row, and the same for several. */
@@ -12,10 +11,7 @@ export interface Gathered<Row, Outcome> {
   one(row: Row): Promise<Outcome>
   /** Of rows with one key, the first goes with the others, each later one alone after it [none]. */
   keyOf?(row: Row): string
-  /**
-   * Resolves with an outcome for each row, in order; undefined for a row that `one` is to be asked
-   * for. It changes all or nothing, and waits for no lock.
-   */
+  /** An outcome for each row, in order [asks `one`]. Changes all or nothing, waits for no lock. */
   several(rows: readonly Row[]): Promise<readonly (Outcome | undefined)[]>
 }
 
@@ -26,13 +22,13 @@ interface Waiting<Row, Outcome> {
 }
 
 /**
- * Returns a function that runs the statement for a row. Rows of one turn of the event loop go
- * together, and so do rows that came while the previous statement ran: a row never waits for others.
- * Where the statement for several fails, each row runs alone; while the database is away, all fail.
+ * Returns a function that runs the statement for a row, with the other rows of this turn of the
+ * event loop or of the previous statement's time: a row never waits for others. Where the statement
+ * for several fails, each row runs alone; while the database is away, all fail.
  */
 export function gather<Row, Outcome>({ one, keyOf, several }: Gathered<Row, Outcome>): (row: Row) => Promise<Outcome> {
   const waiting: Waiting<Row, Outcome>[] = []
-  /** The statement that the waiting rows wait for: the end of the turn, or the one on its way. */
+  /** What the waiting rows wait for: the end of the turn, or the statement on its way. */
   let awaited: object | undefined
 
   function begin(): void {
@@ -54,7 +50,8 @@ export function gather<Row, Outcome>({ one, keyOf, several }: Gathered<Row, Outc
     const alone = ({ row, resolve }: Waiting<Row, Outcome>) => resolve(one(row))
     const [first, ...others] = batch
     if (first !== undefined && others.length === 0) return await one(first.row).then(first.resolve, first.reject)
-    const together = keyOf === undefined ? batch : firstOfEach(batch, ({ row }) => keyOf(row))
+    const keys = new Set<string>()
+    const together = batch.filter(({ row }) => keyOf === undefined || keys.size < keys.add(keyOf(row)).size)
     try {
       const inOrder = await several(together.map(({ row }) => row))
       const outcomes = new Map(together.map((each, index) => [each, inOrder[index]]))
@@ -76,11 +73,4 @@ export function gather<Row, Outcome>({ one, keyOf, several }: Gathered<Row, Outc
       awaited = {}
       setImmediate(begin)
     })
-}
-
-/** The first of each key, in order. */
-function firstOfEach<Each>(all: readonly Each[], keyOf: (each: Each) => string): Each[] {
-  const firsts = new Map<string, Each>()
-  for (const each of all) if (!firsts.has(keyOf(each))) firsts.set(keyOf(each), each)
-  return [...firsts.values()]
 }

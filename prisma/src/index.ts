@@ -1,4 +1,4 @@
-// The one constructor of the database client.
+// The only constructor of the database client.
 import { PrismaPg } from '@prisma/adapter-pg'
 import { type Adapter, connectionTo, type Pool } from './connection.js'
 import { type Prisma, PrismaClient } from './generated/client.js'
@@ -8,7 +8,6 @@ export { databaseProblem, isDatabaseUnavailable, isTaken } from './errors.js'
 export { type Gathered, gather } from './gather.js'
 export { Prisma, type Session, type User } from './generated/client.js'
 
-/** `$disconnect()` waits for running queries and closes connections; later queries reconnect. */
 export type Database = PrismaClient
 
 export interface DatabaseOptions {
@@ -20,21 +19,17 @@ export interface DatabaseOptions {
   poolSize: number
   /** How long a query may wait for a connection of the pool [2000]. */
   connectionTimeoutMs?: number
-  /** The server's time limit for one statement [5000: every query here is by key]. */
+  /** The server's time limit of a statement [5000: every query is by key]. */
   statementTimeoutMs?: number
-  /**
-   * Whether the whole pool is open from the first `$connect()` on, and after an outage [false:
-   * on demand]. A connection that a spike opens may take longer than a query waits for it.
-   */
+  /** Whether the pool is always full [false]: a spike would wait for connections to open. */
   keepsOpen?: boolean
-  /** Called each time that the pool that `keepsOpen` could not be filled, and when it has been. */
-  filled?: (failure: unknown) => void
+  /** Called when the pool that `keepsOpen` is full, and with the reason when it cannot be. */
+  filled?: (failure?: unknown) => void
 }
 
-/** Opens a client; the first query connects. The caller closes it with `$disconnect()`. */
+/** Opens a client: the first query connects, `$disconnect()` waits for running queries. */
 export function connectDatabase(options: DatabaseOptions): Database {
-  const { url, currentUrl = () => url, poolSize, keepsOpen = false, filled } = options
-  const { connectionTimeoutMs = 2_000, statementTimeoutMs = 5_000 } = options
+  const { url, poolSize, keepsOpen = false, connectionTimeoutMs = 2_000, statementTimeoutMs = 5_000 } = options
   const { isPooled, ...connection } = connectionTo(url)
   const driver = new Driver(
     {
@@ -49,7 +44,7 @@ export function connectDatabase(options: DatabaseOptions): Database {
       keepAlive: true,
     },
     isPooled ? {} : { statementNameGenerator: statementNames() },
-    { currentUrl, filled },
+    options,
   )
   // The default format would add lines of source code to every logged error.
   const database = new PrismaClient({ adapter: driver, errorFormat: 'minimal' })
@@ -60,9 +55,8 @@ export function connectDatabase(options: DatabaseOptions): Database {
 const drivers = new WeakMap<Database, Driver>()
 
 /**
- * Runs a statement past Prisma's client, on the same connections and with the same errors: for the
- * queries of every login, a sixth of whose cost at a gateway the client would take. Rows are not
- * checked against `Row`.
+ * Runs a statement on the same connections and with the same errors, past Prisma's client, which
+ * would take a sixth of a login's cost at a gateway. Rows are not checked against `Row`.
  */
 export async function rawQuery<Row extends Record<string, unknown>>(database: Database, sql: Prisma.Sql) {
   const driver = drivers.get(database)
@@ -70,7 +64,7 @@ export async function rawQuery<Row extends Record<string, unknown>>(database: Da
   return ((await driver?.query(sql.text, sql.values)) ?? []) as Row[]
 }
 
-/** Connections that run a query, idle connections, and queries that wait for a connection. */
+/** Busy and idle connections, and queries that wait for a connection. */
 export function poolUse(database: Database) {
   const { totalCount = 0, idleCount: idle = 0, waitingCount: waiting = 0 } = drivers.get(database)?.pool ?? {}
   return { busy: totalCount - idle, idle, waiting }
@@ -81,8 +75,8 @@ export type PoolUse = ReturnType<typeof poolUse>
 const NAMED_MAX = 100
 
 /**
- * Names of prepared statements: PostgreSQL parses and plans each once for a connection, which saves
- * 0.2 ms of its processor time for a login. To the driver an empty name is no name.
+ * Names of prepared statements, which save 0.2 ms of PostgreSQL's processor time for a login. To
+ * the driver an empty name is no name.
  */
 function statementNames(): (query: { sql: string }) => string {
   const names = new Map<string, string>()
@@ -93,11 +87,11 @@ function statementNames(): (query: { sql: string }) => string {
   }
 }
 
-/** Pause before connections that have ended are opened again, in milliseconds. */
+/** Pause before ended connections are opened again. */
 const REOPEN_AFTER_MS = 250
 
 /** Opens connections until a pool has its `min`: now, and whenever one has ended. */
-function keepOpen(pool: Pool, filled?: (failure: unknown) => void): void {
+function keepOpen(pool: Pool, filled: DatabaseOptions['filled']): void {
   const { min = 0 } = pool.options
   if (min === 0) return
   let timer: NodeJS.Timeout | undefined
@@ -122,29 +116,24 @@ function keepOpen(pool: Pool, filled?: (failure: unknown) => void): void {
 /** The driver converts arguments by their values; PostgreSQL infers types from the statement. */
 const ofAnyType = { scalarType: 'unknown', arity: 'scalar' } as const
 
-interface DriverHooks {
-  currentUrl: () => string
-  filled: DatabaseOptions['filled']
-}
-
 /** Prisma's adapter for PostgreSQL. SQL can run on its pool directly, past Prisma's client. */
 class Driver extends PrismaPg {
   #latest: Adapter | undefined
-  readonly #hooks: DriverHooks
+  readonly #options: DatabaseOptions
 
-  constructor(...[config, options, hooks]: [...ConstructorParameters<typeof PrismaPg>, DriverHooks]) {
-    super(config, options)
-    this.#hooks = hooks
+  constructor(...[config, driverOptions, options]: [...ConstructorParameters<typeof PrismaPg>, DatabaseOptions]) {
+    super(config, driverOptions)
+    this.#options = options
   }
 
   override async connect(): Promise<Adapter> {
     const adapter = await super.connect()
     const pool = adapter.underlyingDriver()
-    const { currentUrl, filled } = this.#hooks
+    const { url, currentUrl = () => url, filled } = this.#options
     // The driver reads the options of its pool for each connection that it opens.
     Object.defineProperty(pool.options, 'connectionString', { get: () => connectionTo(currentUrl()).connectionString })
-    // While a query hangs, Prisma's ROLLBACK stays unsent, and Prisma releases the connection
-    // all the same: the next user's statements would join that transaction, and never be committed.
+    // While a query hangs, Prisma releases the connection without a ROLLBACK: the next user's
+    // statements would join that transaction, and never be committed.
     pool.on('release', (_error, client) => {
       if (client.getTransactionStatus() !== 'I') void client.end()
     })

@@ -22,9 +22,7 @@ const RECORD_TABLE = `CREATE TABLE _prisma_migrations (id VARCHAR(36) PRIMARY KE
 /**
  * Applies pending migrations and returns their names; creates the database if it does not exist.
  * Concurrent callers wait for each other. A migration and its record are one transaction. Throws a
- * sentence when the database cannot be used; the name of a migration that fails, and the reason.
- *
- * @param directory migrations in Prisma's layout [this package's own]
+ * sentence when the database cannot be used, or with the migration that fails and the reason.
  */
 export async function migrate(url: string, directory = migrationsDir): Promise<{ applied: string[] }> {
   const connection = await connectOrCreate(url)
@@ -36,15 +34,12 @@ export async function migrate(url: string, directory = migrationsDir): Promise<{
     const done = await recorded(pool, url)
     const entries = await readdir(directory, { withFileTypes: true })
     const names = entries.filter((entry) => entry.isDirectory()).map(({ name }) => name)
-    // An earlier release of Spillway has at least the first.
     if (done.size > 0 && !names.some((name) => done.has(name)))
       throw new Error(
         `The database ${placeOf(url).database} has the migrations of something else; give Spillway a database of its own.`,
       )
     const applied = names.sort().filter((name) => !done.has(name))
-    for (const name of applied) {
-      await apply(pool, name, await readFile(join(directory, name, 'migration.sql'), 'utf8'))
-    }
+    for (const name of applied) await apply(pool, name, await readFile(join(directory, name, 'migration.sql'), 'utf8'))
     return { applied }
   } catch (error) {
     throw lacksRight(error) ? unusable(url, error) : error
@@ -75,8 +70,8 @@ async function apply(pool: Pool, name: string, script: string): Promise<void> {
   const values = [randomUUID(), checksum, name].map((value) => `'${value.replaceAll("'", "''")}'`)
   const record = `INSERT INTO _prisma_migrations (id, checksum, migration_name, finished_at, applied_steps_count)
     VALUES (${values.join()}, now(), 1)`
-  // Statements without values go to the server as one text, which it runs as one transaction. An
-  // index that is built beside writers takes no transaction: its migration has no other statement.
+  // The server runs a text without values as one transaction. An index that is built beside writers
+  // takes no transaction: its migration has no other statement.
   const steps = /\bCONCURRENTLY\b/i.test(script) ? [script, record] : [`${script}\n;\n${record}`]
   try {
     for (const step of steps) await pool.query(step)

@@ -1,9 +1,7 @@
 // Creates accounts in bulk, for load tests and trials.
 import type { Database } from './index.js'
 
-/** The default password of seeded accounts. */
 export const SEED_PASSWORD = 'spillway seed password'
-/** The default number of accounts. */
 export const SEED_USERS = 10_000
 
 /** The address of the n-th seeded account, from 1. */
@@ -15,8 +13,8 @@ export function seedEmail(n: number): string {
 const BATCH = 10_000
 
 /**
- * Inserts accounts from `user-1@example.test` on, and updates the hash of existing ones. All have
- * one hash, because a hash for each would take minutes. Idempotent.
+ * Inserts accounts from `user-1@example.test` on, and updates the hash of existing ones. Idempotent.
+ * All have one hash: a hash for each would take minutes.
  */
 export async function seedUsers(
   database: Database,
@@ -25,8 +23,7 @@ export async function seedUsers(
   let created = 0
   for (let first = 1; first <= users; first += BATCH) {
     const last = Math.min(first + BATCH - 1, users)
-    // PostgreSQL generates the rows, so only two numbers and a hash are sent. xmax is 0 in a newly
-    // inserted row.
+    // xmax is 0 in a newly inserted row.
     const [counted] = await database.$queryRaw<{ created: number }[]>`
       WITH seeded AS (
         INSERT INTO users (id, email, password_hash, updated_at)
