@@ -8,8 +8,8 @@ import { UserError, whole } from '@spillway/infra/processes/command-line'
 import { findRunning, readEnvironment } from '@spillway/infra/start/places'
 import { loadSecrets } from '@spillway/infra/start/secrets'
 import { connectDatabase, type Database } from '@spillway/prisma'
+import { stepsOf } from '@spillway/worker/hashing/formats/envelopes'
 import { formats } from '@spillway/worker/hashing/formats/list'
-import { stepsOf } from '@spillway/worker/hashing/formats/made-of'
 import {
   firebaseProject,
   firebaseSettings,

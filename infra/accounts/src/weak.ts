@@ -3,7 +3,7 @@
 import { UserError } from '@spillway/infra/processes/command-line'
 import { unpadded } from '@spillway/queue/wire/stored-hash'
 import { plainRecipe, symfonyHash } from '@spillway/worker/hashing/formats/digests'
-import { hexBytes, paddedBase64 } from '@spillway/worker/hashing/formats/texts'
+import { hexBytes, paddedBase64 } from '@spillway/worker/hashing/formats/format'
 import { type Wrapping, wrappingOf } from '@spillway/worker/hashing/formats/wrapped'
 import { type PlainDigest, plainDigests } from '@spillway/worker/hashing/methods/digest-programs'
 

@@ -2,8 +2,8 @@
 
 import { UserError } from '@spillway/infra/processes/command-line'
 import type { HashPolicy } from '@spillway/queue/wire/policy'
-import { PROGRAM_KIB } from '@spillway/worker/hashing/memory-limit'
 import { policySettings } from '@spillway/worker/hashing/policy'
+import { PROGRAM_KIB } from '@spillway/worker/hashing/threads'
 import type { Figures } from './figures.ts'
 import { DEFAULT_POLICY, type HashCost, type MeasureHash, openHashMeter } from './hash-meter.ts'
 import {

@@ -1,7 +1,7 @@
 // OWASP's minimums (Password Storage Cheat Sheet). Those of argon2id are equal in strength and
 // differ in memory, so that a site may take the one with the most logins.
 import type { HashPolicy } from '@spillway/queue/wire/policy'
-import { PROGRAM_KIB } from '@spillway/worker/hashing/memory-limit'
+import { PROGRAM_KIB } from '@spillway/worker/hashing/threads'
 import type { BusyCost, Figures } from './figures.ts'
 import type { HashMeter } from './hash-meter.ts'
 import type { CalibrationOptions } from './options.ts'

@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { copyFile, readdir, readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { PACKED_ADDON } from '../../src/hashing/addon-file.ts'
+import { PACKED_ADDON } from '../../src/hashing/native.ts'
 
 /** A list of {@link Bundled} without their folders: the contents of the package made last. */
 export const bundledFile = join(import.meta.dirname, '../dist/bundled.json')

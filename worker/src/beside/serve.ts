@@ -16,9 +16,9 @@ import type { HashPolicy } from '@spillway/queue/wire/policy'
 import { jobsUnderLoad } from '../consumer/slots.js'
 import { CapacityEstimate, measureCapacity } from '../hashing/capacity-estimate.js'
 import { Hasher, UnaffordablePolicyError, UnsupportedHashError } from '../hashing/index.js'
-import { hashingMemory, policyKib } from '../hashing/memory-limit.js'
 import { performHash, performVerify } from '../hashing/perform.js'
 import { asPolicy } from '../hashing/policy.js'
+import { hashingMemory, policyKib } from '../hashing/threads.js'
 
 /** Answers requests over the channel of this process until the application ends or disconnects. */
 export async function serve(policy: HashPolicy, processors: number): Promise<void> {

@@ -2,18 +2,15 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Argon2Cost } from '@spillway/queue/wire/policy'
 import { argon2Setting, type ExactHash, newArgon2Setting } from '@spillway/queue/wire/setting'
-import type { Argon2Setting } from '@spillway/queue/wire/stored-hash'
-import { parseArgon2, unpadded } from '@spillway/queue/wire/stored-hash'
+import { type Argon2Setting, parseArgon2, unpadded } from '@spillway/queue/wire/stored-hash'
 import { Engines, type HashEngine, type KnownAnswer, nativeEngine } from './engine.js'
-import { MEMORY_LIMIT_KIB } from './memory-limit.js'
 import type { Argon2Recipe, Method, Password } from './methods/recipe.js'
 import type { NativeEngine } from './native.js'
-import type { Threads } from './threads.js'
+import { MEMORY_LIMIT_KIB, type Threads } from './threads.js'
 
 /** Highest accepted cost, beside the memory: one bad row must not exhaust a worker. */
 const TIME_LIMIT = 64
 const PARALLELISM_LIMIT = 16
-/** The length of a digest unless a request tells another, and the longest. */
 const DIGEST_BYTES = 32
 const DIGEST_LIMIT_BYTES = 1_024
 
@@ -24,9 +21,9 @@ export interface Argon2Options {
 }
 
 /**
- * argon2id. Also verifies argon2i, argon2d and version 16, which are below any policy.
- * `@node-rs/argon2` selects code for the processor and takes 0.4 of the time of `argon2`, which is
- * prebuilt for any x86-64 (`pnpm load engines`). Only `argon2` takes associated data.
+ * Makes argon2id; also verifies argon2i, argon2d and version 16. `@node-rs/argon2` selects code for
+ * the processor and takes 0.4 of the time of `argon2` (`pnpm load engines`), which alone takes
+ * associated data.
  */
 export class Argon2 implements Method<Argon2Recipe> {
   readonly family = 'argon2'
@@ -58,7 +55,7 @@ export class Argon2 implements Method<Argon2Recipe> {
     return this.#engines.first.hash(password, { ...newArgon2Setting(cost), digestBytes: DIGEST_BYTES }, signal)
   }
 
-  /** A hash by a given setting; undefined for one that costs too much or that no engine takes. */
+  /** Undefined for a setting that costs too much or that no engine takes. */
   async hashExactly(exact: ExactHash, setting: Argon2Setting, signal?: AbortSignal): Promise<string | undefined> {
     const { digestBytes = DIGEST_BYTES, password } = exact
     if (!isPossible(setting) || !this.isAffordable(setting) || digestBytes > DIGEST_LIMIT_BYTES) return undefined
@@ -68,7 +65,7 @@ export class Argon2 implements Method<Argon2Recipe> {
     return await engine?.hash(Buffer.from(password, 'base64'), inputs, signal)
   }
 
-  /** A random digest: verifying against it takes as long as any, and no known password matches. */
+  /** Takes as long as any, and no known password matches. */
   decoy(cost: Argon2Cost): Argon2Recipe {
     return { method: 'argon2', stored: { ...newArgon2Setting(cost), digest: randomBytes(DIGEST_BYTES) } }
   }

@@ -20,10 +20,7 @@ const DIGEST_BYTES = 23
 /** The key schedule reads so many bytes: the password with its NUL, again and again. */
 const KEY_BYTES = 72
 
-/**
- * Stored hashes of longer passwords: of their first 72 bytes, as nearly all implementations make
- * them, or by one that refuses longer passwords.
- */
+/** Of longer passwords: verified by 72 bytes, as nearly all makers do, or never a match. */
 export type LongPasswords = 'cut' | 'refuse'
 
 type BcryptCost = Pick<BcryptSetting, 'cost'>
@@ -65,17 +62,13 @@ export class Bcrypt implements Method<BcryptRecipe> {
     return this.#engines.first.hash(password, newBcryptSetting(cost), signal)
   }
 
-  /** A hash by a given setting; undefined for one that costs too much. */
-  async hashExactly(
-    { password }: ExactHash,
-    setting: BcryptSetting,
-    signal?: AbortSignal,
-  ): Promise<string | undefined> {
+  /** Undefined for a setting that costs too much. */
+  async hashExactly(exact: ExactHash, setting: BcryptSetting, signal?: AbortSignal): Promise<string | undefined> {
     if (!this.isAffordable(setting)) return undefined
-    return await this.#engines.first.hash(Buffer.from(password, 'base64'), setting, signal)
+    return await this.#engines.first.hash(Buffer.from(exact.password, 'base64'), setting, signal)
   }
 
-  /** A random digest: verifying against it takes as long as any, and no known password matches. */
+  /** Takes as long as any, and no known password matches. */
   decoy({ cost }: BcryptCost): BcryptRecipe {
     const { salt } = newBcryptSetting(cost)
     return { method: 'bcrypt', variant: '2b', cost, salt, digest: encodeBcrypt(randomBytes(DIGEST_BYTES)) }
@@ -95,10 +88,7 @@ export class Bcrypt implements Method<BcryptRecipe> {
   }
 }
 
-/**
- * What bcrypt reads of a password; undefined where nothing may match: a NUL ends it for some
- * implementations, and not for others.
- */
+/** What bcrypt reads; undefined where nothing may match: for some makers a NUL ends a password. */
 function keyOf(password: Buffer, variant: BcryptRecipe['variant'], longPasswords: LongPasswords): Buffer | undefined {
   if (password.includes(0) || (longPasswords === 'refuse' && password.length > KEY_BYTES)) return undefined
   if (variant === '2x') return signExtendedKey(password)
@@ -108,9 +98,8 @@ function keyOf(password: Buffer, variant: BcryptRecipe['variant'], longPasswords
 }
 
 /**
- * crypt_blowfish before 1.1 (2011) extended the sign of bytes above 127 when it made words of four:
- * each filled the bytes before it with ones (CVE-2011-2483). Upgraded systems marked those
- * hashes `2x`. ASCII passwords are not affected.
+ * crypt_blowfish before 1.1 extended the sign of bytes above 127: each filled the bytes before it
+ * in a word with ones (CVE-2011-2483). Upgraded systems marked those hashes `2x`.
  */
 function signExtendedKey(password: Buffer): Buffer {
   const text = Buffer.concat([password, Buffer.from([0])])

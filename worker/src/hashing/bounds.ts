@@ -1,7 +1,7 @@
 /**
  * What a stored hash may cost with a password: neither a bad row nor a long password may exhaust a
- * worker. The bounds are memory, and processor time on this worker for all attempts together, not a
- * number of rounds. The time is measured once for each method, at the first cost above the usual.
+ * worker. The bounds are memory, and processor time for all attempts together, measured once for
+ * each method, at the first cost above the usual.
  */
 import { pbkdf2Sync, scryptSync } from 'node:crypto'
 import type { HashPolicy } from '@spillway/queue/wire/policy'
@@ -15,26 +15,26 @@ import { type Password, pbkdf2Digests, type Recipe } from './methods/recipe.js'
 
 /** The processor time that one verification may take, in milliseconds. */
 export const TIME_LIMIT_MS = 2_000
-/** The shortest of so many measurements is taken: other work of the machine lengthens them. */
+/** The shortest counts: other work of the machine lengthens measurements. */
 const MEASUREMENTS = 3
 
-/** Work in units of one kind, of which each takes the same time on one machine. */
+/** Work in units of one kind, which take the same time on one machine. */
 interface Work {
   kind: Kind
   units: number
   memoryKib: number
-  /** Bytes of the password that each unit reads; 0 where one reads it for all. */
+  /** Bytes of the password that each unit reads. */
   bytes: number
   /** Of a digest. */
   program?: DigestProgram
 }
 
-/** Up to this length usual costs need no measurement where each round reads the password. */
+/** The longest password for which usual costs need no measurement. */
 const USUAL_BYTES = 64
 
 /**
- * The units that are accepted without a measurement: makers' defaults must be verified on the
- * slowest worker. They take up to two seconds of a processor of 2020.
+ * Units that are accepted without a measurement: makers' defaults must be verified on the slowest
+ * worker. They take up to two seconds of a processor of 2020.
  */
 const USUAL = {
   /** KiB times passes: libsodium's moderate cost. */
@@ -64,7 +64,7 @@ const USUAL = {
 } as const
 type Kind = keyof typeof USUAL
 
-/** A text that the old system may have hashed, and a function that may have hashed it. */
+/** What the old system may have hashed, and by what. */
 export interface Attempt {
   text: Password
   recipe: Recipe
@@ -76,7 +76,7 @@ export interface Excess {
 }
 
 interface BoundsOptions {
-  /** The policy of the worker: stored hashes of its cost are accepted whatever they take. */
+  /** The worker's: its cost is accepted whatever it takes. */
   policy: HashPolicy
   memoryLimitKib: number
   /** How many calls of an algorithm are done at a time. */
@@ -84,7 +84,6 @@ interface BoundsOptions {
 }
 
 export class Bounds {
-  /** Time of a unit of argon2 or bcrypt here (ms), measured with small hashes. */
   readonly unitCosts: Omit<UnitCosts, 'foretoldMs'>
   readonly #own: Work
   readonly #memoryLimitKib: number
@@ -100,7 +99,7 @@ export class Bounds {
     ])
   }
 
-  /** Measures argon2 and bcrypt, which have no call that returns at once. */
+  /** Measures argon2 and bcrypt, with small hashes. */
   static async measure({ argon2, bcrypt }: Methods, options: BoundsOptions): Promise<Bounds> {
     const { width } = options
     const cheap = { memoryKib: 2_048, time: 1, parallelism: 1 }
@@ -114,7 +113,7 @@ export class Bounds {
     return this.#excessOf([workOf(recipe)])
   }
 
-  /** The attempts at one stored hash that are accepted together, in their order. */
+  /** The attempts that are accepted together, in their order. */
   acceptedOf(attempts: readonly Attempt[]): Attempt[] {
     const works: Work[] = []
     return attempts.filter(({ text, recipe }) => {
@@ -180,7 +179,7 @@ function workOf(recipe: Recipe, bytes = USUAL_BYTES): Work {
   }
 }
 
-/** PBKDF2 before and after scrypt, for each 128 bytes of its blocks: as long as so much of N. */
+/** PBKDF2 before and after scrypt takes as long as so much of N. */
 function pbkdf2Units({ salt }: { salt: Buffer }): number {
   return 16 + salt.length / 32
 }
@@ -195,7 +194,7 @@ function digestWork(program: DigestProgram, bytes: number): Work {
   return { kind, ...work }
 }
 
-/** The time of one unit with a usual password, and of each byte beyond it, in milliseconds. */
+/** The time of one unit with a usual password, and of each byte beyond it. */
 interface UnitTime {
   ms: number
   msOfByte: number
@@ -240,7 +239,7 @@ function shortened(program: DigestProgram): DigestProgram {
 
 const SALT = Buffer.from('saltsalt')
 const ROUNDS = 1_000
-/** Of the longer password that is measured: each byte beyond the usual ones takes the same time. */
+/** Of the longer password that is measured. */
 const LONG_BYTES = 576
 /** So many bytes at least double the time of a round, whatever a disturbed measurement says. */
 const LEAST_DOUBLING_BYTES = 4_096

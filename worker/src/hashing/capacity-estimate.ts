@@ -1,10 +1,9 @@
 /**
- * Estimates a job's time of a slot from the jobs that this process has done. A job's cost is the
- * processor time of its thread, which neighbours on the same cores do not change. The threads'
- * share of a core has two estimates: over the last seconds for the next seconds, and over half the
- * life of a ticket for a ticket's life. A capacity measured in a burst says nothing about the time
- * after it. Latency is another time: five jobs hashed together in 80 ms take 16 ms of the slot
- * each.
+ * Estimates a job's time of a slot. A job's cost is the processor time of its thread, which
+ * neighbours on the same cores do not change. The threads' share of a core has two estimates: of
+ * the last seconds for the next seconds, and of half a ticket's life for a ticket's life, because a
+ * burst says nothing about the time after it. Latency is another time: five jobs hashed together in
+ * 80 ms take 16 ms of the slot each.
  */
 import type { Hasher } from './index.js'
 import type { NativeEngine } from './native.js'
@@ -12,26 +11,25 @@ import type { ThreadTimes } from './threads.js'
 
 /** Weight of a job in the averages, which follow a change in ten jobs. First: 1, 1/2, 1/3, 1/4. */
 const JOB_WEIGHT = 0.2
-/** Memory of both shares of a core (busy ms): a measurement then has a third of its weight. */
+/** Busy time after which a measurement of a share has a third of its weight. */
 const SOON_MS = 2_000
 const LINE_MS = 150_000
-/** How long free cores count as seen when a worker starts, in milliseconds of busy slots. */
+/** Busy time for which free cores count as seen when a worker starts. */
 const PRIOR_MS = 5_000
-/** How soon an idle worker forgets what share of a core it last got, in milliseconds. */
+/** How soon an idle worker forgets its last share. */
 const IDLE_MEMORY_MS = 2_000
-/** Lower bound of a job's cost: a cost of 0 would be an infinite capacity. */
+/** Lower bounds: a cost of 0 would be an infinite capacity. */
 const LEAST_MS = 0.001
-/** Lower bound of a thread's share of a core. */
 const LEAST_SHARE = 0.01
 /** At its start a worker measures so many verifies, unless they take longer. */
 const MEASURED = 4
 const MEASURED_FOR_MS = 150
-/** A cheap hash comes first, whatever the policy: a spike waits for a starting worker. */
+/** A cheap hash comes first, so that loading is not counted. */
 const WARM_UP = { algorithm: 'argon2id', memoryKib: 4_096, time: 1, parallelism: 1 } as const
 
 interface CapacityEstimateOptions {
   slots: number
-  /** Values until the first job: processor time of a hash, its latency, and its predicted time. */
+  /** Values until the first job. */
   first: { costMs: number; latencyMs: number; foretoldMs: number }
   /** The time of the hashing threads so far, counted as in full batches. */
   times(): ThreadTimes
@@ -50,7 +48,7 @@ export class CapacityEstimate {
   #jobs = 0
   /** Jobs that the estimates do not include yet. */
   #added = 0
-  /** Of these, jobs with a prediction, and their predicted times together. */
+  /** Of these, jobs with a prediction. */
   #foretold = { jobs: 0, ms: 0 }
   #before: ThreadTimes
   #busyAtMs: number
@@ -85,7 +83,7 @@ export class CapacityEstimate {
     return this.#lastServiceMs
   }
 
-  /** The same over the life of a ticket. Never less than on free cores. */
+  /** The same over the life of a ticket. */
   lineMs(): number {
     this.#update()
     return Math.max(LEAST_MS, this.#costMs) / this.#line.value()
@@ -96,20 +94,17 @@ export class CapacityEstimate {
     return this.#lastServiceMs
   }
 
-  /** The time from taking a job to its hash, in milliseconds. */
+  /** The time from taking a job to its hash. */
   latencyMs(): number {
     return this.#latencyMs
   }
 
-  /**
-   * The time from now to the hash of a job (ms), with `others` in hand. Admission predicts waits by
-   * the same rule, from the queue.
-   */
+  /** The time until a job's hash, with `others` in hand. Admission predicts by the same rule. */
   answerMs(others: number, foretoldMs = this.#foretoldMs): number {
     return this.#lastServiceMs * (others / this.#slots + foretoldMs / this.#foretoldMs)
   }
 
-  /** The mean prediction for the jobs of this estimate, in milliseconds of a processor. */
+  /** The mean prediction for the jobs of this estimate. */
   foretoldMs(): number {
     return this.#foretoldMs
   }
@@ -141,7 +136,7 @@ export class CapacityEstimate {
   }
 }
 
-/** Share of threads' time on a processor: a ratio of sums whose older parts fade with busy time. */
+/** A ratio of sums whose older parts fade with busy time. */
 class CoreShare {
   readonly #memoryMs: number
   #wallMs: number
@@ -169,10 +164,7 @@ type MeasuredHasher = Pick<Hasher, 'decoy' | 'times' | 'foretell'> & {
   native: Pick<NativeEngine, 'forgetCalls'> | undefined
 }
 
-/**
- * Begins with the times of verifies on this machine: the least of a few, because a process that
- * starts does other things too. A cheap hash comes first, so that loading is not counted.
- */
+/** Begins with the least of a few verifies: a process that starts does other things, too. */
 export async function measureCapacity(hasher: MeasuredHasher, slots: number): Promise<CapacityEstimate> {
   await hasher.decoy('warm-up', WARM_UP)
   const first = { costMs: Number.POSITIVE_INFINITY, latencyMs: Number.POSITIVE_INFINITY }

@@ -5,7 +5,6 @@
 import type { Password } from './methods/recipe.js'
 import { NATIVE_NAME, type NativeEngine } from './native.js'
 
-/** A test vector: this password matches this stored hash. */
 export interface KnownAnswer<Stored = string> {
   stored: Stored
   password: string
@@ -19,7 +18,7 @@ export interface Engine<Stored = string> {
   verify(password: Password, stored: Stored, signal?: AbortSignal): Promise<boolean>
 }
 
-/** An engine that also makes hashes, by all that is in a setting. */
+/** An engine that also makes hashes. */
 export interface HashEngine<Setting> extends Engine {
   hash(password: Password, setting: Setting, signal?: AbortSignal): Promise<string>
 }
@@ -35,10 +34,8 @@ export function nativeEngine<Setting>(native: NativeEngine, textOf: (setting: Se
 
 type Candidate<E> = () => Promise<E>
 
-/** The engines that work here, in order of preference. */
 export class Engines<E extends Engine<Stored>, Stored = string> {
   readonly first: E
-  /** All of them, `first` included. */
   readonly inOrder: () => AsyncIterable<E>
 
   private constructor(first: E, inOrder: () => AsyncIterable<E>) {
@@ -46,11 +43,7 @@ export class Engines<E extends Engine<Stored>, Stored = string> {
     this.inOrder = inOrder
   }
 
-  /**
-   * Loads the first that works, and the others on demand. Throws when no engine works.
-   *
-   * @param candidates without those that are undefined
-   */
+  /** Loads the first that works, and the others on demand. Throws when no engine works. */
   static async load<E extends Engine<Stored>, Stored = string>(
     candidates: readonly (Candidate<E> | undefined)[],
     knownAnswers: readonly KnownAnswer<Stored>[],

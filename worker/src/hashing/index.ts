@@ -8,26 +8,25 @@ import type { LongPasswords } from './bcrypt.js'
 import { Bounds, type Excess } from './bounds.js'
 import { createReader, type StoredReading } from './formats/list.js'
 import { type FirebaseProject, keyedOwners, type Pepper } from './formats/settings.js'
-import { MEMORY_LIMIT_KIB, policyKib } from './memory-limit.js'
 import { algorithmOf, Methods } from './methods/list.js'
 import type { AlgorithmName } from './methods/recipe.js'
 import { NativeEngine } from './native.js'
 import { LEAST_ARGON2ID, type Policy } from './policy.js'
 import { type TestDouble, testDoubles } from './testdoubles.js'
-import { Threads, type ThreadTimes } from './threads.js'
+import { MEMORY_LIMIT_KIB, policyKib, Threads, type ThreadTimes } from './threads.js'
 
 export type Examined =
   | { kind: 'supported'; reading: StoredReading }
   | { kind: 'too-costly'; reading: StoredReading; excess: Excess }
   | { kind: 'unknown' }
 
-/** A stored hash that cannot be verified: another algorithm, damaged, or asking for too much. */
+/** A stored hash of no known format, damaged, or of too high a cost. */
 export class UnsupportedHashError extends Error {
   override readonly name = 'UnsupportedHashError'
   readonly code: RefusalCode = 'unsupported_hash'
 }
 
-/** A new password of which the algorithm of the policy would read a part. */
+/** A new password that the algorithm of the policy would truncate. */
 export class UnsupportedPasswordError extends Error {
   override readonly name = 'UnsupportedPasswordError'
   readonly code: RefusalCode = 'unsupported_password'
@@ -39,21 +38,18 @@ export class UnaffordablePolicyError extends Error {
 }
 
 interface HasherOptions {
-  /** Whether test doubles are accepted; false unless given. */
+  /** Whether test doubles are accepted [false]. */
   testHashes?: boolean
-  /** Hashing threads; 1 unless given. */
+  /** Hashing threads [1]. */
   slots?: number
-  /** Whether the native engine is used, if it has been built; false unless given. */
+  /** Whether the native engine is used, if it is built [false]. */
   native?: boolean
   /** A slot's memory for one batch, in KiB [1 GiB]. */
   slotKib?: number | undefined
-  /** The project whose accounts were imported from Firebase, if there is one. */
   firebase?: FirebaseProject | undefined
-  /** Secrets that old systems hashed with passwords [no secret]. */
   peppers?: readonly Pepper[] | undefined
-  /** The owners of stored hashes that are verified with these secrets [a gateway's accounts]. */
+  /** Owners of stored hashes that are verified with these secrets [a gateway's accounts]. */
   keyedFor?: ReadonlySet<string | undefined> | undefined
-  /** Of stored bcrypt hashes whose passwords are longer than it reads [cut]. */
   longPasswords?: LongPasswords | undefined
 }
 
@@ -64,15 +60,27 @@ export class Hasher {
   readonly #read: (text: string) => StoredReading | undefined
   readonly #ofLongPasswords: HashPolicy
   readonly #keyless: Hasher | undefined
+  /** The native engine; undefined when not built or disabled. */
+  readonly native: NativeEngine | undefined
+  /** The algorithm of new hashes and of decoys, for requests without a policy. */
+  readonly algorithm: AlgorithmName
+  /** The implementation in use for each family of algorithms. */
+  readonly engines: Readonly<Record<string, string>>
+  /** The times of small hashes, which predict other costs. */
+  readonly unitCosts: Bounds['unitCosts']
   /** One sentence for operators: the engine in use, and why not the native one. */
   readonly description: string
 
   private constructor(policy: Policy, parts: HasherParts, keyless?: Hasher) {
-    const { methods, native, whyNot, options } = parts
+    const { methods, native, whyNot, options, bounds } = parts
     const { firebase, peppers = [] } = options
     this.#policy = policy
     this.#parts = parts
     this.#keyless = keyless
+    this.native = native
+    this.algorithm = policy.hashes.algorithm
+    this.engines = methods.engines()
+    this.unitCosts = bounds.unitCosts
     this.#read = createReader(keyless === undefined ? { firebase: undefined, peppers: [] } : { firebase, peppers })
     this.#ofLongPasswords = this.#isAffordable(policy.longPasswords) ? policy.longPasswords : LEAST_ARGON2ID
     const packages = `${methods.argon2.engine} and ${methods.bcrypt.engine}, one at a time${whyNot}`
@@ -103,42 +111,16 @@ export class Hasher {
     return new Hasher(policy, parts, new Hasher(policy, parts))
   }
 
-  /**
-   * The hasher for the stored hashes of an owner (see VerifyRequest). An owner whom the operator
-   * did not name has no hash that needs a secret of an old system.
-   */
+  /** The hasher for an owner's stored hashes: old systems' secrets are for named owners only. */
   ofOwner(owner: string | undefined): Hasher {
     const { keyedFor = keyedOwners('') } = this.#parts.options
     return keyedFor.has(owner) ? this : (this.#keyless ?? this)
   }
 
-  /** The native engine; undefined when not built or disabled. */
-  get native(): NativeEngine | undefined {
-    return this.#parts.native
-  }
-
-  /** The algorithm of new hashes and of decoys, for requests without a policy. */
-  get algorithm(): AlgorithmName {
-    return this.#policy.algorithm
-  }
-
-  /** The implementation in use for each family of algorithms. */
-  get engines(): Readonly<Record<string, string>> {
-    return this.#parts.methods.engines()
-  }
-
-  /** The times of small hashes, which predict other costs. */
-  get unitCosts(): Bounds['unitCosts'] {
-    return this.#parts.bounds.unitCosts
-  }
-
-  /**
-   * Predicted processor time of a request, in milliseconds; undefined for a stored hash whose units
-   * were not measured. A stored hash that cannot be verified takes a decoy.
-   */
+  /** Predicted processor time of a request (ms); undefined where its units were not measured. */
   foretell(request: HashRequest | VerifyRequest): number | undefined {
     const work = this.#workOf(request)
-    return work && foretell(work, this.#parts.bounds.unitCosts)
+    return work && foretell(work, this.unitCosts)
   }
 
   #workOf(request: HashRequest | VerifyRequest): Work | undefined {
@@ -146,6 +128,7 @@ export class Hasher {
     if (!('storedHash' in request) || request.storedHash === null) return workOfRequest(request, hashes)
     if (this.#doubleOf(request.storedHash) !== undefined) return undefined
     const examined = this.examine(request.storedHash)
+    // By a decoy.
     if (examined.kind !== 'supported') return workOfRequest({ ...request, storedHash: null }, hashes)
     const [recipe] = examined.reading.recipes
     if (recipe.method === 'bcrypt') return workOf({ algorithm: 'bcrypt', cost: recipe.cost })
@@ -161,10 +144,7 @@ export class Hasher {
     return await this.#parts.methods.hash(password, by, signal)
   }
 
-  /**
-   * A hash by a given setting, password and salt. Throws {@link UnsupportedHashError} for a setting
-   * that costs too much or that no implementation takes.
-   */
+  /** A hash by a given setting and salt. Throws {@link UnsupportedHashError}. */
   async hashExactly(exact: ExactHash, signal?: AbortSignal): Promise<string> {
     const { bounds, methods } = this.#parts
     const setting = parseSetting(exact.setting)
@@ -174,9 +154,9 @@ export class Hasher {
   }
 
   /**
-   * Whether one of these forms of a password matches, in their order: as a gateway normalizes it,
-   * and as it was typed. Throws {@link UnsupportedHashError} for a stored hash of no format, or of
-   * too high a cost with this password. Signals cancel calls that have not begun.
+   * Whether one of these forms of a password matches, in their order. Throws
+   * {@link UnsupportedHashError}, also for too high a cost with this password. Signals cancel calls
+   * that have not begun.
    */
   async verify(password: string | readonly string[], storedHash: string, signal?: AbortSignal): Promise<boolean> {
     const forms = typeof password === 'string' ? [password] : password
@@ -201,16 +181,12 @@ export class Hasher {
     await this.#parts.methods.verify(password, this.#parts.methods.decoy(by), signal)
   }
 
-  /**
-   * The policy of a new hash for a right password: a given policy [the worker's]. Where the
-   * worker's is bcrypt and would truncate the password, it is argon2id.
-   */
+  /** The policy of a new hash for a right password: argon2id where the worker's would truncate it. */
   policyFor(password: string, policy?: HashPolicy): HashPolicy {
     const { hashes } = this.#policy
     return policy ?? (this.readsWhole(password, hashes) ? hashes : this.#ofLongPasswords)
   }
 
-  /** Whether new hashes of the policy read all of a password. */
   readsWhole(password: string, { algorithm }: HashPolicy): boolean {
     return algorithm !== 'bcrypt' || bcryptReadsWhole(password)
   }
@@ -244,12 +220,12 @@ export class Hasher {
 
   /** How many passwords a slot hashes at a time, as it is best for the last calls. */
   batchWidth(): number {
-    return this.#parts.native?.batchWidth() ?? 1
+    return this.native?.batchWidth() ?? 1
   }
 
   /** The time of the hashing threads so far, counted as in full batches. */
   times(): ThreadTimes {
-    const [packages, engine] = [this.#parts.threads.times(), this.#parts.native?.times() ?? { wallMs: 0, cpuMs: 0 }]
+    const [packages, engine] = [this.#parts.threads.times(), this.native?.times() ?? { wallMs: 0, cpuMs: 0 }]
     return { wallMs: packages.wallMs + engine.wallMs, cpuMs: packages.cpuMs + engine.cpuMs }
   }
 
@@ -278,5 +254,4 @@ interface HasherParts {
   options: HasherOptions
 }
 
-/** A bcrypt hash, for its width. */
 const ANY_BCRYPT = `$2b$05$${'.'.repeat(53)}`

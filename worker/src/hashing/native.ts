@@ -2,8 +2,9 @@
  * The native engine (worker/engine), if it has been built: hashes several passwords at a time in
  * each of its threads. Calls run in order; waiting calls of one algorithm and cost share a thread.
  */
+import { existsSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { ADDON_FILES, HOW_TO_HAVE, ownVersion } from './addon-file.js'
+import { fileURLToPath } from 'node:url'
 import type { ThreadTimes } from './threads.js'
 
 /** The name of the engine in logs and metrics. */
@@ -53,22 +54,22 @@ interface Pending {
   reject(reason: unknown): void
 }
 
-/** Share of an earlier, wider call's width that each call keeps: methods come mixed. */
+/** Share of a wider call's width that each later call keeps: methods come mixed. */
 const WIDTH_DECAY = 0.95
-/** Ids have 32 bits; no call waits long enough for its id to be used again. */
+/** Ids have 32 bits. */
 const IDS = 2 ** 32
 /** The period of a timer that only keeps the process alive while calls are pending. */
 const NEVER_MS = 2 ** 31 - 1
 
-/** There is no engine for this platform: nothing was built, packed or installed. */
+/** Nothing was built, packed or installed for this platform. */
 export class NoEngineError extends Error {
   override readonly name = 'NoEngineError'
 }
 
 interface NativeOptions {
-  /** Memory of a thread's batch, in KiB [64 MiB]. A hash that takes more is done alone. */
+  /** Memory of a thread's batch [64 MiB]. A hash that takes more is done alone. */
   threadKib?: number | undefined
-  /** The memory of the hashes to come, in KiB, for which widths are measured [OWASP's]. */
+  /** Memory of a hash for which widths are measured [OWASP's]. */
   policyKib?: number | undefined
 }
 
@@ -101,10 +102,7 @@ export class NativeEngine {
     })
   }
 
-  /**
-   * Loads the engine and starts its threads.
-   * @throws NoEngineError, and an Error that says why no installed engine is used
-   */
+  /** Throws NoEngineError, or an Error that says why no installed engine is used. */
   static async start(threads: number, options: NativeOptions = {}): Promise<NativeEngine> {
     const { threadKib = DEFAULTS.threadKib, policyKib = DEFAULTS.policyKib } = options
     const addon = loadAddon(ADDON_FILES)
@@ -140,7 +138,7 @@ export class NativeEngine {
     return Math.round(this.#recentWidth)
   }
 
-  /** Resets the batch width after test calls, which say nothing about the calls to come. */
+  /** Resets the batch width after test calls. */
   forgetCalls(): void {
     this.#recentWidth = 1
   }
@@ -205,12 +203,56 @@ export class NativeEngine {
   }
 }
 
+const require = createRequire(import.meta.url)
+const platform = `${process.platform}-${process.arch}`
+
+/** In the packed client. */
+export const PACKED_ADDON = `spillway.${platform}.node`
+
+/** Packages of the engine. On Linux there is one for each C library. */
+export const ENGINE_PACKAGES = (process.platform === 'linux' ? ['-gnu', '-musl'] : ['']).map(
+  (library) => `@spillway/engine-${platform}${library}`,
+)
+
+const beside = (path: string) => fileURLToPath(new URL(path, import.meta.url))
+/** The same path from src/ and from dist/. */
+const built = beside('../../engine/spillway.node')
+
+/** In the order of trying. */
+export const ADDON_FILES = [...installed(), beside(PACKED_ADDON), built].filter(existsSync)
+
+/** The file that is tried first, or where it would be built. */
+export const ADDON_FILE = ADDON_FILES[0] ?? built
+
+export const HOW_TO_HAVE = existsSync(beside('../../engine/Cargo.toml'))
+  ? 'with cargo, pnpm start builds worker/engine'
+  : `${ENGINE_PACKAGES.join(' or ')} of the same release has worker/engine`
+
+function installed(): string[] {
+  return ENGINE_PACKAGES.flatMap((name) => {
+    try {
+      return [require.resolve(name)]
+    } catch {
+      return []
+    }
+  })
+}
+
+/** The version of this package, which an engine must have too. */
+export function ownVersion(): string {
+  // In the packed client package.json is beside the programs.
+  const file = [beside('package.json'), beside('../../package.json')].find(existsSync)
+  if (file === undefined) throw new Error('the package has no package.json')
+  const { version }: { version: string } = JSON.parse(readFileSync(file, 'utf8'))
+  return version
+}
+
 /** The first that loads and is of this version: another may have other doors. */
 export function loadAddon(files: readonly string[]): Addon {
   const reasons: string[] = []
   for (const file of files) {
     try {
-      const addon: Addon = createRequire(import.meta.url)(file)
+      const addon: Addon = require(file)
       if (addon.VERSION === ownVersion()) return addon
       reasons.push(`${file} is of version ${addon.VERSION ?? 'none'}, not ${ownVersion()}`)
     } catch (error) {

@@ -5,25 +5,21 @@ import { ASK_OLD_SYSTEM } from '@spillway/queue/wire/stored-hash'
 import { type Hasher, UnsupportedHashError, UnsupportedPasswordError } from './index.js'
 import type { AlgorithmName } from './methods/recipe.js'
 
-/** A verdict, and the algorithm that was hashed: for a decoy the algorithm of new hashes. */
 export interface Performed {
   verdict: Verdict
+  /** What was hashed: for a decoy the algorithm of new hashes. */
   algorithm: AlgorithmName
   /** Makes the new hash that the verdict says will follow. */
   upgrade?: () => Promise<Verdict>
 }
 
-/** What is asked of an old system (consumer/old-system.ts). */
-interface AskedOldSystem {
-  ask(email: string, password: string, signal?: AbortSignal): Promise<boolean | undefined> | undefined
-}
-
 export interface PerformOptions {
   hasher: Hasher
-  /** Called with the reason of each refusal. */
   refused(error: unknown): void
   /** Asked about accounts that are not here yet, or came without a hash [nobody is asked]. */
-  oldSystem?: AskedOldSystem | undefined
+  oldSystem?:
+    | { ask(email: string, password: string, signal?: AbortSignal): Promise<boolean | undefined> | undefined }
+    | undefined
   /** Awaits another system's answer. Meanwhile the job takes no slot [it takes one]. */
   beside?: (<T>(answer: Promise<T>) => Promise<T>) | undefined
   /** Called when a matching hash was replaced, with the algorithm of the stored hash. */
@@ -77,13 +73,9 @@ async function orRefusal(work: () => Promise<Verdict>, { refused, signal }: Perf
 }
 
 /** Without a decoy, the time would reveal an account with an unsupported stored hash. */
-async function verifyOrDecoy(
-  request: VerifyRequest,
-  algorithm: AlgorithmName,
-  options: PerformOptions,
-): Promise<Verdict> {
+async function verifyOrDecoy(request: VerifyRequest, from: AlgorithmName, options: PerformOptions): Promise<Verdict> {
   try {
-    return await verify(request, algorithm, options)
+    return await verify(request, from, options)
   } catch (error) {
     if (error instanceof UnsupportedHashError) await decoy(request, options)
     throw error
@@ -134,7 +126,7 @@ function formsOf({ password, typed }: VerifyRequest): string[] {
   return typed === undefined || typed === password ? [password] : [password, typed]
 }
 
-/** As many as a wrong password takes for an account. */
+/** As many hashes as a wrong password takes for an account. */
 async function decoy(request: VerifyRequest, { hasher, signal }: PerformOptions): Promise<void> {
   for (const form of formsOf(request)) await hasher.decoy(form, request.policy, signal)
 }

@@ -1,13 +1,8 @@
-/**
- * The policy of a worker, with its settings: algorithm and cost of new hashes for requests that
- * bring no policy of their own.
- */
-
+/** The policy of a worker: algorithm and cost of new hashes for requests without a policy. */
 import { choice, integer } from '@spillway/common/settings'
 import type { Argon2Cost, HashPolicy } from '@spillway/queue/wire/policy'
 import { type RehashMode, rehashModes } from '@spillway/queue/wire/stored-hash'
 import type { FromSchema } from 'json-schema-to-ts'
-import type { AlgorithmName } from './methods/recipe.js'
 
 /** The variables that set the policy, as a part of the configuration's JSON Schema. */
 export const policySettings = {
@@ -36,11 +31,8 @@ export interface Policy {
   /** As requests bring it. */
   hashes: HashPolicy
   rehash: RehashMode
-  /** By which a password is hashed anew that is right and that bcrypt would truncate. */
+  /** Of a new hash for a right password that bcrypt would truncate. */
   longPasswords: Extract<HashPolicy, { algorithm: 'argon2id' }>
-  algorithm: AlgorithmName
-  /** The cost of new hashes, as metrics labels. */
-  cost: Readonly<Record<string, number>>
 }
 
 export function policyOf(settings: PolicySettings): Policy {
@@ -62,9 +54,5 @@ export function asPolicy(
   rehash: RehashMode = 'weaker',
   longPasswords: Policy['longPasswords'] = LEAST_ARGON2ID,
 ): Policy {
-  const { algorithm } = hashes
-  const all = { hashes, rehash, longPasswords, algorithm }
-  if (hashes.algorithm === 'bcrypt') return { ...all, cost: { cost: hashes.cost } }
-  const { memoryKib, time, parallelism } = hashes
-  return { ...all, cost: { memory_kib: memoryKib, time, parallelism } }
+  return { hashes, rehash, longPasswords }
 }

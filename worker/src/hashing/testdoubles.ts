@@ -11,7 +11,6 @@ export interface TestDouble {
   verify(password: string, storedHash: string): Promise<boolean>
 }
 
-/** The interval between two checks of the file, in milliseconds. */
 const GATE_EVERY_MS = 5
 
 export function testDoubles(threads: Threads): TestDouble[] {

@@ -1,7 +1,5 @@
-/**
- * The threads of libuv's pool that packages hash on: one call for each slot at a time, in memory
- * that they share, and their times.
- */
+/** The threads that hash, and their memory. */
+import { totalmem } from 'node:os'
 import limitConcurrency, { type LimitFunction } from 'p-limit'
 
 /** Times of hashing threads so far (ms): of all calls from begin to end, and on a processor. */
@@ -10,6 +8,47 @@ export interface ThreadTimes {
   cpuMs: number
 }
 
+/** The most that any hash may take, in KiB. */
+export const MEMORY_LIMIT_KIB = 1_048_576
+/** What a thread has at least, in KiB: OWASP's argon2id is always accepted. */
+const LEAST_KIB = 19_456
+/** For the program itself (KiB): it takes 90 to 110 MiB. Chart and sizing guide repeat this. */
+export const PROGRAM_KIB = 128 * 1_024
+
+interface MemoryOptions {
+  /** Hashing threads that there are processors for. */
+  slots: number
+  /** Of a new hash; 0 for bcrypt. */
+  policyKib: number
+  /** Whether another process has the same limit. */
+  isShared: boolean
+  /** Of the control group [this process's]. */
+  limitBytes?: number
+}
+
+/**
+ * Shares out what the limit leaves beside the program: a share for each thread, and one for all
+ * that packages hash beside the native engine. Threads are as many as have what the policy takes:
+ * the kernel kills a process above its limit, then every worker that takes the job.
+ */
+export function hashingMemory({
+  slots,
+  policyKib,
+  isShared,
+  limitBytes = Math.min(process.constrainedMemory() || Number.POSITIVE_INFINITY, totalmem()),
+}: MemoryOptions): { slots: number; slotKib: number } {
+  const leftKib = Math.max(0, limitBytes / 1_024 - (isShared ? 2 : 1) * PROGRAM_KIB)
+  const fitting = Math.floor(leftKib / Math.max(LEAST_KIB, policyKib)) - 1
+  const threads = Math.max(1, Math.min(slots, fitting))
+  const shareKib = Math.floor(leftKib / (threads + 1))
+  return { slots: threads, slotKib: Math.max(LEAST_KIB, Math.min(MEMORY_LIMIT_KIB, shareKib)) }
+}
+
+export function policyKib(policy: { algorithm: string; memoryKib?: number }): number {
+  return policy.memoryKib ?? 0
+}
+
+/** The threads of libuv's pool that packages hash on: a call for each slot at a time. */
 export class Threads {
   readonly #whenFree: LimitFunction
   readonly #memoryKib: number

@@ -100,7 +100,16 @@ export class WorkerMetrics extends Metrics {
         isConnected: () => queue.takesWrites(),
       })),
     )
-    const policyLabels = { algorithm: policy.algorithm, ...policy.cost }
+    const { hashes } = policy
+    const policyLabels =
+      hashes.algorithm === 'bcrypt'
+        ? { algorithm: hashes.algorithm, cost: hashes.cost }
+        : {
+            algorithm: hashes.algorithm,
+            memory_kib: hashes.memoryKib,
+            time: hashes.time,
+            parallelism: hashes.parallelism,
+          }
     this.info(
       'spillway_password_policy_info',
       'Always 1; its labels are the algorithm and cost of new hashes',

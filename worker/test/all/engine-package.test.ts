@@ -7,9 +7,9 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { type TestContext, test } from 'vitest'
-import { ENGINE_PACKAGES, PACKED_ADDON } from '../../src/hashing/addon-file.ts'
+import { ENGINE_PACKAGES, PACKED_ADDON } from '../../src/hashing/native.ts'
 
-const compiled = fileURLToPath(new URL('../../dist/hashing/addon-file.js', import.meta.url))
+const compiled = fileURLToPath(new URL('../../dist/hashing/native.js', import.meta.url))
 
 /** Where a program finds the engine that is installed with these files, or how it can have one */
 async function foundWith(
@@ -20,13 +20,13 @@ async function foundWith(
   const dir = await realpath(await mkdtemp(join(tmpdir(), 'spillway-engine-')))
   t.onTestFinished(() => rm(dir, { recursive: true }))
   await writeFile(join(dir, 'package.json'), '{ "type": "module" }')
-  await copyFile(compiled, join(dir, 'addon-file.js'))
+  await copyFile(compiled, join(dir, 'native.js'))
   for (const file of files) {
     await mkdir(join(dir, file, '..'), { recursive: true })
     const manifest = JSON.stringify({ name: 'engine', version: '1.0.0', main: 'spillway.node' })
     await writeFile(join(dir, file), file.endsWith('package.json') ? manifest : '')
   }
-  const script = `import { ${what} } from './addon-file.js'; console.log(${what})`
+  const script = `import { ${what} } from './native.js'; console.log(${what})`
   const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], { cwd: dir })
   return stdout.trim().replace(`${dir}/`, '')
 }

@@ -5,8 +5,8 @@ import { readFile } from 'node:fs/promises'
 import { startProcess } from '@spillway/infra/processes/node-process'
 import { until } from '@spillway/infra/processes/until'
 import { test } from 'vitest'
-import { ADDON_FILE } from '../../src/hashing/addon-file.ts'
-import { PROGRAM_KIB } from '../../src/hashing/memory-limit.ts'
+import { ADDON_FILE } from '../../src/hashing/native.ts'
+import { PROGRAM_KIB } from '../../src/hashing/threads.ts'
 
 const isBuilt = existsSync(ADDON_FILE) ? false : 'worker/engine has not been built here: that takes cargo'
 const skip = process.platform === 'linux' ? isBuilt : 'the memory of a process is read where Linux shows it'
@@ -16,7 +16,7 @@ const hashing = (file: string) => JSON.stringify(new URL(`../../dist/hashing/${f
 /** Hashes in as many threads as fit: by the policy, and stored ones of as much memory */
 const program = (limitMib: number, processors: number) => `
   import { Hasher } from ${hashing('index')}
-  import { hashingMemory } from ${hashing('memory-limit')}
+  import { hashingMemory } from ${hashing('threads')}
   import { argon2idPolicy } from ${hashing('policy')}
   const policy = argon2idPolicy({ memoryKib: 19456, time: 2, parallelism: 1 })
   const policyKib = 19456

@@ -6,8 +6,7 @@ import { unpadded } from '@spillway/queue/wire/stored-hash'
 import argon2 from 'argon2'
 import bcrypt from 'bcrypt'
 import { test } from 'vitest'
-import { ADDON_FILE } from '../../src/hashing/addon-file.ts'
-import { NativeEngine } from '../../src/hashing/native.ts'
+import { ADDON_FILE, NativeEngine } from '../../src/hashing/native.ts'
 
 const skip = existsSync(ADDON_FILE) ? false : 'worker/engine has not been built here: that takes cargo'
 

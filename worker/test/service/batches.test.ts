@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs'
 import { until } from '@spillway/infra/processes/until'
 import type { PasswordClient } from '@spillway/queue/queue-client'
 import { test } from 'vitest'
-import { ADDON_FILE } from '../../src/hashing/addon-file.ts'
+import { ADDON_FILE } from '../../src/hashing/native.ts'
 import { answerOf, clientFor, startedWorker } from '../parts.ts'
 
 const skip = existsSync(ADDON_FILE) ? false : 'worker/engine has not been built here: that takes cargo'

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import bcrypt from 'bcrypt'
 import { test } from 'vitest'
-import { escapedHtml, slashed } from '../../src/hashing/formats/made-of.ts'
+import { escapedHtml, slashed } from '../../src/hashing/formats/envelopes.ts'
 import { Hasher } from '../../src/hashing/index.ts'
 import { performVerify } from '../../src/hashing/perform.ts'
 import { argon2idPolicy } from '../../src/hashing/policy.ts'

@@ -4,10 +4,9 @@ import { readFileSync } from 'node:fs'
 import { test } from 'vitest'
 import { firebaseProject } from '../../src/hashing/formats/settings.ts'
 import { Hasher, UnsupportedHashError } from '../../src/hashing/index.ts'
-import { hashingMemory, PROGRAM_KIB, policyKib } from '../../src/hashing/memory-limit.ts'
 import { performVerify } from '../../src/hashing/perform.ts'
 import { argon2idPolicy } from '../../src/hashing/policy.ts'
-import { Threads } from '../../src/hashing/threads.ts'
+import { hashingMemory, PROGRAM_KIB, policyKib, Threads } from '../../src/hashing/threads.ts'
 import { firebaseExample } from '../format-vectors.ts'
 
 const MIB = 1_024 * 1_024

@@ -9,7 +9,7 @@ import { createNamespace } from '@spillway/infra/rig/namespace'
 import { startMember, workerProgram } from '@spillway/infra/start/member'
 import { newSealKey } from '@spillway/infra/start/secrets'
 import { test } from 'vitest'
-import { ADDON_FILE, PACKED_ADDON } from '../../../src/hashing/addon-file.ts'
+import { ADDON_FILE, PACKED_ADDON } from '../../../src/hashing/native.ts'
 import { type Compiler, env, install, run, skip } from '../installed.ts'
 
 /** Of the declarations of Node, which TypeScript needs and the package does not. */

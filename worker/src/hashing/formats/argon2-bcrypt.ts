@@ -3,8 +3,8 @@ import { createHash, createHmac } from 'node:crypto'
 import { decodeBcrypt, encodeBcrypt } from '@spillway/queue/wire/setting'
 import { parseArgon2, parseBcrypt } from '@spillway/queue/wire/stored-hash'
 import type { BcryptRecipe, Password } from '../methods/recipe.js'
+import { slashed, trimmed } from './envelopes.js'
 import { type Format, formatOf, type Reading } from './format.js'
-import { slashed, trimmed } from './made-of.js'
 
 const COST_MIN = 4
 const COST_MAX = 31

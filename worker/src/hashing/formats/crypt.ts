@@ -4,9 +4,8 @@
 import { createHash } from 'node:crypto'
 import { crypt64Digit, type DigestProgram } from '../methods/digest-programs.js'
 import type { DigestRecipe } from '../methods/recipe.js'
-import { type Format, formatOf, type Reading, weak } from './format.js'
-import { escapedHtml, slashed } from './made-of.js'
-import { crypt64Bytes } from './texts.js'
+import { escapedHtml, slashed } from './envelopes.js'
+import { crypt64Bytes, type Format, formatOf, type Reading, weak } from './format.js'
 
 const SHA_CRYPT_ROUNDS = { byDefault: 5_000, least: 1_000 }
 

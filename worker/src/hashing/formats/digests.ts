@@ -2,8 +2,7 @@
 import { createHash } from 'node:crypto'
 import { type PlainDigest, type PlainProgram, plainDigests } from '../methods/digest-programs.js'
 import type { DigestEncoding, DigestRecipe, Password } from '../methods/recipe.js'
-import { type Format, formatOf, weak } from './format.js'
-import { hexBytes, paddedBase64 } from './texts.js'
+import { type Format, formatOf, hexBytes, paddedBase64, weak } from './format.js'
 
 const DIGEST_BYTES: Record<PlainDigest, number> = { md5: 16, sha1: 20, sha256: 32, sha384: 48, sha512: 64 }
 

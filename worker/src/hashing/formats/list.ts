@@ -1,14 +1,12 @@
 /**
- * The only table of formats: worker, import, applications and their drop-ins read stored hashes by
- * it. A new format is a row in the file of its family. Formats of other systems are verified and
- * never made: an account gets a hash of the policy at its next login.
+ * The only table of formats, for worker, import, applications and their drop-ins. Formats of other
+ * systems are never made: an account gets a hash of the policy at its next login.
  */
 import { argon2AndBcrypt } from './argon2-bcrypt.js'
 import { cryptFormats } from './crypt.js'
 import { digestFormats } from './digests.js'
 import { envelopes } from './envelopes.js'
 import type { Format, FormatContext, Reading } from './format.js'
-import { madeOf } from './made-of.js'
 import { pbkdf2Formats } from './pbkdf2.js'
 import { scryptFormats } from './scrypt.js'
 import { springFormats } from './spring.js'
@@ -16,13 +14,12 @@ import { wrapped } from './wrapped.js'
 
 export const formats: readonly Format[] = [
   ...[argon2AndBcrypt, pbkdf2Formats, scryptFormats, springFormats, cryptFormats, digestFormats].flat(),
-  ...[...envelopes, madeOf, wrapped],
+  ...[...envelopes, wrapped],
 ]
 
-/** A stored hash once it is read. */
 export type StoredReading = Reading & { format: Format }
 
-/** How many envelopes may be inside each other. */
+/** Of envelopes inside each other. */
 const DEPTH_MAX = 3
 /** Longer texts are not stored hashes. */
 const TEXT_MAX_LENGTH = 2_048

@@ -1,7 +1,18 @@
 /** PBKDF2 of frameworks, directories and products. */
 import { type Pbkdf2Recipe, pbkdf2Digests, type Recipe } from '../methods/recipe.js'
-import { type Format, formatOf, isUsualKey, SALT_MAX_BYTES } from './format.js'
-import { adaptedBase64, adaptedPair, base64Pair, hexBytes, paddedBase64, urlBase64, utf8Bytes } from './texts.js'
+import {
+  adaptedBase64,
+  adaptedPair,
+  base64Pair,
+  type Format,
+  formatOf,
+  hexBytes,
+  isUsualKey,
+  paddedBase64,
+  SALT_MAX_BYTES,
+  urlBase64,
+  utf8Bytes,
+} from './format.js'
 
 const ITERATIONS_MAX = 2 ** 31 - 1
 

@@ -1,8 +1,19 @@
 /** scrypt, and Firebase's modification of it (github.com/firebase/scrypt). */
 import { crypt64Digit, decodeCrypt64 } from '../methods/digest-programs.js'
 import type { FirebaseRecipe, Password, ScryptRecipe } from '../methods/recipe.js'
-import { type Format, formatOf, isUsualKey, type Reading, SALT_MAX_BYTES } from './format.js'
-import { base64Pair, crypt64Bytes, hexBytes, paddedBase64, urlBase64, utf8Bytes } from './texts.js'
+import {
+  base64Pair,
+  crypt64Bytes,
+  type Format,
+  formatOf,
+  hexBytes,
+  isUsualKey,
+  paddedBase64,
+  type Reading,
+  SALT_MAX_BYTES,
+  urlBase64,
+  utf8Bytes,
+} from './format.js'
 
 interface Parts {
   cost: number

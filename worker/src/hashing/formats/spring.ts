@@ -1,10 +1,9 @@
 /** Spring Security's encoders, with the prefix of its DelegatingPasswordEncoder or bare. */
 import type { DigestRecipe } from '../methods/recipe.js'
 import { digestOf, plainRecipe } from './digests.js'
-import { type Format, formatOf, weak } from './format.js'
+import { type Format, formatOf, hexBytes, paddedBase64, weak } from './format.js'
 import { pbkdf2Recipe } from './pbkdf2.js'
 import { scryptRecipe } from './scrypt.js'
-import { hexBytes, paddedBase64 } from './texts.js'
 
 export const springFormats: readonly Format[] = [
   // Salts of 8 bytes, 185,000 rounds of SHA-1; since 5.8 of 16 bytes, 310,000 of SHA-256.

@@ -1,7 +1,6 @@
 /**
- * Methods that derive a key from password and salt: PBKDF2 (RFC 8018, 5.2), scrypt (RFC 7914), and
- * Firebase's modification of scrypt (github.com/firebase/scrypt). The native engine hashes what it
- * knows, node:crypto the rest.
+ * PBKDF2 (RFC 8018, 5.2), scrypt (RFC 7914), and Firebase's modification of scrypt
+ * (github.com/firebase/scrypt), by the native engine or by node:crypto.
  */
 import {
   createCipheriv,
@@ -19,7 +18,7 @@ import type { FirebaseRecipe, Method, Password, Pbkdf2Recipe, ScryptCost, Scrypt
 
 interface Derivation<R extends Pbkdf2Recipe | ScryptRecipe> {
   family: R['method']
-  /** The native engine's setting, a PHC string up to the salt; undefined if unknown to it. */
+  /** A PHC string up to the salt; undefined if unknown to the native engine. */
   nativeSetting(recipe: R): string | undefined
   /** The key, by node:crypto. */
   derive(password: Password, recipe: R): Promise<Buffer>

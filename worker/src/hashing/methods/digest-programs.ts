@@ -1,7 +1,7 @@
 /**
- * Digests that programs compute instead of a library: crypt(3)'s SHA (Drepper, "Unix crypt using
- * SHA-256 and SHA-512", 0.6), its MD5 and NetBSD's SHA-1, phpass's portable hashes, yescrypt, and
- * plain digests. Many rounds take milliseconds of JavaScript, on threads of their own (digests.ts).
+ * Digests without a library: crypt(3)'s SHA (Drepper, "Unix crypt using SHA-256 and SHA-512", 0.6),
+ * its MD5 and NetBSD's SHA-1, phpass's portable hashes, yescrypt, and plain digests. Many rounds
+ * take milliseconds of JavaScript, on threads of their own (digests.ts).
  */
 import { createHmac, hash } from 'node:crypto'
 import { type YescryptCost, yescrypt } from './yescrypt.js'
@@ -89,7 +89,7 @@ function phpass({ digest, rounds, salt }: Of<'phpass'>, password: Buffer): Buffe
   return state
 }
 
-/** The names of the steps are from the specification. */
+/** Step names are from the specification. */
 function shaCrypt({ digest, rounds, salt }: Of<'sha-crypt'>, key: Buffer): Buffer {
   const saltBytes = Buffer.from(salt)
   const sumOf = (...parts: Buffer[]): Buffer => hash(digest, Buffer.concat(parts), 'buffer')

@@ -49,13 +49,10 @@ function encode(bytes: Buffer, encoding: DigestEncoding): string {
   return encoding === 'crypt64' ? encodeCrypt64(bytes) : bytes.toString(encoding)
 }
 
-/** A thread that nobody has needed for this long is ended. It takes about 5 MB. */
+/** After this, an idle thread ends. It takes about 5 MB. */
 const IDLE_MS = 10_000
 
-/**
- * Threads for digests that libuv's pool does not compute: as many as there are slots, which the
- * hashes of libuv's pool count against too. Started on demand, ended when idle.
- */
+/** Threads for digests, in the same slots as the hashes of libuv's pool. Started on demand. */
 export class DigestThreads {
   readonly #slots: Threads
   readonly #idle: { thread: Worker; timer: NodeJS.Timeout }[] = []

@@ -39,22 +39,8 @@ export class Methods {
   }
 
   verify(password: Password, recipe: Recipe, signal?: AbortSignal): Promise<boolean> {
-    switch (recipe.method) {
-      case 'argon2':
-        return this.argon2.verify(password, recipe, signal)
-      case 'bcrypt':
-        return this.bcrypt.verify(password, recipe, signal)
-      case 'pbkdf2':
-        return this.#byName.pbkdf2.verify(password, recipe, signal)
-      case 'scrypt':
-        return this.#byName.scrypt.verify(password, recipe, signal)
-      case 'firebase':
-        return this.#byName.firebase.verify(password, recipe, signal)
-      case 'digest':
-        return this.#byName.digest.verify(password, recipe, signal)
-      case 'wrapped':
-        return this.#byName.wrapped.verify(password, recipe, signal)
-    }
+    const method: Method<Recipe> = this.#byName[recipe.method]
+    return method.verify(password, recipe, signal)
   }
 
   /** Whether a worker makes hashes of this cost. */

@@ -65,14 +65,8 @@ export interface WrappedRecipe {
   outer: Argon2Recipe
 }
 
-export type Recipe =
-  | Argon2Recipe
-  | BcryptRecipe
-  | Pbkdf2Recipe
-  | ScryptRecipe
-  | FirebaseRecipe
-  | DigestRecipe
-  | WrappedRecipe
+type DerivedKeyRecipe = Pbkdf2Recipe | ScryptRecipe | FirebaseRecipe
+export type Recipe = Argon2Recipe | BcryptRecipe | DerivedKeyRecipe | DigestRecipe | WrappedRecipe
 export type RecipeOf<Name extends Recipe['method']> = Extract<Recipe, { method: Name }>
 
 /** Text is hashed as UTF-8. */
@@ -80,11 +74,11 @@ export type Password = string | Uint8Array
 
 /** Verifies the hashes of one function. All of its work is off the event loop. */
 export interface Method<R extends Recipe> {
-  /** As operators know it: argon2, bcrypt. */
+  /** For operators. */
   readonly family: string
-  /** The implementation in use, by its package. */
+  /** The package in use. */
   readonly engine: string
-  /** The signal cancels a call that has not begun: the promise then rejects with its reason. */
+  /** Rejects with the signal's reason where it was aborted before the call began. */
   verify(password: Password, recipe: R, signal?: AbortSignal): Promise<boolean>
 }
 

@@ -1,7 +1,6 @@
 /**
  * yescrypt (Alexander Peslyak, yescrypt-v2) with one lane and no ROM, as libxcrypt makes its
- * hashes. Step names are from the reference implementation. It takes some hundred milliseconds of
- * JavaScript, on a thread of its own (digests.ts).
+ * hashes. Step names are from the reference implementation.
  */
 import { createHmac, hash, pbkdf2Sync } from 'node:crypto'
 
@@ -46,14 +45,10 @@ function derive(password: Buffer, salt: Buffer, { cost, blockSize }: YescryptCos
   return pbkdf2Sync(key, toBytes(state), 1, 32, 'sha256')
 }
 
+type Mix = (block: Int32Array) => void
+
 /** SMix1: fills the memory with states, each mixed from the last and, `isMixing`, from another. */
-function fill(
-  state: Int32Array,
-  memory: Int32Array,
-  count: number,
-  mix: (block: Int32Array) => void,
-  isMixing = false,
-): void {
+function fill(state: Int32Array, memory: Int32Array, count: number, mix: Mix, isMixing = false): void {
   const { length } = state
   for (let i = 0; i < count; i++) {
     memory.set(state, i * length)
@@ -66,13 +61,7 @@ function fill(
 }
 
 /** SMix2: mixes the state with one of the memory, which it replaces. */
-function revisit(
-  state: Int32Array,
-  memory: Int32Array,
-  count: number,
-  passes: number,
-  mix: (block: Int32Array) => void,
-): void {
+function revisit(state: Int32Array, memory: Int32Array, count: number, passes: number, mix: Mix): void {
   const { length } = state
   for (let i = 0; i < passes; i++) {
     const at = ((state[length - BLOCK] ?? 0) & (count - 1)) * length
