@@ -1,7 +1,6 @@
 /**
- * Entry point of the process beside an application that has no queue. CommonJS for the reason that
- * main.cts gives; the package
- * @spillway/client holds it bundled into one file.
+ * Entry point of the process beside an application that has no queue. CommonJS as main.cts; the
+ * package @spillway/client holds it bundled into one file.
  */
 require('@spillway/common/shutdown')
 

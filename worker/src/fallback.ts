@@ -1,7 +1,4 @@
-/**
- * The fallback of a gateway: while no worker is alive, the gateway starts a worker as a child
- * process, with an event loop and a thread pool of its own. It takes jobs like any other worker.
- */
+/** The fallback of a gateway: a worker as its child process, while no other worker is alive. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import type { Logger } from '@spillway/common/log'
@@ -21,7 +18,6 @@ const RAN_FOR_A_WHILE_MS = 10_000
 export interface FallbackOptions {
   /** Jobs that it hashes at a time; 0 turns the fallback off. */
   concurrency: number
-  /** The environment of this process: keys, addresses and policy of the fallback worker. */
   env: NodeJS.ProcessEnv
   /** Whether Redis is reachable and no worker is alive. */
   lacksWorkers(): boolean
@@ -45,9 +41,9 @@ export class Fallback {
     return this.#running !== undefined
   }
 
-  /** The keys of this process were read again: its fallback worker reads them, too. */
+  /** Has the fallback worker read its keys again. */
   hangUp(): void {
-    // By the process id: `kill` of the child would count as its end.
+    // `kill` of the child would count as its end.
     const { pid, exitCode } = this.#running ?? {}
     if (pid !== undefined && exitCode === null) process.kill(pid, 'SIGHUP')
   }

@@ -1,8 +1,4 @@
-/**
- * Hashes for the application that started this process, as a worker does for a queue: the same
- * engines, policy and verdicts.
- */
-
+/** Hashes for the application that started this process, as a worker does for a queue. */
 import { within } from '@spillway/common/within'
 import type {
   BesideCancellation,
@@ -41,23 +37,20 @@ function tell(message: BesideMessage, told: () => void = () => undefined): void 
 interface HashingOptions {
   policy: HashPolicy
   processors: number
-  /**
-   * Whether the native engine is used, if there is one: its threads last as long as the process.
-   */
+  /** Whether the native engine is used, whose threads last as long as the process. */
   native: boolean
 }
 
 /**
- * The native engine measures itself before it hashes, for longer than many a script runs. Until
- * then packages hash: a script that makes one hash has ended before this, in milliseconds.
+ * Until then packages hash: the native engine first measures itself, for longer than many a script
+ * runs.
  */
 const ENGINE_AFTER_MS = 300
-/** How long calls wait for that. Where the process gets little of a core, packages continue. */
+/** How long calls wait for the measurement. Then packages continue. */
 const MEASURING_MS = 2_000
 
 const TO_INSTALL = 'install @node-rs/argon2 and @node-rs/bcrypt, the optional dependencies of @spillway/client'
 
-/** What hashes, and how long that takes. */
 interface Using {
   hasher: Hasher
   estimate: CapacityEstimate
@@ -70,10 +63,7 @@ export class Hashing {
   readonly #say: Say
   readonly #slots: number
   #using: Using
-  /**
-   * What packages have begun they finish; what comes while the engine measures itself waits a
-   * moment, and does not disturb it.
-   */
+  /** What comes while the engine measures itself waits, and does not disturb it. */
   #measuring: Promise<unknown> = Promise.resolve()
   /** Of the requests in hand. */
   readonly #aborters = new Map<number, AbortController>()

@@ -1,6 +1,6 @@
 /**
- * Publishes this worker's capacity to the gateways of one Redis server every half second. The
- * answer has Redis's time and the number of waiting jobs.
+ * Publishes this worker's capacity to one Redis server every half second. The answer has Redis's
+ * time and the number of waiting jobs.
  */
 import { randomUUID } from 'node:crypto'
 import type { Logger } from '@spillway/common/log'
@@ -21,7 +21,7 @@ export interface CapacityPublisherOptions {
   keyring: Keyring
   clock: RedisClock
   log: Logger
-  /** The same in each Redis server: readers of several count a worker once [a random one]. */
+  /** The same in each Redis server: readers count a worker once [random]. */
   workerId?: string
   /** For operators: host name and process id. */
   name: string
@@ -29,7 +29,6 @@ export interface CapacityPublisherOptions {
   busySlots(): number
   /** Jobs in hand that take no slot. */
   asking(): number
-  /** Whether this worker is the fallback of a gateway. */
   fallback: boolean
   hasher: Pick<Hasher, 'unitCosts'>
   estimate: Pick<CapacityEstimate, 'serviceMs' | 'lineMs' | 'latencyMs' | 'foretoldMs'>
@@ -37,9 +36,6 @@ export interface CapacityPublisherOptions {
   published(answer: Omit<Publication, 'at'>): void
 }
 
-/**
- * Publishes at once and then periodically. Failures are logged and do not stop it.
- */
 export class CapacityPublisher {
   readonly #options: CapacityPublisherOptions
   readonly #workerId: string
@@ -65,24 +61,23 @@ export class CapacityPublisher {
   }
 
   /**
-   * Resolves with the first publication that Redis accepts: from then on its time is known, and the
-   * living workers have the same keys. Until then this worker takes no jobs.
+   * Resolves once Redis accepts a publication: its time is known, and the living workers have the
+   * same keys. Until then this worker takes no jobs.
    */
   get firstPublished(): Promise<void> {
     return this.#first.promise
   }
 
-  /** Whether the last publication was accepted: a Redis server that refuses writes does not accept it. */
+  /** False also while Redis refuses writes. */
   isAccepted(): boolean {
     return this.#isAccepted
   }
 
-  /** Counts a finished job of this Redis server. */
   finished(outcome: keyof WorkerCapacity['finished']): void {
     this.#finished[outcome] += 1
   }
 
-  /** Removes this worker's entry, so that gateways stop counting on it before it expires. */
+  /** Removes this worker's entry before it expires. */
   async close(): Promise<void> {
     const { redis, prefix } = this.#options
     clearInterval(this.#timer)
@@ -96,8 +91,7 @@ export class CapacityPublisher {
       .catch((error: unknown) => {
         this.#isAccepted = false
         this.#failed.warn(error)
-        // An error reply is an answer: Redis is alive. While it refuses writes, no job can be
-        // taken.
+        // Redis is alive, but refuses writes: no job can be taken.
         if (error instanceof ReplyError) this.#options.published({ waiting: 0, abandoned: 0, active: 0 })
       })
       .finally(() => {

@@ -26,9 +26,8 @@ import type { SlotShare } from './slots.js'
 
 /**
  * A killed worker's jobs run elsewhere within LOCK + 3 × STALLED_CHECK, less than three seconds:
- * the lock must expire, two checks must pass, and the first is late when it was the dead worker's
- * turn. A worker that got no core for LOCK − RENEWAL keeps its jobs: the lock has most of the three
- * seconds.
+ * the lock expires, two checks pass, and the first is late when it was the dead worker's turn. A
+ * worker that got no core for LOCK − RENEWAL keeps its jobs.
  */
 const LOCK_MS = 2_350
 const STALLED_CHECK_MS = 200
@@ -40,7 +39,7 @@ const RENEWAL_MS = 300
 const IDLE_READ_S = 2
 /** How long after a broken connection the queue is read again. */
 const READ_RETRY_MS = 250
-/** Time that a job which does not open is left to other workers. */
+/** How long a job that does not open is left to other workers. */
 const LEFT_FOR_MS = 500
 /** Practically unlimited: jobs are pure functions, and their deadlines end endless retries. */
 const STALLS_ALLOWED = 1_000
@@ -52,12 +51,11 @@ export interface ConsumerOptions
   watch: RedisWatch
   workerId: string
   name: string
-  /** How many jobs of this queue may be in hand. */
   share: SlotShare
   liveness: Pick<Liveness, 'started' | 'finished'>
   capacity: Pick<CapacityPublisher, 'finished'>
   estimate: Pick<CapacityEstimate, 'finished' | 'answerMs'>
-  /** Jobs in hand, of all queues. */
+  /** Of all queues. */
   inHand(): number
   tracing: Tracing | undefined
 }
@@ -117,7 +115,7 @@ export class Consumer {
     return this.#asking
   }
 
-  /** So many jobs of the queue are in hand, of all workers. */
+  /** @param active jobs in hand of all workers */
   queueRead(active: number): void {
     this.#worker.opts.stalledInterval = active + this.#inHand.size > 0 ? STALLED_CHECK_MS : QUIET_STALLED_CHECK_MS
   }
@@ -128,9 +126,8 @@ export class Consumer {
   }
 
   /**
-   * After `finish()`: moves the jobs in hand back to the front of the queue, in their order, then
-   * orphaned jobs of this consumer. A job that cannot be moved is left to stall recovery: another
-   * worker may have taken it already.
+   * After `finish()`: moves the jobs in hand, then orphaned jobs, back to the front of the queue. A
+   * job that another worker has taken cannot be moved.
    */
   async requeue(): Promise<void> {
     const { log, metrics } = this.#options
@@ -245,7 +242,7 @@ export class Consumer {
     }
   }
 
-  /** Gives the slot of a job to another one while it waits for another system's answer. */
+  /** Frees the slot of a job while it waits for another system's answer. */
   async #beside<T>(answer: Promise<T>): Promise<T> {
     this.#asking += 1
     this.#ended()
@@ -264,9 +261,9 @@ export class Consumer {
   }
 
   /**
-   * Nothing is hashed for an absent client: only deferred jobs and jobs behind can have one. Where
-   * Redis does not say, a deferred job is hashed. A job that is behind then waits until its lock
-   * has expired and it is taken again: guesses must not be hashed unseen.
+   * Nothing is hashed for an absent client, which only deferred jobs and jobs behind can have.
+   * Where Redis does not say, a deferred job is hashed; a job that is behind waits until its lock
+   * has expired, because guesses must not be hashed unseen.
    */
   async #isPassedOver({ id, token, opts, data }: Job): Promise<boolean> {
     const { redis, prefix, metrics } = this.#options
@@ -274,13 +271,11 @@ export class Consumer {
     const isBehind = opts.priority === BEHIND_PRIORITY
     if (!isBehind && opts.priority !== DEFERRED_PRIORITY) return false
     if (id === undefined || token === undefined || !Number.isSafeInteger(deadline)) return false
-    try {
-      const passed = await passOver(redis, prefix, { id, deadline: Number(deadline) }, token, isBehind)
-      if (passed) metrics.tickets.inc({ event: 'passed_over' })
-      return passed
-    } catch {
-      return isBehind
-    }
+    const passed = await passOver(redis, prefix, { id, deadline: Number(deadline) }, token, isBehind).catch(
+      () => undefined,
+    )
+    if (passed) metrics.tickets.inc({ event: 'passed_over' })
+    return passed ?? isBehind
   }
 
   /** Takes a lost lock again, unless another worker has it: the job would be hashed twice. */

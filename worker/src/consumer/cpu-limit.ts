@@ -1,13 +1,12 @@
 /**
- * The processors that this process may use: its hashing threads. Node and libuv report the
- * machine's (libuv #4740), so this reads the control group. It runs before the size of libuv's
- * thread pool is set: synchronous, without imports that use the pool.
+ * The processors that this process may use. Node and libuv report the machine's (libuv #4740), so
+ * this reads the control group, before libuv's thread pool is used: synchronously.
  */
 import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { posix } from 'node:path'
 
-/** Inputs that tests replace. */
+/** Tests replace them. */
 interface CpuLimitSources {
   env: Record<string, string | undefined>
   read(path: string): string
@@ -20,10 +19,7 @@ const system: CpuLimitSources = {
   processors: availableParallelism(),
 }
 
-/**
- * The slots of a worker, by the first of these: `WORKER_CONCURRENCY`; `CPU_LIMIT_MILLICORES` of the
- * pod spec; the control group's limit, the minimum up the tree; the processors available.
- */
+/** The slots of a worker: as asked for, or by the limit of the pod or of the control group. */
 export function workerConcurrency(sources: CpuLimitSources = system): number {
   const asked = positiveInteger(sources.env.WORKER_CONCURRENCY)
   if (asked !== undefined) return asked
@@ -32,7 +28,7 @@ export function workerConcurrency(sources: CpuLimitSources = system): number {
   return Math.max(1, Math.floor(Math.min(cores, sources.processors)))
 }
 
-/** Threads beside those that hash: DNS lookups and file reads must not queue behind hashes. */
+/** DNS lookups and file reads must not queue behind hashes. */
 const SPARE_THREADS = 2
 
 /** Sets the size of libuv's thread pool, which its first use fixes. Returns the slots. */

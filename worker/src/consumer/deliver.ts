@@ -24,8 +24,8 @@ export class Delivery {
   }
 
   /**
-   * Resolves when Redis has stored the verdict. While Redis refuses it (full, read-only), it is
-   * sent again until the job's deadline. While Redis is unreachable, the connection queues it.
+   * Resolves when Redis has stored the verdict. While Redis refuses it (full, read-only), sends it
+   * again until the job's deadline. While Redis is unreachable, the connection queues it.
    */
   deliver(job: JobRef & { replyTo: string }, sealed: string): Promise<void> {
     const delivered = this.#send(job, sealed).finally(() => this.#underway.delete(delivered))
@@ -33,16 +33,13 @@ export class Delivery {
     return delivered
   }
 
-  /**
-   * Sets a job aside whose verdict is `unavailable`, and announces that. Never rejects: after a
-   * failure the job is taken again when its lock has expired.
-   */
+  /** Of a verdict `unavailable`. After a failure the job is taken again when its lock expires. */
   async setAside(job: JobRef & { replyTo: string }, token: string, sealed: string): Promise<void> {
     const { redis, prefix } = this.#options
     await setAside(redis, prefix, job, token, sealed).catch(() => undefined)
   }
 
-  /** The stored verdict, sealed; undefined without one, or after an error. It may be forged. */
+  /** The stored verdict, which may be forged; undefined without one, or after an error. */
   async stored({ id }: JobRef): Promise<string | undefined> {
     const { redis, prefix } = this.#options
     return (await redis.get(verdictKey(prefix, id)).catch(() => undefined)) ?? undefined

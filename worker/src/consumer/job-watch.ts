@@ -34,17 +34,15 @@ interface JobWatchOptions {
   redis: RedisConnection
   prefix: string
   watch: RedisWatch
-  /** Of BullMQ's Worker. */
   consumerId: string
   isInHand(jobId: string): boolean
   log: Logger
   metrics: Pick<WorkerMetrics, 'jobs' | 'requeued'>
-  /** How long finished jobs are kept, in milliseconds. */
+  /** Of finished jobs. */
   keepMs?: number
   sweepEveryMs?: number
 }
 
-/** Watches until closed. Any number of workers may do so at once. */
 export class JobWatch {
   readonly #options: JobWatchOptions
   readonly #queue: ReturnType<typeof openQueue>
@@ -67,16 +65,13 @@ export class JobWatch {
     redis.on('ready', this.#onReady)
   }
 
-  /**
-   * Takes an error of BullMQ, and looks for malformed jobs where they may be the cause. They never
-   * cause errors of locks, which the event `lockRenewalFailed` reports.
-   */
+  /** Looks for malformed jobs after an error of BullMQ, unless it is of a lock. */
   suspect(error: Error): void {
     const isOfLock = ('code' in error && LOCK_CODES.has(error.code)) || error.message.startsWith('could not renew lock')
     if (!isOfLock) this.#malformed.suspect(error)
   }
 
-  /** Has a job deleted when it is completed, unless it is one of the sample that is kept. */
+  /** Has a job deleted when it is completed, unless it is of the sample. */
   keepSample(job: Job): void {
     const second = Math.floor(performance.now() / 1_000)
     if (this.#kept.second !== second) this.#kept = { second, jobs: 0 }

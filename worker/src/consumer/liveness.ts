@@ -1,16 +1,16 @@
 /**
- * Liveness of a worker means progress. A worker is dead when it could take jobs and does not:
+ * Liveness of a worker means progress. A worker is dead when
  * - it could take a job and jobs wait, but it has fetched no job for a while;
- * - its connection counts as up, but Redis has not answered on it for a while, and does on a new
- *   one. A Redis server that does not answer at all is no reason to restart a worker: it waits.
+ * - Redis has not answered on its connection for a while, and does on a new one. A worker whose
+ *   Redis server does not answer at all waits.
  */
 
-/** Redis answers twice a second normally; after a longer silence no job could have been fetched. */
+/** After a longer silence of Redis no job could have been fetched. */
 const SILENCE_MS = 3_000
 const CHECK_INTERVAL_MS = 500
 
 interface LivenessOptions {
-  /** The most jobs in hand at a time. */
+  /** Of jobs in hand. */
   limit(): number
   /** Whether the connection to Redis counts as up; otherwise it is being replaced already. */
   isConnected(): boolean
@@ -27,7 +27,7 @@ export class Liveness {
   #active = 0
   #progressAt: number
   #answeredAt: number
-  /** Time without progress when Redis last answered: no job can be fetched without its answers. */
+  /** Without progress, when Redis last answered. */
   #idleMs = 0
   #isCutOff = false
   #isAsking = false
@@ -50,7 +50,7 @@ export class Liveness {
 
   /** Redis answered; `waiting` jobs can be taken. */
   redisAnswered(waiting: number): void {
-    // No progress was possible without waiting jobs, with a full hand, or while Redis was silent.
+    // In these cases no progress was possible.
     if (waiting === 0 || this.#active >= this.#options.limit() || this.#silentMs() > SILENCE_MS)
       this.#progressAt = this.#now()
     this.#answeredAt = this.#now()
@@ -63,7 +63,7 @@ export class Liveness {
     return this.#active
   }
 
-  /** Time without progress although progress was possible, in milliseconds. */
+  /** Time without progress although progress was possible. */
   stuckMs(): number {
     return this.#isCutOff ? this.#silentMs() : this.#idleMs
   }

@@ -1,16 +1,15 @@
 /**
- * The old system verifies passwords of addresses that are not here yet, and of accounts imported
- * without a hash. Questions to it have places and a queue of their own: a slow old system takes no
- * capacity of other logins. A full queue and an open circuit give no verdict.
+ * The old system verifies passwords of addresses that are not here yet, and of accounts without a
+ * hash. Questions to it have places and a queue of their own: a slow old system takes no capacity
+ * of other logins. A full queue and an open circuit give no verdict.
  */
 import { createHmac } from 'node:crypto'
 import limitConcurrency, { type LimitFunction } from 'p-limit'
 
 export interface OldSystemOptions {
   url: string
-  /** Signs the questions. */
   key: Buffer
-  /** The longest time of a question, from its sending. The wait for a place does not count. */
+  /** Of a question, without its wait for a place. */
   timeoutMs: number
   /** Questions at a time. */
   concurrency: number
@@ -18,7 +17,7 @@ export interface OldSystemOptions {
   answered?(outcome: 'yes' | 'no' | 'unavailable'): void
 }
 
-/** Questions that wait for a place, for each place: some answers' time, less than people wait. */
+/** Questions that wait, for each place: some answers' time, less than people wait. */
 const WAITING_FOR_EACH = 4
 /** A longer answer is refused. */
 const ANSWER_MAX_BYTES = 4_096
@@ -37,9 +36,8 @@ export class OldSystem {
   }
 
   /**
-   * Asks whether the old system has an account of this address and password. Undefined, at once,
-   * when the queue is full or the circuit open. Otherwise resolves with the answer, or with
-   * undefined without a timely one. Never rejects.
+   * Undefined, at once, when the queue is full or the circuit open. Otherwise resolves with the
+   * answer, or with undefined without a timely one. Never rejects.
    */
   ask(email: string, password: string, signal?: AbortSignal): Promise<boolean | undefined> | undefined {
     const { concurrency, answered } = this.#options
@@ -62,12 +60,8 @@ export class OldSystem {
     const end = this.#breaker.begin()
     const timeout = AbortSignal.timeout(timeoutMs)
     const sentAt = this.#now()
-    let answer: boolean | undefined
-    try {
-      answer = await answerOf(this.#options, question, deadline ? AbortSignal.any([timeout, deadline]) : timeout)
-    } catch {
-      answer = undefined
-    }
+    const signal = deadline ? AbortSignal.any([timeout, deadline]) : timeout
+    const answer = await answerOf(this.#options, question, signal).catch(() => undefined)
     const isSlow = this.#now() - sentAt > timeoutMs * SLOW_SHARE
     // A question that its own deadline ended says nothing of the old system.
     const isCutOff = answer === undefined && deadline?.aborted === true && !timeout.aborted
@@ -78,18 +72,16 @@ export class OldSystem {
 
 /** An answer that takes a greater share of the timeout counts, but against the circuit. */
 const SLOW_SHARE = 0.5
-/** The circuit opens when so many of the last questions were not answered, or slowly. */
 const BAD_MAX = 5
 const LAST = 10
-/** After a failure nothing is asked for so long while the circuit is open. */
+/** After a failure, while the circuit is open. */
 const PAUSE_MS = 10_000
 
 type QuestionEnd = 'timely' | 'slow' | 'failed' | 'cut_off'
 
 /**
  * Opens when half of the last questions failed or were slow. While open, one question at a time is
- * asked, after a failure only after a pause. The first timely answer closes it: a slow old system
- * gets fewer questions, and still answers some.
+ * asked. The first timely answer closes it: a slow old system gets fewer questions.
  */
 class CircuitBreaker {
   readonly #now: () => number
@@ -141,8 +133,7 @@ async function answerOf(
   const response = await fetch(url, {
     method: 'POST',
     headers: {
-      'content-type': 'application/json',
-      'spillway-timestamp': timestamp,
+      ...{ 'content-type': 'application/json', 'spillway-timestamp': timestamp },
       'spillway-signature': `v1=${signature}`,
     },
     body,

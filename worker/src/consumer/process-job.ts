@@ -1,8 +1,4 @@
-/**
- * Processes one job: checks its deadline, opens it, hashes or verifies, seals and delivers the
- * verdict.
- */
-
+/** Processes one job: deadline, seal, hashing, sealed verdict, delivery. */
 import type { Logger } from '@spillway/common/log'
 import type { Tracing } from '@spillway/common/tracing'
 import type { RedisClock } from '@spillway/queue/redis/clock'
@@ -27,8 +23,8 @@ import type { WorkerMetrics } from '../ops/metrics.js'
 import type { Delivery } from './deliver.js'
 
 /**
- * The job was not sealed with the keys of this service for this id, name and deadline. BullMQ does
- * not retry an UnrecoverableError, however many attempts the job asks for.
+ * The job was not sealed with our keys for this id, name and deadline. BullMQ does not retry an
+ * UnrecoverableError, however many attempts the job asks for.
  */
 export class ForgedJobError extends UnrecoverableError {
   override readonly name = 'ForgedJobError'
@@ -50,27 +46,21 @@ export interface ProcessOptions {
   tracing?: Pick<Tracing, 'inSpan'> | undefined
   delivery: Pick<Delivery, 'deliver' | 'stored' | 'setAside'>
   oldSystem?: PerformOptions['oldSystem']
-  /** Awaits another system's answer. Meanwhile the job takes no slot. */
   beside?: PerformOptions['beside']
   /** Leaves a job that does not open to a worker with other keys; false where it cannot [false]. */
   handBack?(data: JobData): Promise<boolean>
-  /** Called with the time that the job has waited, in milliseconds. */
   taken?(queueWaitMs: number): void
-  /**
-   * Whether a job with this predicted hash time would be answered too late, with this time left, in
-   * milliseconds [never]. It is then dropped before it costs anything, and its client is told.
-   */
+  /** Whether a job would be answered too late [never]: it is dropped, and its client is told. */
   isTooLate?(leftMs: number, foretoldMs: number | undefined): boolean
-  /** Called after a hash with its time and its predicted time, in milliseconds. */
   hashed?(serviceMs: number, foretoldMs: number | undefined): void
 }
 
-/** The fields of a BullMQ job that are used here. No field can be trusted. */
+/** No field can be trusted. */
 type IncomingJob = Pick<Job<unknown>, 'name' | 'data'> & Partial<Pick<Job, 'id' | 'attemptsStarted' | 'token'>>
 
 /**
- * Processes one job. Throws {@link ForgedJobError} when the payload does not open. Undefined where
- * the job was set aside: it is no longer in this worker's hands. Every other outcome is a result.
+ * Throws {@link ForgedJobError} when the payload does not open. Undefined where the job was set
+ * aside: it is no longer in this worker's hands.
  */
 export async function processJob(incoming: IncomingJob, options: ProcessOptions): Promise<JobResult | undefined> {
   const { clock, delivery, keyring, log, metrics } = options
@@ -104,8 +94,8 @@ export async function processJob(incoming: IncomingJob, options: ProcessOptions)
   const hasher = options.hasher.ofOwner('owner' in request ? request.owner : undefined)
   const foretoldMs = hasher.foretell(request)
   /**
-   * Sends a verdict ahead of BullMQ's completion of the job. Awaiting it is needless: Redis runs
-   * commands of one connection in their order. The slot gets its next job one round trip earlier.
+   * Not awaited before BullMQ's completion of the job: Redis runs a connection's commands in order,
+   * and the slot gets its next job one round trip earlier.
    */
   const sendAhead = (verdict: Verdict, to: JobRef) =>
     delivery.deliver({ ...to, replyTo: data.replyTo }, keyring.seal(verdictSeal(to), verdict))
@@ -127,7 +117,7 @@ export async function processJob(incoming: IncomingJob, options: ProcessOptions)
   }
   const performing: Omit<PerformOptions, 'signal'> = {
     ...{ hasher, oldSystem: options.oldSystem, beside },
-    // After the answer, which would come later than the answer to a wrong password.
+    // After the answer, which must not come later than to a wrong password.
     refused: (error) => void setImmediate(() => log.error({ ...about, err: error }, 'job refused')),
     rehashed: (from) => metrics.rehashes.inc({ from }),
   }
@@ -155,7 +145,7 @@ export async function processJob(incoming: IncomingJob, options: ProcessOptions)
       log.error({ ...about, job: job.name, outcome: 'undelivered', err: error }, 'verdict lost')
     },
   )
-  // The new hash that the verdict announced. A lost one is made at the next login.
+  // A lost one is made at the next login.
   if (upgrade !== undefined)
     sendAhead(await upgrade(), upgradeOf(job)).catch((error: unknown) =>
       log.warn({ ...about, err: error }, 'a new hash was lost'),
@@ -192,7 +182,7 @@ function isJobName(name: string): name is JobName {
   return jobNames.some((known) => known === name)
 }
 
-/** The longest that a timer takes. */
+/** The limit of a timer. */
 const TIMER_MAX_MS = 2 ** 31 - 1
 
 /** The result of the work; undefined where it had not begun at the deadline. */
@@ -215,7 +205,7 @@ function requestOf(job: JobRef, request: unknown, metrics: WorkerMetrics): HashR
   throw forged('the sealed request is malformed', job.name, metrics)
 }
 
-/** Counts and creates the error. Received names would create metric series without a bound. */
+/** Received names would create metric series without a bound. */
 function forged(reason: string, job: JobName | 'unknown', metrics: WorkerMetrics): ForgedJobError {
   metrics.jobs.inc({ job, outcome: 'forged' })
   return new ForgedJobError(reason)

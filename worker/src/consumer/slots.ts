@@ -1,6 +1,6 @@
 /** How many jobs a worker has in hand, and how several queues share its slots. */
 
-/** A shorter wait (ms) is no backlog: on a busy machine a job waits in an empty queue, too. */
+/** A shorter wait is no backlog: on a busy machine a job waits in an empty queue, too. */
 const BACKLOG_MS = 100
 /** Batches for each slot: one that is hashed, and one that waits. */
 const BATCHES = 2
@@ -14,16 +14,13 @@ export function jobsUnderLoad(slots: number, batchWidth: number): number {
 
 interface JobsInHandOptions {
   slots: number
-  /** How many jobs a slot hashes at a time. */
   batchWidth(): number
-  /** The time of that, in milliseconds. */
   batchMs(): number
 }
 
 /**
  * The limit of jobs in hand. While jobs wait in the queue, a free slot must find a full batch at
- * once, not after a round trip to Redis. While no job waits, another worker may have a free slot,
- * where a job begins sooner than behind a job in hand here.
+ * once. While no job waits, another worker may have a free slot, where a job begins sooner.
  */
 export class JobsInHand {
   readonly #options: JobsInHandOptions
@@ -34,7 +31,6 @@ export class JobsInHand {
     this.#options = options
   }
 
-  /** The most at a time. */
   limit(): number {
     const { slots, batchWidth, batchMs } = this.#options
     if (!this.#isBacklog) return slots
@@ -46,16 +42,14 @@ export class JobsInHand {
     this.#jobsWait = waiting > 0
   }
 
-  /** A job was taken that had waited for so long, in milliseconds. */
   taken(queueWaitMs: number): void {
     this.#isBacklog = this.#jobsWait && queueWaitMs >= BACKLOG_MS
   }
 }
 
 /**
- * The share of one queue: what the other queues leave free, and at least its share by where the
- * jobs wait, even while others have taken more. No slot idles while any queue has work, and no
- * queue starves behind another.
+ * The share of one queue: what the other queues leave free, and at least its share of the waiting
+ * jobs. No slot idles while any queue has work, and no queue starves behind another.
  */
 export class SlotShare {
   readonly #jobsInHand: SharedJobs
@@ -75,7 +69,7 @@ export class SlotShare {
     return all
   }
 
-  /** The most jobs of this queue in hand at a time, at least one. */
+  /** At least one. */
   limit(): number {
     const most = this.#jobsInHand.limit()
     const waiting = this.#sum((share) => share.#waiting)
@@ -84,14 +78,12 @@ export class SlotShare {
     return Math.max(1, share, free)
   }
 
-  /** The queue was read: so many jobs waited. */
   queueRead(waiting: number): void {
     this.#waiting = waiting
     this.#jobsInHand.queueRead(this.#sum((share) => share.#waiting))
     this.#changed()
   }
 
-  /** Work on a job of this queue begins. */
   started(): void {
     this.#inHand += 1
     this.#changed()
@@ -102,7 +94,6 @@ export class SlotShare {
     this.#changed()
   }
 
-  /** The job that was started had waited for so long, in milliseconds. */
   taken(queueWaitMs: number): void {
     this.#jobsInHand.taken(queueWaitMs)
     this.#changed()

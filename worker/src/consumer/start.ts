@@ -21,7 +21,7 @@ import { OldSystem, type OldSystemOptions } from './old-system.js'
 import { JobsInHand, SlotShare } from './slots.js'
 import { WorkerQueue } from './worker-queue.js'
 
-/** The time limit of a shutdown step that needs Redis. */
+/** Of a shutdown step that needs Redis. */
 const STEP_TIMEOUT_MS = 1_000
 /** A little more than tracing's own limit. */
 const FLUSH_TRACES_TIMEOUT_MS = 2_500
@@ -45,10 +45,9 @@ export class RunningWorker {
   }
 
   /**
-   * Resolves when the worker takes jobs. Nothing needs closing if it rejects, because its process
-   * then exits.
+   * Resolves when the worker takes jobs. If it rejects, its process exits, which closes all.
    *
-   * @param env secrets are read again from the files that it names [none is]
+   * @param env names the files from which secrets are read again [none]
    */
   static async start(
     config: WorkerConfig,
@@ -117,10 +116,7 @@ export class RunningWorker {
     return new RunningWorker({ config, log, queues, ops, tracing }, slots, hasher)
   }
 
-  /**
-   * Stops taking jobs, finishes the jobs in hand, and requeues jobs that are unfinished after the
-   * grace period. Never rejects.
-   */
+  /** Finishes the jobs in hand, or requeues them after the grace period. Never rejects. */
   async close(): Promise<void> {
     const { config, log, queues, ops, tracing } = this.#parts
     const shutdown = new Shutdown('worker', log)
@@ -155,10 +151,9 @@ function otherEngine(wanted: boolean, { native }: Hasher): string {
 }
 
 /**
- * Starts taking jobs from each Redis server, and resolves when the first has begun: once the
- * capacity is published to it, because that synchronizes the clock by which jobs expire. While a
- * server is unreachable or refuses writes, the worker waits for it: alive, but not ready without
- * another.
+ * Takes jobs from each Redis server once the capacity is published to it, which synchronizes the
+ * clock by which jobs expire. Resolves with the first server. While a server is unreachable or
+ * refuses writes, the worker waits for it: alive, but not ready without another.
  */
 async function startTaking(queues: readonly WorkerQueue[], log: Logger): Promise<void> {
   let hasBegun = false

@@ -1,8 +1,4 @@
-/**
- * A worker's parts for one Redis server of several: a connection, its clock, the consumer of its
- * queue, and what is published there.
- */
-
+/** A worker's parts for one Redis server. */
 import { SoundQueue } from '@spillway/queue/jobs/malformed-jobs'
 import { RedisClock } from '@spillway/queue/redis/clock'
 import { askOnNewConnection, connectRedis, type RedisConnection } from '@spillway/queue/redis/connect'

@@ -39,8 +39,7 @@ export const argon2AndBcrypt: readonly Format[] = [
       ])
     },
   ),
-  // WordPress trims the password when it makes the hash and when it verifies it. A password from a
-  // form has slashes before quotes.
+  // WordPress trims the password. A password from a form has slashes before quotes.
   formatOf('WordPress bcrypt', 'WordPress 6.8 and later', /^\$wp(\$2y.*)$/, ([inner]) => {
     const reading = ofDigest(inner, (password) =>
       [trimmed(slashed(password)), trimmed(password)].map((read) => hmac('sha384', 'wp-sha384', read)),

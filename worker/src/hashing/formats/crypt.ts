@@ -1,6 +1,4 @@
-/**
- * crypt(3) of Unix systems, and phpass. DES and Sun's MD5 are not supported.
- */
+/** crypt(3) of Unix systems, and phpass. DES and Sun's MD5 are not supported. */
 import { createHash } from 'node:crypto'
 import { crypt64Digit, type DigestProgram } from '../methods/digest-programs.js'
 import type { DigestRecipe } from '../methods/recipe.js'
@@ -49,8 +47,7 @@ export const cryptFormats: readonly Format[] = [
       return ofProgram({ kind: 'sha-crypt', digest, rounds, salt }, encoded)
     },
   ),
-  // With libxcrypt's flags (`j`), one lane and no ROM. N and r are a character each: log N - 1, and
-  // r - 1. Further parameters are not supported.
+  // With libxcrypt's flags (`j`), one lane and no ROM. N and r are a character each: log N - 1, r - 1.
   formatOf(
     'crypt(3) yescrypt',
     'Debian, Fedora and Ubuntu since 2021',

@@ -16,7 +16,7 @@ export interface Format {
 }
 
 export interface Reading {
-  /** What the text may have been made with, in the order of trying: it does not always tell. */
+  /** What the text may have been made with, in the order of trying. */
   recipes: [Recipe, ...Recipe[]]
   /** What the old system may have hashed for a typed password, in the order of trying [itself]. */
   textsOf?(password: Password): Password[]
@@ -40,7 +40,7 @@ export interface FormatContext {
   peppers: readonly Pepper[]
 }
 
-/** The groups of a pattern, empty where they took no part. */
+/** Of a pattern, empty where they took no part. */
 type Groups = readonly [string, string, string, string, string, string]
 
 /** A format whose texts match one pattern. `read` makes a recipe or a reading of the groups. */
@@ -83,8 +83,8 @@ export function nested(
 export const SALT_MAX_BYTES = 1_024
 
 /**
- * Whether a key has a usual length. A key of another length is a truncated text, unless the text
- * states the length: a shorter key is the beginning of a longer one, and would still match.
+ * A key of another length is a truncated text, unless the text states the length: a shorter key is
+ * the beginning of a longer one, and would still match.
  */
 export function isUsualKey(key: Buffer): boolean {
   return [16, 20, 24, 32, 48, 50, 64, 128, 256, 512].includes(key.length)

@@ -45,8 +45,8 @@ const LARGER = { cost: 16_384, blockSize: 16, parallelization: 1 }
 const BASE64 = '([A-Za-z0-9+/_-]+={0,2})'
 
 /**
- * scrypt of node:crypto, only salt and key in hexadecimal. The texts tell neither the cost nor
- * whether the salt was used as text or decoded: every known way is tried.
+ * Salt and key in hexadecimal. The texts tell neither the cost nor whether the salt was used as text
+ * or decoded: every known way is tried.
  */
 const saltAndKey = formatOf(
   'scrypt as salt:key',

@@ -1,7 +1,6 @@
 /**
- * Weak digests of other systems inside argon2: `$wrapped$<digest program>$argon2id$…`, the argon2
- * hash of the digest in hexadecimal. So no weak digest rests in the table; the next login replaces
- * the whole.
+ * Weak digests of other systems inside argon2, so that none rests in the table:
+ * `$wrapped$<digest program>$argon2id$…`, the argon2 hash of the digest in hexadecimal.
  */
 import { type DigestProgram, decodeCrypt64, type PlainDigest, plainDigests } from '../methods/digest-programs.js'
 import type { DigestRecipe, Recipe } from '../methods/recipe.js'
