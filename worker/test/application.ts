@@ -1,5 +1,6 @@
 // What tests of an application's passwords share.
 import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
 import { createPasswordsWith, type ExactPasswords } from '@spillway/client/application/create-passwords'
 import { PasswordsError, type PasswordsErrorCode } from '@spillway/client/application/passwords-error'
 import type { PasswordsOptions } from '@spillway/client/application/types'
@@ -11,11 +12,22 @@ export const besideProgram = new URL('../dist/beside.cjs', import.meta.url)
 /** With a queue no process is started. */
 export const noProgram = new URL('file:///nowhere/beside.cjs')
 
+/** Openwall's vector of "U*U", at cost 5. */
+export const bcryptHash = '$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW'
+
 /** A policy that takes next to no time. */
 export const argon2id = { algorithm: 'argon2id', ...policy } as const
 
 /** A log of applications that drops its lines. */
 export const silent = { error() {}, warn() {}, info() {}, debug() {} }
+
+/** The processes beside this one. */
+export async function besides(): Promise<number[]> {
+  const children = await readFile(`/proc/${process.pid}/task/${process.pid}/children`, 'utf8')
+  const pids = children.split(' ').filter(Boolean).map(Number)
+  const lines = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')))
+  return pids.filter((_, n) => lines[n]?.includes('beside.cjs'))
+}
 
 /** Passwords on the queue of a space, closed with it. */
 export function passwordsOf(space: Space, options: PasswordsOptions = {}, program = noProgram): ExactPasswords {

@@ -16,13 +16,11 @@ import { withResolvers } from '@spillway/common/within'
 import { until } from '@spillway/infra/processes/until'
 import { scratchDir } from '@spillway/infra/rig/namespace'
 import { type TestContext, test } from 'vitest'
-import { besideProgram, dearHashesAreRefused, noProgram, rejectsWith, silent } from '../application.ts'
+import { bcryptHash, besideProgram, besides, noProgram, rejectsWith, silent } from '../application.ts'
 
 const run = promisify(execFile)
 
 const cheap = { algorithm: 'argon2id', memoryKib: 64, time: 1 } as const
-/** Openwall's vector of "U*U", at cost 5. */
-const bcryptHash = '$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW'
 /** The same at a cost that takes seconds: no password is known to match. */
 const SECONDS = bcryptHash.replace('$05$', '$15$')
 /** A process may take long to start on a busy machine. */
@@ -40,27 +38,6 @@ async function readyPasswords(...parts: Parameters<typeof passwordsOf>): Promise
   return passwords
 }
 
-/** The processes beside this one. */
-async function besides(): Promise<number[]> {
-  const children = await readFile(`/proc/${process.pid}/task/${process.pid}/children`, 'utf8')
-  const pids = children.split(' ').filter(Boolean).map(Number)
-  const lines = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')))
-  return pids.filter((_, n) => lines[n]?.includes('beside.cjs'))
-}
-
-test('argon2id and bcrypt are hashed and verified; a wrong password and an unknown user are not', async (t) => {
-  const passwords = passwordsOf(t)
-  const argon2id = await passwords.hash('correct horse')
-  const bcrypt = await passwords.hash('correct horse', { algorithm: 'bcrypt', cost: 4 })
-  assert.match(argon2id, /^\$argon2id\$v=19\$m=64,t=1,p=1\$/)
-  assert.match(bcrypt, /^\$2b\$04\$.{53}$/)
-  for (const stored of [argon2id, bcrypt]) {
-    assert.equal(await passwords.verify('correct horse', stored), true)
-    assert.equal(await passwords.verify('correct hors', stored), false)
-  }
-  assert.equal(await passwords.verify('correct horse', null), false)
-})
-
 test('which engine hashes is logged once, also when another process goes on', async (t) => {
   const said: string[] = []
   const log = { ...silent, info: (_: object, message: string) => void said.push(message) }
@@ -71,61 +48,6 @@ test('which engine hashes is logged once, also when another process goes on', as
   await until(() => passwords.hash('x').then(Boolean, () => false), { what: 'another process' })
   assert.equal(said.length, 1)
   assert.match(said[0] ?? '', /^hashing with (worker\/engine|@node-rs\/argon2 and @node-rs\/bcrypt, one at a time[;,])/)
-})
-
-test('text that is no hash matches nothing: callers and the log are told why, without the text', async (t) => {
-  const logged: object[] = []
-  const log = { ...silent, warn: (facts: object, message: string) => void logged.push({ ...facts, message }) }
-  const passwords = passwordsOf(t, { log })
-  const garbage = [
-    '',
-    'plain',
-    '$',
-    '$3$$28a2c136292ce315d52ff11996252808',
-    bcryptHash.slice(1),
-    `${bcryptHash}.`,
-    '\0',
-    '\ud800',
-  ]
-  const tooCostly = [bcryptHash.replace('$05$', '$18$'), '$argon2id$v=19$m=4194304,t=2,p=1$c29tZXNhbHQ$c29tZWRpZ2VzdA']
-  const asked: string[] = []
-  for (const text of [...garbage, ...tooCostly])
-    assert.equal(await passwords.verify('U*U', text, { onUnsupported: () => void asked.push('') }), false, text)
-  assert.equal(asked.length, garbage.length + tooCostly.length)
-  assert.equal(await passwords.verify('U*U', bcryptHash, { onUnsupported: () => assert.fail('it is a hash') }), true)
-  assert.equal(logged.length, 1)
-  assert.match(JSON.stringify(logged), /no password matches a stored hash/)
-  // Its own errors are the caller's.
-  const failing = passwords.verify('x', '', { onUnsupported: () => Promise.reject(new Error('of the caller')) })
-  await assert.rejects(failing, /of the caller/)
-})
-
-test('a match is hashed anew by the policy where it was weaker, for calls that take the new hash', async (t) => {
-  const taken: string[] = []
-  const onRehash = (hash: string) => void taken.push(hash)
-  const toBcrypt = passwordsOf(t, { policy: { algorithm: 'bcrypt', cost: 5 } })
-  assert.equal(await toBcrypt.verify('U*U', bcryptHash, { onRehash }), true)
-  assert.deepEqual(taken, [])
-  assert.equal(await passwordsOf(t, { rehash: 'never' }).verify('U*U', bcryptHash, { onRehash }), true)
-  assert.deepEqual(taken, [])
-  assert.equal(await passwordsOf(t).verify('U*U', bcryptHash, { onRehash }), true)
-  assert.match(taken.join(), /^\$argon2id\$v=19\$m=64,t=1,p=1\$[^,]+$/)
-})
-
-test('needsRehash goes by algorithm and cost, and hashes nothing', (t) => {
-  const passwords = passwordsOf(t)
-  assert.equal(passwords.needsRehash(bcryptHash), true)
-  assert.equal(passwords.needsRehash(bcryptHash, { algorithm: 'bcrypt', cost: 5 }), false)
-  assert.equal(passwords.needsRehash(bcryptHash, { algorithm: 'bcrypt', cost: 6 }), true)
-  assert.equal(passwords.needsRehash('no hash'), true)
-})
-
-test('a password that bcrypt would not read whole is refused, by its bytes', async (t) => {
-  const passwords = passwordsOf(t, { policy: { algorithm: 'bcrypt', cost: 4 } })
-  for (const password of ['x'.repeat(73), 'ä'.repeat(37), 'x\0']) {
-    await rejectsWith('unsupported_password', passwords.hash(password))
-  }
-  assert.equal(await passwords.verify('ä'.repeat(36), await passwords.hash('ä'.repeat(36))), true)
 })
 
 test('one process hashes, with the share of a core that the application has, and with what the processors allow', async (t) => {
@@ -230,11 +152,6 @@ test('a login is refused before its user is looked up, and taken back when its c
   assert.deepEqual(calls, ['verify busy', 'verify aborted', 'verify aborted', 'verify aborted'])
 })
 
-test('of dear hashes that come at once, before one was measured, those that would take too long are busy', async (t) => {
-  const passwords = await readyPasswords(t, { concurrency: 1, waitMs: 4_000 })
-  await dearHashesAreRefused(passwords)
-})
-
 test('a dear hash that was never measured makes no call busy that is answered in time', async (t) => {
   const passwords = await readyPasswords(t)
   const dear = rejectsWith('expired', passwords.verify('x', SECONDS, { deadline: Date.now() + 1_000 }))
@@ -334,15 +251,6 @@ test('a process hashes in as many threads as there is memory for', async (t) => 
   const passwords = await readyPasswords(t, { policy, concurrency: 4 }, smallContainer)
   assert.equal(passwords.capacity().slots, 3)
   assert.match(await passwords.hash('x'), /m=30720/)
-})
-
-test('closing ends the process and what waits', async (t) => {
-  const passwords = await readyPasswords(t)
-  const verifying = rejectsWith('closed', passwords.verify('x', SECONDS))
-  await passwords.close()
-  await verifying
-  assert.deepEqual(await besides(), [])
-  await rejectsWith('closed', passwords.hash('x'))
 })
 
 const endings = {

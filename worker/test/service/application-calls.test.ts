@@ -1,16 +1,13 @@
 // What an application is told of its calls, their traces, and passwords hashed in its process.
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createPasswordsWith } from '@spillway/client/application/create-passwords'
 import type { ObservedCall } from '@spillway/client/application/types'
-import * as bcrypt from '@spillway/client/bcrypt'
-import { readEnvironment, sharePasswords } from '@spillway/client/shared-passwords'
+import { readEnvironment } from '@spillway/client/shared-passwords'
 import { until } from '@spillway/infra/processes/until'
 import { scratchDir } from '@spillway/infra/rig/namespace'
 import { newSealKey } from '@spillway/infra/start/secrets'
-import original from 'bcrypt'
 import { type TestContext, test } from 'vitest'
 import { argon2id, besideProgram, noProgram, passwordsOf, rejectsWith, silent } from '../application.ts'
 import { workerFor } from '../parts.ts'
@@ -22,37 +19,6 @@ function inPlace(t: TestContext, options = {}, program = besideProgram) {
   t.onTestFinished(() => passwords.close())
   return passwords
 }
-
-async function programsBeside(): Promise<string[]> {
-  const children = await readFile(`/proc/${process.pid}/task/${process.pid}/children`, 'utf8')
-  const pids = children.split(' ').filter(Boolean)
-  const lines = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')))
-  return lines.filter((line) => line.includes('beside.cjs'))
-}
-
-test('verdicts and hashes are those of the process beside, and there is none', async (t) => {
-  const passwords = inPlace(t)
-  const stored = await passwords.hash('correct horse')
-  assert.equal(await passwords.verify('correct horse', stored), true)
-  assert.equal(await passwords.verify('correct hors', stored), false)
-  assert.equal(await passwords.verify('correct horse', null), false)
-  assert.equal(await passwords.verify('correct horse', 'no hash'), false)
-  sharePasswords(passwords)
-  const hash = await bcrypt.hash('correct horse', 4)
-  assert.equal(await original.compare('correct horse', hash), true)
-  assert.equal(passwords.capacity().by, 'process')
-  assert.deepEqual(await programsBeside(), [])
-})
-
-test('what waits when it is closed is rejected, and a later call as well', async (t) => {
-  const passwords = inPlace(t, { concurrency: 1 })
-  const calls = Array.from({ length: 20 }, () => passwords.hash('x', { algorithm: 'bcrypt', cost: 8 }))
-  await calls[0]
-  await passwords.close()
-  const outcomes = await Promise.allSettled(calls)
-  assert.ok(outcomes.some(({ status }) => status === 'rejected'))
-  await rejectsWith('closed', passwords.hash('x'))
-})
 
 test('code that does not load is told by its code', async (t) => {
   await rejectsWith('no_worker', inPlace(t, {}, noProgram).hash('x'))

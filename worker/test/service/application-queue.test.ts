@@ -1,6 +1,6 @@
 // An application's passwords, hashed by workers: answers, policies, refusals, deadlines.
 import assert from 'node:assert/strict'
-import { createHash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { createPasswordsWith } from '@spillway/client/application/create-passwords'
 import type { Passwords, PasswordsOptions } from '@spillway/client/application/types'
 import { createLogger } from '@spillway/common/log'
@@ -14,7 +14,7 @@ import { test } from 'vitest'
 import { Delivery } from '../../src/consumer/deliver.ts'
 import { Hasher } from '../../src/hashing/index.ts'
 import { argon2idPolicy } from '../../src/hashing/policy.ts'
-import { argon2id, dearHashesAreRefused, noProgram, passwordsOf, rejectsWith } from '../application.ts'
+import { argon2id, bcryptHash, noProgram, passwordsOf, rejectsWith } from '../application.ts'
 import {
   jobsAreCounted,
   keepingLog,
@@ -28,17 +28,9 @@ import {
 import { redisProxy, type Space, spaceFor, waitingJobs } from '../space.ts'
 
 const bcrypt = { algorithm: 'bcrypt', cost: 4 } as const
-/** Openwall's vector of "U*U", at cost 5. */
-const bcryptHash = '$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW'
 /** Answered after everything here. It keeps the one slot of a worker that stops without waiting. */
 const SLOW = '$spillway-wait$60000$'
 const slowWorker = { SHUTDOWN_GRACE_MS: '0', HASH_ENGINE: 'packages' }
-
-/** As directories store it (RFC 2307). */
-function saltedSha(password: string): string {
-  const digest = createHash('sha1').update(`${password}salt`).digest()
-  return `{SSHA}${Buffer.concat([digest, Buffer.from('salt')]).toString('base64')}`
-}
 
 /** As workers were before policies: unknown fields are dropped, new hashes are argon2id */
 async function workerWithoutPolicies({ redisUrl, prefix, closing }: Space): Promise<void> {
@@ -86,49 +78,6 @@ async function knowsWorkers(passwords: Passwords): Promise<void> {
   await until(() => passwords.capacity().slots > 0, { what: 'a worker that the application knows of' })
 }
 
-test.concurrent('what is hashed by the policy of the application is verified, and a wrong password and an unknown user are not', async (t) => {
-  const { space } = await workerFor(t, { env: { ARGON2_TIME: '3' } })
-  const passwords = passwordsOf(space)
-  const stored = await passwords.hash('correct horse')
-  assert.match(stored, /^\$argon2id\$v=19\$m=64,t=1,p=1\$/)
-  assert.equal(await passwords.verify('correct horse', stored), true)
-  assert.equal(await passwords.verify('correct hors', stored), false)
-  assert.equal(await passwords.verify('correct horse', null), false)
-})
-
-test.concurrent('a worker makes bcrypt hashes of 60 characters at the cost that a call asks for', async (t) => {
-  const { space } = await workerFor(t)
-  const passwords = passwordsOf(space)
-  for (const cost of [4, 5]) {
-    const stored = await passwords.hash('correct horse', { algorithm: 'bcrypt', cost })
-    assert.match(stored, new RegExp(`^\\$2b\\$0${cost}\\$[./A-Za-z0-9]{53}$`))
-    assert.equal(await passwords.verify('correct horse', stored), true)
-    assert.equal(await passwords.verify('correct hors', stored), false)
-  }
-})
-
-test.concurrent('a match is hashed anew for calls that take the new hash, by the policy, when it was weaker', async (t) => {
-  const { space, worker } = await workerFor(t)
-  const rehashes = async (options: PasswordsOptions, storedHash: string, password = 'U*U'): Promise<string[]> => {
-    const stored: string[] = []
-    const passwords = passwordsOf(space, options)
-    assert.equal(await passwords.verify(password, storedHash, { onRehash: (hash) => void stored.push(hash) }), true)
-    await passwords.close()
-    return stored
-  }
-  assert.match((await rehashes({}, bcryptHash)).join(), /^\$argon2id\$v=19\$m=64,t=1,p=1\$[^,]*$/)
-  assert.match((await rehashes({ policy: { algorithm: 'bcrypt', cost: 6 } }, bcryptHash)).join(), /^\$2b\$06\$[^,]*$/)
-  assert.deepEqual(await rehashes({ policy: { algorithm: 'bcrypt', cost: 5 } }, bcryptHash), [])
-  assert.deepEqual(await rehashes({ rehash: 'never' }, bcryptHash), [])
-  // bcrypt reads 72 bytes of a password.
-  const [whole, longer] = ['x'.repeat(72), 'x'.repeat(73)]
-  assert.match((await rehashes({ policy: bcrypt }, saltedSha(whole), whole)).join(), /^\$2b\$04\$/)
-  assert.deepEqual(await rehashes({ policy: bcrypt }, saltedSha(longer), longer), [])
-  await passwordsOf(space).verify('U*U', bcryptHash)
-  const metrics = await (await fetch(`${worker.opsUrl}/metrics`)).text()
-  assert.match(metrics, /^spillway_rehashes_total\{from="bcrypt"\} 2$/m)
-})
-
 test.concurrent('a hash of another kind than was asked for is not one that an application would store', async (t) => {
   const space = spaceFor(t)
   const passwords = passwordsOf(space, { policy: bcrypt })
@@ -139,20 +88,6 @@ test.concurrent('a hash of another kind than was asked for is not one that an ap
   const onRehash = (hash: string) => assert.fail(`${hash} was to be stored`)
   const policyAbove = passwordsOf(space, { policy: { algorithm: 'bcrypt', cost: 6 } })
   assert.equal(await policyAbove.verify('U*U', bcryptHash, { onRehash }), true)
-})
-
-test.concurrent('a new hash that cannot be stored fails the call', async (t) => {
-  const { space } = await workerFor(t)
-  const onRehash = () => Promise.reject(new Error('no space left'))
-  await assert.rejects(passwordsOf(space).verify('U*U', bcryptHash, { onRehash }), /no space left/)
-})
-
-test.concurrent('a stored hash of no supported kind matches nothing, and the caller can ask why', async (t) => {
-  const { space } = await workerFor(t)
-  const asked: string[] = []
-  const onUnsupported = () => void asked.push('')
-  const verified = await passwordsOf(space).verify('x', '$3$$28a2c136292ce315d52ff11996252808', { onUnsupported })
-  assert.deepEqual([verified, asked.length], [false, 1])
 })
 
 test.concurrent('what cannot be answered in time is refused before it is in the queue, with a time to come back', async (t) => {
@@ -248,18 +183,6 @@ test.concurrent('without Redis calls are refused by their code, and work again w
   assert.match(await passwords.hash('x'), /^\$argon2id/)
 })
 
-test.concurrent('closing ends what waits, and what comes later', async (t) => {
-  const space = spaceFor(t)
-  const passwords = passwordsOf(space)
-  await until(() => passwords.capacity().known)
-  const hashing = passwords.hash('x')
-  await until(async () => (await waitingJobs(space)).length === 1)
-  const ended = rejectsWith('closed', hashing)
-  await passwords.close()
-  await ended
-  await rejectsWith('closed', passwords.verify('x', null))
-})
-
 test.concurrent('an application whose keys are not those of the workers is told so at once, until they are', async (t) => {
   const space = spaceFor(t)
   const others = `other:${randomBytes(32).toString('base64')}`
@@ -291,18 +214,4 @@ test.concurrent('half of what a queue needs, wrong keys and a wrong policy are t
       assert.throws(create({ [option]: number }), RangeError, option)
   }
   assert.throws(create({ policy: { algorithm: 'argon2id', memoryKib: 15, parallelism: 2 } }), RangeError)
-})
-
-test.concurrent('jobs of an application are counted by the worker as any are', async (t) => {
-  const { space, worker } = await workerFor(t)
-  const passwords = passwordsOf(space, { policy: bcrypt })
-  await passwords.verify('x', await passwords.hash('x'))
-  await jobsAreCounted(worker, 'hash hashed 1', 'verify hashed 1')
-})
-
-test('of dear hashes that come at once, before one was measured, those that would take too long are busy', async (t) => {
-  const { space } = await workerFor(t, { slots: 1 })
-  const passwords = passwordsOf(space, { waitMs: 4_000 })
-  await knowsWorkers(passwords)
-  await dearHashesAreRefused(passwords)
 })

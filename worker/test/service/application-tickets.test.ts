@@ -10,13 +10,11 @@ import { query } from '@spillway/infra/services/query'
 import { Queue } from 'bullmq'
 import { type FastifyReply, fastify } from 'fastify'
 import { type TestContext, test } from 'vitest'
-import { argon2id, besideProgram, passwordsOf, rejectsWith, silent } from '../application.ts'
+import { argon2id, besideProgram, passwordsOf, rejectsWith, silent, bcryptHash as stored } from '../application.ts'
 import { sealKeys, workerFor } from '../parts.ts'
 import { type Space, spaceFor } from '../space.ts'
 
 const SLOW = '$spillway-wait$2000$'
-/** Openwall's vector of "U*U", at cost 5. */
-const stored = '$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW'
 const right = 'U*U'
 /** Of an account whose hash stays. */
 const currentHash = () => stored
