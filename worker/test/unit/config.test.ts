@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { isLoopback } from '@spillway/common/settings'
 import { assertSecretFiles } from '@spillway/infra/test/secret-files'
 import { assertSettingsTable } from '@spillway/infra/test/settings-table'
+import { refuseGuessableKeys } from '@spillway/queue/wire/seal'
 import { test } from 'vitest'
 import { readWorkerConfig, WorkerConfig } from '../../src/config.ts'
 
@@ -96,7 +97,7 @@ test('seal keys that a person made are refused, wherever they stand in the list,
     }
   }
   for (let n = 0; n < 1_000; n += 1)
-    readWorkerConfig({ SPILLWAY_SEAL_KEYS: `k${n}:${randomBytes(32).toString('base64')}` })
+    refuseGuessableKeys('SPILLWAY_SEAL_KEYS', `k${n}:${randomBytes(32).toString('base64')}`)
 })
 
 test('each secret of a worker may come from a file', () => {
