@@ -50,8 +50,12 @@ export function gather<Row, Outcome>({ one, keyOf, several }: Gathered<Row, Outc
     const alone = ({ row, resolve }: Waiting<Row, Outcome>) => resolve(one(row))
     const [first, ...others] = batch
     if (first !== undefined && others.length === 0) return await one(first.row).then(first.resolve, first.reject)
-    const keys = new Set<string>()
-    const together = batch.filter(({ row }) => keyOf === undefined || keys.size < keys.add(keyOf(row)).size)
+    const firsts = new Map<string | number, Waiting<Row, Outcome>>()
+    for (const [n, each] of batch.entries()) {
+      const key = keyOf?.(each.row) ?? n
+      if (!firsts.has(key)) firsts.set(key, each)
+    }
+    const together = [...firsts.values()]
     try {
       const inOrder = await several(together.map(({ row }) => row))
       const outcomes = new Map(together.map((each, index) => [each, inOrder[index]]))

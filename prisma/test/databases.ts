@@ -1,11 +1,11 @@
-// The databases of one test file, dropped after its last test: which fails if a connection to one
-// is still open.
+// The databases of one test file, and clients of them.
 import { randomUUID } from 'node:crypto'
 import { createNamespace } from '@spillway/infra/rig/namespace'
-import { afterAll } from 'vitest'
+import { afterAll, type TestContext } from 'vitest'
 import { connectForScripts } from '../src/connection.ts'
+import { connectDatabase, type Database, type DatabaseOptions } from '../src/index.ts'
 
-/** Opens them for the file that calls this, at its top. */
+/** Opens them for the file that calls this. Dropping one after the last test fails while a connection is open. */
 export async function openDatabases() {
   const namespace = await createNamespace()
   const scratchNames: string[] = []
@@ -36,4 +36,22 @@ export function pooled(url: string): string {
   const through = new URL(url)
   through.searchParams.set('pgbouncer', 'true')
   return through.href
+}
+
+/** A client that is closed after the test: small, and patient on a busy machine. */
+export function opened(t: TestContext, url: string, options: Partial<DatabaseOptions> = {}): Database {
+  const patient = { connectionTimeoutMs: 60_000, statementTimeoutMs: 60_000 }
+  const database = connectDatabase({ url, poolSize: 2, ...patient, ...options })
+  t.onTestFinished(() => database.$disconnect())
+  return database
+}
+
+/** The rows of one query over a connection of its own, each a list of its columns. */
+export async function rows(url: string, sql: string): Promise<unknown[][]> {
+  const connection = await connectForScripts(url)
+  try {
+    return (await connection.queryRaw({ sql, args: [], argTypes: [] })).rows
+  } finally {
+    await connection.dispose()
+  }
 }

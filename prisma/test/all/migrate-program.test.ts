@@ -1,47 +1,69 @@
+// The migration as users run it: compiled, from a directory of its own.
 import assert from 'node:assert/strict'
-import { readdir } from 'node:fs/promises'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readdir, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { scratchDir } from '@spillway/infra/rig/namespace'
 import { test } from 'vitest'
 import { openDatabases } from '../databases.ts'
-import { runProgram } from '../run-program.ts'
 
 const { absentDatabase } = await openDatabases()
+const program = join(import.meta.dirname, '../../dist/migrate.js')
 
-test('the program tells what it applied, from any working directory, and ends at once', async () => {
-  const url = absentDatabase()
-  const first = await run(url)
+/** Runs it to its end; also how long the process went on after its last word, in milliseconds. */
+async function run(variables: NodeJS.ProcessEnv) {
+  const { PATH } = process.env
+  const options = { cwd: tmpdir(), env: { PATH, ...variables } }
+  const child = spawn(process.execPath, [program], { ...options, stdio: ['ignore', 'pipe', 'pipe'] })
+  let spokeAt = performance.now()
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', () => {
+      spokeAt = performance.now()
+    })
+  const [[code], stdout, stderr] = await Promise.all([once(child, 'close'), text(child.stdout), text(child.stderr)])
+  return { ended: { code, stdout, stderr }, lingeredMs: performance.now() - spokeAt }
+}
+
+test('the program tells what it applied, from any working directory, and ends at once; the URL may be in a file', async (t) => {
+  const [url, file] = [absentDatabase(), join(await scratchDir(t), 'url')]
+  await writeFile(file, `${url}\n`)
+  const { ended, lingeredMs } = await run({ DATABASE_URL_FILE: file })
   const entries = await readdir(join(import.meta.dirname, '../..', 'migrations'), { withFileTypes: true })
   const migrations = entries.filter((entry) => entry.isDirectory()).map(({ name }) => name)
-  assert.equal(first.stdout, `Applied ${migrations.toSorted().join(', ')}.\n`)
-  assert.equal(first.code, 0)
+  assert.deepEqual(ended, { code: 0, stdout: `Applied ${migrations.toSorted().join(', ')}.\n`, stderr: '' })
   // The engine's own timer would hold it for 10 s.
-  assert.ok(first.lingeredMs < 8_000, `${first.lingeredMs} ms`)
-  const { lingeredMs: _, ...second } = await run(url)
-  assert.deepEqual(second, { code: 0, stdout: 'The database is up to date.\n', stderr: '' })
+  assert.ok(lingeredMs < 8_000, `${lingeredMs} ms`)
+  const again = await run({ DATABASE_URL: url })
+  assert.deepEqual(again.ended, { code: 0, stdout: 'The database is up to date.\n', stderr: '' })
 })
 
 test('an unreachable database is reported in one sentence, never with the password', async () => {
-  const url = new URL(absentDatabase())
-  const sentences: [string | undefined, RegExp][] = [
-    [undefined, /^DATABASE_URL is not set; give it as postgresql:.*\n$/],
-    ['somewhere', /^DATABASE_URL must be a URL such as postgresql:.*\n$/],
-    ['mysql://user:not-the-password@host/name', /^DATABASE_URL must be a URL such as postgresql:.*\n$/],
+  const url = absentDatabase()
+  const ofUrl = (DATABASE_URL: string) => ({ DATABASE_URL })
+  const sentences: [NodeJS.ProcessEnv, RegExp][] = [
+    [{}, /^DATABASE_URL is not set; give it as postgresql:.*\n$/],
     [
-      `${url}?schema=other`,
+      { ...ofUrl(url), DATABASE_URL_FILE: '/x' },
+      /^DATABASE_URL and DATABASE_URL_FILE are both set: unset one of them\n$/,
+    ],
+    [ofUrl('somewhere'), /^DATABASE_URL must be a URL such as postgresql:.*\n$/],
+    [ofUrl('mysql://user:not-the-password@host/name'), /^DATABASE_URL must be a URL such as postgresql:.*\n$/],
+    [
+      ofUrl(`${url}?schema=other`),
       /^DATABASE_URL names a schema other than public; give Spillway a database of its own instead\n$/,
     ],
     [
-      'postgresql://user:not-the-password@127.0.0.1:1/name',
+      ofUrl('postgresql://user:not-the-password@127.0.0.1:1/name'),
       /^The database name at 127\.0\.0\.1:1 cannot be used: nothing answers there\.\n$/,
     ],
   ]
-  for (const [databaseUrl, sentence] of sentences) {
-    const { code, stdout, stderr } = await run(databaseUrl)
+  for (const [env, sentence] of sentences) {
+    const { code, stdout, stderr } = (await run(env)).ended
     assert.match(stderr, sentence)
     assert.doesNotMatch(stderr, /not-the-password/)
     assert.deepEqual({ code, stdout }, { code: 1, stdout: '' })
   }
 })
-
-const run = (databaseUrl?: string) =>
-  runProgram('migrate', [], databaseUrl === undefined ? {} : { DATABASE_URL: databaseUrl })

@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict'
+import { createServer } from 'node:net'
+import { listening } from '@spillway/infra/processes/port'
 import { until } from '@spillway/infra/processes/until'
 import { test } from 'vitest'
 import { connectForScripts } from '../../src/connection.ts'
 import { connectDatabase, Prisma, poolUse, rawQuery } from '../../src/index.ts'
 import { migrate } from '../../src/migrate.ts'
-import { openDatabases, pooled } from '../databases.ts'
-import { opened } from '../opened.ts'
-import { openingSettings } from '../opening-packet.ts'
-import { rows } from '../rows.ts'
+import { openDatabases, opened, pooled, rows } from '../databases.ts'
 
 const { absentDatabase, migratedUrl } = await openDatabases()
 
@@ -106,3 +105,20 @@ test('statements beyond those worth keeping are not prepared', async (t) => {
   for (let n = 0; n < 150; n += 1) await database.$queryRawUnsafe(`SELECT ${n} AS n`)
   assert.deepEqual(await database.$queryRawUnsafe(prepared), [{ count: 100 }])
 })
+
+/** The settings in the packet that opens the first connection to this URL, by name. It is then hung up on. */
+export async function openingSettings(connect: (url: string) => Promise<unknown>): Promise<Map<string, string>> {
+  const settings = new Map<string, string>()
+  const server = createServer((socket) => {
+    socket.once('data', (packet) => {
+      // Its length and the version of the protocol come first; a zero ends each name, each value,
+      // and the whole.
+      const words = packet.toString('utf8', 8).split('\0')
+      for (let at = 0; words[at]; at += 2) settings.set(words[at] ?? '', words[at + 1] ?? '')
+      socket.destroy()
+    })
+  })
+  await connect(`postgresql://user:password@127.0.0.1:${await listening(server)}/database`).catch(() => {})
+  server.close()
+  return settings
+}

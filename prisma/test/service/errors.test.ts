@@ -4,8 +4,7 @@ import { until } from '@spillway/infra/processes/until'
 import { startProxy } from '@spillway/infra/rig/tcp-proxy'
 import { test } from 'vitest'
 import { type Database, isDatabaseUnavailable, Prisma, rawQuery } from '../../src/index.ts'
-import { openDatabases } from '../databases.ts'
-import { opened } from '../opened.ts'
+import { openDatabases, opened } from '../databases.ts'
 
 const { migratedUrl: url } = await openDatabases()
 

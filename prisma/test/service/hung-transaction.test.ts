@@ -3,9 +3,7 @@ import assert from 'node:assert/strict'
 import { until } from '@spillway/infra/processes/until'
 import { test } from 'vitest'
 import { type Prisma, poolUse } from '../../src/index.ts'
-import { openDatabases } from '../databases.ts'
-import { opened } from '../opened.ts'
-import { rows } from '../rows.ts'
+import { openDatabases, opened, rows } from '../databases.ts'
 
 const { migratedUrl } = await openDatabases()
 

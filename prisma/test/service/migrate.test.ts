@@ -1,25 +1,16 @@
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { scratchDir } from '@spillway/infra/rig/namespace'
 import { type TestContext, test } from 'vitest'
 import { connectOrCreate, migrate } from '../../src/migrate.ts'
-import { openDatabases, pooled } from '../databases.ts'
-import { rows } from '../rows.ts'
+import { openDatabases, pooled, rows } from '../databases.ts'
 
 const { absentDatabase, migratedUrl } = await openDatabases()
 
-const command = join(import.meta.dirname, '../../dist/migrate.js')
 const migrationsDir = join(import.meta.dirname, '../../migrations')
 const names = (await readdir(migrationsDir)).filter((name) => !name.endsWith('.toml')).sort()
-
-test('a database that does not exist is created and migrated, and a second run applies nothing', async () => {
-  const url = absentDatabase()
-  assert.deepEqual((await migrate(url)).applied, names)
-  assert.deepEqual((await migrate(url)).applied, [])
-})
 
 test("a database is created whatever characters its role's password has", async (t) => {
   const { host, pathname } = new URL(absentDatabase())
@@ -30,22 +21,6 @@ test("a database is created whatever characters its role's password has", async 
     await rows(migratedUrl, `DROP ROLE ${role}`)
   })
   assert.deepEqual((await migrate(`postgresql://${role}:7#x?y%25@${host}/${name}`)).applied, names)
-})
-
-test('the command reads DATABASE_URL from a file, and tells what is wrong with that', async (t) => {
-  const [url, file] = [absentDatabase(), join(await scratchDir(t), 'url')]
-  const run = (env: NodeJS.ProcessEnv) => {
-    const { PATH } = process.env
-    const { stdout, stderr } = spawnSync(process.execPath, [command], { env: { PATH, ...env }, encoding: 'utf8' })
-    return stdout + stderr
-  }
-  await writeFile(file, `${url}\n`)
-  assert.match(run({ DATABASE_URL_FILE: file }), /^Applied /)
-  assert.equal(
-    run({ DATABASE_URL: url, DATABASE_URL_FILE: file }),
-    'DATABASE_URL and DATABASE_URL_FILE are both set: unset one of them\n',
-  )
-  assert.match(run({}), /^DATABASE_URL is not set/)
 })
 
 test('of migrators that start at once, one applies and the others find nothing to do', async () => {
@@ -72,9 +47,11 @@ test('through a pooler, no lock is left to the session that the migrations run i
   assert.ok((await rows(url, 'SELECT here FROM locks')).length > 0)
 })
 
-test('the record is the same as prisma migrate deploy keeps', async () => {
+test('a database is created and migrated once; the record is the same as prisma migrate deploy keeps, without any account', async () => {
   const url = absentDatabase()
-  await migrate(url)
+  assert.deepEqual((await migrate(url)).applied, names)
+  assert.deepEqual((await migrate(url)).applied, [])
+  assert.deepEqual(await rows(url, 'SELECT id FROM users'), [])
   const columns = await rows(
     url,
     `SELECT column_name::text, data_type::text FROM information_schema.columns

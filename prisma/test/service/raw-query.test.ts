@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
 import { Prisma, poolUse, rawQuery } from '../../src/index.ts'
-import { openDatabases } from '../databases.ts'
-import { opened } from '../opened.ts'
+import { openDatabases, opened } from '../databases.ts'
 
 const { migratedUrl } = await openDatabases()
 

@@ -2,40 +2,29 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { test } from 'vitest'
 import { connectForScripts } from '../../src/connection.ts'
-import { connectOrCreate, migrate } from '../../src/migrate.ts'
-import { openDatabases } from '../databases.ts'
-import { rows } from '../rows.ts'
+import { connectOrCreate } from '../../src/migrate.ts'
+import { openDatabases, rows } from '../databases.ts'
 import { schemaDiff } from '../schema-engine.ts'
 
-const { absentDatabase } = await openDatabases()
+const { absentDatabase, migratedUrl } = await openDatabases()
 
 test('the migrations and schema.prisma give the same tables, constraints and indexes', async () => {
-  const migrated = absentDatabase()
-  await migrate(migrated)
   const drawn = absentDatabase()
   await createFromSchema(drawn)
-  const catalogue = await readCatalogue(migrated)
+  const catalogue = await readCatalogue(migratedUrl)
   assert.ok(catalogue.length > 20)
   assert.deepEqual(catalogue, await readCatalogue(drawn))
 })
 
-test('a new database holds no account', async () => {
-  const url = absentDatabase()
-  await migrate(url)
-  assert.deepEqual(await rows(url, 'SELECT id FROM users'), [])
-})
-
 test('a user takes sessions along when deleted', async () => {
-  const url = absentDatabase()
-  await migrate(url)
   const id = '00000000-0000-4000-8000-000000000000'
-  const connection = await connectForScripts(url)
+  const connection = await connectForScripts(migratedUrl)
   await connection.underlyingDriver().query(`
     INSERT INTO users (id, email, password_hash, updated_at) VALUES ('${id}', 'a@example.test', 'x', now());
     INSERT INTO sessions (id, user_id, expires_at, idle_ends_at, family_hash, token_hash) VALUES ('${id}', '${id}', now(), now(), '', '');
     DELETE FROM users;`)
   await connection.dispose()
-  assert.deepEqual(await rows(url, 'SELECT id FROM sessions'), [])
+  assert.deepEqual(await rows(migratedUrl, 'SELECT id FROM sessions'), [])
 })
 
 /** Creates the tables as the schema file alone asks for them. */

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
 import { seedUsers } from '../../src/seed.ts'
-import { openDatabases } from '../databases.ts'
-import { opened } from '../opened.ts'
+import { openDatabases, opened } from '../databases.ts'
 
 const { migratedUrl } = await openDatabases()
 
