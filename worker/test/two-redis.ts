@@ -1,6 +1,9 @@
 // Two Redis that a file of tests has to itself, and spaces of one prefix in both.
+import assert from 'node:assert/strict'
+import type { PasswordClient, PendingJob } from '@spillway/queue/queue-client'
 import type { TestContext } from 'vitest'
 import { startOwnRedisServer } from './own-redis.ts'
+import { answerOf } from './parts.ts'
 import { type Space, spaceFor } from './space.ts'
 
 export async function startTwoRedis() {
@@ -20,3 +23,14 @@ export async function startTwoRedis() {
 
 /** A verify that takes so long, with the right password. */
 export const waitFor = (ms: number) => ({ password: 'right', storedHash: `$spillway-wait$${ms}$` })
+
+export function submitAll(client: PasswordClient, jobs: number, ms: number): Promise<PendingJob[]> {
+  return Promise.all(Array.from({ length: jobs }, () => client.submit('verify', waitFor(ms))))
+}
+
+/** Resolves with the job once it is answered. */
+export async function isAnswered(client: PasswordClient, ms = 1, fault?: string): Promise<PendingJob['job']> {
+  const pending = await client.submit('verify', waitFor(ms))
+  assert.deepEqual(await answerOf(pending), { kind: 'match' }, fault)
+  return pending.job
+}

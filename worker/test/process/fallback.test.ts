@@ -1,7 +1,6 @@
 // The worker that a gateway starts where there is none: it cannot be started yet, or must stop.
 import assert from 'node:assert/strict'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createLogger } from '@spillway/common/log'
 import { until } from '@spillway/infra/processes/until'
@@ -9,7 +8,7 @@ import { scratchDir } from '@spillway/infra/rig/namespace'
 import { newSealKey } from '@spillway/infra/start/secrets'
 import { Fallback } from '@spillway/worker/fallback'
 import { test } from 'vitest'
-import { answerOf, clientFor, workerEnvironment } from '../parts.ts'
+import { answerOf, clientFor, keepingLog, workerEnvironment } from '../parts.ts'
 import { type Space, spaceFor } from '../space.ts'
 
 /** A process may take long to start on a busy machine; less than a job lives here. */
@@ -45,16 +44,10 @@ for (const [how, { put, remove }] of Object.entries(obstacles)) {
   test(`a fallback that cannot be started, ${how}, is started when it can be`, async (t) => {
     const { space, client } = await clientFor(t)
     const env = environment(space)
-    let failures = 0
-    const log = createLogger({ service: 'test', level: 'silent' })
-    log.error = () => {
-      failures += 1
-    }
     t.onTestFinished(() => remove(env))
     put(env)
-    const fallback = new Fallback({ concurrency: 1, env, lacksWorkers: () => true, log })
-    space.closing(() => fallback.close())
-    await until(() => failures > 0)
+    const { fallback, lines } = fallbackOf(space, env)
+    await until(() => lines.some(({ level }) => level === 'error'))
     assert.equal(fallback.active(), false)
 
     remove(env)
@@ -68,10 +61,7 @@ test('a fallback reads its keys again when its gateway does, and goes on', async
   const file = join(await scratchDir(t), 'keys')
   const { SPILLWAY_SEAL_KEYS = '', ...others } = environment(space)
   await writeFile(file, SPILLWAY_SEAL_KEYS)
-  const log = createLogger({ service: 'test', level: 'silent' })
-  const env = { ...others, SPILLWAY_SEAL_KEYS_FILE: file }
-  const fallback = new Fallback({ concurrency: 1, env, lacksWorkers: () => true, log })
-  space.closing(() => fallback.close())
+  const { fallback } = fallbackOf(space, { ...others, SPILLWAY_SEAL_KEYS_FILE: file })
   await until(() => client.load().slots === 1, { timeoutMs: START_MS })
   assert.equal(client.hasOtherKeys(), false)
   await writeFile(file, newSealKey('other'))
@@ -80,25 +70,13 @@ test('a fallback reads its keys again when its gateway does, and goes on', async
   assert.equal(fallback.active(), true)
 })
 
-test('a lack of workers that is over does not count for the next one', async () => {
+test('a lack of workers that is over does not count for the next one', async (t) => {
   // Whether workers lack, check by check, 250 ms apart: at the fourth the second lack has begun.
   const lacks = [true, false, false, true]
-  let started = 0
-  const log = createLogger({ service: 'test', level: 'silent' })
-  log.warn = () => {
-    started += 1
-  }
-  let fallback: Fallback | undefined
-  const startedByThen = await new Promise<number>((resolve) => {
-    const lacksWorkers = () => {
-      const lack = lacks.shift()
-      if (lack === undefined) resolve(started)
-      return lack ?? false
-    }
-    fallback = new Fallback({ concurrency: 1, env: {}, lacksWorkers, log })
-  })
-  await fallback?.close()
-  assert.equal(startedByThen, 0)
+  const { lines } = fallbackOf(spaceFor(t), {}, () => lacks.shift() ?? false)
+  await until(() => lacks.length === 0)
+  const started = lines.filter(({ level }) => level === 'warn')
+  assert.deepEqual(started, [])
 })
 
 test('a fallback that ends by itself is started again after longer pauses', async () => {
@@ -121,10 +99,8 @@ test('a fallback that ends by itself is started again after longer pauses', asyn
 
 test('a fallback that stops because workers are back finishes its job, also when its gateway closes meanwhile', async (t) => {
   const { space, client } = await clientFor(t)
-  const log = createLogger({ service: 'test', level: 'silent' })
   let lacksWorkers = true
-  const fallback = new Fallback({ concurrency: 1, env: environment(space), lacksWorkers: () => lacksWorkers, log })
-  space.closing(() => fallback.close())
+  const { fallback } = fallbackOf(space, environment(space), () => lacksWorkers)
   const answer = answerOf(
     await client.submit('verify', { password: 'right', storedHash: '$spillway-wait$1500$' }),
     START_MS,
@@ -138,8 +114,7 @@ test('a fallback that stops because workers are back finishes its job, also when
 
 test('a fallback is given nothing of its gateway that a worker does not read, not by its options for Node either', async (t) => {
   const space = spaceFor(t)
-  const dir = await mkdtemp(join(tmpdir(), 'spillway-test-'))
-  space.closing(() => rm(dir, { recursive: true }))
+  const dir = await scratchDir(t)
   const [told, file] = [join(dir, 'told'), join(dir, 'gateway.env')]
   await writeFile(file, 'DATABASE_URL=hush\nSPILLWAY_JWT_KEYS=hush\n')
   // The process that is started tells what it was given.
@@ -155,18 +130,11 @@ test('a fallback is given nothing of its gateway that a worker does not read, no
   const before = [...process.execArgv]
   process.execArgv.push(...given)
   t.onTestFinished(() => void process.execArgv.splice(0, Number.POSITIVE_INFINITY, ...before))
-  const fallback = new Fallback({
-    concurrency: 1,
-    env: {
-      ...environment(space),
-      ...{ DATABASE_URL: 'hush', SPILLWAY_JWT_KEYS: 'hush', OPS_USER: 'hush', OPS_PASSWORD: 'hush', ANYTHING: 'hush' },
-      NODE_EXTRA_CA_CERTS: '/dev/null',
-      OTEL_SERVICE_NAME: 'kept',
-    },
-    lacksWorkers: () => true,
-    log: createLogger({ service: 'test', level: 'silent' }),
+  fallbackOf(space, {
+    ...environment(space),
+    ...{ DATABASE_URL: 'hush', SPILLWAY_JWT_KEYS: 'hush', OPS_USER: 'hush', OPS_PASSWORD: 'hush', ANYTHING: 'hush' },
+    ...{ NODE_EXTRA_CA_CERTS: '/dev/null', OTEL_SERVICE_NAME: 'kept' },
   })
-  space.closing(() => fallback.close())
   const { env, options }: { env: Record<string, string>; options: string[] } = await until(async () =>
     JSON.parse(await readFile(told, 'utf8')),
   )
@@ -178,6 +146,14 @@ test('a fallback is given nothing of its gateway that a worker does not read, no
   assert.deepEqual([env.NODE_EXTRA_CA_CERTS, env.OTEL_SERVICE_NAME, env.OPS_PORT], ['/dev/null', 'kept', '0'])
   assert.equal(env.SPILLWAY_SEAL_KEYS, environment(space).SPILLWAY_SEAL_KEYS)
 })
+
+/** A fallback of one slot, closed with its space, and its log. */
+function fallbackOf(space: Space, env = environment(space), lacksWorkers = () => true) {
+  const { lines, log } = keepingLog()
+  const fallback = new Fallback({ concurrency: 1, env, lacksWorkers, log })
+  space.closing(() => fallback.close())
+  return { fallback, lines }
+}
 
 function environment(space: Space): NodeJS.ProcessEnv {
   return { ...workerEnvironment(space), LOG_LEVEL: 'silent' }

@@ -7,7 +7,7 @@ import { parseRedisServers } from '@spillway/queue/redis/servers'
 import { test } from 'vitest'
 import { answerOf, readyClient, startedWorker } from '../parts.ts'
 import { type Space, waitingJobs } from '../space.ts'
-import { startTwoRedis, waitFor } from '../two-redis.ts'
+import { isAnswered, startTwoRedis, submitAll, waitFor } from '../two-redis.ts'
 
 const { servers, both, spaces } = await startTwoRedis()
 const ids = parseRedisServers(both).map(({ id }) => id)
@@ -17,16 +17,6 @@ async function clientOfBoth(space: Space, options: Parameters<typeof readyClient
   const client = await readyClient(space, { redisUrl: both, ...options })
   await until(() => client.redis.every(({ isUsable }) => isUsable()), { what: 'both in use' })
   return client
-}
-
-const submit = (client: PasswordClient, jobs: number, ms: number): Promise<PendingJob[]> =>
-  Promise.all(Array.from({ length: jobs }, () => client.submit('verify', waitFor(ms))))
-
-/** The job of one that is answered. */
-async function isAnswered(client: PasswordClient, ms = 1): Promise<PendingJob['job']> {
-  const pending = await client.submit('verify', waitFor(ms))
-  assert.deepEqual(await answerOf(pending), { kind: 'match' })
-  return pending.job
 }
 
 /** Resolves when the second one gets jobs, with how many that took. */
@@ -62,7 +52,7 @@ test('jobs go to both and come back from both, and a worker of both counts once'
   assert.equal(client.load().slots, 2)
   const pending: PendingJob[] = []
   await until(async () => {
-    pending.push(...(await submit(client, 10, 50)))
+    pending.push(...(await submitAll(client, 10, 50)))
     return new Set(pending.map(({ job }) => job.server)).size === 2
   })
   for (const each of pending) assert.deepEqual(await answerOf(each), { kind: 'match' })
@@ -87,7 +77,7 @@ for (const [name, { inject, mend }] of Object.entries(faults)) {
     // Enough that some are in hand and some wait in either, for 2.5 s in eight slots.
     const held: PendingJob[] = []
     await until(async () => {
-      held.push(...(await submit(client, 40, 500)))
+      held.push(...(await submitAll(client, 40, 500)))
       return held.some(({ job }) => job.server === ids[1])
     })
     const answers = Promise.all(held.map((pending) => answerOf(pending)))
@@ -115,7 +105,7 @@ test('jobs of a Redis that its workers cannot reach any more are done elsewhere'
   const there = await startedWorker(second, { slots: 1 })
   const client = await clientOfBoth(first)
   await until(() => client.load().slots > 0)
-  const held = await submit(client, 5, 500)
+  const held = await submitAll(client, 5, 500)
   await startedWorker(first, { slots: 2 })
   const answers = Promise.all(held.map((pending) => answerOf(pending)))
   void there.close()
@@ -148,11 +138,11 @@ test('both lost: an error, as with one; one back: it goes on', async (t) => {
 test('a drained Redis gets no jobs; those that it has are done, and found by their refs', async (t) => {
   const [first, second] = spaces(t)
   const client = await readyClient(second)
-  const [old] = await submit(client, 1, 1)
+  const [old] = await submitAll(client, 1, 1)
   assert.ok(old)
   await startedWorker(first, { env: { REDIS_URL: both } })
   const draining = await clientOfBoth(first, { redisUrl: `${servers[0].url} drain:${servers[1].url}` })
-  for (const each of await submit(draining, 10, 1)) {
+  for (const each of await submitAll(draining, 10, 1)) {
     assert.deepEqual(await answerOf(each), { kind: 'match' })
     assert.equal(each.job.server, ids[0])
   }

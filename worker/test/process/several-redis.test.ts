@@ -1,22 +1,12 @@
 // A worker that takes jobs from two Redis with one set of slots.
 import assert from 'node:assert/strict'
 import { until } from '@spillway/infra/processes/until'
-import type { PasswordClient } from '@spillway/queue/queue-client'
 import { test } from 'vitest'
 import { answerOf, jobsAreCounted, readyClient, startedWorker } from '../parts.ts'
 import { activeJobs, waitingJobs } from '../space.ts'
-import { startTwoRedis, waitFor } from '../two-redis.ts'
+import { isAnswered, startTwoRedis, submitAll } from '../two-redis.ts'
 
 const { servers, both, spaces } = await startTwoRedis()
-
-async function submitted(client: PasswordClient, jobs: number, ms: number) {
-  return await Promise.all(Array.from({ length: jobs }, () => client.submit('verify', waitFor(ms))))
-}
-
-async function isAnswered(client: PasswordClient, ms = 1, fault?: string): Promise<void> {
-  const pending = await client.submit('verify', waitFor(ms))
-  assert.deepEqual(await answerOf(pending), { kind: 'match' }, fault)
-}
 
 test('a worker answers jobs of both, and publishes itself to each under one id', async (t) => {
   const [first, second] = spaces(t)
@@ -36,7 +26,7 @@ test('all slots are used while only one queue has work, and a job of the other i
   const slots = 4
   const flooding = await readyClient(first)
   const trickling = await readyClient(second)
-  await submitted(flooding, 200, 300)
+  await submitAll(flooding, 200, 300)
   await startedWorker(first, { slots, env: { REDIS_URL: both, SHUTDOWN_GRACE_MS: '0' } })
   await until(async () => (await activeJobs(first)).length >= slots, { what: 'a worker that is busy' })
   await isAnswered(trickling)
@@ -49,13 +39,13 @@ test('slots that one queue leaves are taken for the other, although its own job 
   const [first, second] = spaces(t)
   const [one, two] = [await readyClient(first), await readyClient(second)]
   // The only slot of the second, while the first has the others.
-  await submitted(one, 4, 1_000)
+  await submitAll(one, 4, 1_000)
   await startedWorker(first, { slots: 4, env: { REDIS_URL: both, SHUTDOWN_GRACE_MS: '0' } })
   await until(async () => (await activeJobs(first)).length === 4)
   // Longer than anything here is waited for.
-  await submitted(two, 1, 90_000)
+  await submitAll(two, 1, 90_000)
   await until(async () => (await activeJobs(second)).length === 1)
-  const short = await submitted(two, 12, 20)
+  const short = await submitAll(two, 12, 20)
   const answers = await Promise.all(short.map((pending) => answerOf(pending)))
   const matches = Array.from(short, () => ({ kind: 'match' }))
   assert.deepEqual(answers, matches)

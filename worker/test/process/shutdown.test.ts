@@ -33,6 +33,7 @@ test.concurrent('SIGTERM: no new job is taken, those in hand are finished, and t
   const pending = await busy(space, client, Array<string>(16).fill(gate.storedHash))
   const stopped = worker.stop('SIGTERM')
   await worker.waitForLog(({ msg }) => msg === 'worker stopping')
+  await until(() => client.load().workers === 0, { what: 'a worker that is not counted on' })
   gate.open()
   assert.deepEqual(await stopped, { code: 0, signal: null })
   assert.deepEqual(await activeJobs(space), [])
@@ -83,22 +84,20 @@ test.concurrent('a job that was taken over by another worker is not requeued, an
   assert.deepEqual(await activeJobs(space), [first.job.id])
 })
 
-for (const second of ['SIGTERM', 'SIGINT'] as const) {
-  test.concurrent(`${second} after SIGTERM hurries nothing: the job in hand is finished, and the exit code is 0`, async (t) => {
-    const { space, client } = await clientFor(t)
-    const worker = await startedWorkerProcess(space)
-    const gate = await closedGate(t)
-    const [pending] = await busy(space, client, [gate.storedHash], 1)
-    assert.ok(pending)
-    const stopped = worker.stop('SIGTERM')
-    await worker.waitForLog(({ msg }) => msg === 'worker stopping')
-    process.kill(worker.pid, second)
-    gate.open()
-    assert.deepEqual(await answerOf(pending), match)
-    assert.deepEqual(await stopped, { code: 0, signal: null })
-    assert.equal(worker.logs.filter(({ msg }) => msg === 'worker stopping').length, 1)
-  })
-}
+test.concurrent('signals after SIGTERM hurry nothing: the job in hand is finished, and the exit code is 0', async (t) => {
+  const { space, client } = await clientFor(t)
+  const worker = await startedWorkerProcess(space)
+  const gate = await closedGate(t)
+  const [pending] = await busy(space, client, [gate.storedHash], 1)
+  assert.ok(pending)
+  const stopped = worker.stop('SIGTERM')
+  await worker.waitForLog(({ msg }) => msg === 'worker stopping')
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.kill(worker.pid, signal)
+  gate.open()
+  assert.deepEqual(await answerOf(pending), match)
+  assert.deepEqual(await stopped, { code: 0, signal: null })
+  assert.equal(worker.logs.filter(({ msg }) => msg === 'worker stopping').length, 1)
+})
 
 for (const collector of ['is away', 'says nothing'] as const) {
   test.concurrent(`SIGTERM while the collector of traces ${collector}: the exporter's patience is not waited for, and the exit code is 0`, async (t) => {
@@ -156,6 +155,8 @@ test.concurrent('SIGKILL: the jobs of the dead worker are answered by another on
   const doomed = await startedWorkerProcess(space, { WORKER_CONCURRENCY: '3' })
   const pending = await busy(space, client, Array<string>(3).fill(gate.storedHash), 3)
   await doomed.stop('SIGKILL')
+  await until(() => client.load().workers === 0, { what: 'a worker that is forgotten' })
+  assert.equal(client.predictedWaitMs('held'), Number.POSITIVE_INFINITY)
   gate.open()
   const other = await startedWorker(space, { slots: 3 })
   assert.deepEqual(await Promise.all(pending.map((one) => answerOf(one))), [match, match, match])

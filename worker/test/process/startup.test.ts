@@ -31,16 +31,6 @@ test.concurrent('an environment that is wrong: all of its names, none of its val
   assert.ok(!sentence.includes('hush'), sentence)
 })
 
-test.concurrent('an empty environment: the seal keys are missing', async (t) => {
-  assert.match(await refusal(spaceFor(t), {}), /^The worker cannot start: .*SPILLWAY_SEAL_KEYS/)
-})
-
-test.concurrent('test hashes in production', async (t) => {
-  const space = spaceFor(t)
-  const sentence = await refusal(space, { ...workerEnvironment(space), NODE_ENV: 'production' })
-  assert.match(sentence, /SPILLWAY_TEST_HASHES.*NODE_ENV=production/)
-})
-
 test.concurrent('a taken ops port: no job was taken', async (t) => {
   const { space, client } = await clientFor(t)
   const other = await startedWorkerProcess(spaceFor(t))

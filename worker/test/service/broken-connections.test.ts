@@ -59,26 +59,6 @@ function nextCommand(redis: Redis): Promise<{ answer: Promise<unknown> }> {
   })
 }
 
-test('a job whose connection breaks before Redis has answered is added over the next one, once', async (t) => {
-  const { redis, proxy, add, waiting } = await scene(t)
-  proxy.freeze()
-  const command = nextCommand(redis)
-  const added = add('second')
-  const { answer } = await command
-  proxy.refuse()
-  await assert.rejects(answer, /timed out/)
-  proxy.restore()
-  await added
-  assert.deepEqual(await waiting(), ['second', 'first'])
-})
-
-test('a job that Redis does not take over a connection that stands is not tried again', async (t) => {
-  const { redis, proxy, add } = await scene(t)
-  proxy.freeze()
-  void nextCommand(redis)
-  await assert.rejects(add('second'), isUnavailable)
-})
-
 test('a job whose connection does not come back at once is given up', async (t) => {
   const { redis, proxy, add } = await scene(t)
   proxy.freeze()

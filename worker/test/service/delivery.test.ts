@@ -7,7 +7,7 @@ import { RedisClock } from '@spillway/queue/redis/clock'
 import { type JobRef, presentKey, replyChannel, verdictKey } from '@spillway/queue/wire/reply'
 import { test } from 'vitest'
 import { Delivery } from '../../src/consumer/deliver.ts'
-import { answerOf, clientAndWorker, clientFor, jobsCounted, keepingLog, readyClient, startedWorker } from '../parts.ts'
+import { answerOf, clientAndWorker, clientFor, jobsCounted, readyClient, startedWorker } from '../parts.ts'
 import { jobKey, type Space, spaceFor } from '../space.ts'
 
 test.concurrent('a verdict crosses to Redis once, and how it is to be stored once for each connection', async (t) => {
@@ -84,25 +84,6 @@ for (const [what, write] of wrongTypes) {
     assert.ok(await answerOf(redeemed))
   })
 }
-
-test.concurrent('a verdict that Redis refuses is sent again until its job ends', async (t) => {
-  const { redis, prefix, closing } = spaceFor(t)
-  const user = prefix.slice(1, -1)
-  await redis.call('ACL', 'SETUSER', user, 'on', '>secret', '~*', '&*', '+@all', '-set')
-  closing(() => redis.call('ACL', 'DELUSER', user))
-  const refused = redis.duplicate({ username: user, password: 'secret' })
-  closing(async () => refused.disconnect())
-  const { lines, log } = keepingLog()
-  const delivery = new Delivery({ redis: refused, prefix, clock: new RedisClock(), log })
-  const deliver = (id: string, lifeMs: number) =>
-    delivery.deliver({ id, name: 'verify', deadline: Date.now() + lifeMs, replyTo: 'adding' }, 'sealed')
-  await assert.rejects(deliver('ended', 0), { name: 'ReplyError' })
-  const delivered = deliver('refused', 60_000)
-  await until(() => lines.some(({ msg, jobId }) => msg.startsWith('verdict refused') && jobId === 'refused'))
-  await redis.call('ACL', 'SETUSER', user, '+set')
-  await delivered
-  assert.equal(await redis.get(verdictKey(prefix, 'refused')), 'sealed')
-})
 
 test.concurrent('a verdict is announced once to the gateway that added its job, and once to another one that redeems its ticket', async (t) => {
   const { redis, prefix, closing } = spaceFor(t)
