@@ -12,4 +12,4 @@ const { sizeThreadPool }: typeof import('./consumer/cpu-limit.js') = require('./
 
 const concurrency = sizeThreadPool()
 
-void import('./consumer/start.js').then(({ start }) => start(process.env, concurrency))
+void import('./start.js').then(({ start }) => start(process.env, concurrency))

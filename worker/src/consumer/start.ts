@@ -1,18 +1,14 @@
-/**
- * A worker as a process, and its parts: one set of slots for the queues of all Redis servers, with
- * probes and metrics.
- */
+/** A worker: one set of slots for the queues of all Redis servers, with probes and metrics. */
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
-import { createLogger, type Logger } from '@spillway/common/log'
-import { misspelledIn } from '@spillway/common/read-settings'
+import type { Logger } from '@spillway/common/log'
 import { RotatedSecret, rereadOnHangup } from '@spillway/common/secrets'
 import { listenAddress, tracesUrl } from '@spillway/common/settings'
-import { closeOnSignal, Shutdown } from '@spillway/common/shutdown'
+import { Shutdown } from '@spillway/common/shutdown'
 import type { Tracing } from '@spillway/common/tracing'
 import { parseRedisServers } from '@spillway/queue/redis/servers'
 import { parseKeyring } from '@spillway/queue/wire/seal'
-import { readWorkerConfig, WorkerConfig } from '../config.js'
+import type { WorkerConfig } from '../config.js'
 import { measureCapacity } from '../hashing/capacity-estimate.js'
 import { firebaseProject, keyedOwners, peppersOf } from '../hashing/formats/settings.js'
 import { Hasher } from '../hashing/index.js'
@@ -24,27 +20,6 @@ import { OpsServer } from '../ops/server.js'
 import { OldSystem, type OldSystemOptions } from './old-system.js'
 import { JobsInHand, SlotShare } from './slots.js'
 import { WorkerQueue } from './worker-queue.js'
-
-/** Runs a worker as a process: configuration, signals, exit with 1 when it cannot start. */
-export async function start(env: NodeJS.ProcessEnv, concurrency: number): Promise<void> {
-  try {
-    const config = readWorkerConfig(env)
-    const log = createLogger({ service: 'worker', level: config.LOG_LEVEL })
-    for (const sentence of misspelledIn(env, WorkerConfig)) log.warn(sentence)
-    let worker: RunningWorker | undefined
-    // A fallback worker ends with its gateway.
-    if (config.SPILLWAY_FALLBACK) process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'))
-    // Installed before the start, so that a worker that still waits for Redis can be stopped.
-    closeOnSignal('worker', log, async () => worker?.close())
-    worker = await RunningWorker.start(config, concurrency, log, env)
-    log.info({ engines: worker.engines }, worker.hashing)
-    log.info({ opsUrl: worker.opsUrl, concurrency: worker.slots, engines: worker.engines }, 'worker ready')
-    log.flush()
-  } catch (error) {
-    process.stderr.write(`The worker cannot start: ${error instanceof Error ? error.message : String(error)}\n`)
-    process.exit(1)
-  }
-}
 
 /** Of a shutdown step that needs Redis. */
 const STEP_TIMEOUT_MS = 1_000

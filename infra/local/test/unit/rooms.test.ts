@@ -13,7 +13,7 @@ const rooms: Record<string, string[]> = {
     ...['mail', 'sessions', 'audit', 'plugins', 'schemas', 'rounds'],
   ],
   'worker/src': [
-    ...['command', 'main', 'hashing-in-place', 'beside', 'fallback', 'config'],
+    ...['command', 'main', 'start', 'hashing-in-place', 'beside', 'fallback', 'config'],
     ...['consumer', 'ops', 'hashing'],
   ],
   'worker/client/src': [
