@@ -112,10 +112,10 @@ for (const [name, start] of Object.entries(backends)) {
   test(`by ${name}: closing ends what waits, and what comes later`, async (t) => {
     const passwords = (await start(t))()
     const calls = Array.from({ length: 20 }, () => passwords.hash('x', { algorithm: 'bcrypt', cost: 10 }))
+    const ends = Promise.allSettled(calls)
     await calls[0]
     await passwords.close()
-    const ends = await Promise.allSettled(calls)
-    const codes = new Set(ends.map((end) => (end.status === 'rejected' ? end.reason.code : 'hashed')))
+    const codes = new Set((await ends).map((end) => (end.status === 'rejected' ? end.reason.code : 'hashed')))
     assert.deepEqual(codes, new Set(['hashed', 'closed']))
     await rejectsWith('closed', passwords.hash('x'))
     await rejectsWith('closed', passwords.verify('x', null))
