@@ -37,7 +37,7 @@ export async function openStage(environment: Environment) {
     createAccounts(databaseUrl, name, count, `$spillway-wait$${hashMs}$`)
   const accounts = await accountsOf('spike', 200, HASH_MS)
   const [slow = ''] = await accountsOf('slow', 1, 3_000)
-  const traffic = startTraffic(url, PASSWORD, accounts)
+  const traffic = startTraffic(url, accounts)
   const timeline = new Timeline({ api, redis: redis.connection, keys: jobKeys, deployment: WORKERS })
   const queue = queueAt(redis.url)
   const deployment = (): Promise<DeploymentState> => api.call<DeploymentState>('GET', WORKERS)
@@ -78,8 +78,7 @@ export async function openStage(environment: Environment) {
     },
     /** Logs in with all at once; returns the longest time in ms. Fails if a login does. */
     async loginsSucceed(emails: string[], prefer?: string) {
-      const options = { url, password: PASSWORD, ...(prefer === undefined ? {} : { prefer }) }
-      const results = await Promise.all(emails.map((email) => logIn({ ...options, email })))
+      const results = await Promise.all(emails.map((email) => logIn({ url, email, ...(prefer && { prefer }) })))
       noneFailed(results)
       return Math.max(...results.map(({ startedAt, endedAt }) => endedAt - startedAt))
     },
@@ -140,16 +139,14 @@ export interface LoginResult {
   failure: string | undefined
 }
 
-export interface LoginOptions {
+interface LoginOptions {
   url: string
   email: string
-  password: string
   /** The value of the header Prefer: respond-async asks for a ticket at once. */
   prefer?: string
   /**
-   * Redeems its ticket without a pause, held for a second each time, so that its ETAs can be
-   * compared with the time of the answer. Any other client comes back when Retry-After says so: its
-   * answer may have been there before.
+   * Redeems without a pause, held for a second each time, so that ETAs can be compared with the time of the answer. Other
+   * clients come back when Retry-After says so: the answer may have been there before.
    */
   isWatched?: boolean
 }
@@ -160,11 +157,10 @@ const PATIENCE_MS = 300_000
 const WATCHED_EVERY = 8
 
 /** Logs in, comes back when sent away, and redeems its ticket until answered. Never rejects. */
-export async function logIn(options: LoginOptions): Promise<LoginResult> {
-  const { url, email, password, prefer, isWatched = false } = options
+async function logIn({ url, email, prefer, isWatched = false }: LoginOptions): Promise<LoginResult> {
   const startedAt = performance.now()
   const headers = prefer === undefined ? {} : { prefer }
-  const begin = () => ask(url, '/v1/login', { body: { email, password }, headers, timeoutMs: PATIENCE_MS })
+  const begin = () => ask(url, '/v1/login', { body: { email, password: PASSWORD }, headers, timeoutMs: PATIENCE_MS })
   let sentAway = 0
   let first = await begin()
   for (; first.body.code === 'busy' && performance.now() < startedAt + PATIENCE_MS; first = await begin()) {
@@ -190,7 +186,7 @@ export async function logIn(options: LoginOptions): Promise<LoginResult> {
 }
 
 /** Starts logins of the accounts in turn, evenly spread. */
-export function startTraffic(url: string, password: string, accounts: string[]) {
+function startTraffic(url: string, accounts: string[]) {
   const results: LoginResult[] = []
   let rate = 0
   let turn = 0
@@ -198,7 +194,7 @@ export function startTraffic(url: string, password: string, accounts: string[]) 
     rateAt: () => rate,
     async send() {
       const isWatched = turn % WATCHED_EVERY === 0
-      results.push(await logIn({ url, password, email: accounts[turn++ % accounts.length] ?? '', isWatched }))
+      results.push(await logIn({ url, email: accounts[turn++ % accounts.length] ?? '', isWatched }))
     },
   })
   return {
