@@ -148,7 +148,8 @@ export class MailSender {
 
   /**
    * A mail that does not open here goes back until another gateway takes it, however often: the
-   * others may be busy with slow mails. False where one of them could not open it, or none is there.
+   * others may be busy with slow mails. False where another gateway failed to open it, or is not
+   * there.
    */
   async #leaveToOthers(job: Job): Promise<boolean> {
     if (!isMailData(job.data)) return false

@@ -17,7 +17,7 @@ import { buildImages, docker, images, isHere, obtain, openCompose, openDocker } 
 const composeFile = fileURLToPath(new URL('../compose.yaml', import.meta.url))
 /** Of a range that OpenShift gives to a namespace. */
 const ANY_USER = '1000650000:0'
-/** Ports of its own, because those of compose.yaml may be in use. */
+/** Other ports than compose.yaml publishes, which may be in use. */
 const OVERRIDE = `services:
   migration: { user: "${ANY_USER}" }
   gateway: { ports: !override ["127.0.0.1::3000", "127.0.0.1::9464"] }

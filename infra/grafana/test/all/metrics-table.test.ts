@@ -60,7 +60,7 @@ interface ShownMetric {
   name: string
   type: string
   help: string
-  /** Of all its series together, without those of the format itself. */
+  /** Label names of all its series, without those of the format itself. */
   labels: string[]
 }
 

@@ -65,7 +65,7 @@ export async function startRedis(options: RedisOptions) {
   }
 }
 
-/** To a Redis server or Sentinel. */
+/** Commands to a Redis server or a Sentinel. */
 export async function redisCommand(url: string, name: string, ...args: (string | number)[]): Promise<unknown> {
   const client = new Redis(url, { lazyConnect: true, connectTimeout: 60_000, retryStrategy: null })
   client.on('error', () => {})
@@ -77,9 +77,9 @@ export async function redisCommand(url: string, name: string, ...args: (string |
   }
 }
 
-// Where a Redis server comes from.
+// Finds or unpacks a Redis server, and runs it.
 
-/** How to run a Redis server so that it answers on this port of the loopback interface. */
+/** The command that runs a Redis server on this port of the loopback interface. */
 type RedisProgram = (port: number) => {
   process: Tool
   /** The part of its configuration that depends on where it runs. */
