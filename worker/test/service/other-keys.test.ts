@@ -103,6 +103,24 @@ test.concurrent('a worker that stands still for seconds counts among those who m
   assert.equal(await countOtherWorkers(redis, prefix, 'this'), 1)
 })
 
+test.concurrent('a job that does not open is kept where Redis does not say whether there are other workers', async (t) => {
+  const { space, client } = await clientFor(t)
+  const user = space.prefix.replace(/[{}]/g, '')
+  const allow = (...rights: string[]) => space.redis.call('ACL', 'SETUSER', user, 'on', '>secret', ...rights)
+  await allow('~*', '&*', '+@all')
+  space.closing(() => space.redis.call('ACL', 'DELUSER', user))
+  const { host } = new URL(space.redisUrl)
+  const { lines, log } = keepingLog()
+  const env = { REDIS_URL: `redis://${user}:secret@${host}`, SPILLWAY_SEAL_KEYS: otherKeys }
+  const wrong = await startedWorker(space, { env, slots: 1, log })
+  await allow('-time')
+  const pending = await submitted(client)
+  await until(() => lines.some(({ msg }) => msg === 'jobs do not open here: they are left to other workers'))
+  await wrong.close()
+  await startedWorker(space)
+  assert.deepEqual(await answerOf(pending), match)
+})
+
 test.concurrent('a job that no worker can open fails after two', async (t) => {
   const { space, client } = await clientFor(t, { keyring: parseKeyring(otherKeys) })
   const workers = [await startedWorker(space), await startedWorker(space)]
