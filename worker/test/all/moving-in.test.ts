@@ -46,7 +46,10 @@ const madeOf = new Map([
 /** The makers cut passwords, so that more than these match. */
 const cut = ['H20', 'H20b']
 /** Some seconds each: they are tried once. */
-const dear = ['C11', 'C24', 'C25', 'H04a', 'H04b', 'passlib-sha256_crypt-default', 'passlib-sha512_crypt-default']
+const dear = [
+  ...['C11', 'C24', 'C25', 'H04a', 'H04b', 'passlib-sha256_crypt-default', 'passlib-sha512_crypt-default'],
+  ...['mkpasswd-yescrypt-R6', 'mkpasswd-yescrypt-R8', 'mkpasswd-sha512crypt-R500000', 'werkzeug-pbkdf2'],
+]
 
 async function assertVerified(hasher: Hasher, { maker, password, storedHash }: Made): Promise<void> {
   const id = maker.split(' ')[0] ?? ''
@@ -114,7 +117,7 @@ function damagedOf(text: string): string[] {
 }
 
 const isCheap = ({ maker }: Made) =>
-  !/^(C11|C24|C25|H0[4-9]|C17|C20|H13|H1[0-2]|H2[0-9])|default|yescrypt|R500000|django/.test(maker)
+  !/^(C11|C24|C25|H0[4-9]|C17|C20|H13|H1[0-2]|H2[0-9])|default|yescrypt|R500000|django|scrypt@Spring|werkzeug-pbkdf2$/.test(maker)
 for (const [n, { maker, password, storedHash }] of rows.entries()) {
   if (!isCheap({ maker, password, storedHash })) continue
   test(`${n}, ${maker}: no damage matches, a digit too many, cut short, or bits to spare`, async () => {

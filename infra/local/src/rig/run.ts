@@ -13,7 +13,7 @@ const help = `pnpm test [--all] [part of a path ...]
 
 Runs the tests of all packages, on PostgreSQL and Redis servers of their own; with parts of paths, the files whose path contains one of them.
 
-  --all   also what takes long: more of processes, packages, other languages, releases, images, charts, load and chaos as tests
+  --all   also what takes long: more services and processes, packages, other languages, releases, images, charts, load and chaos as tests
 `
 
 await runWithKeeper(async (keeper) => {

@@ -94,8 +94,8 @@ export function isGreen({ passed, failed }: TestResults): boolean {
  * - `unit`: no server, no child process, simulated clocks; in one process, or among service tests
  * - `service`: real PostgreSQL and Redis, one set for the run
  * - `process`: processes that are started, signalled, killed, for what README promises
- * - `all`: other processes, packages, other languages, releases, images, charts: by `pnpm test
- *   --all` alone, or by name
+ * - `all`: what takes long: more services and processes, packages, other languages, releases,
+ *   images, charts: by `pnpm test --all` alone, or by name
  */
 type Level = 'unit' | 'service' | 'process' | 'all'
 
