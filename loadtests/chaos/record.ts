@@ -1,10 +1,9 @@
 // The last findings of each scenario. The last two columns of the page of promises are made of
-// them. A record names its commit, and goes when the code of its scenario or the stage changes.
+// them. A record names its commit, and goes when its scenario or the stage changes.
 import { execFileSync } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'
 import { UserError } from '@spillway/infra/processes/command-line'
 import { repositoryDir } from '@spillway/infra/processes/repository'
-import { transformSync } from 'esbuild'
 import { markdownTable } from 'markdown-table'
 import type { Findings } from './findings.ts'
 import { scenariosOfFiles } from './scenarios.ts'
@@ -39,37 +38,12 @@ function filesOf(name: string): string[] {
   return [`scenarios/${file}.ts`, 'findings.ts', 'scenario.ts', 'stage'].map((path) => `loadtests/chaos/${path}`)
 }
 
-const codes = new Map<string, string>()
-
-/** The code of a file at a commit, without comments, types and imports: these change no finding. */
-function codeOf(file: string): string {
-  const known = codes.get(file)
-  if (known !== undefined) return known
-  const minified = { loader: 'ts', minifyWhitespace: true, minifySyntax: true } as const
-  const code = transformSync(git('show', file), minified).code.replaceAll(/\bimport\b[^("]*"[^"]*";/g, '')
-  codes.set(file, code)
-  return code
-}
-
-/**
- * Commits that changed the code of scenarios or the stage, and no finding, as a review has shown:
- * the stage no longer says that nothing is to be built, which is the default now.
- */
-const refactorings = ['be01f9ab']
-
-/** The rows whose commit is not here, or since which scenario or stage changed. */
+/** The rows whose commit is not here, or whose scenario or stage changed since. */
 export function outdated(record: MeasuredScenarios): string[] {
-  const changesCode = (commit: string, files: readonly string[]) =>
-    git('diff', '--name-only', `${commit}^`, commit, '--', ...files)
-      .split('\n')
-      .some((file) => file !== '' && codeOf(`${commit}^:${file}`) !== codeOf(`${commit}:${file}`))
   const isOutdated = ([name, { commit }]: [string, Measured]) => {
-    const files = filesOf(name)
     try {
-      const later = git('log', '--format=%h', '--abbrev=8', `${commit}..HEAD`, '--', ...files).split('\n')
-      return later.some((one) => one !== '' && !refactorings.includes(one) && changesCode(one, files))
+      return git('diff', '--name-only', commit, 'HEAD', '--', ...filesOf(name)) !== ''
     } catch {
-      // The commit is not here, or a file came or went.
       return true
     }
   }

@@ -117,7 +117,9 @@ function damagedOf(text: string): string[] {
 }
 
 const isCheap = ({ maker }: Made) =>
-  !/^(C11|C24|C25|H0[4-9]|C17|C20|H13|H1[0-2]|H2[0-9])|default|yescrypt|R500000|django|scrypt@Spring|werkzeug-pbkdf2$/.test(maker)
+  !/^(C11|C24|C25|H0[4-9]|C17|C20|H13|H1[0-2]|H2[0-9])|default|yescrypt|R500000|django|scrypt@Spring|werkzeug-pbkdf2$/.test(
+    maker,
+  )
 for (const [n, { maker, password, storedHash }] of rows.entries()) {
   if (!isCheap({ maker, password, storedHash })) continue
   test(`${n}, ${maker}: no damage matches, a digit too many, cut short, or bits to spare`, async () => {
