@@ -132,6 +132,8 @@ async function countStatements(databaseUrl: string) {
     let pending = Buffer.alloc(0)
     let isStarted = false
     let isOfCall = true
+    // By their names: blocked networks are read whether anybody calls or not.
+    const besideCalls = new Set<string | undefined>()
     client.on('data', (bytes) => {
       pending = Buffer.concat([pending, bytes])
       // A message is its type and its length; the first has no type.
@@ -140,9 +142,12 @@ async function countStatements(databaseUrl: string) {
         if (pending.length < type + 4) break
         const end = type + pending.readUInt32BE(type)
         if (pending.length < end) break
-        // Parse, with the text: blocked networks are read whether anybody calls or not.
-        if (isStarted && pending[0] === 0x50) isOfCall = !pending.subarray(0, end).includes('FROM blocks')
-        if (isStarted && isOfCall && types.includes(pending[0] ?? 0)) executed += 1
+        const message = pending.subarray(0, end)
+        const [first, second] = message.toString('latin1', 5).split('\0', 2)
+        // Parse names a statement and has its text, Bind names a portal and its statement.
+        if (isStarted && message[0] === 0x50 && message.includes('FROM blocks')) besideCalls.add(first)
+        if (isStarted && message[0] === 0x42) isOfCall = !besideCalls.has(second)
+        if (isStarted && isOfCall && types.includes(message[0] ?? 0)) executed += 1
         isStarted = true
         pending = pending.subarray(end)
       }
