@@ -49,11 +49,15 @@ export async function openCompose(say: (sentence: string) => void): Promise<type
   const hasPlugin = await docker('compose', 'version').then(Boolean, () => false)
   if (hasPlugin) return (...args) => docker('compose', ...args)
   const dir = join(programsDir, `compose-${COMPOSE}`)
-  say('Docker has no compose plugin: building it from its Go module, once.')
-  await makeOnce(dir, (GOBIN) =>
-    run('go', ['install', `github.com/docker/compose/v2/cmd@${COMPOSE}`], { env: { ...process.env, GOBIN } }),
-  )
-  return (...args) => run(join(dir, 'cmd'), args, { env: process.env })
+  const { env } = process
+  await makeOnce(dir, async (made) => {
+    say('Docker has no compose plugin: building it from its Go module, once.')
+    const found = await run('go', ['mod', 'download', '-json', `github.com/docker/compose/v2@${COMPOSE}`], { env })
+    const { Dir: source }: { Dir: string } = JSON.parse(found)
+    // `go install` refuses a module with exclude directives.
+    await run('go', ['build', '-C', source, '-o', join(made, 'docker-compose'), './cmd'], { env })
+  })
+  return (...args) => run(join(dir, 'docker-compose'), args, { env })
 }
 
 /** Pulls images, or builds stand-ins where no hub has them. */
