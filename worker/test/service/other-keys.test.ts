@@ -109,10 +109,9 @@ test.concurrent('a job that does not open is kept where Redis does not say wheth
   const allow = (...rights: string[]) => space.redis.call('ACL', 'SETUSER', user, 'on', '>secret', ...rights)
   await allow('~*', '&*', '+@all')
   space.closing(() => space.redis.call('ACL', 'DELUSER', user))
-  const { host } = new URL(space.redisUrl)
+  const REDIS_URL = `redis://${user}:secret@${new URL(space.redisUrl).host}`
   const { lines, log } = keepingLog()
-  const env = { REDIS_URL: `redis://${user}:secret@${host}`, SPILLWAY_SEAL_KEYS: otherKeys }
-  const wrong = await startedWorker(space, { env, slots: 1, log })
+  const wrong = await startedWorker(space, { env: { REDIS_URL, SPILLWAY_SEAL_KEYS: otherKeys }, slots: 1, log })
   await allow('-time')
   const pending = await submitted(client)
   await until(() => lines.some(({ msg }) => msg === 'jobs do not open here: they are left to other workers'))
