@@ -64,13 +64,11 @@ test('a block survives a restart of every Redis server with the loss of its data
   }
   for (const { api } of [here, there, await system.gateway(env)])
     assertProblem(await api.login(account, from('203.0.113.9')), 403, 'network_blocked')
-  const events = await system.database.auditEvent.findMany({
-    where: { event: 'block_network', address: '203.0.113.9' },
-  })
-  assert.deepEqual(
-    events.map(({ operator, reason }) => [operator, reason]),
-    [['operator', 'asked by telephone']],
-  )
+  // Events are written about a second later.
+  const where = { event: 'block_network', address: '203.0.113.9' } as const
+  await until(async () => (await system.database.auditEvent.count({ where })) > 0)
+  const [event, ...others] = await system.database.auditEvent.findMany({ where })
+  assert.deepEqual([event?.operator, event?.reason, others], ['operator', 'asked by telephone', []])
 })
 
 test('a block ends by itself', async () => {
