@@ -60,7 +60,7 @@ interface ShownMetric {
   name: string
   type: string
   help: string
-  /** Label names of all its series, without those of the format itself. */
+  /** The label names of all series, except `le`, which the format adds. */
   labels: string[]
 }
 

@@ -65,7 +65,7 @@ export async function startRedis(options: RedisOptions) {
   }
 }
 
-/** Commands to a Redis server or a Sentinel. */
+/** Sends one command to a Redis server or Sentinel, and resolves with the reply. */
 export async function redisCommand(url: string, name: string, ...args: (string | number)[]): Promise<unknown> {
   const client = new Redis(url, { lazyConnect: true, connectTimeout: 60_000, retryStrategy: null })
   client.on('error', () => {})
@@ -77,9 +77,9 @@ export async function redisCommand(url: string, name: string, ...args: (string |
   }
 }
 
-// Finds or unpacks a Redis server, and runs it.
+// The sources of the Redis program: the PATH, apt packages, a container.
 
-/** The command that runs a Redis server on this port of the loopback interface. */
+/** Returns the command for a server on this port of the loopback interface. */
 type RedisProgram = (port: number) => {
   process: Tool
   /** The part of its configuration that depends on where it runs. */
