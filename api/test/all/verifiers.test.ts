@@ -108,9 +108,7 @@ async function started(t: Pick<TestContext, 'onTestFinished'>, { command, args, 
   let said = ''
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (text) => (said += text))
   t.onTestFinished(async () => {
-    if (child.exitCode !== null) return
-    child.kill('SIGKILL')
-    await once(child, 'close')
+    if (child.kill('SIGKILL')) await once(child, 'close')
   })
   const url = `http://127.0.0.1:${PORT}/`
   const answers = async () => {

@@ -66,7 +66,7 @@ export async function startControlPlane(start: StartProgram, programs: string, d
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 })
   writeFileSync(accountKeyFile, privateKey.export({ type: 'pkcs8', format: 'pem' }), { mode: 0o600 })
 
-  const [etcdPort, peerPort, apiPort] = [await freePort(0), await freePort(0), await freePort(0)]
+  const [etcdPort, peerPort, apiPort] = [await freePort(), await freePort(), await freePort()]
   const etcdUrl = `http://127.0.0.1:${etcdPort}`
   await start({
     name: 'etcd',
@@ -125,7 +125,7 @@ export async function startControlPlane(start: StartProgram, programs: string, d
       `--authorization-kubeconfig=${kubeconfig}`,
       `--controllers=${CONTROLLERS.join(',')}`,
       `--service-account-private-key-file=${accountKeyFile}`,
-      `--secure-port=${await freePort(0)}`,
+      `--secure-port=${await freePort()}`,
       `--cert-dir=${certificatesDir}`,
       '--leader-elect=false',
       // The horizontal pod autoscaler looks every 15 s, its default.

@@ -112,7 +112,7 @@ export async function startKeda({ start, programs, controlPlane, kubectl, dir }:
   copyFileSync(authority.certFile, join(certDir, 'ca.crt'))
 
   const [grpcPort, operatorPort, probePort, adapterPort, adapterMetricsPort, ...webhookPorts] = await Promise.all(
-    Array.from({ length: 8 }, () => freePort(0)),
+    Array.from({ length: 8 }, () => freePort()),
   )
   const env = {
     KUBECONFIG: kubeconfig,

@@ -29,7 +29,7 @@ export async function startPostgres(options: ServiceOptions): Promise<Service> {
   // No Unix socket: its path may be too long, and a stale one would block the next start.
   const settings = ['listen_addresses=127.0.0.1', 'unix_socket_directories=', 'max_connections=800']
   if (!durable) settings.push('fsync=off', 'synchronous_commit=off', 'full_page_writes=off')
-  const service = await onFreePort(options.preferredPort ?? 0, (port) => {
+  const service = await onFreePort(options.preferredPort, (port) => {
     const args = ['-D', dataDir, '-p', String(port), ...settings.flatMap((setting) => ['-c', setting])]
     return startService({
       keeper,

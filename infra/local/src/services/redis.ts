@@ -41,7 +41,7 @@ export async function startRedis(options: RedisOptions) {
     save: '',
     ...options.settings,
   }
-  const service = await onFreePort(options.preferredPort ?? 0, (port) => {
+  const service = await onFreePort(options.preferredPort, (port) => {
     const { process, settings } = program(port)
     return startService({
       keeper,

@@ -11,7 +11,7 @@ export interface ServiceOptions {
   dir: string
   logFile: string
   /** Used if it is free [any port]. */
-  preferredPort?: number
+  preferredPort?: number | undefined
   password: string
   /** False is faster: a crash of the machine may lose the data. */
   durable: boolean

@@ -15,7 +15,7 @@ interface ServicesOptions extends Pick<ServiceOptions, 'keeper' | 'dir' | 'passw
 
 /** Starts the services that are not given: all, or none. Rejects with a UserError. */
 export async function startServices(options: ServicesOptions) {
-  const { dir, preferredPorts = { postgres: 0, redis: 0 }, databaseUrl, redisUrl } = options
+  const { dir, preferredPorts, databaseUrl, redisUrl } = options
   await mkdir(join(dir, 'logs'), { recursive: true })
   // PostgreSQL may run as another user, who must be able to enter this folder.
   await chmod(dir, 0o711)
@@ -23,7 +23,7 @@ export async function startServices(options: ServicesOptions) {
     ...options,
     dir: join(dir, name),
     logFile: join(dir, 'logs', `${name}.log`),
-    preferredPort: preferredPorts[name],
+    preferredPort: preferredPorts?.[name],
   })
   const [postgres, redis] = await allOrNone([
     // A given PostgreSQL is not checked here: the migration that follows reports its errors.
