@@ -1,7 +1,7 @@
 // The command `pnpm start`: runs everything on this machine, until Ctrl-C.
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { onLauncherGone } from '../processes/command.ts'
+import { onLauncherGone, runCommand } from '../processes/command.ts'
 import { report, UserError } from '../processes/command-line.ts'
 import { Keeper } from '../processes/keeper.ts'
 import { startServices } from '../services/services.ts'
@@ -101,7 +101,4 @@ async function main(): Promise<void> {
   await start(options, keeper, fail).catch(fail)
 }
 
-await main().catch((error) => {
-  report(error)
-  process.exitCode = 1
-})
+await runCommand(main)
