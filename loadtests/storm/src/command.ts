@@ -6,10 +6,11 @@ import { access, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { parseArgs } from 'node:util'
 import { report as print, UserError } from '@spillway/infra/processes/command-line'
+import { missed } from './advice.ts'
 import { renderReport } from './report.ts'
 import { BODY_MAX_BYTES, type HttpRequest, parseHeaders, parseRequestLine, readRequest, withBody } from './request.ts'
 import { RETRY_MS, storm, TOLD_MAX_MS } from './storm.ts'
-import { inWords, missed } from './words.ts'
+import { inWords } from './terminal.ts'
 
 const HELD = 0
 const MISSED = 1

@@ -1,8 +1,9 @@
 // The report of a storm: one HTML file with everything in it.
 import * as Plot from '@observablehq/plot'
 import { colors, type Html, html, lines, page, powersOfTen, table as tableOf } from '../../report/page.ts'
+import { advice } from './advice.ts'
 import { NOISE_MS, type StormResult } from './storm.ts'
-import { advice, count, milliseconds, phases, seconds, sentences, table } from './words.ts'
+import { count, milliseconds, phases, seconds, sentences, table } from './words.ts'
 
 /** @returns a whole HTML document that needs nothing else, not even a network */
 export function renderReport(result: StormResult): string {

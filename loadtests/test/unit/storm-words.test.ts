@@ -2,10 +2,12 @@
 import assert from 'node:assert/strict'
 import { quantile } from '@spillway/infra/rig/quantile'
 import { test } from 'vitest'
+import { advice } from '../../storm/src/advice.ts'
 import { renderReport } from '../../storm/src/report.ts'
 import type { PhaseFigures } from '../../storm/src/result.ts'
 import type { ProbeResult, StormResult } from '../../storm/src/storm.ts'
-import { advice, inWords, sentences } from '../../storm/src/words.ts'
+import { inWords } from '../../storm/src/terminal.ts'
+import { sentences } from '../../storm/src/words.ts'
 
 const phase = (p99Ms: number | undefined): PhaseFigures => {
   return { asked: p99Ms === undefined ? 0 : 400, lost: 0, p50Ms: p99Ms, p99Ms, maxMs: p99Ms }
