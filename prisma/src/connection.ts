@@ -1,10 +1,19 @@
 // Settings of every connection to PostgreSQL, and the connections for scripts.
 import { PrismaPg } from '@prisma/adapter-pg'
 import { parseServerUrl } from '@spillway/common/server-url'
+import pg from 'pg'
 
 /** Prisma's adapter, for its errors, and the pool below it, which takes scripts. */
 export type Adapter = Awaited<ReturnType<PrismaPg['connect']>>
 export type Pool = ReturnType<Adapter['underlyingDriver']>
+
+/** The driver leaves a connection open that fails before it is ready, as without a password. */
+class Client extends pg.Client {
+  constructor(config?: pg.ClientConfig) {
+    super(config)
+    this.connection.on('error', () => this.connection.stream.destroy())
+  }
+}
 
 /**
  * Reads a PostgreSQL URL, and sets the session's time zone to UTC: the driver writes and reads
@@ -28,9 +37,9 @@ export function connectionTo(databaseUrl: string, database?: string) {
   const isPooled = parameters.get('pgbouncer') === 'true'
   // PgBouncer refuses `options` in the startup packet, but tracks the time zone of each client.
   const onConnect = async (client: Pick<Pool, 'query'>) => void (await client.query("SET timezone = 'UTC'"))
-  if (isPooled) return { connectionString: url.href, isPooled, onConnect }
+  if (isPooled) return { connectionString: url.href, isPooled, Client, onConnect }
   url.searchParams.set('options', `${url.searchParams.get('options') ?? ''} -c timezone=UTC`.trim())
-  return { connectionString: url.href, isPooled }
+  return { connectionString: url.href, isPooled, Client }
 }
 
 /** Prisma's own; and the folder of a Unix socket. */
@@ -41,6 +50,8 @@ const DRIVER_PARAMETERS = [
   ...['options', 'application_name', 'channel_binding', 'connect_timeout'],
 ]
 
+const EXAMPLE = 'postgresql://user:password@host:5432/database'
+
 /** The host begins with a slash where it is the folder of a Unix socket. */
 export function parseDatabaseUrl(url: string) {
   const { hosts, ...parsed } = parseServerUrl(url, {
@@ -49,7 +60,7 @@ export function parseDatabaseUrl(url: string) {
     parameters: [...OTHER_PARAMETERS, ...DRIVER_PARAMETERS],
     plusIsBlank: true,
     hostless: ['postgresql', 'postgres'],
-    example: 'postgresql://user:password@host:5432/database',
+    example: EXAMPLE,
   })
   const [{ host: named, port }, ...others] = hosts
   if (others.length > 0)
@@ -61,7 +72,8 @@ export function parseDatabaseUrl(url: string) {
     throw new Error(
       'DATABASE_URL takes host=/run/postgresql, the folder of a Unix socket; the host of a server stands before the path',
     )
-  if (host === '') throw new Error('DATABASE_URL names no host: postgresql://user:password@host:5432/database')
+  if (host === '') throw new Error(`DATABASE_URL names no host: ${EXAMPLE}`)
+  if (parsed.path === '') throw new Error(`DATABASE_URL names no database: ${EXAMPLE}`)
   return { ...parsed, host, port }
 }
 

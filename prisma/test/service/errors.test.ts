@@ -3,7 +3,8 @@ import { randomUUID } from 'node:crypto'
 import { until } from '@spillway/infra/processes/until'
 import { startProxy } from '@spillway/infra/rig/tcp-proxy'
 import { test } from 'vitest'
-import { type Database, isDatabaseUnavailable, Prisma, rawQuery } from '../../src/index.ts'
+import { connectForScripts } from '../../src/connection.ts'
+import { type Database, databaseProblem, isDatabaseUnavailable, Prisma, rawQuery } from '../../src/index.ts'
 import { openDatabases, opened } from '../databases.ts'
 
 const { migratedUrl: url } = await openDatabases()
@@ -58,6 +59,17 @@ test('a server that cannot be reached, or refuses us, makes the database unavail
       assert.equal(isDatabaseUnavailable(error), true, String(error))
     }
   }
+})
+
+test('a server that asks for a password which the URL lacks is left at once', async (t) => {
+  const proxy = await startProxy(url)
+  t.onTestFinished(() => proxy.close())
+  const bare = new URL(proxy.url)
+  bare.password = ''
+  for (const attempt of [() => connectForScripts(bare.href), () => opened(t, bare.href).user.count()])
+    assert.match(databaseProblem(await failure(attempt())), /^it asks for a password/)
+  // The server itself would wait for 60 s.
+  await until(() => proxy.addresses().length === 0, { timeoutMs: 10_000 })
 })
 
 test('a server that became read-only, as after a failover, makes the database unavailable for what writes', async (t) => {

@@ -58,6 +58,11 @@ for (const [what, query, sentence] of [
   })
 }
 
-test('another schema is refused in one sentence', () => {
+test('another schema, and a URL without a database, are refused in one sentence', () => {
+  const bare = new URL(url)
+  for (bare.pathname of ['', '/'])
+    assert.throws(() => connectDatabase({ url: bare.href, poolSize: 1 }), {
+      message: 'DATABASE_URL names no database: postgresql://user:password@host:5432/database',
+    })
   assert.throws(() => connectDatabase({ url: `${url}?schema=shop`, poolSize: 1 }), /names a schema other than public/)
 })
