@@ -20,11 +20,12 @@ export function isTaken(error: unknown): boolean {
 /** Why the database cannot be used, in words for its operator, without the URL. */
 export function databaseProblem(error: unknown): string {
   const cause = driverCause(error)
-  const code = codeOf(error)
+  const code = stateOf(error)
   if (cause?.kind === 'DatabaseNotReachable' || code === 'ECONNREFUSED' || code === 'ENOTFOUND')
     return 'nothing answers there'
   if (cause?.kind === 'TlsConnectionError') return cause.reason
   if (lacksRight(error)) return NO_RIGHT
+  if (/^42(P01|703|804)$/.test(String(code))) return "its tables are not Spillway's, or were not migrated"
   const message = cause?.originalMessage ?? (error instanceof Error ? error.message : String(error))
   // By PgBouncer.
   if (/^unsupported startup parameter/.test(message))
@@ -36,7 +37,12 @@ export function databaseProblem(error: unknown): string {
 
 /** Whether the user may not do what was asked (PostgreSQL's insufficient_privilege). */
 export function lacksRight(error: unknown): boolean {
-  return (driverCause(error)?.originalCode ?? codeOf(error)) === '42501'
+  return stateOf(error) === '42501'
+}
+
+/** PostgreSQL's SQLSTATE, which the driver's own errors lack. */
+function stateOf(error: unknown): unknown {
+  return driverCause(error)?.originalCode ?? codeOf(error)
 }
 
 /** Of an error of the system or of the pool, which the driver passes on. */

@@ -27,6 +27,13 @@ export interface DatabaseOptions {
   filled?: (failure?: unknown) => void
 }
 
+/**
+ * Changes nothing, and fails where a login would: the columns are missing or of other types, the
+ * user lacks a right, or the server takes no writes.
+ */
+export const LOGIN_PROBE = `INSERT INTO sessions (id, user_id, expires_at, idle_ends_at, device, address, family_hash, token_hash)
+  SELECT id, id, disabled_at, email_confirmed_at, email, password_hash, '', '' FROM users WHERE credential_version < 0 AND false`
+
 /** Opens a client: the first query connects, `$disconnect()` waits for running queries. */
 export function connectDatabase(options: DatabaseOptions): Database {
   const { url, poolSize, keepsOpen = false, connectionTimeoutMs = 2_000, statementTimeoutMs = 5_000 } = options
@@ -105,7 +112,8 @@ function keepOpen(pool: Pool, filled: DatabaseOptions['filled']): void {
   }
   /** The pool gives idle connections first. The first opens alone: the database may be away. */
   async function fill(): Promise<void> {
-    const queries = pool.totalCount === 0 ? 1 : pool.idleCount + min - pool.totalCount
+    if (pool.totalCount < min) await pool.query(LOGIN_PROBE)
+    const queries = pool.idleCount + min - pool.totalCount
     await Promise.all(Array.from({ length: queries }, () => pool.query('SELECT 1')))
     if (pool.totalCount < min) fillAfter(0)
   }

@@ -4,7 +4,7 @@
  * the database is away, the blocks read last hold. Probes and documents stay open.
  */
 import { ThrottledWarning, type Warnings } from '@spillway/common/throttled-warning'
-import { type Database, Prisma, rawQuery } from '@spillway/prisma'
+import { type Database, databaseProblem, Prisma, rawQuery } from '@spillway/prisma'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import { Rounds } from '../rounds.js'
@@ -31,7 +31,7 @@ export class Blocks {
         await this.read()
         unread.recovered()
       },
-      onFailure: (error) => unread.warn(error),
+      onFailure: (error) => unread.warn(new Error(databaseProblem(error))),
     })
   }
 

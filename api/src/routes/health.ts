@@ -1,7 +1,7 @@
 /** GET /healthz uses no dependency; GET /readyz checks each dependency of a login. */
 
 import { ThrottledWarning } from '@spillway/common/throttled-warning'
-import { databaseProblem } from '@spillway/prisma'
+import { databaseProblem, LOGIN_PROBE } from '@spillway/prisma'
 import { objectOf } from '@spillway/queue/wire/object-schema'
 import type { RoutePlugin } from '../operations/public-operation.js'
 
@@ -37,7 +37,7 @@ export const healthRoutes: RoutePlugin = async (app, { database, passwords, isDr
   const unanswered = new ThrottledWarning(app.log, 'the database cannot be used')
   const databaseAnswers = shareAnswer(async () => {
     try {
-      await database.$queryRaw`SELECT 1`
+      await database.$executeRawUnsafe(LOGIN_PROBE)
       unanswered.recovered()
       return true
     } catch (error) {

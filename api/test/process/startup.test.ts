@@ -82,6 +82,8 @@ test('a gateway that cannot reach its database says so at the start, once, with 
     { host, port, database, reason },
     { host: '127.0.0.1', port: 1, database: 'shop', reason: 'nothing answers there' },
   )
+  const unread = await gateway.waitForLog(({ msg }) => msg === 'blocked networks could not be read')
+  assert.equal(unread.reason, reason)
   await gateway.waitForLog(({ msg }) => msg === 'CORS_ORIGIN is no setting and has no effect: CORS_ORIGINS is one')
   const { url } = await gateway.waitForLog(({ msg }) => msg === 'gateway listening')
   assert.equal((await readiness(String(url))).checks.database, 'failing')

@@ -34,6 +34,19 @@ test('without PostgreSQL: 503 at once, named by readiness, and well again when i
   expect(200, await api.login(credentials))
 })
 
+test('without a column that logins need a gateway is not ready, until the column is there', async () => {
+  const gateway = await system.gateway()
+  const rename = (from: string, to: string) =>
+    system.database.$executeRawUnsafe(`ALTER TABLE sessions RENAME ${from} TO ${to}`)
+  await rename('device', 'other')
+  try {
+    await until(async () => (await readiness(gateway.url)).checks.database === 'failing')
+  } finally {
+    await rename('other', 'device')
+  }
+  await until(async () => (await readiness(gateway.url)).status === 'ok')
+})
+
 test('when PostgreSQL falls silent in mid-query, requests end as problems, not as hangs', async (t) => {
   const { api, proxy } = await system.behindProxy(t, 'DATABASE_URL', { DATABASE_POOL_SIZE: '1' })
   const credentials = await api.newAccount()

@@ -1,11 +1,14 @@
 // A database that cannot be used is one sentence: a pooler that the URL does not name, a file of
-// TLS that is missing, a schema.
+// TLS that is missing, a schema, tables of something else, missing rights.
 import assert from 'node:assert/strict'
 import { createServer } from 'node:net'
 import { listening } from '@spillway/infra/processes/port'
 import { afterAll, test } from 'vitest'
-import { connectDatabase, databaseProblem } from '../../src/index.ts'
-import { migrate } from '../../src/migrate.ts'
+import { connectDatabase, databaseProblem, LOGIN_PROBE } from '../../src/index.ts'
+import { connectOrCreate, migrate } from '../../src/migrate.ts'
+import { openDatabases, opened, rows } from '../databases.ts'
+
+const { absentDatabase, migratedUrl } = await openDatabases()
 
 /** Refuses every connection as PgBouncer does for a setting that it does not know. */
 const pooler = createServer((client) => {
@@ -57,6 +60,40 @@ for (const [what, query, sentence] of [
     })
   })
 }
+
+test('tables of something else, a missing column and a missing right are told when the pool opens, and by the probe', async (t) => {
+  const foreign = absentDatabase()
+  await (await connectOrCreate(foreign)).dispose()
+  const told = async (at = foreign) => {
+    const filled = await new Promise((resolve) => {
+      void opened(t, at, { keepsOpen: true, filled: resolve }).$connect()
+    })
+    const probed: unknown = await opened(t, at)
+      .$executeRawUnsafe(LOGIN_PROBE)
+      .catch((error: unknown) => error)
+    if (filled === undefined) return assert.equal(probed, 0)
+    assert.equal(databaseProblem(filled), databaseProblem(probed))
+    return databaseProblem(filled)
+  }
+  const notOurs = "its tables are not Spillway's, or were not migrated"
+  assert.equal(await told(), notOurs)
+  await rows(foreign, 'CREATE TABLE users (id serial, email text, password_hash text)')
+  assert.equal(await told(), notOurs)
+  await rows(foreign, 'DROP TABLE users')
+  await migrate(foreign)
+  assert.equal(await told(), undefined)
+  await rows(foreign, 'ALTER TABLE sessions RENAME token_hash TO hash')
+  assert.equal(await told(), notOurs)
+
+  const [reader, role] = [new URL(migratedUrl), `reader_${foreign.slice(-12)}`]
+  ;[reader.username, reader.password] = [role, 'hush']
+  await rows(migratedUrl, `CREATE ROLE ${role} LOGIN PASSWORD 'hush'`)
+  t.onTestFinished(async () => {
+    for (const command of ['DROP OWNED BY', 'DROP ROLE']) await rows(migratedUrl, `${command} ${role}`)
+  })
+  await rows(migratedUrl, `GRANT SELECT ON users, sessions TO ${role}`)
+  assert.match(String(await told(reader.href)), /^its user lacks a right there: /)
+})
 
 test('another schema, and a URL without a database, are refused in one sentence', () => {
   const bare = new URL(url)
