@@ -37,7 +37,8 @@ interface OperatorBody {
   blocks: { network: string; operator: string; reason: string }[]
   account: { email: string }
   links: { purpose: string; email: string }[]
-  audit: { outcome: string }[]
+  mails: { kind: string; email: string }[]
+  audit: { outcome: string; isKnownDevice: boolean | null }[]
 }
 
 /** Checks the status and gives the body. */

@@ -2,8 +2,8 @@
 
 import { type Database, Prisma, rawQuery } from '@spillway/prisma'
 import { firstIdAt } from '@spillway/queue/wire/id'
-import type { RefusalReason } from '../plugins/errors.js'
-import type { ErrorCode } from '../schemas/problem-codes.js'
+import { type RefusalReason, refusalReasons } from '../plugins/errors.js'
+import { type ErrorCode, errorCodes } from '../schemas/problem-codes.js'
 
 export type StoredEvent = {
   id: string
@@ -151,8 +151,12 @@ export const auditEventNames = [
 ] as const
 export type AuditEventName = (typeof auditEventNames)[number]
 
-/** `ok`, or why it was refused: the reason of the metrics, or else the code of the problem. */
-type AuditOutcome = 'ok' | RefusalReason | ErrorCode
+/**
+ * `ok`, `unchanged` where an operator's change had nothing to do, or why it was refused: the reason
+ * of the metrics, or else the code of the problem.
+ */
+type AuditOutcome = 'ok' | 'unchanged' | RefusalReason | ErrorCode
+export const auditOutcomes: readonly string[] = ['ok', 'unchanged', ...refusalReasons, ...errorCodes]
 
 export interface AuditEvent {
   event: AuditEventName
@@ -167,5 +171,5 @@ export interface AuditEvent {
   isKnownDevice?: boolean
   failures?: number
   /** An operator who did it in place of the user, and why; on the board, to what. */
-  by?: { operator: string; reason: string }
+  by?: { operator: string; reason?: string }
 }

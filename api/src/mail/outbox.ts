@@ -63,19 +63,19 @@ export class Outbox {
     })
   }
 
-  /** Removes mails that wait or have failed and hold one of these texts, from usable servers. */
-  async removeAbout(texts: readonly string[]): Promise<void> {
+  /** Mails that wait or have failed and hold one of these texts. Rejects while a server is away. */
+  async about(texts: readonly string[]): Promise<{ job: Job; request: object }[]> {
+    const found: { job: Job; request: object }[] = []
     for (const { queue, isUsable } of this.#places) {
-      if (!isUsable()) continue
+      if (!isUsable()) throw new Error('a Redis server with mails is away')
       for (const id of await queue.getRanges(['wait', 'prioritized', 'delayed', 'failed'], 0, -1)) {
         const job = await readJob(queue, id)
         if (job === undefined || job === 'malformed') continue
         const request = Object(openMail(this.#keyring, job)?.request)
-        const isAbout = Object.values(request).some((value) => texts.some((text) => text === value))
-        // A mail that is being sent by now is gone when it is sent.
-        if (isAbout) await job.remove().catch(() => undefined)
+        if (Object.values(request).some((value) => texts.some((text) => text === value))) found.push({ job, request })
       }
     }
+    return found
   }
 
   async close(): Promise<void> {

@@ -3,6 +3,7 @@ import type { Keyring } from '@spillway/queue/queue-client'
 import type { FastifyBaseLogger } from 'fastify'
 import type { GatewayConfig } from '../config.js'
 import { accountNameOf, accountOfEmail, type CountingRedis, countIn } from '../plugins/counts.js'
+import { orUnavailable } from '../plugins/errors.js'
 import type { GatewayMetrics } from '../plugins/metrics.js'
 import type { Outbox } from './outbox.js'
 import type { MailRequest, Notice } from './requests.js'
@@ -54,9 +55,14 @@ export class Post {
     return this.#add({ kind: 'notice', email, notice }, email, isConfirmed ? 'notice' : 'mail')
   }
 
-  /** Removes what waits to be sent to an account, or has failed. */
-  forget({ id, email }: { id: string; email: string }): Promise<void> {
-    return this.#options.outbox.removeAbout([id, email])
+  /** Mails to an account that wait or have failed. Throws `unavailable` while a Redis server is away. */
+  about({ id, email }: { id: string; email: string }): ReturnType<Outbox['about']> {
+    return orUnavailable(this.#options.outbox.about([id, email]))
+  }
+
+  /** Removes them. A mail that is being sent by now is gone when it is sent. */
+  async forget(account: { id: string; email: string }): Promise<void> {
+    for (const { job } of await this.about(account)) await job.remove().catch(() => undefined)
   }
 
   async #add(request: MailRequest, reader: string, countedAs: 'mail' | 'notice'): Promise<boolean> {

@@ -4,8 +4,8 @@ import { ASK_OLD_SYSTEM } from '@spillway/queue/wire/stored-hash'
 import { hasTombstone } from '../sessions/deleted-addresses.js'
 
 type Credential = Pick<User, 'id' | 'passwordHash' | 'credentialVersion'> & {
-  /** Whether the address is confirmed, or need not be, and no operator disabled the account. */
-  mayLogIn: boolean
+  /** Why nobody may log in: an operator disabled the account, or its address must be confirmed. */
+  barredBy: 'disabled' | 'unconfirmed' | null
   /** Whether it came without a hash, and the old system may be asked. */
   mayBeAsked: boolean
 }
@@ -41,7 +41,8 @@ export class Credentials {
       this.#database,
       Prisma.sql`
         SELECT address, id, password_hash AS "passwordHash", credential_version AS "credentialVersion",
-          disabled_at IS NULL AND (email_confirmed_at IS NOT NULL OR NOT ${needsConfirmedEmail}::boolean) AS "mayLogIn",
+          CASE WHEN disabled_at IS NOT NULL THEN 'disabled'
+            WHEN email_confirmed_at IS NULL AND ${needsConfirmedEmail}::boolean THEN 'unconfirmed' END AS "barredBy",
           disabled_at IS NULL AND password_hash = ${ASK_OLD_SYSTEM} AS "mayBeAsked", ${hadAccount} AS "hadAccount"
         FROM unnest(${emails}::text[]) AS asked (address) LEFT JOIN users ON email = address`,
     )

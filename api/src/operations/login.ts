@@ -13,6 +13,7 @@ import { guesser } from './access.js'
 import { StartAgain } from './operation.js'
 import { defineOperation } from './public-operation.js'
 
+const BARRED = [null, 'disabled', 'unconfirmed'] as const
 const NOBODY = '00000000-0000-0000-0000-000000000000'
 const UNKNOWN = { id: NOBODY, credentialVersion: 0, passwordHash: '' }
 /** Of an account that was just made: the default of its column. */
@@ -46,8 +47,8 @@ export const login = defineOperation({
         /** {@link NOBODY} for an unknown address, whose job is a decoy. */
         userId: { type: 'string' },
         credentialVersion: { type: 'integer' },
-        /** 1 for an account that nobody may log in to. */
-        isBarred: { enum: [0, 1] },
+        /** Why nobody may log in, as a place in {@link BARRED}. */
+        barred: { type: 'integer' },
         /** The digest of the hash that is verified. */
         verified: { type: 'string' },
         attempt: AttemptContents,
@@ -79,28 +80,28 @@ export const login = defineOperation({
       owner: ACCOUNTS,
       // A decoy for an account that may not log in yet: a right password would be refused later
       // than a wrong one.
-      storedHash: user?.mayLogIn ? user.passwordHash : null,
+      storedHash: user?.barredBy === null ? user.passwordHash : null,
       ...(asksOldSystem ? { oldSystem: { email, ask } } : {}),
       ...upgrades.request,
     }
     // As long for an unknown address as for a known one: a ticket must not tell them apart.
     const { id: userId, credentialVersion, passwordHash } = user ?? UNKNOWN
-    const isBarred: 0 | 1 = user?.mayLogIn === false ? 1 : 0
+    const barred = user === null ? 0 : BARRED.indexOf(user.barredBy)
     const verified = storedHashDigest(passwordHash)
     const address = asksOldSystem ? { email } : {}
-    const contents = { userId, credentialVersion, isBarred, verified, attempt: login.attempt, ...address }
+    const contents = { userId, credentialVersion, barred, verified, attempt: login.attempt, ...address }
     return { job: { name: 'verify', request }, contents }
   },
 
   async finish(
     { sessionOpener, tokenIssuer, upgrades, guessing },
-    { verified, attempt, email, isBarred, ...known },
+    { verified, attempt, email, barred, ...known },
     { verdict, client, ...job },
   ) {
     const isKnown = known.userId !== NOBODY
     const vouchedHash = verdict.kind === 'match' && email !== undefined ? verdict.hash : undefined
     if (verdict.kind !== 'match' || !(isKnown || vouchedHash !== undefined))
-      throw new ApiError('invalid_credentials', { reason: reasonOf(isKnown, isBarred) })
+      throw new ApiError('invalid_credentials', { reason: reasonOf(isKnown, barred) })
     const opening = { id: job.id, credentialVersion: known.credentialVersion, ...client }
     const session =
       email === undefined || vouchedHash === undefined
@@ -128,7 +129,9 @@ export const login = defineOperation({
 })
 
 /** Of a password that did not match: the password of a barred account was not verified. */
-function reasonOf(isKnown: boolean, isBarred: 0 | 1): RefusalReason {
+function reasonOf(isKnown: boolean, barred: number): RefusalReason {
+  const barredBy = BARRED[barred]
   if (!isKnown) return 'unknown_account'
-  return isBarred ? 'account_barred' : 'wrong_password'
+  if (barredBy === 'disabled') return 'account_disabled'
+  return barredBy === 'unconfirmed' ? 'address_unconfirmed' : 'wrong_password'
 }

@@ -15,7 +15,7 @@ import type { GatewayConfig } from '../config.js'
 import { AddressRanges } from '../plugins/client-network.js'
 import { isUnsafe, siteOf } from '../plugins/cross-origin.js'
 import { ApiError } from '../plugins/errors.js'
-import { type NamedOperators, type Operator, type Role, roles } from './named.js'
+import { type NamedOperators, type Operator, type Role, roles, type SharedLogins } from './named.js'
 
 const LOOPBACK_HOST = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/
 
@@ -26,6 +26,7 @@ interface OperatorsOptions {
   passwords: PasswordClient
   /** Undefined without OPS_OPERATORS_FILE. */
   named: NamedOperators | undefined
+  shared: SharedLogins
   /** Called for each wrong user name or password. */
   onFailure(): void
 }
@@ -53,7 +54,7 @@ export const operatorsPlugin = fp(
 
 /** Sets `request.operator`, or refuses the request. */
 async function authenticate(app: FastifyInstance, options: OperatorsOptions): Promise<void> {
-  const { config, passwords, named, onFailure } = options
+  const { config, passwords, shared, named, onFailure } = options
   const { OPS_USER: user, OPS_PASSWORD: password } = config
   const namedByProxy = proxyOf(config)
   const lockout = new Lockout()
@@ -70,7 +71,7 @@ async function authenticate(app: FastifyInstance, options: OperatorsOptions): Pr
       const login = named?.loginOf(givenUser, givenPassword)
       // New credentials count as wrong until their verdict: others must not be tried meanwhile.
       const guess = login === undefined ? lockout.failed(ip) : undefined
-      const found = (await (login ?? named?.logIn(givenUser, givenPassword, passwords))) ?? 'wrong'
+      const found = (await (login ?? named?.logIn(givenUser, givenPassword, { passwords, shared }))) ?? 'wrong'
       if (guess !== undefined && found !== 'wrong') lockout.takeBack(guess)
       if (guess !== undefined && found === 'wrong') onFailure()
       if (found === 'wrong') throw new ApiError('operators_only')

@@ -3,6 +3,7 @@ import type { FastifyPluginAsyncJsonSchemaToTs } from '@fastify/type-provider-js
 import { type Database, Prisma, rawQuery, type User } from '@spillway/prisma'
 import { objectOf } from '@spillway/queue/wire/object-schema'
 import { describeHash } from '@spillway/queue/wire/stored-hash'
+import { everyEvent } from '../audit/store.js'
 import { ApiError } from '../plugins/errors.js'
 import { SessionBody } from '../schemas/bodies.js'
 import { parseEmailAddress } from '../schemas/email-address.js'
@@ -44,8 +45,10 @@ const AccountBody = {
 
 const ExportBody = {
   title: 'AccountExport',
-  description: 'All that is stored about a person, but hashes of the password and of tokens',
-  ...objectOf({ account: AccountBody, sessions: anything, links: anything, audit: anything }),
+  description:
+    'All that is stored about a person, but hashes of the password and of tokens: `mails` wait to be sent, or have failed; `audit` may lack ' +
+    'the last seconds',
+  ...objectOf({ account: AccountBody, sessions: anything, links: anything, mails: anything, audit: anything }),
 } as const
 
 export const accountStateRoutes: FastifyPluginAsyncJsonSchemaToTs<{ Options: OperatorDeps }> = async (app, deps) => {
@@ -85,7 +88,7 @@ export const accountStateRoutes: FastifyPluginAsyncJsonSchemaToTs<{ Options: Ope
   app.post(
     '/v1/accounts/:id/export',
     {
-      config: { role: 'support' },
+      config: { role: 'support', event: 'export_account' },
       schema: {
         ...{ operationId: 'exportAccount', tags, summary: 'All that is stored about a person', params: accountParams },
         body: { title: 'ReasonOfExport', ...objectOf({ reason: Reason }) },
@@ -136,11 +139,19 @@ async function exportOf(deps: OperatorDeps, user: User) {
   const ofUser = { where: { userId: user.id } }
   const times = { createdAt: true, expiresAt: true } as const
   const place = { id: true, device: true, address: true, replacedFrom: true } as const
-  const [account, sessions, links, audit] = await Promise.all([
+  const [account, sessions, links, audit, waiting] = await Promise.all([
     stateOf(deps, user),
     database.session.findMany({ ...ofUser, select: { ...place, ...times, replacedAt: true, revokedAt: true } }),
     database.mailToken.findMany({ ...ofUser, select: { purpose: true, email: true, ...times, usedAt: true } }),
-    database.auditEvent.findMany({ ...ofUser, orderBy: { id: 'asc' } }),
+    listOf(everyEvent(database, { userId: user.id })),
+    deps.post?.about(user) ?? [],
   ])
-  return { account, sessions, links, audit }
+  const mails = waiting.map(({ job, request }) => ({ ...request, token: undefined, at: new Date(job.timestamp) }))
+  return { account, sessions, links, mails, audit }
+}
+
+async function listOf<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const list: T[] = []
+  for await (const item of items) list.push(item)
+  return list
 }

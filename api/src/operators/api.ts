@@ -6,12 +6,13 @@ import { isJobData, REQUEST_ID } from '@spillway/queue/wire/job'
 import { objectOf } from '@spillway/queue/wire/object-schema'
 import type { Job, Queue } from 'bullmq'
 import { docsPlugin, operatorDocs } from '../plugins/docs.js'
-import { ApiError } from '../plugins/errors.js'
+import { ApiError, orUnavailable } from '../plugins/errors.js'
 import { NetworkField } from '../schemas/credentials.js'
-import { anyProblem, problemResponse } from '../schemas/responses.js'
+import { anyProblem, limitProblem, problemResponse } from '../schemas/responses.js'
 import { accountChangeRoutes } from './account-changes.js'
 import { accountStateRoutes } from './account-state.js'
-import { changeResponses, type OperatorDeps, Reason, recordChange } from './change.js'
+import { pageOf } from './board.js'
+import { changeResponses, type OperatorDeps, Reason, recordChange, recordRefusals } from './change.js'
 
 const text = { type: 'string' } as const
 const time = { type: 'string', format: 'date-time' } as const
@@ -47,7 +48,7 @@ const blockRoutes: FastifyPluginAsyncJsonSchemaToTs<{ Options: OperatorDeps }> =
   app.post(
     '/v1/blocks',
     {
-      config: { role: 'admin' },
+      config: { role: 'admin', event: 'block_network' },
       schema: {
         operationId: 'blockNetwork',
         tags,
@@ -70,7 +71,7 @@ const blockRoutes: FastifyPluginAsyncJsonSchemaToTs<{ Options: OperatorDeps }> =
   app.post(
     '/v1/blocks/lift',
     {
-      config: { role: 'admin' },
+      config: { role: 'admin', event: 'unblock_network' },
       schema: {
         ...{ operationId: 'unblockNetwork', tags, summary: 'Unblock an address or a network' },
         body: { title: 'BlockToLift', ...objectOf({ network: NetworkField, reason: Reason }) },
@@ -80,8 +81,9 @@ const blockRoutes: FastifyPluginAsyncJsonSchemaToTs<{ Options: OperatorDeps }> =
     async (request) => {
       const { network, reason } = request.body
       const lifted = await blocks.remove(network)
-      recordChange(audit, request, { event: 'unblock_network', reason, ip: lifted ?? network })
-      return { changed: lifted === undefined ? 0 : 1 }
+      const changed = lifted === undefined ? 0 : 1
+      recordChange(audit, request, { event: 'unblock_network', reason, ip: lifted ?? network, changed })
+      return { changed }
     },
   )
 }
@@ -120,9 +122,10 @@ const jobRoutes: FastifyPluginAsyncJsonSchemaToTs<{ Options: JobOptions }> = asy
           200: {
             title: 'Job',
             ...objectOf({
-              jobId: { ...text, description: 'On the board' },
+              jobId: text,
+              page: { ...text, description: 'Of the job on the board: a path of the ops port' },
               server: { ...text, description: 'The Redis server that has it' },
-              state: text,
+              state: { ...text, description: 'In line, with a ticket; waiting, active, failed, completed or delayed' },
               paused: { type: 'boolean', description: 'Whether operators have paused its queue' },
               enqueuedAt: time,
               deadline: time,
@@ -135,11 +138,12 @@ const jobRoutes: FastifyPluginAsyncJsonSchemaToTs<{ Options: JobOptions }> = asy
     },
     async ({ params: { requestId } }) => {
       for (const { address, queue } of queues) {
-        const job = await jobOf(queue, requestId)
+        const job = await orUnavailable(jobOf(queue, requestId))
         if (job === undefined) continue
         const { enqueuedAt, deadline } = job.data
         return {
-          ...{ jobId: String(job.id), server: address, state: await job.getState(), paused: await queue.isPaused() },
+          ...{ jobId: String(job.id), page: pageOf(job, address, queues.length === 1), server: address },
+          ...(await orUnavailable(standingOf(job, queue))),
           enqueuedAt: new Date(enqueuedAt).toISOString(),
           deadline: new Date(deadline).toISOString(),
         }
@@ -147,6 +151,11 @@ const jobRoutes: FastifyPluginAsyncJsonSchemaToTs<{ Options: JobOptions }> = asy
       throw new ApiError('job_not_found')
     },
   )
+}
+
+async function standingOf(job: Job, queue: Queue) {
+  const state = await job.getState()
+  return { state: state === 'prioritized' ? 'in line' : state, paused: await queue.isPaused() }
 }
 
 async function jobOf(queue: Queue, requestId: string): Promise<Job | undefined> {
@@ -168,7 +177,21 @@ export const operatorApiPlugin: FastifyPluginAsyncJsonSchemaToTs<{ Options: Oper
   app,
   options,
 ) => {
+  recordRefusals(app, options.audit)
   await app.register(docsPlugin, operatorDocs)
+  app.addHook('onRoute', ({ schema, config: { role = 'viewer' } = {} }) => {
+    if (schema === undefined) return
+    const { description, response } = schema
+    const said = [description, `For the role ${role}${role === 'admin' ? '.' : ', or a higher one.'}`]
+    Object.assign(schema, {
+      ...{
+        description: said.filter((each) => each !== undefined).join(' '),
+        security: [{ operator: [] }],
+        'x-role': role,
+      },
+      response: { ...Object(response), 401: problemResponse, 429: limitProblem },
+    })
+  })
   await app.register(accountStateRoutes, options)
   await app.register(accountChangeRoutes, options)
   await app.register(blockRoutes, options)

@@ -6,7 +6,14 @@ import type { Database } from '@spillway/prisma'
 import type { PasswordClient } from '@spillway/queue/queue-client'
 import { REQUEST_ID } from '@spillway/queue/wire/job'
 import type { FromSchema } from 'json-schema-to-ts'
-import { auditEventNames, type EventFilter, everyEvent, readEvents, type StoredEvent } from '../audit/store.js'
+import {
+  auditEventNames,
+  auditOutcomes,
+  type EventFilter,
+  everyEvent,
+  readEvents,
+  type StoredEvent,
+} from '../audit/store.js'
 import type { GatewayConfig } from '../config.js'
 import { storedNetworkOf } from '../plugins/client-network.js'
 import { ApiError, type RefusalReason } from '../plugins/errors.js'
@@ -16,17 +23,15 @@ import { problems } from '../schemas/problem-codes.js'
 import { UUID } from '../sessions/access-token.js'
 
 const isRequestId = new RegExp(REQUEST_ID)
-const time = {
-  type: 'string',
-  pattern: '^\\d{4}-\\d\\d-\\d\\d(T\\d\\d:\\d\\d(:\\d\\d(\\.\\d+)?)?(Z|[+-]\\d\\d:\\d\\d)?)?$',
-} as const
+const TIME = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?$/
+const time = { type: 'string', maxLength: 40 } as const
 
 const Query = {
   type: 'object',
   properties: {
     q: { type: 'string', maxLength: 320 },
     event: { type: 'string', enum: auditEventNames },
-    outcome: { type: 'string', maxLength: 64 },
+    outcome: { type: 'string', enum: auditOutcomes },
     operator: { type: 'string', maxLength: 200 },
     from: time,
     until: time,
@@ -57,24 +62,25 @@ export const auditPlugin: FastifyPluginAsyncJsonSchemaToTs<{ Options: AuditOptio
     return { now: describeQueue(passwords), events: events.map(told), next }
   })
 
-  async function* exported(query: Query, line: (event: ReturnType<typeof told>) => string) {
-    const filter = await filterOf(query, database)
+  async function* exported(filter: EventFilter | undefined, line: (event: ReturnType<typeof told>) => string) {
     if (filter !== undefined) for await (const event of everyEvent(database, filter)) yield line(told(event))
   }
-  app.get('/audit.ndjson', { schema }, async ({ query }, reply) =>
-    reply.type('application/x-ndjson').send(Readable.from(exported(query, (event) => `${JSON.stringify(event)}\n`))),
-  )
+  app.get('/audit.ndjson', { schema }, async ({ query }, reply) => {
+    const lines = exported(await filterOf(query, database), (event) => `${JSON.stringify(event)}\n`)
+    return reply.type('application/x-ndjson').send(Readable.from(lines))
+  })
   app.get('/audit.csv', { schema }, async ({ query }, reply) => {
+    const filter = await filterOf(query, database)
     async function* lines() {
       yield `${columns.join(',')}\r\n`
-      yield* exported(query, (event) => `${columns.map((column) => cell(event[column])).join(',')}\r\n`)
+      yield* exported(filter, (event) => `${columns.map((column) => cell(event[column])).join(',')}\r\n`)
     }
     const named = reply.header('content-disposition', 'attachment; filename="audit.csv"')
     return named.type('text/csv; charset=utf-8').send(Readable.from(lines()))
   })
 }
 
-/** Undefined where nothing can match: no account has the address. Throws for an impossible time. */
+/** Undefined where no account has the address. Throws `invalid_request` for what nothing can be. */
 async function filterOf({ q = '', event, outcome, operator, from, until }: Query, database: Database) {
   const filter: EventFilter = { event, outcome, operator, from: dateOf('from', from), until: dateOf('until', until) }
   const text = q.trim()
@@ -86,15 +92,18 @@ async function filterOf({ q = '', event, outcome, operator, from, until }: Query
   }
   if (isIP(text.replace(/\/64$/, '')) !== 0) return { ...filter, address: storedNetworkOf(text.replace(/\/64$/, '')) }
   if (UUID.test(text)) return { ...filter, id: text }
-  return isRequestId.test(text) ? { ...filter, requestId: text } : undefined
+  if (isRequestId.test(text)) return { ...filter, requestId: text }
+  throw invalid('q', 'must be an e-mail address, an account id, a network address or a support code')
 }
+
+const invalid = (field: string, message: string) => new ApiError('invalid_request', { fields: [{ field, message }] })
 
 function dateOf(field: string, text: string | undefined): Date | undefined {
   if (text === undefined) return undefined
   // A time without a zone is in UTC, as all times here.
   const date = new Date(/T[\d:.]+$/.test(text) ? `${text}Z` : text)
-  if (Number.isNaN(date.getTime()))
-    throw new ApiError('invalid_request', { fields: [{ field, message: 'is no time' }] })
+  if (!TIME.test(text) || Number.isNaN(date.getTime()))
+    throw invalid(field, 'must be a time, such as 2026-01-31T18:00Z')
   return date
 }
 
@@ -137,7 +146,8 @@ const reasons: Record<RefusalReason, string> = {
   database: 'the database did not answer',
   wrong_password: 'wrong password',
   unknown_account: 'no account has this address',
-  account_barred: 'the account is disabled, or its address is not confirmed',
+  account_disabled: 'the account is disabled',
+  address_unconfirmed: 'the address of the account is not confirmed',
   network_blocked: 'refused: operators have blocked this network',
   unsupported_hash: 'no worker verifies the stored hash of this account',
   password_changed: 'the password was changed meanwhile',
@@ -148,7 +158,7 @@ type Limits = Pick<GatewayConfig, 'GUESSES_PER_ACCOUNT' | 'GUESSES_PER_DEVICE'>
 
 /** `Login: wrong password, from a known device, 2 of 10 before it counts as unknown`. */
 export function describeEvent(event: StoredEvent, limits: Limits): string {
-  const name = event.event.replaceAll('_', ' ')
+  const name = event.outcome === 'network_blocked' ? 'request' : event.event.replaceAll('_', ' ')
   const parts = [
     outcomeOf(event),
     ...(event.isKnownDevice === null ? [] : [event.isKnownDevice ? 'from a known device' : 'from an unknown device']),
@@ -162,6 +172,7 @@ export function describeEvent(event: StoredEvent, limits: Limits): string {
 
 function outcomeOf({ event, outcome }: StoredEvent): string {
   if (outcome === 'ok') return event === 'login' ? 'let in' : 'done'
+  if (outcome === 'unchanged') return event.startsWith('request_') ? 'no mail was queued' : 'all was so already'
   if (outcome in reasons) return Object.entries(reasons).find(([reason]) => reason === outcome)?.[1] ?? outcome
   const { detail } = Object.entries(problems).find(([code]) => code === outcome)?.[1] ?? { detail: outcome }
   return `${detail.charAt(0).toLowerCase()}${detail.slice(1)}`

@@ -17,11 +17,15 @@ import type { Audit } from '../audit/recorder.js'
 import type { AuditEventName } from '../audit/store.js'
 import type { GatewayConfig } from '../config.js'
 import { MAIL_QUEUE } from '../mail/outbox.js'
+import { ApiError } from '../plugins/errors.js'
 import { problems } from '../schemas/problem-codes.js'
 import { describeData, describeJob, describeMail, describeMailData, inOurWords } from './board-words.js'
 
-/** The texts of Bull Board's pages. */
-const WORDS = 'static/locales/en-US/messages.json'
+/** The path of the board on the ops port. */
+export const BOARD_PATH = '/queues'
+/** The texts of Bull Board's pages, which all have them in this language. */
+const LANGUAGE = 'en-US'
+const WORDS = `static/locales/${LANGUAGE}/messages.json`
 const wordsFile = createRequire(import.meta.url).resolve(`@bull-board/ui/dist/${WORDS}`)
 
 /** The changes that there are, by the last word of their route. No other loses a login. */
@@ -31,6 +35,12 @@ const events = new Map<string, AuditEventName>([
   ['retry', 'retry_jobs'],
   ['promote', 'promote_jobs'],
 ])
+/** The only state whose jobs it is for. */
+const stateFor = new Map<string, string>([
+  ['retry_jobs', 'failed'],
+  ['promote_jobs', 'delayed'],
+])
+const refused = (status: 405 | 409, message: string) => ({ allow: false, status, message })
 const eventOf = (route = '') => events.get(/\/(\w+)(\/:queueStatus)?$/.exec(route)?.[1] ?? '')
 
 interface BoardOptions {
@@ -39,9 +49,15 @@ interface BoardOptions {
   /** One for each server, by address. They stay the caller's to watch and to close. */
   redis: readonly { address: string; connection: RedisConnection }[]
   watch: RedisWatch
-  /** The path at which the plugin is registered. */
-  path: string
 }
+
+/** The board's path of a job. Of several Redis servers, each queue shows its address. */
+export function pageOf(job: { id?: string | undefined }, address: string, isOnly: boolean): string {
+  const queue = `${placeOf(address, isOnly)}${QUEUE_NAME}`
+  return `${BOARD_PATH}/queue/${encodeURIComponent(queue)}/${encodeURIComponent(String(job.id))}`
+}
+
+const placeOf = (address: string, isOnly: boolean) => (isOnly ? '' : `${address} `)
 
 /** Skips malformed jobs: a single forged one would otherwise break the whole page. */
 class ReadableJobs extends BullMQAdapter {
@@ -67,7 +83,7 @@ class ReadableJobs extends BullMQAdapter {
 }
 
 export const boardPlugin: FastifyPluginAsync<BoardOptions> = async (app, options) => {
-  const { config, audit, redis, watch, path } = options
+  const { config, audit, redis, watch } = options
   const { QUEUE_PREFIX: prefix, OPS_BASE_PATH: basePath, OPS_LOG_URL: logUrl } = config
   const opened: Queue[] = []
   const externalJobUrl = ({ id }: { id?: unknown }) => ({
@@ -75,13 +91,12 @@ export const boardPlugin: FastifyPluginAsync<BoardOptions> = async (app, options
     href: logUrl.replaceAll('{jobId}', encodeURIComponent(String(id))),
   })
 
-  /** The queues of this name on all servers. Of several servers, each queue shows its address. */
+  /** The queues of this name on all servers. */
   const shown = (name: string, options: ConstructorParameters<typeof BullMQAdapter>[1]) =>
     redis.map(({ connection, address }) => {
       const queue = openQueue({ redis: connection, prefix, name, watch })
       opened.push(queue)
-      const place = redis.length === 1 ? {} : { prefix: `${address} ` }
-      return new ReadableJobs(queue, { ...place, ...options })
+      return new ReadableJobs(queue, { prefix: placeOf(address, redis.length === 1), ...options })
     })
   const passwords = shown(QUEUE_NAME, {
     description:
@@ -98,13 +113,14 @@ export const boardPlugin: FastifyPluginAsync<BoardOptions> = async (app, options
     queue.setFormatter('data', describeMailData)
   }
 
-  const serverAdapter = new FastifyAdapter().setBasePath(`${basePath}${path}`)
+  const serverAdapter = new FastifyAdapter().setBasePath(`${basePath}${BOARD_PATH}`)
   createBullBoard({
     queues: [...passwords, ...mails],
     serverAdapter,
     options: {
       uiConfig: {
         boardTitle: 'Spillway',
+        locale: { lng: LANGUAGE },
         hideDocsLink: true,
         miscLinks: [
           { text: 'Live', url: `${basePath}/` },
@@ -116,16 +132,24 @@ export const boardPlugin: FastifyPluginAsync<BoardOptions> = async (app, options
         showWorkers: false,
       },
       handlerHooks: {
-        before: ({ method, route }) =>
-          method === 'get' || eventOf(route) !== undefined
-            ? undefined
-            : { allow: false, status: 405, message: 'Nobody may do this here: it would lose jobs, or starve them' },
+        async before({ method, route, request }) {
+          if (method === 'get') return undefined
+          if (eventOf(route) === undefined)
+            return refused(405, 'Nobody may do this here: it would lose jobs, or starve them')
+          const { queueName = '', jobId, queueStatus } = request.params
+          const needed = stateFor.get(eventOf(route) ?? '')
+          const job = jobId === undefined ? null : await request.queues.get(queueName)?.getJob(jobId)
+          const state = job?.getState === undefined ? queueStatus : await job.getState()
+          if (needed === undefined || state === undefined || state === needed) return undefined
+          return refused(409, `Only ${needed} jobs: others would be hashed once more, for nobody`)
+        },
       },
     },
   })
-  // Rethrown errors reach the error handler of the listener.
+  // Rethrown errors reach the error handler of the listener. The board reads nothing but Redis.
   serverAdapter.setErrorHandler((error) => {
-    throw error
+    const isKnown = error instanceof ApiError || 'statusCode' in error
+    throw isKnown ? error : new ApiError('unavailable', { cause: error, reason: 'redis', retryAfterS: 1 })
   })
   app.addHook('onRoute', (route) => {
     const isRead = [route.method].flat().every((method) => method === 'GET' || method === 'HEAD')
@@ -142,14 +166,17 @@ export const boardPlugin: FastifyPluginAsync<BoardOptions> = async (app, options
     },
   )
   // The pages of viewers offer no changes, and show a refusal only in Bull Board's form.
-  app.addHook('preSerialization', async ({ operator, errorCode }, _reply, payload) => {
+  app.addHook('preSerialization', async ({ id, operator, errorCode }, { statusCode }, payload) => {
     if (errorCode === 'role_required')
       return Object.assign({ error: { key: 'ERRORS.FORBIDDEN' }, message: problems[errorCode].detail }, payload)
+    if (statusCode >= 400) return { requestId: id, ...Object(payload) }
     return operator?.role === 'viewer' ? readOnly(payload) : payload
   })
-  await app.register(serverAdapter.registerPlugin(), { prefix: path })
+  await app.register(serverAdapter.registerPlugin(), { prefix: BOARD_PATH })
   const words = inOurWords(await readFile(wordsFile, 'utf8'))
-  app.get(`${path}/${WORDS}`, async (_request, reply) => reply.type('application/json; charset=utf-8').send(words))
+  app.get(`${BOARD_PATH}/${WORDS}`, async (_request, reply) =>
+    reply.type('application/json; charset=utf-8').send(words),
+  )
 
   app.addHook('onClose', async () => {
     await Promise.all(opened.map((queue) => queue.close()))

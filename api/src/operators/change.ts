@@ -1,13 +1,14 @@
 /** What every change by an operator has: a reason, and its event in the audit. */
 import type { Database } from '@spillway/prisma'
 import { objectOf } from '@spillway/queue/wire/object-schema'
-import type { FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Audit } from '../audit/recorder.js'
 import type { AuditEventName } from '../audit/store.js'
 import type { Post } from '../mail/post.js'
 import type { Blocks } from '../plugins/blocks.js'
 import type { Failures } from '../plugins/guessing/failures.js'
 import { bodyProblems, problemResponse } from '../schemas/responses.js'
+import { UUID } from '../sessions/access-token.js'
 import type { Sessions } from '../sessions/sessions.js'
 
 export interface OperatorDeps {
@@ -41,11 +42,32 @@ interface Recorded {
   event: AuditEventName
   userId?: string
   reason: string
+  /** How many things changed [one]. */
+  changed?: number
   /** The network that is blocked [the operator's]. */
   ip?: string
 }
 
-export function recordChange(audit: Audit, request: FastifyRequest, { ip = request.ip, reason, ...event }: Recorded) {
+export function recordChange(audit: Audit, request: FastifyRequest, recorded: Recorded): void {
+  const { ip = request.ip, reason, changed = 1, ...event } = recorded
   const by = { operator: request.operator.name, reason }
-  audit.record({ ...event, outcome: 'ok', ip, requestId: request.id, by })
+  audit.record({ ...event, outcome: changed > 0 ? 'ok' : 'unchanged', ip, requestId: request.id, by })
+}
+
+/** Records each refused request for a change, by the `event` in the config of its route. */
+export function recordRefusals(app: FastifyInstance, audit: Audit): void {
+  app.addHook('onResponse', async ({ routeOptions, errorCode, operator, params, ip, id: requestId }) => {
+    const { event } = routeOptions.config
+    if (event === undefined || errorCode === undefined || operator === undefined) return
+    const { id } = Object(params)
+    const userId = UUID.test(id) ? String(id) : null
+    audit.record({ event, outcome: errorCode, userId, ip, requestId, by: { operator: operator.name } })
+  })
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The event of a change by an operator. */
+    event?: AuditEventName
+  }
 }

@@ -1,13 +1,14 @@
 /**
  * Operators by name, from a file with a line `name:role:hash` for each, which `pnpm accounts
  * operator` makes. Workers verify their passwords. A right one is remembered, so that a page costs
- * no hash, and so that nobody is logged out when all workers are down.
+ * no hash, and nobody is logged out when all workers are down or the queue is paused.
  */
-import { createHmac, randomBytes } from 'node:crypto'
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import type { Logger } from '@spillway/common/log'
-import { type PasswordClient, PasswordClientError } from '@spillway/queue/queue-client'
+import { type Keyring, type PasswordClient, PasswordClientError } from '@spillway/queue/queue-client'
 import { isCommon } from '../operations/new-password.js'
+import { atHome, type CountingRedis } from '../plugins/counts.js'
 import { lengthOf, normalizePassword } from '../schemas/credentials.js'
 
 /** Each may do what those before it may. */
@@ -23,12 +24,58 @@ export interface Operator {
 const REMEMBERED_MS = 8 * 3_600_000
 const REMEMBERED_MAX = 100
 const WAIT_MS = 5_000
+const CODE_BYTES = 16
 
 const LINE = /^(?<name>[\w.@+-]{1,64}):(?<role>\w+):(?<hash>\$argon2id\$\S+)$/
 
 /** What became of a login; unverified when no worker said. */
 type Login = Operator | 'wrong' | 'unverified'
-type Verifier = Pick<PasswordClient, 'submit' | 'cancel'>
+
+interface Verifier {
+  passwords: Pick<PasswordClient, 'submit' | 'cancel'>
+  shared: SharedLogins
+}
+
+/**
+ * Right logins that all gateways remember, in Redis: while a queue is paused or no worker is alive,
+ * an operator gets in at each of them. The key of a login is one half of a keyed code, its value the
+ * other half: who reads Redis learns nothing, and who writes or answers for it adds no login.
+ */
+export class SharedLogins {
+  readonly #redis: readonly CountingRedis[]
+  readonly #keyring: Keyring
+  readonly #prefix: string
+
+  constructor(redis: readonly CountingRedis[], keyring: Keyring, queuePrefix: string) {
+    this.#redis = redis
+    this.#keyring = keyring
+    this.#prefix = `${queuePrefix}:operator:`
+  }
+
+  async has(login: readonly string[]): Promise<boolean> {
+    const codes = this.#codesOf(login)
+    const known = codes.map(async ([key, value]) => {
+      const found = await atHome(key, this.#redis, ({ connection }) => connection.get(key))
+      return found?.length === value.length && timingSafeEqual(Buffer.from(found), Buffer.from(value))
+    })
+    return (await Promise.all(known).catch(() => [false])).includes(true)
+  }
+
+  async add(login: readonly string[]): Promise<void> {
+    const [[key, value]] = this.#codesOf(login)
+    await atHome(key, this.#redis, ({ connection }) => connection.set(key, value, 'PX', REMEMBERED_MS)).catch(() => {})
+  }
+
+  /** By today's seal key first. */
+  #codesOf(login: readonly string[]): [[string, string], ...[string, string][]] {
+    const code = (mac: Buffer): [string, string] => [
+      this.#prefix + mac.toString('base64url', 0, CODE_BYTES),
+      mac.toString('base64url', CODE_BYTES),
+    ]
+    const [today, ...others] = this.#keyring.macs({ purpose: 'operator', id: JSON.stringify(login) })
+    return [code(today), ...others.map(code)]
+  }
+}
 
 interface NamedOperatorsOptions {
   file: string
@@ -78,9 +125,9 @@ export class NamedOperators {
   }
 
   /** Has new credentials verified, for an unknown name as well. */
-  async logIn(name: string, password: string, passwords: Verifier): Promise<Login> {
+  async logIn(name: string, password: string, verifier: Verifier): Promise<Login> {
     const digest = this.#digest(name, password)
-    const remembered = { login: this.#verify(name, password, passwords), endsAt: performance.now() + REMEMBERED_MS }
+    const remembered = { login: this.#verify(name, password, verifier), endsAt: performance.now() + REMEMBERED_MS }
     this.#logins.delete(digest)
     this.#logins.set(digest, remembered)
     const [oldest = digest] = this.#logins.keys()
@@ -95,16 +142,22 @@ export class NamedOperators {
     return createHmac('sha256', this.#key).update(`${name}:${password}`).digest('base64')
   }
 
-  async #verify(name: string, password: string, passwords: Verifier): Promise<Login> {
+  async #verify(name: string, password: string, { passwords, shared }: Verifier): Promise<Login> {
     // It stands for invalid UTF-8, which must not match.
     if (password.includes('\ufffd')) return 'wrong'
     const known = this.#hashes.get(name)
+    const credentials = [name, password, known?.hash ?? '']
+    if (known !== undefined && (await shared.has(credentials))) return known.operator
     const request = { password: normalizePassword(password), storedHash: known?.hash ?? null, rehash: false }
     try {
       // It overtakes: operators log in during a spike.
       const pending = await passwords.submit('verify', request, { lane: 'known', lifeMs: WAIT_MS })
       const verdict = await pending.answer({ waitMs: WAIT_MS })
-      if (verdict?.kind === 'match') return known?.operator ?? 'wrong'
+      if (verdict?.kind === 'match' && known !== undefined) {
+        await shared.add(credentials)
+        return known.operator
+      }
+      if (verdict?.kind === 'match') return 'wrong'
       if (verdict?.kind === 'mismatch') return 'wrong'
       await passwords.cancel(pending.job)
     } catch (error) {

@@ -3,21 +3,20 @@ import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import helmet from '@fastify/helmet'
 import type { QueueReporter } from '@spillway/queue/jobs/report'
-import type { PasswordClient, RedisConnection, RedisWatch } from '@spillway/queue/queue-client'
+import type { Keyring, PasswordClient, RedisConnection, RedisWatch } from '@spillway/queue/queue-client'
 import type { FastifyInstance } from 'fastify'
-import { auditEventNames } from '../audit/store.js'
+import { auditEventNames, auditOutcomes } from '../audit/store.js'
 import type { GatewayConfig } from '../config.js'
+import type { CountingRedis } from '../plugins/counts.js'
 import type { LoadShedder } from '../plugins/load-shedding/load-shedder.js'
 import type { GatewayMetrics } from '../plugins/metrics.js'
 import { operatorsPlugin } from './access.js'
 import { operatorApiPlugin } from './api.js'
 import { auditPlugin } from './audit.js'
-import { boardPlugin } from './board.js'
+import { BOARD_PATH, boardPlugin } from './board.js'
 import type { OperatorDeps } from './change.js'
 import { livePlugin } from './live.js'
-import type { NamedOperators } from './named.js'
-
-const BOARD_PATH = '/queues'
+import { type NamedOperators, SharedLogins } from './named.js'
 
 export interface OperatorPagesOptions extends OperatorDeps {
   config: GatewayConfig
@@ -29,11 +28,14 @@ export interface OperatorPagesOptions extends OperatorDeps {
   /** For what operators look at: long reads must not delay logins. */
   operatorsRedis: readonly { address: string; connection: RedisConnection }[]
   watch: RedisWatch
+  keyring: Keyring
+  countingRedis: readonly CountingRedis[]
 }
 
 export async function operatorPagesPlugin(app: FastifyInstance, options: OperatorPagesOptions): Promise<void> {
   const { config, metrics, passwords, database, audit, operatorsRedis, watch } = options
   const { registry } = metrics
+  const shared = new SharedLogins(options.countingRedis, options.keyring, config.QUEUE_PREFIX)
   await app.register(helmet, {
     // Bull Board needs inline styles. Its external fonts stay blocked; it works without them.
     contentSecurityPolicy: {
@@ -54,14 +56,14 @@ export async function operatorPagesPlugin(app: FastifyInstance, options: Operato
   app.get('/metrics', async (_request, reply) => reply.type(registry.contentType).send(await registry.metrics()))
   await app.register(async (operators) => {
     await operators.register(operatorsPlugin, {
-      ...{ config, passwords, named: options.namedOperators },
+      ...{ config, passwords, shared, named: options.namedOperators },
       onFailure: () => metrics.operatorFailures.inc(),
     })
     await operators.register(livePlugin, options)
     await operators.register(operatorApiPlugin, { ...options, queuePrefix: config.QUEUE_PREFIX })
     await operators.register(filesPlugin, config)
     if (config.AUDIT_RETENTION_DAYS > 0) await operators.register(auditPlugin, { config, database, passwords })
-    await operators.register(boardPlugin, { config, audit, redis: operatorsRedis, watch, path: BOARD_PATH })
+    await operators.register(boardPlugin, { config, audit, redis: operatorsRedis, watch })
   })
 }
 
@@ -72,6 +74,7 @@ export function withoutBase(url: string, basePath: string): string {
   return rest.startsWith('/') ? rest : /^(\?|$)/.test(rest) ? `/${rest}` : url
 }
 
+const optionsOf = (names: readonly string[]) => names.map((name) => `<option>${name}</option>`).join('')
 const { resolve } = createRequire(import.meta.url)
 /** Next to this module, in src/ and in dist/. */
 const own = (name: string) => new URL(`page/${name}`, import.meta.url)
@@ -98,7 +101,8 @@ async function filesPlugin(
       .replaceAll('{{basePath}}', OPS_BASE_PATH)
       .replaceAll('{{boardPath}}', BOARD_PATH)
       .replace('{{auditLink}}', hasAudit ? '<a href="audit">Audit</a>' : '')
-      .replace('{{events}}', auditEventNames.map((name) => `<option>${name}</option>`).join(''))
+      .replace('{{events}}', optionsOf(auditEventNames))
+      .replace('{{outcomes}}', optionsOf(auditOutcomes))
     app.get(path, async (_request, reply) =>
       reply
         .type(`${types[type]}; charset=utf-8`)

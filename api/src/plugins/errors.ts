@@ -28,7 +28,8 @@ export const refusalReasons = [
   'redis',
   'wrong_password',
   'unknown_account',
-  'account_barred',
+  'account_disabled',
+  'address_unconfirmed',
   'network_blocked',
   'unsupported_hash',
   'password_changed',
@@ -123,6 +124,16 @@ export function toApiError(error: FastifyError): ApiError {
   const { statusCode = 500 } = error
   if (statusCode >= 400 && statusCode < 500) return new ApiError(codesByStatus[statusCode] ?? 'malformed_request')
   return new ApiError('internal_error', { cause: error })
+}
+
+/** Rejects with `unavailable` where Redis does not answer as it must. */
+export async function orUnavailable<T>(asked: Promise<T>): Promise<T> {
+  try {
+    return await asked
+  } catch (error) {
+    if (error instanceof ApiError) throw error
+    throw new ApiError('unavailable', { cause: error, reason: 'redis', retryAfterS: 1 })
+  }
 }
 
 /** At most one error for each field with a format of ours, whose message includes the length. */

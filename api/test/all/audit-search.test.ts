@@ -156,3 +156,17 @@ test.each([
   if (typeof expected === 'string') assert.equal(sentence, expected)
   else assert.match(sentence, expected)
 })
+
+test.each([
+  [{ from: '2026-13-01' }, 'from must be a time'],
+  [{ until: 'yesterday' }, 'until must be a time'],
+  [{ q: 'garbage text' }, 'q must be an e-mail address'],
+  [{ outcome: 'nope' }, 'outcome must be equal to one of'],
+])('%j finds nothing, and says why, also as a file', async (query: Record<string, string>, sentence) => {
+  for (const path of ['audit.json', 'audit.csv', 'audit.ndjson']) {
+    const response = await fetch(`${opsUrl}/${path}?${new URLSearchParams(query)}`)
+    const { errors }: { errors: { field: string; message: string }[] } = JSON.parse(await response.text())
+    const told = errors.map(({ field, message }) => `${field} ${message}`).join()
+    assert.deepEqual([response.status, told.startsWith(sentence)], [422, true], told)
+  }
+})

@@ -3,17 +3,19 @@ import assert from 'node:assert/strict'
 import { until } from '@spillway/infra/processes/until'
 import { redisCommand } from '@spillway/infra/services/redis'
 import { startOwnRedis } from '@spillway/infra/test/own-redis'
+import { parseKeyring } from '@spillway/queue/queue-client'
 import { afterAll, test } from 'vitest'
 import { READ_EVERY_MS } from '../../src/plugins/blocks.ts'
+import { accountNamesOf, accountOfEmail } from '../../src/plugins/counts.ts'
 import { pauseMs } from '../../src/rounds.ts'
-import { assertProblem, type Client, newCredentials } from '../client.ts'
+import { assertProblem, type Client, expect, newCredentials } from '../client.ts'
 import { Operator, told } from '../operators.ts'
 import { openSystem } from '../system.ts'
 
 const servers = [await startOwnRedis(), await startOwnRedis()] as const
 afterAll(() => Promise.all(servers.map((server) => server.close())))
 const system = await openSystem()
-const env = { REDIS_URL: `${servers[0].url} ${servers[1].url}`, TRUST_PROXY: '127.0.0.1', SERVICE_PORT: '0' }
+const env = { REDIS_URL: `${servers[0].url} ${servers[1].url}`, TRUST_PROXY: '127.0.0.1', GUESSES_PER_ACCOUNT: '20' }
 await system.worker({ REDIS_URL: env.REDIS_URL })
 const [here, there] = await Promise.all([system.gateway(env), system.gateway(env)])
 const operator = new Operator(here.opsUrl)
@@ -69,6 +71,30 @@ test('a block survives a restart of every Redis server with the loss of its data
   await until(async () => (await system.database.auditEvent.count({ where })) > 0)
   const [event, ...others] = await system.database.auditEvent.findMany({ where })
   assert.deepEqual([event?.operator, event?.reason, others], ['operator', 'asked by telephone', []])
+})
+
+test('while a Redis server is away nobody is deleted, and nothing is left once it is back', async () => {
+  const { email, ...other } = await here.api.newAccount()
+  expect(401, await here.api.login({ email, ...other, password: 'wrong' }))
+  expect(401, await there.api.login({ email, ...other, password: 'wrong' }))
+  const { id } = told(200, await operator.find(email))
+  const names = accountNamesOf(accountOfEmail(email), parseKeyring(system.environment.SPILLWAY_SEAL_KEYS ?? ''))
+  const kept = async () => {
+    const keys = await Promise.all(
+      servers.map(({ url }) => redisCommand(url, 'EVAL', "return table.concat(redis.call('KEYS', '*'), ' ')", '0')),
+    )
+    return names.filter((name) => keys.join().includes(name))
+  }
+  assert.equal((await kept()).length, 1)
+  for (const server of servers) {
+    await server.kill()
+    await until(async () => (await operator.on(id, 'delete')).status === 503, { what: 'a refusal' })
+    assertProblem(await operator.on(id, 'delete'), 503, 'unavailable')
+    await server.start()
+  }
+  await until(async () => (await operator.on(id, 'delete')).status === 200, { what: 'the deletion' })
+  assert.deepEqual(await kept(), [])
+  assertProblem(await operator.find(id), 404, 'account_not_found')
 })
 
 test('a block ends by itself', async () => {

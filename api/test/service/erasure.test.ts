@@ -80,6 +80,8 @@ test('a deleted person is in no table but the audit by id, in no key and in no m
     return [...texts].filter(([, text]) => person.foundIn(text).length > 0).map(([place]) => place)
   }
   assert.deepEqual(new Set(await found()), new Set(['users', 'mail_tokens', 'Redis', 'mails']))
+  const { mails: waiting } = told(200, await operator.on(id, 'export'))
+  assert.deepEqual([waiting.length, waiting.every((mail) => !('token' in mail))], [3, true])
   assert.deepEqual(told(200, await operator.on(id, 'delete')), { changed: 1 })
   await until(
     async () => (await system.database.auditEvent.count({ where: { userId: id, event: 'delete_account' } })) === 1,

@@ -137,6 +137,8 @@ test('a disabled account is let in nowhere, as if the password were wrong, until
   told(200, await operator.on(id, 'forget-failures'))
   expect(200, await api.login(credentials))
   assert.equal((await eventsOf(id, 'enable_account')).length, 1)
+  const disabled = (await eventsOf(id, 'disable_account')).map(({ outcome }) => outcome)
+  assert.deepEqual(disabled.sort(), ['ok', 'unchanged'])
 })
 
 test('links are mailed, within the limit of their reader, and not where no mail is sent', async () => {
@@ -178,10 +180,11 @@ test('an export has the account, its sessions, links and events, and no secret',
   expect(401, await api.login({ email, password: 'wrong' }))
   await until(async () => (await database.auditEvent.count({ where: { userId: id } })) >= 3)
   const exported = told(200, await operator.on(id, 'export'))
-  const { account, sessions, links, audit } = exported
+  const { account, sessions, links, mails: waiting, audit } = exported
   assert.deepEqual([account.email, sessions.length, sessions[0]?.address], [email, 1, '127.0.0.1'])
   assert.deepEqual([links[0]?.purpose, links[0]?.email], ['confirm', email])
-  assert.ok(audit.some(({ outcome }) => outcome === 'wrong_password'))
+  assert.ok(audit.some(({ outcome, isKnownDevice }) => outcome === 'wrong_password' && isKnownDevice === false))
+  assert.deepEqual(waiting, [])
   const { passwordHash } = await database.user.findUniqueOrThrow({ where: { id } })
   for (const secret of [passwordHash, refreshToken]) assert.ok(!JSON.stringify(exported).includes(secret))
   assert.equal((await eventsOf(id, 'export_account')).length, 1)
@@ -193,9 +196,16 @@ test.each(['', ' ', 'x'.repeat(257)])('a change without a reason is refused: %j'
   assert.equal(told(200, await operator.find(id)).disabledAt, null)
 })
 
+interface Described {
+  operationId: string
+  'x-role'?: string
+  responses: object
+}
+
 test('the description has every call, its role, and no call without an operationId', async () => {
-  const document: { info: { title: string }; paths: Record<string, Record<string, { operationId: string }>> } =
-    JSON.parse(await (await fetch(`${here.opsUrl}/openapi.json`)).text())
+  const document: { info: { title: string }; paths: Record<string, Record<string, Described>> } = JSON.parse(
+    await (await fetch(`${here.opsUrl}/openapi.json`)).text(),
+  )
   assert.equal(document.info.title, 'Spillway operators')
   const calls = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, { operationId }]) => `${method} ${path} ${operationId}`),
@@ -205,5 +215,11 @@ test('the description has every call, its role, and no call without an operation
     [],
   )
   assert.ok(calls.includes('post /v1/accounts/{id}/delete deleteAccount'), calls.join('\n'))
+  const least = { '/v1/accounts/find': 'viewer', '/v1/accounts/{id}/disable': 'support', '/v1/blocks': 'admin' }
+  for (const [path, role] of Object.entries(least)) assert.equal(document.paths[path]?.post?.['x-role'], role, path)
+  assert.deepEqual(
+    Object.values(document.paths['/v1/jobs/{requestId}'] ?? {}).map(({ responses }) => Object.keys(responses)),
+    [['200', '401', '403', '404', '429', '500', '503']],
+  )
   assert.ok(!calls.some((call) => call.includes('/queues')))
 })

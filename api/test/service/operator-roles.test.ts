@@ -88,15 +88,29 @@ test('a viewer changes nothing, support no more than its routes, on every route 
     '/v1/blocks/lift',
   ])
   await ask('/queues/api/queues/resume', basic('support'), 'PUT')
+  const event = { event: 'delete_account', outcome: 'role_required', operator: 'support' } as const
+  await until(() => system.database.auditEvent.findFirst({ where: event }), { what: 'the refusal in the audit' })
 })
 
 test('support pauses and resumes, everybody is told who it was, and nobody empties a queue', async () => {
   const { database } = system
   assert.deepEqual((await ask(PAUSE, basic('viewer'), 'PUT')).code, 'role_required')
   assert.equal((await ask(PAUSE, basic('support'), 'PUT')).status, 200)
+  // Where nobody has logged in yet, and no worker verifies a password just now.
+  const other = await system.gateway({ OPS_OPERATORS_FILE: file })
+  for (const name of ['viewer', 'support']) assert.equal((await ask('/', basic(name), 'GET', other.opsUrl)).status, 200)
   assert.equal((await ask(RESUME, basic('admin'), 'PUT')).status, 200)
   for (const path of ['empty', 'obliterate', 'concurrency', 'rate-limit', 'clean/failed'])
     assert.equal((await ask(`/queues/api/queues/passwords/${path}`, basic('admin'), 'PUT')).status, 405, path)
+  const listed = JSON.parse(
+    (await ask('/queues/api/queues?activeQueue=passwords&status=completed', basic('admin'))).text,
+  )
+  const [done] = listed.queues[0].jobs
+  for (const path of ['retry/completed', `${done.id}/retry`, `${done.id}/promote`]) {
+    const refused = await ask(`/queues/api/queues/passwords/${path}`, basic('support'), 'PUT')
+    assert.equal(refused.status, 409, `${path}: ${refused.text}`)
+    assert.match(JSON.parse(refused.text).requestId, /^[\w-]+$/)
+  }
   const events = await until(async () => {
     const where = { reason: 'passwords' }
     const found = await database.auditEvent.findMany({ where, orderBy: { id: 'desc' }, take: 3 })
@@ -199,14 +213,24 @@ test('a trusted proxy names the operator, whose highest group counts', async () 
 })
 
 test('while no worker is alive, whoever is logged in stays so, and OPS_PASSWORD logs in', async () => {
-  const own = await system.gateway({ ...shared, OPS_OPERATORS_FILE: file })
+  await add('nina', 'admin')
+  const [own, fresh] = [
+    await system.gateway({ ...shared, OPS_OPERATORS_FILE: file }),
+    await system.gateway({ OPS_OPERATORS_FILE: file }),
+  ]
   const status = async (name: string) => (await ask('/live.json', basic(name), 'GET', own.opsUrl)).status
   assert.equal(await status('support'), 200)
   assert.deepEqual(await worker.stop(), { code: 0, signal: null })
   assert.deepEqual([await status('support'), await status('shared')], [200, 200])
   // More than a lock-out takes: what nobody verified is no failure.
-  const unverified = await atOnce(9, () => ask('/live.json', basic('admin'), 'GET', own.opsUrl))
+  const unverified = await atOnce(9, () => ask('/live.json', basic('nina'), 'GET', own.opsUrl))
   assert.deepEqual([...new Set(unverified.map(({ code }) => code))], ['operator_unverified'])
+  // A Redis server that answers with something else for what it was given lets nobody in.
+  assert.equal(await status('admin'), 200)
+  const shown = await system.redis.keys(`${queuePrefix}:operator:*`)
+  for (const key of shown) await system.redis.set(key, 'x'.repeat(22), 'KEEPTTL')
+  assert.ok(shown.length >= 3)
+  assert.equal((await ask('/live.json', basic('admin'), 'GET', fresh.opsUrl)).code, 'operator_unverified')
   const others = await atOnce(9, (n) => ask('/live.json', basic('admin', `guess ${n}`), 'GET', own.opsUrl))
   assert.deepEqual([...new Set(others.map(({ status: each }) => each))], [503])
   assert.deepEqual([await status('support'), await status('shared')], [200, 200])

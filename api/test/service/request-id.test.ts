@@ -117,7 +117,7 @@ test('the job of a request is found while it waits, and the board shows the id; 
     const asked = await fetch(`${short.opsUrl}/v1/jobs/${first.requestId}`)
     const found: { paused: boolean; state: string } = JSON.parse(await asked.text())
     assert.equal(found.paused, false)
-    assert.match(found.state, /^(waiting|active|prioritized)$/)
+    assert.match(found.state, /^(waiting|active|in line)$/)
     const board = await (
       await fetch(`${short.opsUrl}/queues/api/queues?activeQueue=passwords&status=latest&page=1&jobsPerPage=10`)
     ).text()
@@ -140,5 +140,5 @@ test('the reason why nobody may log in to an account is in the audit alone', asy
   })
   const refused = await api.login(account)
   assertProblem(refused, 401, 'invalid_credentials')
-  assert.deepEqual(await auditOf(refused.requestId), [{ event: 'login', outcome: 'account_barred', userId: id }])
+  assert.deepEqual(await auditOf(refused.requestId), [{ event: 'login', outcome: 'account_disabled', userId: id }])
 })

@@ -1,12 +1,16 @@
 // From the support code that somebody was shown to the sentence that says why, in at most three calls.
 import assert from 'node:assert/strict'
 import { until } from '@spillway/infra/processes/until'
-import { test } from 'vitest'
+import { chromiumOptions, skipWithoutChromium } from '@spillway/infra/test/pictures'
+import { chromium } from 'playwright-core'
+import { afterAll, test } from 'vitest'
 import { roles } from '../../src/operators/named.ts'
 import { nameInRedis } from '../account.ts'
 import { assertProblem, expect, respondAsync } from '../client.ts'
+import { startMailServer } from '../mail-server.ts'
 import { openSystem, whileFrozen } from '../system.ts'
 
+const mails = await startMailServer()
 const system = await openSystem()
 const worker = await system.worker()
 const env = {
@@ -20,9 +24,11 @@ const env = {
 const { api, opsUrl } = await system.gateway(env)
 const { database } = system
 
+const headersOf = (role: string) => ({ 'x-forwarded-user': 'anna', 'x-forwarded-groups': role })
+
 async function ask<T>(role: string, path: string, init: RequestInit = {}): Promise<T> {
-  const operator = { 'x-forwarded-user': 'anna', 'x-forwarded-groups': role, 'content-type': 'application/json' }
-  const response = await fetch(opsUrl + path, { ...init, headers: operator })
+  const headers = { ...headersOf(role), 'content-type': 'application/json' }
+  const response = await fetch(opsUrl + path, { ...init, headers })
   const text = await response.text()
   assert.ok(response.status < 300, text)
   return JSON.parse(text || '{}')
@@ -40,12 +46,30 @@ async function sentenceOf(role: string, code: string): Promise<string> {
   return `${job.state}: ${now}`
 }
 
-/** For each role the same. Events are written about a second later. */
+const browser = skipWithoutChromium === false ? await chromium.launch(chromiumOptions) : undefined
+afterAll(() => browser?.close())
+
+/** What the page of the audit says of the code, where there is a browser. */
+async function pageOf(role: string, code: string): Promise<string | undefined> {
+  const page = await browser?.newPage({ extraHTTPHeaders: headersOf(role) })
+  await page?.goto(`${opsUrl}/audit?q=${code}`)
+  await page?.getByText(/the latest first|Nothing was found/).waitFor()
+  if (page !== undefined && (await page.locator('#events tr').count()) === 0) await page.getByText('Its job').waitFor()
+  const text = (await page?.locator('body').textContent()) ?? undefined
+  await page?.close()
+  return text
+}
+
+/** For each role the same, by the API and on the page. Events are written about a second later. */
 async function assertTold(code: string, expected: RegExp): Promise<void> {
-  for (const role of roles)
+  const sentence = new RegExp(expected.source.replace(/^.*?: |\$$/g, ''))
+  for (const role of roles) {
     await until(async () => expected.test(await sentenceOf(role, code).catch(() => '')), {
       what: `${role}: ${expected}`,
     })
+    const page = await pageOf(role, code)
+    if (page !== undefined) assert.match(page, sentence)
+  }
 }
 
 const cases: { name: string; expected: RegExp; code: () => Promise<string> }[] = [
@@ -60,7 +84,7 @@ const cases: { name: string; expected: RegExp; code: () => Promise<string> }[] =
   },
   {
     name: 'a blocked network',
-    expected: /^Rate limit: refused: operators have blocked this network$/,
+    expected: /^Request: refused: operators have blocked this network$/,
     async code() {
       const block = { network: '198.51.100.7', until: new Date(Date.now() + 60_000).toISOString(), reason: 'a test' }
       await ask('admin', '/v1/blocks', { method: 'POST', body: JSON.stringify(block) })
@@ -95,11 +119,21 @@ const cases: { name: string; expected: RegExp; code: () => Promise<string> }[] =
   },
   {
     name: 'a disabled account',
-    expected: /^Login: the account is disabled, or its address is not confirmed, from an unknown device/,
+    expected: /^Login: the account is disabled, from an unknown device/,
     async code() {
       const account = await api.newAccount()
       await database.user.update({ where: { email: account.email }, data: { disabledAt: new Date() } })
       const refused = await api.login(account)
+      assertProblem(refused, 401, 'invalid_credentials')
+      return refused.requestId
+    },
+  },
+  {
+    name: 'an address that is not confirmed',
+    expected: /^Login: the address of the account is not confirmed, from an unknown device/,
+    async code() {
+      const strict = await system.gateway({ ...mails.env, LOGIN_NEEDS_CONFIRMATION: 'true' })
+      const refused = await strict.api.login(await api.newAccount())
       assertProblem(refused, 401, 'invalid_credentials')
       return refused.requestId
     },
@@ -131,6 +165,6 @@ test('a paused queue is told by the support code, to every role', async () => {
   await ask('support', '/queues/api/queues/passwords/pause', { method: 'PUT', body: '{}' })
   const given = await api.login(account, respondAsync)
   expect(202, given)
-  await assertTold(given.requestId, /^\w+: The queue is paused: everybody waits with a ticket/)
+  await assertTold(given.requestId, /^[\w ]+: The queue is paused: everybody waits with a ticket/)
   await ask('support', '/queues/api/queues/passwords/resume', { method: 'PUT', body: '{}' })
 })

@@ -36,8 +36,7 @@ export function operatorCommand(
   const isWhole =
     (subject === '') === (name === 'blocks') && (more !== undefined) === Object.hasOwn(furtherFields, name)
   if (!isWhole || rest.length > 0) throw new UserError(`See "pnpm accounts --help" for what follows ${name}.`)
-  if (name === 'block' && until === undefined)
-    throw new UserError('--until takes a time such as 90m, 24h or 7d, or a date.')
+  if (name === 'block' && until === undefined) throw new UserError(UNTIL)
   if (name !== 'show' && name !== 'blocks' && !reason) throw new UserError('--reason says why, for the audit.')
   return { name, subject, more, reason, until, confirmed }
 }
@@ -71,11 +70,16 @@ async function ask({ url, user, password }: OpsPort, path: string, body: object 
   throw new UserError(`${answer.detail ?? `The gateway answered ${response.status}`}${fields && `: ${fields}`}.`)
 }
 
-/** A time from now on, or a date as the API takes it. */
+const UNTIL = '--until takes a time from now, such as 90m, 24h or 7d, or a date such as 2026-01-31 or 2026-01-31T18:00.'
+
+/** A time from now on, or a date, in UTC without a zone. Throws a UserError for another text. */
 function timeOf(text: string): string {
   const [, count = '', unit = ''] = /^(\d+)([mhd])$/.exec(text) ?? []
   const ms = { m: 60_000, h: 3_600_000, d: 86_400_000 }[unit]
-  return ms === undefined ? text : new Date(Date.now() + Number(count) * ms).toISOString()
+  const date = ms === undefined ? new Date(/T[\d:.]+$/.test(text) ? `${text}Z` : text) : Date.now() + Number(count) * ms
+  const epochMs = Number(date)
+  if (!/^\d/.test(text) || Number.isNaN(epochMs)) throw new UserError(UNTIL)
+  return new Date(epochMs).toISOString()
 }
 
 /** The fields of an answer in lines; what a field holds is JSON. */

@@ -3,6 +3,7 @@ import type { Keyring } from '@spillway/queue/queue-client'
 import { defineScript, toCount, toList } from '@spillway/queue/redis/script'
 import type { GatewayConfig } from '../../config.js'
 import { accountDigest, accountNameOf, accountNamesOf, accountOfEmail, atHome, type CountingRedis } from '../counts.js'
+import { ApiError, orUnavailable } from '../errors.js'
 import { delayArguments } from './attempts.js'
 
 const readFailures = defineScript('readFailures-3', new URL('../scripts/', import.meta.url))
@@ -50,21 +51,28 @@ export class Failures {
     }
   }
 
-  /** Forgets them on every usable Redis server. Resolves with how many counts there were. */
+  /**
+   * Forgets them on every usable Redis server. Resolves with how many counts there were. Throws
+   * `unavailable` without a usable server.
+   */
   forget(email: string): Promise<number> {
-    return this.#delete([accountOfEmail(email)], FAILURES)
+    const usable = this.#redis.filter(({ isUsable }) => isUsable())
+    return this.#delete(usable, [accountOfEmail(email)], FAILURES)
   }
 
-  /** Forgets every count of an account. */
+  /** Forgets every count of an account. Throws `unavailable` while any Redis server is away. */
   async forgetAccount({ id, email }: { id: string; email: string }): Promise<void> {
-    await this.#delete([accountOfEmail(email), accountDigest(id)], [...FAILURES, ...MAILS])
+    if (!this.#redis.every(({ isUsable }) => isUsable())) throw unavailable()
+    await this.#delete(this.#redis, [accountOfEmail(email), accountDigest(id)], [...FAILURES, ...MAILS])
   }
 
-  async #delete(accounts: readonly string[], kinds: readonly string[]): Promise<number> {
+  async #delete(servers: readonly CountingRedis[], accounts: readonly string[], kinds: readonly string[]) {
+    if (servers.length === 0) throw unavailable()
     const names = accounts.flatMap((account) => accountNamesOf(account, this.#keyring))
     const keys = kinds.flatMap((kind) => names.map((name) => `${this.#config.QUEUE_PREFIX}:${kind}:${name}`))
-    const usable = this.#redis.filter(({ isUsable }) => isUsable())
-    const deleted = await Promise.all(usable.map(({ connection }) => connection.del(keys)))
+    const deleted = await orUnavailable(Promise.all(servers.map(({ connection }) => connection.del(keys))))
     return deleted.reduce((sum, count) => sum + count, 0)
   }
 }
+
+const unavailable = () => new ApiError('unavailable', { reason: 'redis', retryAfterS: 1 })

@@ -8,7 +8,7 @@ import type { Keyring } from '@spillway/queue/queue-client'
 import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify'
 import type { GatewayConfig } from '../../config.js'
 import { accountNameOf, accountOfEmail } from '../counts.js'
-import { ApiError } from '../errors.js'
+import { ApiError, orUnavailable } from '../errors.js'
 import { sendLimitHeaders } from '../limits.js'
 import type { GatewayMetrics } from '../metrics.js'
 import type { ProbedNetworks, SprayedPasswords } from './attacks.js'
@@ -79,7 +79,8 @@ export class Guessing {
     let isBehind: boolean | undefined
     try {
       // A request that the limit of its address refuses does not count for its account.
-      let letIn = await counted(
+      // An attempt that Redis does not count gets no hash.
+      let letIn = await orUnavailable(
         device === null
           ? attempts.take(attempt, unchecked, reply, (itIs) => {
               isBehind = itIs
@@ -89,7 +90,7 @@ export class Guessing {
       let solved: Solved | undefined
       if (letIn.outcome === 'unchecked') {
         solved = await challenges.check(account, answer, request)
-        letIn = await counted(attempts.takeForAccount(attempt, solved ?? 'none'))
+        letIn = await orUnavailable(attempts.takeForAccount(attempt, solved ?? 'none'))
       }
       const { outcome, failures, requests, waitMs } = letIn
       if (outcome === 'too_many' || outcome === 'device_too_many')
@@ -222,16 +223,6 @@ export class LetInAttempt {
   takeBack(): void {
     if (!this.#isTakenBack) this.#guessing.end(this.attempt, 'nothing', this.#counted.challengeId)
     this.#isTakenBack = true
-  }
-}
-
-/** An attempt that Redis does not count gets no hash. */
-async function counted(asked: Promise<LetIn>): Promise<LetIn> {
-  try {
-    return await asked
-  } catch (error) {
-    if (error instanceof ApiError) throw error
-    throw new ApiError('unavailable', { cause: error, reason: 'redis', retryAfterS: 1 })
   }
 }
 

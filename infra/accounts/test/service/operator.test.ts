@@ -49,6 +49,7 @@ test('each command on an account or a network does what its call does, and the a
     [['change-email', email, 'lovelace@example.test', '--confirmed'], /^changed +1$/],
     [['export-person', id], /"email": "lovelace@example\.test"/],
     [['block', '192.0.2.0/24', ...until], /^changed +1$/],
+    [['block', '192.0.2.0/24', '--until', '2999-01-31T18:00'], /^changed +1$/],
     [['blocks'], /"network": "192\.0\.2\.0\/24"/],
     [['unblock', '192.0.2.0/24'], /^changed +1$/],
     [['delete', id], /^changed +1$/],
@@ -65,6 +66,7 @@ test.each([
   [['block', '0.0.0.0/0', '--until', '1h', ...because], {}, /^The request is not valid: network must be an IP address/],
   [['disable', email], {}, /^--reason says why/],
   [['block', '192.0.2.1', ...because], {}, /^--until takes a time/],
+  [['block', '192.0.2.1', '--until', 'tomorrow', ...because], {}, /^--until takes a time/],
   [['show'], {}, /^See "pnpm accounts --help" for what follows show\.$/],
   [['change-email', email, ...because], {}, /^See "pnpm accounts --help"/],
 ] as const)('%j is refused by one sentence', async (args, env, sentence) => {

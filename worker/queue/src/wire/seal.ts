@@ -31,7 +31,7 @@ export class SealError extends StacklessError {
 export interface SealContext {
   purpose:
     | ('request' | 'verdict' | 'canary' | 'ticket' | 'application-ticket' | 'mail')
-    | ('account' | 'device' | 'device-id' | 'challenge' | 'line' | 'refresh-token')
+    | ('account' | 'device' | 'device-id' | 'challenge' | 'line' | 'refresh-token' | 'operator')
   /** The id of the job, the mail or whatever the purpose names, for which the key is derived. */
   id: string
   /** Further values that must be the same at both ends. */
