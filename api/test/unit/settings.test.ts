@@ -45,6 +45,13 @@ test('a value that is not allowed is told with those that are', () => {
   )
 })
 
+test('a value of another form is told with the description of its setting, and never shown', () => {
+  const { OPS_BASE_PATH } = GatewayConfig.properties
+  assert.throws(() => readGatewayConfig({ ...required, OPS_BASE_PATH: 'hush' }), {
+    message: `OPS_BASE_PATH must have the form of its description (${OPS_BASE_PATH.description})`,
+  })
+})
+
 test.each([
   ['CORS_ORIGIN', 'CORS_ORIGINS'],
   ['DATABSE_URL', 'DATABASE_URL'],

@@ -4,7 +4,7 @@ import { fileVariable, readSecret } from './secrets.js'
 
 interface SettingsSchema {
   /** A setting that is `writeOnly` is a secret. */
-  readonly properties: Readonly<Record<string, { readonly type: string; readonly writeOnly?: boolean }>>
+  readonly properties: Readonly<Record<string, Readonly<{ type: string; description: string; writeOnly?: boolean }>>>
 }
 
 /** The variables that a process with these settings reads. */
@@ -42,15 +42,17 @@ export function readSettings<Config>(
   const values: unknown = texts
   const isValid = validate(values)
   const invalid = (validate.errors ?? []).filter(({ params }) => !unreadable.has(String(params.missingProperty)))
-  const problems = [...unreadable.values(), ...invalid.map(problemOf), ...contradictions]
+  const problems = [...unreadable.values(), ...invalid.map((error) => problemOf(error, schema)), ...contradictions]
   if (isValid && problems.length === 0) return values
   throw new Error(problems.join('; '))
 }
 
-function problemOf({ instancePath, keyword, params, message = 'is not valid' }: ErrorObject): string {
+function problemOf(error: ErrorObject, { properties }: SettingsSchema): string {
+  const { instancePath, keyword, params, message = 'is not valid' } = error
   if (keyword === 'required') return `${params.missingProperty} must be set`
   const name = instancePath.slice(1)
   if (keyword === 'enum') return `${name} must be one of ${params.allowedValues.join(', ')}`
+  if (keyword === 'pattern') return `${name} must have the form of its description (${properties[name]?.description})`
   return `${name} ${params.type === 'boolean' ? 'must be true or false' : message}`
 }
 
