@@ -49,16 +49,16 @@ export function isLoopback(host: string): boolean {
 export const commonSettings = {
   OTEL_EXPORTER_OTLP_ENDPOINT: text(
     '',
-    'Collector of traces, OTLP over HTTP (port 4318); empty for no traces; the SDK reads the other `OTEL_` variables itself',
+    'URL of the collector of traces, OTLP over HTTP (port 4318); empty for no traces; the SDK reads the other `OTEL_` variables itself',
     httpUrl,
   ),
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: text(
     '',
-    'The same with its whole path, such as `/v1/traces`; it goes before the other',
+    'The same URL with its whole path, such as `/v1/traces`; it goes before the other',
     httpUrl,
   ),
-  OTEL_TRACES_EXPORTER: choice('otlp', ['otlp', 'none'], '`none` for no traces, whatever the endpoint'),
-  OTEL_SDK_DISABLED: boolean(false, '`true` for no traces, whatever the endpoint'),
+  OTEL_TRACES_EXPORTER: choice('otlp', ['otlp', 'none'], 'No others; `none` for no traces, whatever the endpoint'),
+  OTEL_SDK_DISABLED: text('false', '`true`, in any case, for no traces, whatever the endpoint'),
   LOG_LEVEL: choice(
     'info',
     ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],
@@ -76,10 +76,10 @@ export function tracesUrl(config: {
   OTEL_EXPORTER_OTLP_ENDPOINT: string
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: string
   OTEL_TRACES_EXPORTER: string
-  OTEL_SDK_DISABLED: boolean
+  OTEL_SDK_DISABLED: string
 }): string | undefined {
   const { OTEL_EXPORTER_OTLP_ENDPOINT: base, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: whole } = config
-  if (config.OTEL_SDK_DISABLED || config.OTEL_TRACES_EXPORTER === 'none') return undefined
+  if (/^true$/i.test(config.OTEL_SDK_DISABLED) || config.OTEL_TRACES_EXPORTER === 'none') return undefined
   return whole || (base && `${base.replace(/\/$/, '')}/v1/traces`) || undefined
 }
 

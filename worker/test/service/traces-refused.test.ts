@@ -31,6 +31,14 @@ test.each([
   assert.equal(tracesUrl(readWorkerConfig({ SPILLWAY_SEAL_KEYS, ...env })), url)
 })
 
+test('the SDK is disabled by true in any case, and by nothing else', () => {
+  for (const [OTEL_SDK_DISABLED, url] of Object.entries({ TRUE: undefined, True: undefined, 1: whole, untrue: whole }))
+    assert.equal(
+      tracesUrl(readWorkerConfig({ SPILLWAY_SEAL_KEYS, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: whole, OTEL_SDK_DISABLED })),
+      url,
+    )
+})
+
 test('exporters that are not here are refused with the names of those that are', () => {
   assert.throws(() => readWorkerConfig({ SPILLWAY_SEAL_KEYS, OTEL_TRACES_EXPORTER: 'zipkin' }), {
     message: 'OTEL_TRACES_EXPORTER must be one of otlp, none',
