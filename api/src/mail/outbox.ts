@@ -5,11 +5,13 @@ import { readJob } from '@spillway/queue/jobs/jobs'
 import { objectOf } from '@spillway/queue/wire/object-schema'
 import { checkFor } from '@spillway/queue/wire/schema'
 import type { Keyring } from '@spillway/queue/wire/seal'
-import type { Job, JobsOptions, Queue } from 'bullmq'
+import type { Job, JobsOptions, JobType, Queue } from 'bullmq'
 import type { FromSchema } from 'json-schema-to-ts'
 
 /** Requests are padded to a multiple of this length: it reveals neither kind nor recipient. */
 const FILLED_LENGTH = 2_048
+
+const STATES = ['wait', 'prioritized', 'delayed', 'active', 'failed'] satisfies JobType[]
 
 /** Where mails are put: the queue of one Redis server. */
 interface MailPlace {
@@ -63,12 +65,12 @@ export class Outbox {
     })
   }
 
-  /** Mails that wait or have failed and hold one of these texts. Rejects while a server is away. */
+  /** Mails that hold one of these texts, of every state. Rejects while a server is away. */
   async about(texts: readonly string[]): Promise<{ job: Job; request: object }[]> {
     const found: { job: Job; request: object }[] = []
     for (const { queue, isUsable } of this.#places) {
       if (!isUsable()) throw new Error('a Redis server with mails is away')
-      for (const id of await queue.getRanges(['wait', 'prioritized', 'delayed', 'failed'], 0, -1)) {
+      for (const id of await queue.getRanges(STATES, 0, -1)) {
         const job = await readJob(queue, id)
         if (job === undefined || job === 'malformed') continue
         const request = Object(openMail(this.#keyring, job)?.request)

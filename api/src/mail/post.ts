@@ -55,7 +55,7 @@ export class Post {
     return this.#add({ kind: 'notice', email, notice }, email, isConfirmed ? 'notice' : 'mail')
   }
 
-  /** Mails to an account that wait or have failed. Throws `unavailable` while a Redis server is away. */
+  /** Mails to an account that wait, are being sent or have failed. Throws `unavailable` while a Redis server is away. */
   about({ id, email }: { id: string; email: string }): ReturnType<Outbox['about']> {
     return orUnavailable(this.#options.outbox.about([id, email]))
   }

@@ -81,7 +81,9 @@ test('a deleted person is in no table but the audit by id, in no key and in no m
   }
   assert.deepEqual(new Set(await found()), new Set(['users', 'mail_tokens', 'Redis', 'mails']))
   const { mails: waiting } = told(200, await operator.on(id, 'export'))
-  assert.deepEqual([waiting.length, waiting.every((mail) => !('token' in mail))], [3, true])
+  // The mail to the new address may have left by then.
+  const kinds = waiting.map(({ kind }) => kind).filter((kind) => kind !== 'change')
+  assert.deepEqual([kinds.sort(), waiting.some((mail) => 'token' in mail)], [['confirm', 'reset', 'reset'], false])
   assert.deepEqual(told(200, await operator.on(id, 'delete')), { changed: 1 })
   await until(
     async () => (await system.database.auditEvent.count({ where: { userId: id, event: 'delete_account' } })) === 1,
