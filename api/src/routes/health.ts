@@ -35,12 +35,16 @@ const Readiness = {
 
 export const healthRoutes: RoutePlugin = async (app, { database, passwords, isDraining }) => {
   const unanswered = new ThrottledWarning(app.log, 'the database cannot be used')
+  // A migration may lock the tables: once they are known to be right, a connection is enough.
+  let statement = LOGIN_PROBE
   const databaseAnswers = shareAnswer(async () => {
     try {
-      await database.$executeRawUnsafe(LOGIN_PROBE)
+      await database.$executeRawUnsafe(statement)
+      statement = 'SELECT 1'
       unanswered.recovered()
       return true
     } catch (error) {
+      statement = LOGIN_PROBE
       unanswered.warn(new Error(databaseProblem(error)))
       return false
     }

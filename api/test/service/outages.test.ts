@@ -1,5 +1,6 @@
 // PostgreSQL or Redis is away, silent, or another one: prompt problems, nothing internal, recovery.
 import assert from 'node:assert/strict'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { until } from '@spillway/infra/processes/until'
 import { test } from 'vitest'
 import { gatedAccount, slowAccount } from '../account.ts'
@@ -34,17 +35,23 @@ test('without PostgreSQL: 503 at once, named by readiness, and well again when i
   expect(200, await api.login(credentials))
 })
 
-test('without a column that logins need a gateway is not ready, until the column is there', async () => {
-  const gateway = await system.gateway()
+test('without a column that logins need a gateway is not ready, until the column is there; a lock does not count', async () => {
   const rename = (from: string, to: string) =>
     system.database.$executeRawUnsafe(`ALTER TABLE sessions RENAME ${from} TO ${to}`)
   await rename('device', 'other')
+  const gateway = await system.gateway()
   try {
     await until(async () => (await readiness(gateway.url)).checks.database === 'failing')
   } finally {
     await rename('other', 'device')
   }
   await until(async () => (await readiness(gateway.url)).status === 'ok')
+  await system.database.$transaction(async (locked) => {
+    await locked.$executeRaw`LOCK TABLE sessions, users IN ACCESS EXCLUSIVE MODE`
+    // An answer serves other probes for 250 ms.
+    await sleep(300)
+    assert.equal((await readiness(gateway.url)).status, 'ok')
+  })
 })
 
 test('when PostgreSQL falls silent in mid-query, requests end as problems, not as hangs', async (t) => {
