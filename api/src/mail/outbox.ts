@@ -65,11 +65,11 @@ export class Outbox {
     })
   }
 
-  /** Mails that hold one of these texts, of every state. Rejects while a server is away. */
+  /** Finds unsent mails with one of these texts. Rejects while a Redis server cannot be used. */
   async about(texts: readonly string[]): Promise<{ job: Job; request: object }[]> {
     const found: { job: Job; request: object }[] = []
     for (const { queue, isUsable } of this.#places) {
-      if (!isUsable()) throw new Error('a Redis server with mails is away')
+      if (!isUsable()) throw new Error('a Redis server of the mail queue cannot be used')
       for (const id of await queue.getRanges(STATES, 0, -1)) {
         const job = await readJob(queue, id)
         if (job === undefined || job === 'malformed') continue

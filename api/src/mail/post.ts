@@ -55,12 +55,12 @@ export class Post {
     return this.#add({ kind: 'notice', email, notice }, email, isConfirmed ? 'notice' : 'mail')
   }
 
-  /** Mails to an account that wait, are being sent or have failed. Throws `unavailable` while a Redis server is away. */
+  /** Finds an account's unsent mails. Throws `unavailable` while a Redis server cannot be used. */
   about({ id, email }: { id: string; email: string }): ReturnType<Outbox['about']> {
     return orUnavailable(this.#options.outbox.about([id, email]))
   }
 
-  /** Removes them. A mail that is being sent by now is gone when it is sent. */
+  /** Removes an account's unsent mails. A mail in a sender's hands is gone after its attempt. */
   async forget(account: { id: string; email: string }): Promise<void> {
     for (const { job } of await this.about(account)) await job.remove().catch(() => undefined)
   }

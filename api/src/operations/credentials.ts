@@ -5,7 +5,7 @@ import { hasTombstone } from '../sessions/deleted-addresses.js'
 
 type Credential = Pick<User, 'id' | 'passwordHash' | 'credentialVersion'> & {
   /** Why nobody may log in: an operator disabled the account, or its address must be confirmed. */
-  barredBy: 'disabled' | 'unconfirmed' | null
+  barredBy: 'account_disabled' | 'address_unconfirmed' | null
   /** Whether it came without a hash, and the old system may be asked. */
   mayBeAsked: boolean
 }
@@ -41,8 +41,8 @@ export class Credentials {
       this.#database,
       Prisma.sql`
         SELECT address, id, password_hash AS "passwordHash", credential_version AS "credentialVersion",
-          CASE WHEN disabled_at IS NOT NULL THEN 'disabled'
-            WHEN email_confirmed_at IS NULL AND ${needsConfirmedEmail}::boolean THEN 'unconfirmed' END AS "barredBy",
+          CASE WHEN disabled_at IS NOT NULL THEN 'account_disabled'
+            WHEN email_confirmed_at IS NULL AND ${needsConfirmedEmail}::boolean THEN 'address_unconfirmed' END AS "barredBy",
           disabled_at IS NULL AND password_hash = ${ASK_OLD_SYSTEM} AS "mayBeAsked", ${hadAccount} AS "hadAccount"
         FROM unnest(${emails}::text[]) AS asked (address) LEFT JOIN users ON email = address`,
     )

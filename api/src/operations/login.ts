@@ -13,7 +13,7 @@ import { guesser } from './access.js'
 import { StartAgain } from './operation.js'
 import { defineOperation } from './public-operation.js'
 
-const BARRED = [null, 'disabled', 'unconfirmed'] as const
+const BARRED = [null, 'account_disabled', 'address_unconfirmed'] as const
 const NOBODY = '00000000-0000-0000-0000-000000000000'
 const UNKNOWN = { id: NOBODY, credentialVersion: 0, passwordHash: '' }
 /** Of an account that was just made: the default of its column. */
@@ -48,7 +48,7 @@ export const login = defineOperation({
         userId: { type: 'string' },
         credentialVersion: { type: 'integer' },
         /** Why nobody may log in, as a place in {@link BARRED}. */
-        barred: { type: 'integer' },
+        barred: { type: 'integer', minimum: 0, maximum: BARRED.length - 1 },
         /** The digest of the hash that is verified. */
         verified: { type: 'string' },
         attempt: AttemptContents,
@@ -130,8 +130,5 @@ export const login = defineOperation({
 
 /** Of a password that did not match: the password of a barred account was not verified. */
 function reasonOf(isKnown: boolean, barred: number): RefusalReason {
-  const barredBy = BARRED[barred]
-  if (!isKnown) return 'unknown_account'
-  if (barredBy === 'disabled') return 'account_disabled'
-  return barredBy === 'unconfirmed' ? 'address_unconfirmed' : 'wrong_password'
+  return isKnown ? (BARRED[barred] ?? 'wrong_password') : 'unknown_account'
 }

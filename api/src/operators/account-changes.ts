@@ -148,7 +148,7 @@ const changes: readonly Change[] = [
         await failures.forgetAccount(user)
         await post?.forget(user)
       }
-      // First: while a Redis server is away, nothing is deleted.
+      // Before the account: an unreachable Redis server would keep its counts and mails.
       await forget()
       await database.$transaction([
         database.mailToken.deleteMany({ where: { email: user.email } }),

@@ -117,8 +117,7 @@ export function toApiError(error: FastifyError): ApiError {
   if (error instanceof PasswordClientError && error.code === 'request_too_long') {
     return new ApiError('invalid_request', { fields: [{ field: 'body', message: 'is too long for a job' }] })
   }
-  if (error instanceof PasswordClientError)
-    return new ApiError('unavailable', { cause: error, reason: 'redis', retryAfterS: 1 })
+  if (error instanceof PasswordClientError) return redisUnavailable(error)
   if (isDatabaseUnavailable(error))
     return new ApiError('unavailable', { cause: error, reason: 'database', retryAfterS: 1 })
   const { statusCode = 500 } = error
@@ -131,9 +130,12 @@ export async function orUnavailable<T>(asked: Promise<T>): Promise<T> {
   try {
     return await asked
   } catch (error) {
-    if (error instanceof ApiError) throw error
-    throw new ApiError('unavailable', { cause: error, reason: 'redis', retryAfterS: 1 })
+    throw error instanceof ApiError ? error : redisUnavailable(error)
   }
+}
+
+export function redisUnavailable(cause?: unknown): ApiError {
+  return new ApiError('unavailable', { cause, reason: 'redis', retryAfterS: 1 })
 }
 
 /** At most one error for each field with a format of ours, whose message includes the length. */

@@ -73,7 +73,7 @@ test('a block survives a restart of every Redis server with the loss of its data
   assert.deepEqual([event?.operator, event?.reason, others], ['operator', 'asked by telephone', []])
 })
 
-test('while a Redis server is away nobody is deleted, and nothing is left once it is back', async () => {
+test('deleting a person is refused while a Redis server is down, and leaves no key once it is up again', async () => {
   const { email, ...other } = await here.api.newAccount()
   expect(401, await here.api.login({ email, ...other, password: 'wrong' }))
   expect(401, await there.api.login({ email, ...other, password: 'wrong' }))

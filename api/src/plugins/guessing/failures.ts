@@ -3,7 +3,7 @@ import type { Keyring } from '@spillway/queue/queue-client'
 import { defineScript, toCount, toList } from '@spillway/queue/redis/script'
 import type { GatewayConfig } from '../../config.js'
 import { accountDigest, accountNameOf, accountNamesOf, accountOfEmail, atHome, type CountingRedis } from '../counts.js'
-import { ApiError, orUnavailable } from '../errors.js'
+import { orUnavailable, redisUnavailable } from '../errors.js'
 import { delayArguments } from './attempts.js'
 
 const readFailures = defineScript('readFailures-3', new URL('../scripts/', import.meta.url))
@@ -62,17 +62,15 @@ export class Failures {
 
   /** Forgets every count of an account. Throws `unavailable` while any Redis server is away. */
   async forgetAccount({ id, email }: { id: string; email: string }): Promise<void> {
-    if (!this.#redis.every(({ isUsable }) => isUsable())) throw unavailable()
+    if (!this.#redis.every(({ isUsable }) => isUsable())) throw redisUnavailable()
     await this.#delete(this.#redis, [accountOfEmail(email), accountDigest(id)], [...FAILURES, ...MAILS])
   }
 
   async #delete(servers: readonly CountingRedis[], accounts: readonly string[], kinds: readonly string[]) {
-    if (servers.length === 0) throw unavailable()
+    if (servers.length === 0) throw redisUnavailable()
     const names = accounts.flatMap((account) => accountNamesOf(account, this.#keyring))
     const keys = kinds.flatMap((kind) => names.map((name) => `${this.#config.QUEUE_PREFIX}:${kind}:${name}`))
     const deleted = await orUnavailable(Promise.all(servers.map(({ connection }) => connection.del(keys))))
     return deleted.reduce((sum, count) => sum + count, 0)
   }
 }
-
-const unavailable = () => new ApiError('unavailable', { reason: 'redis', retryAfterS: 1 })

@@ -65,7 +65,7 @@ export async function startRedis(options: RedisOptions) {
   }
 }
 
-/** Sends one command to a Redis server or Sentinel, and resolves with the reply. */
+/** Runs one command on a new connection to Redis or Sentinel. Resolves with the reply. */
 export async function redisCommand(url: string, name: string, ...args: (string | number)[]): Promise<unknown> {
   const client = new Redis(url, { lazyConnect: true, connectTimeout: 60_000, retryStrategy: null })
   client.on('error', () => {})
