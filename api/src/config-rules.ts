@@ -1,23 +1,27 @@
-/** Rules of the configuration that its schema cannot express, on the raw texts. */
+/** Rules of the configuration that its schema cannot express. They check the raw texts. */
 import { isLoopback, listOf } from '@spillway/common/settings'
 import { connectionTo } from '@spillway/prisma'
-import { refuseGuessableKeys } from '@spillway/queue/queue-client'
-import { parseRedisServers } from '@spillway/queue/redis/servers'
+import { refuseGuessableKeys } from '@spillway/queue/client'
+import { parseRedisUrl } from '@spillway/queue/redis/url'
 import { parseSmtpUrl } from './mail/smtp.js'
-import { isWeak, OPERATOR_PASSWORD_LENGTH, roles } from './operators/named.js'
-import { isAddressRange } from './schemas/credentials.js'
+import { roles } from './ops/named.js'
+import { isCommon } from './passwords/new-password.js'
+import { isAddressRange, lengthOf } from './schemas/credentials.js'
 import { parseSender } from './schemas/email-address.js'
 import { optionalClaimNames } from './sessions/access-token.js'
 
-/** The least life of a ticket after the longest wait, in milliseconds: time to redeem it. */
+/** The least life of a ticket after the longest hold, in milliseconds: time to redeem it. */
 const TIME_TO_REDEEM_MS = 3_000
+
+/** The least length of OPS_PASSWORD beyond the loopback: it is rarely changed. */
+const OPERATOR_PASSWORD_LENGTH = 12
 
 type Defaulted =
   | ('LOGIN_WAIT_MS' | 'TICKET_TTL_MS' | 'SESSION_IDLE_S' | 'ACCESS_TOKEN_TTL_S')
   | ('TRUST_PROXY' | 'CORS_ORIGINS' | 'SESSION_COOKIE' | 'ISSUER' | 'TOKEN_CLAIMS')
   | ('OPS_HOST' | 'OPS_PASSWORD' | 'OPS_OPERATORS_FILE' | 'OPS_PROXIES' | 'OPS_GROUPS')
 
-/** A sentence for each rule that the texts break; no values but of names. */
+/** A sentence for each broken rule. It contains no values except names. */
 export function contradictionsIn(
   env: NodeJS.ProcessEnv,
   defaults: Record<Defaulted, { readonly default: unknown }>,
@@ -60,16 +64,14 @@ export function contradictionsIn(
       problems.push(
         'OPS_HOST is open to others and OPS_PASSWORD is not set: set it, OPS_OPERATORS_FILE or OPS_PROXIES, or listen on 127.0.0.1',
       )
-    else if (password !== '' && isWeak(password))
+    else if (password !== '' && (lengthOf(password) < OPERATOR_PASSWORD_LENGTH || isCommon(password)))
       problems.push(
         `OPS_HOST is open to others and OPS_PASSWORD can be guessed: it must have ${OPERATOR_PASSWORD_LENGTH} characters and be no common password`,
       )
   }
-  if (env.CHALLENGE_VERIFY_URL && !(env.CHALLENGE_SECRET && env.CHALLENGE_SITE_KEY))
-    problems.push('CHALLENGE_VERIFY_URL needs CHALLENGE_SECRET and CHALLENGE_SITE_KEY')
   const { DATABASE_URL: databaseUrl, REDIS_URL: redisUrl } = env
   if (databaseUrl) problems.push(...problemOf(() => connectionTo(databaseUrl)))
-  if (redisUrl) problems.push(...problemOf(() => parseRedisServers(redisUrl)))
+  if (redisUrl) problems.push(...problemOf(() => parseRedisUrl(redisUrl)))
   for (const variable of ['SPILLWAY_SEAL_KEYS', 'SERVICE_KEYS']) {
     const list = env[variable]
     if (list) problems.push(...problemOf(() => refuseGuessableKeys(variable, list)))
@@ -86,7 +88,7 @@ function problemOf(check: () => unknown): string[] {
   }
 }
 
-/** Values are not shown: SMTP_URL holds a password. */
+/** Values are not shown, because SMTP_URL contains a password. */
 function mailProblemsIn(env: NodeJS.ProcessEnv): string[] {
   const problems: string[] = []
   const { SMTP_URL = '', MAIL_FROM = '', LOGIN_NEEDS_CONFIRMATION = '' } = env
@@ -106,16 +108,16 @@ function mailProblemsIn(env: NodeJS.ProcessEnv): string[] {
   return problems
 }
 
-/** `*` for the first label of a host, with two labels behind it, or `localhost`. */
+/** `*` as the first label of a host, followed by two labels or more, or by `localhost`. */
 const WILDCARD = /^(https?:\/\/)\*\.((?:[^.]+\.)+[^.]+|localhost(?::\d+)?)$/
 /**
- * The origin of an application's own scheme, such as `capacitor://localhost`. URL knows no origin
- * of it (WHATWG URL, 4.7), and browsers send it as it is written. A mistyped `https` is no scheme
- * of an application, nor is a scheme that URL has rules for.
+ * The origin of an application's own scheme, such as `capacitor://localhost`. URL has no origin
+ * for it (WHATWG URL, 4.7), and browsers send it as it is written. A mistyped `https`, or a scheme
+ * with rules in URL, is not the scheme of an application.
  */
 const OWN_SCHEME = /^(?!h[htps]*:|wss?:|ftp:|file:)[a-z][a-z0-9+.-]*:\/\/[^\s/?#@\\*]+$/
 
-/** Whether a text is an origin as browsers send it (RFC 6454, 6.2), or has `*` as first label. */
+/** Whether a text is an origin as browsers send it (RFC 6454, 6.2), or starts with a `*` label. */
 function isOriginEntry(text: string): boolean {
   const origin = text.replace(WILDCARD, '$1any.$2')
   if (OWN_SCHEME.test(origin)) return URL.canParse(origin)

@@ -1,16 +1,14 @@
 /** Entry point of a gateway: reads the environment, starts it, closes it on a signal. */
 import { createLogger } from '@spillway/common/log'
-import { misspelledIn } from '@spillway/common/read-settings'
 import { closeOnSignal } from '@spillway/common/shutdown'
-import { GatewayConfig, readGatewayConfig } from './config.js'
+import { readGatewayConfig } from './config.js'
 import { type Gateway, startGateway } from './start.js'
 
 try {
   const config = readGatewayConfig(process.env)
-  const log = createLogger({ service: 'gateway', level: config.LOG_LEVEL })
-  for (const sentence of misspelledIn(process.env, GatewayConfig)) log.warn(sentence)
+  const log = createLogger({ service: 'gateway', level: config.logLevel })
   let gateway: Gateway | undefined
-  // Installed before the start: a signal may follow the log line at once.
+  // Installed before the start, because a signal may come right after the log line.
   closeOnSignal('gateway', log, async (interrupted) => gateway?.close(interrupted))
   gateway = await startGateway(config, process.env, log)
   const { url, opsUrl, serviceUrl } = gateway

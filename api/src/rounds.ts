@@ -1,4 +1,4 @@
-/** Repeats background work until closed, with jitter so that gateways do not run it together. */
+/** Repeats background work until closed, with jitter, so that gateways do not run it together. */
 import { setTimeout as sleep } from 'node:timers/promises'
 
 interface RoundsOptions {
@@ -8,7 +8,7 @@ interface RoundsOptions {
   onFailure(error: unknown): void
 }
 
-/** Runs a round after each pause. After a failure the next round comes all the same. */
+/** Runs a round after each pause. A failure does not stop the next round. */
 export class Rounds {
   readonly #closing = new AbortController()
   readonly #running: Promise<void>
@@ -32,7 +32,7 @@ export class Rounds {
   }
 }
 
-/** 0.5 to 1.5 of the period. */
+/** 0.5 to 1.5 times the period. */
 export function pauseMs(periodMs: number): number {
   return periodMs * (0.5 + Math.random())
 }

@@ -1,234 +1,244 @@
-/** The three servers of a gateway, built from plugins, of what start.ts opens and closes. */
+/** The three servers of a gateway, built from plugins. start.ts opens and closes the rest. */
 import type { Logger } from '@spillway/common/log'
-import { limitPipelining } from '@spillway/common/pipeline-limit'
 import { listOf } from '@spillway/common/settings'
 import type { Tracing } from '@spillway/common/tracing'
-import type { Keyring } from '@spillway/queue/queue-client'
-import type { Admission } from '@spillway/queue/wait/admission'
+import type { Keyring } from '@spillway/queue/client'
 import { newId } from '@spillway/queue/wire/id'
 import { type FastifyInstance, type FastifyRequest, fastify } from 'fastify'
+import { meRoutes, sessionRoutes } from './accounts/me.js'
 import { auditRateLimitsPlugin } from './audit/recorder.js'
 import type { GatewayConfig } from './config.js'
-import type { PasswordList } from './operations/breached-list.js'
-import { Conductor } from './operations/conductor.js'
-import { Credentials } from './operations/credentials.js'
-import { HashUpgrades } from './operations/hash-upgrades.js'
-import { LineDocument } from './operations/line-document.js'
-import { login } from './operations/login.js'
-import { NewPasswords } from './operations/new-password.js'
-import type { Operation } from './operations/operation.js'
-import { changeEmail, changePassword, deleteAccount, verifyPassword } from './operations/own-account.js'
-import type { Deps } from './operations/public-operation.js'
-import { register } from './operations/register.js'
-import { resetPassword } from './operations/reset-password.js'
-import { serviceOperations } from './operations/service-passwords.js'
-import { type OperatorPagesOptions, operatorPagesPlugin, withoutBase } from './operators/pages.js'
-import { blocksPlugin } from './plugins/blocks.js'
-import { clientGonePlugin, drainPlugin, stalledConnectionsPlugin } from './plugins/connections.js'
-import type { CountingRedis } from './plugins/counts.js'
-import { crossOriginPlugin } from './plugins/cross-origin.js'
-import { type DocsOptions, docsPlugin, publicDocs, serviceDocs } from './plugins/docs.js'
-import { toApiError } from './plugins/errors.js'
-import { DeviceTokens, deviceTokenOf } from './plugins/guessing/device-token.js'
-import { Failures } from './plugins/guessing/failures.js'
-import { guessingPlugin } from './plugins/guessing/plugin.js'
-import { type LimitRequest, limitsPlugin, RateLimit } from './plugins/limits.js'
-import type { LoadShedder } from './plugins/load-shedding/load-shedder.js'
-import { loadSheddingPlugin } from './plugins/load-shedding/plugin.js'
-import type { DeviceOf } from './plugins/load-shedding/preference.js'
-import { jsonBodyPlugin, messageRulesPlugin } from './plugins/message-rules.js'
+import { clientGonePlugin, drainPlugin, stalledConnectionsPlugin } from './http/connections.js'
+import { type CrossOriginOptions, crossOriginPlugin } from './http/cross-origin.js'
+import { type DocsOptions, docsPlugin, publicDocs, serviceDocs } from './http/docs.js'
+import { toApiError } from './http/errors.js'
+import { healthRoutes } from './http/health.js'
+import { jsonBodyPlugin, messageRulesPlugin } from './http/message-rules.js'
 import {
   answerHeadersPlugin,
   connectionProblem,
   problemPlugin,
   sendConnectionProblem,
   sendProblem,
-} from './plugins/problems.js'
-import { requestIdPlugin } from './plugins/request-id.js'
-import { noteUnrouted, requestLogPlugin } from './plugins/request-log.js'
-import { ownSchemas, serverOptions } from './plugins/server-options.js'
-import { serviceKeysPlugin } from './plugins/service-keys.js'
-import { discoveryRoutes } from './routes/discovery.js'
-import { healthRoutes } from './routes/health.js'
-import { introspectionRoute, tokenToIntrospect } from './routes/introspect.js'
-import { mailRoutes } from './routes/mail.js'
-import { meRoutes, sessionRoutes } from './routes/sessions.js'
-import { lineRoutes, ticketRoutes } from './routes/tickets.js'
-import { tokenRoutes } from './routes/tokens.js'
+} from './http/problems.js'
+import { requestIdPlugin } from './http/request-id.js'
+import { noteUnrouted, requestLogPlugin } from './http/request-log.js'
+import { ownSchemas, serverOptions } from './http/server-options.js'
+import { Attempts } from './limits/attempts.js'
+import { blocksPlugin } from './limits/blocks.js'
+import type { CountingRedis } from './limits/counts.js'
+import { DeviceTokens } from './limits/device-token.js'
+import { Guessing } from './limits/guessing.js'
+import { createLimits, RateLimit } from './limits/limits.js'
+import { mailRoutes } from './mail/routes.js'
+import { countFlow } from './ops/metrics.js'
+import { type OperatorPagesOptions, operatorPagesPlugin, withoutBase } from './ops/pages.js'
+import { OperatorReads } from './ops/reads.js'
+import type { OverloadGuard } from './overload/guard.js'
+import { overloadPlugin } from './overload/plugin.js'
+import type { PasswordList } from './passwords/breached-list.js'
+import { Credentials } from './passwords/credentials.js'
+import type { Deps } from './passwords/deps.js'
+import type { Endpoint } from './passwords/endpoint.js'
+import { Flow } from './passwords/flow.js'
+import { HashUpgrades } from './passwords/hash-upgrades.js'
+import { LineDocument } from './passwords/line-document.js'
+import { login } from './passwords/login.js'
+import { NewPasswords } from './passwords/new-password.js'
+import { changeEmail, changePassword, deleteAccount, verifyPassword } from './passwords/own-account.js'
+import { register } from './passwords/register.js'
+import { resetPassword } from './passwords/reset-password.js'
+import { serviceEndpoints } from './passwords/service.js'
+import { requireKeyOf } from './passwords/service-keys.js'
+import { lineRoutes, ticketRoutes } from './passwords/tickets.js'
 import { formats } from './schemas/credentials.js'
 import { type AccessTokenOptions, accessTokenPlugin } from './sessions/access-token.js'
-import { rememberDeletedAddresses } from './sessions/deleted-addresses.js'
+import { discoveryRoutes } from './sessions/discovery.js'
+import { introspectionRoute, tokenToIntrospect } from './sessions/introspect.js'
 import { sessionNameOf } from './sessions/refresh-tokens.js'
 import { inBodies, inCookies, ownPagesPlugin } from './sessions/token-carrier.js'
+import { tokenRoutes } from './sessions/tokens.js'
 
 /** The largest valid body changes a password: two passwords of 1,024 bytes, escaped. */
 const PUBLIC_BODY_BYTES = 16 * 1_024
 /** The largest password and stored hash, escaped. */
 const SERVICE_BODY_BYTES = 32 * 1_024
-/** How long running answers of the ops port may take when it closes, in milliseconds. */
+/** How long running requests of the ops port may take when it closes, in milliseconds. */
 const OPS_CLOSE_MS = 1_000
-/** The time that a request needs in addition to its wait, in milliseconds. */
+/** The time that a request needs in addition to its hold, in milliseconds. */
 const CLOSE_MARGIN_MS = 5_000
 
-/** The operations of the public API: routes, tickets, metrics labels and OpenAPI follow from it. */
-export const operations: readonly Operation<Deps>[] = [
+/** The endpoints with a password job. Routes, metrics labels and OpenAPI use this list. */
+export const endpoints: readonly Endpoint<Deps>[] = [
   ...[register, login, changePassword, resetPassword],
   ...[changeEmail, verifyPassword, deleteAccount],
 ]
 
 export interface Opened
-  extends Omit<OperatorPagesOptions, 'config' | 'failures'>,
+  extends Omit<OperatorPagesOptions, 'config' | 'reads'>,
     Pick<Deps, 'keys' | 'tokenClaims' | 'sessionOpener' | 'tokenIssuer' | 'isDraining'> {
-  shedder: LoadShedder
+  guard: OverloadGuard
+  /** How long a refusal, or a ticket that is issued at once, is held, up to `holdMs` [pacedMs]. */
+  paceMs: ((holdMs: number) => number) | undefined
   tracing: Tracing | undefined
   accessTokens: AccessTokenOptions
-  admission: Admission
   keyring: Keyring
-  countingRedis: readonly CountingRedis[]
+  countingRedis: CountingRedis
   breached: PasswordList | undefined
   log: Logger
 }
 
-/** The longest time that closing takes, in milliseconds: then late bodies are cut off. */
-export function closeTimeMs({ LOGIN_WAIT_MS }: GatewayConfig): number {
-  return LOGIN_WAIT_MS + CLOSE_MARGIN_MS
+/** The longest time that closing takes, in milliseconds. After it, late bodies are cut off. */
+export function closeTimeMs({ loginWaitMs }: GatewayConfig): number {
+  return loginWaitMs + CLOSE_MARGIN_MS
 }
 
 export async function buildPublicApi(config: GatewayConfig, opened: Opened): Promise<FastifyInstance> {
   const { database, passwords, countingRedis: redis, keyring, audit, metrics, log } = opened
   const nowMs = () => passwords.now()
-  const devices = new DeviceTokens(keyring, { ttlS: config.DEVICE_TTL_S, nowMs })
-  const deviceOf: DeviceOf = (headers) => devices.recognize(deviceTokenOf(headers))
-  const app = await newApi(config, opened, { bodyLimitBytes: PUBLIC_BODY_BYTES, docs: publicDocs, deviceOf })
+  const devices = new DeviceTokens(keyring, { ttlS: config.deviceTtlS, nowMs })
+  const origins = listOf(config.corsOrigins)
+  const crossOrigin = { origins, credentials: config.sessionCookie }
+  const app = await newApi(config, opened, { bodyLimitBytes: PUBLIC_BODY_BYTES, docs: publicDocs, crossOrigin })
   await app.register(blocksPlugin, opened)
-  const origins = listOf(config.CORS_ORIGINS)
-  await app.register(crossOriginPlugin, { origins, credentials: config.SESSION_COOKIE, metrics })
-  if (config.SESSION_COOKIE) await app.register(ownPagesPlugin, { origins, issuer: config.ISSUER })
-  const lives = { sessionS: Math.min(config.SESSION_IDLE_S, config.SESSION_TTL_S), deviceS: config.DEVICE_TTL_S }
-  const tokenCarrier = config.SESSION_COOKIE ? inCookies(lives) : inBodies
+  if (config.sessionCookie) await app.register(ownPagesPlugin, { origins, issuer: config.issuer })
+  const lives = { sessionS: Math.min(config.sessionIdleS, config.sessionTtlS), deviceS: config.deviceTtlS }
+  const tokenCarrier = config.sessionCookie ? inCookies(lives) : inBodies
   await app.register(accessTokenPlugin, opened.accessTokens)
-  await app.register(limitsPlugin, {
-    ...{ config, redis, keyring },
+  const attempts = new Attempts(config, redis, keyring)
+  const limits = createLimits({
+    config,
+    attempts,
+    redis,
+    keyring,
     sessionNameOf: (request) => sessionNameOf(tokenCarrier.shownBy(request)),
   })
   await app.register(auditRateLimitsPlugin, { audit })
-  await app.register(guessingPlugin, { config, keyring, devices, redis, nowMs, metrics, log })
 
-  const { ISSUER: issuer, LEGACY_VERIFY: asksOldSystem, LOGIN_NEEDS_CONFIRMATION: needsConfirmedEmail } = config
-  app.decorate('isRegistrationOpen', config.REGISTRATION === 'open')
-  app.decorate('sendsMail', opened.post !== undefined)
-  const upgrades = new HashUpgrades({ passwords, database, mode: config.REHASH, log })
+  const { issuer, loginNeedsConfirmation: needsConfirmedEmail } = config
+  const upgrades = new HashUpgrades({ passwords, database, mode: config.rehash, log })
   app.addHook('onClose', () => upgrades.close())
-  if (asksOldSystem) {
-    const remembering = rememberDeletedAddresses(database, log)
-    app.addHook('onClose', () => remembering.close())
-  }
   const deps: Deps = {
-    ...{ ...opened, issuer, asksOldSystem, upgrades, guessing: app.guessing, tokenCarrier },
+    ...opened,
+    issuer,
+    upgrades,
+    guessing: new Guessing({ config, devices, attempts, metrics, log }),
+    limits,
+    isRegistrationOpen: config.registration === 'open',
+    tokenCarrier,
     newPasswords: new NewPasswords({
-      minLength: config.PASSWORD_MIN_LENGTH,
+      minLength: config.passwordMinLength,
       service: URL.canParse(issuer) ? new URL(issuer).hostname : issuer,
       breached: opened.breached,
     }),
-    credentials: new Credentials(database, { needsConfirmedEmail, asksOldSystem }),
+    credentials: new Credentials(database, { needsConfirmedEmail }),
   }
-  const line = new LineDocument(passwords, keyring)
-  const conductor = new Conductor({
-    ...{ ...opened, deps, operations, config, line, deviceOf },
-    limitRedemption: app.limitRedeemNetwork,
+  const flow = new Flow({
+    ...flowOptions(config, opened),
+    deps,
+    endpoints,
+    showsKnownDevice: (request) => deps.guessing.showsKnownDevice(request),
+    limitRedemption: limits.redeemNetwork,
   })
+  countFlow(flow.events, metrics)
 
   await app.register(healthRoutes, deps)
-  conductor.mount(app)
-  await app.register(lineRoutes, { line })
-  await app.register(ticketRoutes, { conductor })
+  flow.mount(app)
+  await app.register(lineRoutes, { line: new LineDocument(passwords) })
+  await app.register(ticketRoutes, { flow, bodyLimitBytes: PUBLIC_BODY_BYTES })
   for (const routes of [tokenRoutes, meRoutes, sessionRoutes, mailRoutes, discoveryRoutes])
     await app.register(routes, deps)
   return app
 }
 
-/** Hashing for applications in any language that keep their own users. On a listener of its own. */
+/** The service API, on its own listener, for applications that keep their own users. */
 export async function buildServiceApi(config: GatewayConfig, opened: Opened): Promise<FastifyInstance> {
-  const { passwords, keyring, sessions } = opened
+  const { passwords, sessions } = opened
   const app = await newApi(config, opened, { bodyLimitBytes: SERVICE_BODY_BYTES, docs: serviceDocs })
-  await app.register(serviceKeysPlugin, { keys: config.SERVICE_KEYS })
-  const { LIMIT_PER_SERVICE: max, QUEUE_PREFIX: queuePrefix } = config
+  app.decorateRequest('service')
+  const { limitPerService: max, queuePrefix } = config
   const limitOf = (kind: string) => {
     const nameOf = ({ service }: FastifyRequest) => `${kind}:${service}`
     const limit = { max, reason: 'service_limit', nameOf, headers: 'always' } as const
     return new RateLimit(opened.countingRedis, queuePrefix, limit).count
   }
-  app.decorate('limitService', limitOf('service'))
+  const deps = { requireServiceKey: requireKeyOf(config.serviceKeys), limitService: limitOf('service') }
   await app.register(accessTokenPlugin, { ...opened.accessTokens, tokenOf: tokenToIntrospect })
-  await app.register(introspectionRoute, { sessions })
-  const line = new LineDocument(passwords, keyring)
-  const conductor = new Conductor({
-    ...{ ...opened, deps: undefined, operations: serviceOperations, config, line },
-    // Counted by themselves: new requests must not use up what their answers are fetched with.
+  await app.register(introspectionRoute, { ...deps, sessions })
+  const flow = new Flow({
+    ...flowOptions(config, opened),
+    deps,
+    endpoints: serviceEndpoints,
+    // Counted separately, because new requests must not use up the redemptions of their tickets.
     limitRedemption: limitOf('service-redeem'),
-    // A ticket is its service's own.
-    isOwn: (contents, { service }) => service !== undefined && 'service' in contents && contents.service === service,
+    // Only the service that got a ticket may redeem it.
+    isOwn: (remembered, { service }) =>
+      service !== undefined && 'service' in remembered && remembered.service === service,
   })
-  conductor.mount(app)
-  const byKey = { onRequest: app.requireServiceKey, security: [{ serviceKey: [] }] }
-  await app.register(lineRoutes, { line, ...byKey })
-  await app.register(ticketRoutes, { conductor, ...byKey })
+  countFlow(flow.events, opened.metrics)
+  flow.mount(app)
+  const byKey = { onRequest: deps.requireServiceKey, security: [{ serviceKey: [] }] }
+  await app.register(lineRoutes, { line: new LineDocument(passwords), ...byKey })
+  await app.register(ticketRoutes, { flow, bodyLimitBytes: SERVICE_BODY_BYTES, ...byKey })
   return app
 }
 
-/** Metrics for Prometheus and pages for operators. The other two serve nothing of it. */
+function flowOptions(config: GatewayConfig, { passwords, database, keyring, log, paceMs }: Opened) {
+  const { loginWaitMs: holdMs, ticketTtlMs: ticketLifeMs } = config
+  return { passwords, database, keyring, log, paceMs, holdMs, ticketLifeMs }
+}
+
+/** Metrics for Prometheus and pages for operators. The other two listeners serve neither. */
 export async function buildOpsPort(config: GatewayConfig, opened: Opened): Promise<FastifyInstance> {
   const app: FastifyInstance = fastify({
     ...serverOptions(config, opened.log),
-    rewriteUrl: ({ url = '/' }) => withoutBase(url, config.OPS_BASE_PATH),
-    // A mistyped parameter would show more than was asked for.
-    ajv: { customOptions: { ...ownSchemas, formats, removeAdditional: false } },
+    // A HEAD of an export would read everything for nobody.
+    exposeHeadRoutes: false,
+    rewriteUrl: ({ url = '/' }) => withoutBase(url, config.opsBasePath),
+    // Removing a mistyped parameter would show more than the operator asked for.
+    ajv: { customOptions: { ...ownSchemas, formats, coerceTypes: false, removeAdditional: false } },
   })
   await watchConnections(app, config, { graceMs: OPS_CLOSE_MS, isDraining: opened.isDraining })
   await app.register(problemPlugin)
   await app.register(messageRulesPlugin)
   await app.register(jsonBodyPlugin)
-  const failures = new Failures(config, opened.countingRedis, opened.keyring)
-  await app.register(operatorPagesPlugin, { ...opened, config, failures })
+  await app.register(operatorPagesPlugin, { ...opened, config, reads: new OperatorReads(opened.audit) })
   return app
 }
 
 interface ApiOptions {
   bodyLimitBytes: number
   docs: DocsOptions
-  /** Identifies known devices, whose requests go first in an overload. */
-  deviceOf?: DeviceOf
+  /** [no other origin] */
+  crossOrigin?: CrossOriginOptions
 }
 
 /** A server with the plugins that the public API and the service API share. Their order matters. */
 async function newApi(config: GatewayConfig, opened: Opened, options: ApiOptions): Promise<FastifyInstance> {
-  const { log, metrics, shedder, tracing, isDraining } = opened
-  const { bodyLimitBytes, docs, deviceOf } = options
+  const { log, metrics, guard, paceMs, passwords, tracing, isDraining } = opened
+  const { bodyLimitBytes, docs, crossOrigin } = options
   const app: FastifyInstance = fastify({
     ...serverOptions(config, log),
     bodyLimit: bodyLimitBytes,
-    // Fastify runs no hooks for these two.
+    // Fastify runs no hooks for these two handlers.
     clientErrorHandler({ code }, socket) {
       const requests = app.requestsOn(socket)
-      // The client would take this answer for the answer of an earlier request.
+      // The client would mistake this answer for the answer to an earlier request.
       if (requests.some(({ raw }) => raw.complete) || !socket.writable) return void socket.destroy()
-      // What follows on the connection would be an error again.
+      // Further bytes on the connection would be an error again.
       socket.pause()
       const error = connectionProblem(code)
-      // A broken-off request is noted when its connection ends; an unused connection asked nothing.
+      // An interrupted request is logged when its connection ends; an unused connection is not.
       const isNoted = requests.length === 0 && socket.bytesRead > 0
       const requestId = newId()
-      app.whenRejectionIsDue(() => {
-        if (isNoted) noteUnrouted(error, { log: log.child({ requestId }), metrics })
-        sendConnectionProblem(error, socket, { requestId, further: app.connectionProblemHeaders?.(socket) })
-      })
+      if (isNoted) noteUnrouted(error, { log: log.child({ requestId }), metrics })
+      sendConnectionProblem(error, socket, { requestId, further: app.connectionProblemHeaders?.(socket) })
     },
     frameworkErrors(thrown, request, reply) {
       const error = toApiError(thrown)
-      app.whenRejectionIsDue(() => {
-        noteUnrouted(error, { log: request.log, metrics, method: request.method })
-        sendProblem(error, request, reply)
-      })
+      noteUnrouted(error, { log: request.log, metrics, method: request.method })
+      reply.headers(app.crossOriginHeaders?.(request.raw) ?? {})
+      sendProblem(error, request, reply)
     },
     ajv: {
       customOptions: {
@@ -237,36 +247,29 @@ async function newApi(config: GatewayConfig, opened: Opened, options: ApiOptions
       },
     },
   })
-  // First: every later plugin relies on connections being tracked.
+  // This goes first, because every later plugin needs the tracking of connections.
   await watchConnections(app, config, { graceMs: closeTimeMs(config), isDraining })
-  if (tracing !== undefined) await app.register(import('./plugins/request-trace.js'))
+  if (tracing !== undefined) await app.register(import('./http/request-trace.js'))
   await app.register(requestLogPlugin, { metrics })
   await app.register(answerHeadersPlugin)
+  if (crossOrigin !== undefined) await app.register(crossOriginPlugin, crossOrigin)
+  const jobsPerSecond = () => passwords.load().jobsPerSecond
+  await app.register(overloadPlugin, { guard, holdMs: config.loginWaitMs, paceMs, jobsPerSecond, isDraining })
   await app.register(messageRulesPlugin)
-  await app.register(loadSheddingPlugin, { shedder, metrics, bodyLimitBytes, deviceOf, isDraining })
   await app.register(problemPlugin)
   await app.register(jsonBodyPlugin)
   await app.register(docsPlugin, docs)
+  app.get('/', { schema: { hide: true } }, async (_request, reply) => reply.redirect('docs'))
   return app
 }
 
 async function watchConnections(
   app: FastifyInstance,
-  { REQUEST_TIMEOUT_MS: stalledMs, TRUST_PROXY }: GatewayConfig,
+  { requestTimeoutMs: stalledMs }: GatewayConfig,
   drain: { graceMs: number; isDraining(): boolean },
 ): Promise<void> {
-  await app.register(requestIdPlugin, { trustedProxies: listOf(TRUST_PROXY) })
+  await app.register(requestIdPlugin)
   await app.register(clientGonePlugin)
   await app.register(drainPlugin, drain)
-  app.addHook('onReady', async () => limitPipelining(app.server))
   await app.register(stalledConnectionsPlugin, { stalledMs })
-}
-
-declare module 'fastify' {
-  interface FastifyInstance {
-    isRegistrationOpen: boolean
-    sendsMail: boolean
-    /** `onRequest` hook that counts a request against the limit of its service. */
-    limitService: LimitRequest
-  }
 }

@@ -4,29 +4,25 @@ import type { Logger } from '@spillway/common/log'
 import { RotatedSecret, rereadOnHangup } from '@spillway/common/secrets'
 import { listenAddress, listOf, tracesUrl } from '@spillway/common/settings'
 import { Shutdown } from '@spillway/common/shutdown'
-import { ThrottledWarning } from '@spillway/common/throttled-warning'
-import { connectDatabase, connectionTo, databaseProblem, placeOf, poolUse } from '@spillway/prisma'
-import { ABSENT_SHARE } from '@spillway/queue/jobs/lanes'
-import { QueueReporter } from '@spillway/queue/jobs/report'
-import { createPasswordClient, parseKeyring, quitRedis, RedisWatch } from '@spillway/queue/queue-client'
+import { connectDatabase, connectionTo, databaseProblem, fillPool, placeOf, poolUse } from '@spillway/prisma'
+import { PasswordClient, parseKeyring, quitRedis, RedisWatch } from '@spillway/queue/client'
 import { type ConnectionRole, connectRedis } from '@spillway/queue/redis/connect'
-import { parseRedisServers } from '@spillway/queue/redis/servers'
-import { Admission } from '@spillway/queue/wait/admission'
-import { Fallback } from '@spillway/worker/fallback'
+import { sameServerAs } from '@spillway/queue/redis/url'
+import { QueueReporter } from '@spillway/queue/report'
 import { Audit } from './audit/recorder.js'
 import type { GatewayConfig } from './config.js'
+import { Failures } from './limits/attempts.js'
+import { Blocks } from './limits/blocks.js'
+import { toCountingRedis } from './limits/counts.js'
 import { Mail } from './mail/mail.js'
 import { parseSmtpUrl } from './mail/smtp.js'
-import { PasswordList } from './operations/breached-list.js'
-import { serviceOperations } from './operations/service-passwords.js'
-import { exposeGatewayState } from './operators/gauges.js'
-import { NamedOperators } from './operators/named.js'
-import { acceptorsPlugin, BACKLOG } from './plugins/acceptors.js'
-import { Blocks } from './plugins/blocks.js'
-import { toCountingRedis } from './plugins/counts.js'
-import { LoadShedder } from './plugins/load-shedding/load-shedder.js'
-import { GatewayMetrics } from './plugins/metrics.js'
-import { buildOpsPort, buildPublicApi, buildServiceApi, closeTimeMs, type Opened, operations } from './servers.js'
+import { exposeGatewayState } from './ops/gauges.js'
+import { GatewayMetrics } from './ops/metrics.js'
+import { NamedOperators } from './ops/named.js'
+import { OverloadGuard } from './overload/guard.js'
+import { PasswordList } from './passwords/breached-list.js'
+import { serviceEndpoints } from './passwords/service.js'
+import { buildOpsPort, buildPublicApi, buildServiceApi, closeTimeMs, endpoints, type Opened } from './servers.js'
 import { optionalClaimNames, TokenIssuer } from './sessions/access-token.js'
 import { startDeletingExpiredSessions } from './sessions/expired-sessions.js'
 import { RefreshTokenTags } from './sessions/refresh-tokens.js'
@@ -34,171 +30,167 @@ import { SessionOpener } from './sessions/session-opening.js'
 import { Sessions } from './sessions/sessions.js'
 import { SigningKeys } from './sessions/signing-keys.js'
 
-/** How long to wait for the first reading of the queue, without which requests get tickets. */
+/** How long to wait for the first state of the queue. Without it, requests get tickets. */
 const FIRST_READING_MS = 500
 const STEP_TIMEOUT_MS = 2_500
-/** The fallback worker finishes its jobs within SHUTDOWN_GRACE_MS, or ends with this process. */
-const FALLBACK_TIMEOUT_MS = 15_000
-/** A mail that is not sent by then is sent by another gateway, or after the next start. */
+/** Connections to PostgreSQL for operators, opened when they are needed. */
+const OPERATORS_POOL_SIZE = 2
+/** The accept backlog, up to net.core.somaxconn. Node's 511 drops connections in a spike. */
+const BACKLOG = 4_096
+/** A mail that is not sent in this time is sent by another gateway, or after the next start. */
 const MAIL_TIMEOUT_MS = 5_000
 
 export type Gateway = Awaited<ReturnType<typeof startGateway>>
 
 /**
- * Starts a gateway, without PostgreSQL or Redis too; /readyz then names what is missing. Of `env`
- * secrets are read again from their files, and a fallback worker gets it. Without acceptors, one
- * connection is accepted in a turn.
+ * Starts a gateway, even without PostgreSQL or Redis; /readyz then names what is missing. Secrets
+ * in `env` are read again from their files. `paceMs` is how long refusals, and tickets that are
+ * issued at once, are held [pacedMs].
  */
 export async function startGateway(
   config: GatewayConfig,
   env: NodeJS.ProcessEnv,
   log: Logger,
-  { acceptors = true } = {},
+  { paceMs }: { paceMs?(holdMs: number): number } = {},
 ) {
-  const keyring = parseKeyring(config.SPILLWAY_SEAL_KEYS)
-  const keys = await SigningKeys.parse(config.SPILLWAY_JWT_KEYS)
-  const { BREACHED_PASSWORDS_FILE: listFile, OPS_OPERATORS_FILE: operatorsFile } = config
+  const keyring = parseKeyring(config.spillwaySealKeys)
+  const keys = await SigningKeys.parse(config.spillwayJwtKeys)
+  const { breachedPasswordsFile: listFile, opsOperatorsFile: operatorsFile } = config
   const breached = listFile === '' ? undefined : new PasswordList(listFile)
-  const namedOperators = operatorsFile === '' ? undefined : new NamedOperators({ file: operatorsFile, log })
+  const namedOperators = operatorsFile === '' ? undefined : new NamedOperators(operatorsFile, log)
   await namedOperators?.start()
-  const current = (name: 'DATABASE_URL' | 'REDIS_URL' | 'SMTP_URL', check: (url: string) => unknown) =>
-    new RotatedSecret({ env, name, value: config[name], check, log }).current
-  const currentRedisUrl = current('REDIS_URL', (urls) => parseRedisServers(urls))
-  const databaseUnusable = new ThrottledWarning(log, 'the database cannot be used')
-  const database = connectDatabase({
-    ...{ url: config.DATABASE_URL, currentUrl: current('DATABASE_URL', (url) => connectionTo(url)) },
-    ...{ poolSize: config.DATABASE_POOL_SIZE, keepsOpen: true },
-    filled(failure) {
-      if (failure === undefined) databaseUnusable.recovered()
-      else databaseUnusable.warn(new Error(databaseProblem(failure)), { facts: placeOf(config.DATABASE_URL) })
-    },
-  })
-  // Connections are open before the first spike; without PostgreSQL they open when it is back.
-  await database.$connect()
+  const current = (name: string, value: string, check: (url: string) => unknown) =>
+    new RotatedSecret({ env, name, value, check, log }).current
+  const currentRedisUrl = current('REDIS_URL', config.redisUrl, sameServerAs(config.redisUrl))
+  const server = {
+    url: config.databaseUrl,
+    currentUrl: current('DATABASE_URL', config.databaseUrl, (url) => connectionTo(url)),
+  }
+  const database = connectDatabase({ ...server, poolSize: config.databasePoolSize })
+  // Logins never wait for searches and exports of operators.
+  const operatorsDatabase = connectDatabase({ ...server, poolSize: OPERATORS_POOL_SIZE, preparesStatements: false })
+  // Opens connections before the first spike. Without PostgreSQL, they open when it is back.
+  fillPool(database).catch((error: unknown) =>
+    log.warn({ ...placeOf(config.databaseUrl), reason: databaseProblem(error) }, 'the database cannot be used'),
+  )
   const watch = new RedisWatch(log)
-  // Beside the client's two (commands, replies). .github/CONTRIBUTING.md says why they are separate.
-  const connect = (role: ConnectionRole, purpose: string) =>
-    parseRedisServers(config.REDIS_URL, currentRedisUrl).map(({ url, currentUrl, address }) => {
-      const connection = connectRedis(url, role, currentUrl)
-      watch.watch(connection, purpose)
-      return { address, connection }
-    })
+  // Besides the client's two (commands, replies). .github/CONTRIBUTING.md gives the reason.
+  const connect = (role: ConnectionRole, purpose: string) => {
+    const connection = connectRedis(config.redisUrl, role, currentRedisUrl)
+    watch.watch(connection, purpose)
+    return connection
+  }
   const operatorsRedis = connect('producer', 'operators')
-  const mailRedis = config.SMTP_URL === '' ? [] : connect('consumer', 'mail')
-  const metrics = new GatewayMetrics([...operations, ...serviceOperations].map(({ kind }) => kind))
-  const shedder = new LoadShedder(config.DATABASE_POOL_SIZE)
+  const mailRedis = config.smtpUrl === '' ? undefined : connect('consumer', 'mail')
+  const metrics = new GatewayMetrics([...endpoints, ...serviceEndpoints].map(({ route }) => route.kind))
+  const guard = new OverloadGuard()
+  guard.start()
   const url = tracesUrl(config)
   const { Tracing } = url === undefined ? {} : await import('@spillway/common/tracing')
   const tracing = Tracing && url ? new Tracing({ service: 'spillway-gateway', url, log }) : undefined
-  const passwords = createPasswordClient({
-    redisUrl: config.REDIS_URL,
+  const passwords = new PasswordClient({
+    redisUrl: config.redisUrl,
     currentRedisUrl,
-    prefix: config.QUEUE_PREFIX,
+    prefix: config.queuePrefix,
     keyring,
-    jobLifeMs: config.TICKET_TTL_MS,
     log,
     watch,
-    maxAbsent: Math.ceil(config.MAX_OUTSTANDING * ABSENT_SHARE),
+    mostWaiting: config.maxOutstanding,
     ...(tracing ? { telemetry: tracing.telemetry } : {}),
     observer: {
-      verdictReceived: (source) => metrics.verdicts.inc({ source }),
-      verdictBroken: () => metrics.sealFailures.inc({ purpose: 'verdict' }),
-      jobAddedAgain: () => metrics.jobsAddedAgain.inc(),
-      jobMoved: () => metrics.jobsMoved.inc(),
+      resultReceived: (source) => metrics.results.inc({ source }),
+      resultBroken: () => metrics.sealFailures.inc({ purpose: 'result' }),
     },
   })
-  const operatorsConnections = operatorsRedis.map(({ connection }) => connection)
-  const reporter = new QueueReporter(operatorsConnections, config.QUEUE_PREFIX)
-  const fallback = new Fallback({
-    concurrency: config.LOCAL_FALLBACK_CONCURRENCY,
-    env,
-    lacksWorkers: () => passwords.load().known && passwords.load().workers === 0,
-    log,
-  })
-  exposeGatewayState(metrics, {
-    passwords,
-    reporter,
-    shedder,
-    poolUse: () => poolUse(database),
-    isFallingBack: () => fallback.active(),
-  })
+  const reporter = new QueueReporter(operatorsRedis, config.queuePrefix)
+  const audit = new Audit({ database, retentionDays: config.auditRetentionDays, metrics, log })
   metrics.exposeKeys([keyring, keys])
-  rereadOnHangup(env, [keyring, keys], log, () => fallback.hangUp())
-  const audit = new Audit({ database, retentionDays: config.AUDIT_RETENTION_DAYS, metrics, log })
-  const countingRedis = toCountingRedis(passwords.redis, log)
-  const mailDeps = { redis: countingRedis, mailRedis, watch, keyring, database, metrics, log }
-  const currentUrl = current('SMTP_URL', parseSmtpUrl)
-  const mail = config.SMTP_URL === '' ? undefined : new Mail(config, { ...mailDeps, currentUrl })
+  rereadOnHangup(env, [keyring, keys], log)
+  const countingRedis = toCountingRedis(passwords, log)
+  const mail =
+    mailRedis &&
+    new Mail(config, {
+      redis: countingRedis,
+      mailRedis,
+      now: () => passwords.now(),
+      watch,
+      keyring,
+      database,
+      currentUrl: current('SMTP_URL', config.smtpUrl, parseSmtpUrl),
+      metrics,
+      log,
+    })
+  const post = mail?.post
+  exposeGatewayState(metrics, { passwords, reporter, guard, config, post, audit, poolUse: () => poolUse(database) })
   const blocks = new Blocks(database, log)
   const expiredSessions = startDeletingExpiredSessions({ database, log })
   let draining = false
-  const admission = new Admission({
-    load: () => passwords.load(),
-    predictedWaitMs: (lane) => passwords.predictedWaitMs(lane),
-    maxOutstanding: config.MAX_OUTSTANDING,
-    lifeMs: config.TICKET_TTL_MS,
-  })
   const tags = new RefreshTokenTags(keyring)
-  const rotation = { sessionIdleS: config.SESSION_IDLE_S, refreshGraceS: config.REFRESH_GRACE_S }
+  const rotation = { sessionIdleS: config.sessionIdleS, refreshGraceS: config.refreshGraceS }
   const sessions = new Sessions(database, tags, rotation)
-  const { SESSION_TTL_S: sessionTtlS, LOGIN_NEEDS_CONFIRMATION: needsConfirmedEmail } = config
+  const { sessionTtlS, loginNeedsConfirmation: needsConfirmedEmail } = config
   const sessionOpener = new SessionOpener(database, tags, { ...rotation, sessionTtlS, needsConfirmedEmail })
-  const tokenClaims = optionalClaimNames.filter((name) => listOf(config.TOKEN_CLAIMS).includes(name))
-  const accessTokens = { keys, issuer: config.ISSUER, audience: config.JWT_AUDIENCE }
-  const tokenIssuer = new TokenIssuer({ ...accessTokens, ttlS: config.ACCESS_TOKEN_TTL_S, claims: tokenClaims })
+  const tokenClaims = optionalClaimNames.filter((name) => listOf(config.tokenClaims).includes(name))
+  const accessTokens = { keys, issuer: config.issuer, audience: config.jwtAudience }
+  const tokenIssuer = new TokenIssuer({ ...accessTokens, ttlS: config.accessTokenTtlS, claims: tokenClaims })
   const opened: Opened = {
-    ...{ isDraining: () => draining, metrics, shedder, tracing, log, watch },
-    ...{ database, passwords, admission, keyring, countingRedis, operatorsRedis, reporter },
+    ...{ isDraining: () => draining, metrics, guard, paceMs, tracing, log, watch },
+    ...{ database, passwords, keyring, countingRedis, operatorsRedis, reporter },
     ...{ keys, accessTokens, tokenIssuer, tokenClaims, sessions, sessionOpener },
-    ...{ audit, blocks, post: mail?.post, breached, namedOperators },
+    ...{ failures: new Failures(config, countingRedis, keyring) },
+    ...{ audit, blocks, post, breached, namedOperators },
   }
   const app = await buildPublicApi(config, opened)
-  const serviceApp = config.SERVICE_KEYS === '' ? undefined : await buildServiceApi(config, opened)
-  // After all routes: onClose hooks run in reverse order, and these connections must end first.
-  if (acceptors) for (const each of [app, serviceApp]) await each?.register(acceptorsPlugin, { backlog: BACKLOG })
-  const ops = await buildOpsPort(config, opened)
+  const serviceApp = config.serviceKeys === '' ? undefined : await buildServiceApi(config, opened)
+  const ops = await buildOpsPort(config, {
+    ...opened,
+    database: operatorsDatabase,
+    sessions: new Sessions(operatorsDatabase, tags, rotation),
+  })
 
   /**
-   * Drains for DRAIN_MS, or until interrupted: answers everything, and ends each connection with
-   * its answer. Then stops listening, answers the running requests, and disconnects.
+   * Drains for DRAIN_MS, or until interrupted: answers all requests, and ends each connection with
+   * its answer. Then it stops listening, answers the running requests, and disconnects.
    */
   async function close(signal?: AbortSignal): Promise<void> {
     draining = true
-    await sleep(config.DRAIN_MS, undefined, signal && { signal }).catch(() => undefined)
+    await sleep(config.drainMs, undefined, signal && { signal }).catch(() => undefined)
     await shutDown()
   }
 
-  /** Runs every step, even after failures. Rejects at the end if any step failed. */
+  /** Runs all steps, even after failures. Rejects at the end if a step failed. */
   async function shutDown(): Promise<void> {
     const shutdown = new Shutdown('gateway', log)
     await shutdown.step('answer requests in hand', closeTimeMs(config) + STEP_TIMEOUT_MS, () =>
       Promise.all([app.close(), serviceApp?.close()]),
     )
-    await shutdown.step('stop the fallback worker', FALLBACK_TIMEOUT_MS, () => fallback.close())
+    guard.close()
     await shutdown.step('stop sending mails', MAIL_TIMEOUT_MS, () => mail?.close())
     await shutdown.step('close the ops port', STEP_TIMEOUT_MS, () => ops.close())
     await shutdown.step('close the queue', STEP_TIMEOUT_MS, () => passwords.close())
     await shutdown.step('disconnect from Redis', STEP_TIMEOUT_MS, async () => {
-      for (const { connection } of operatorsRedis) connection.disconnect()
-      await Promise.all(mailRedis.map(({ connection }) => quitRedis(connection)))
+      operatorsRedis.disconnect()
+      if (mailRedis !== undefined) await quitRedis(mailRedis)
     })
     await shutdown.step('write the last audit events', STEP_TIMEOUT_MS, () => audit.close())
     await shutdown.step('stop reading blocked networks', STEP_TIMEOUT_MS, () => blocks.close())
     await shutdown.step('stop deleting expired sessions', STEP_TIMEOUT_MS, () => expiredSessions.close())
-    await shutdown.step('disconnect from PostgreSQL', STEP_TIMEOUT_MS, () => database.$disconnect())
+    await shutdown.step('disconnect from PostgreSQL', STEP_TIMEOUT_MS, () =>
+      Promise.all([database.$disconnect(), operatorsDatabase.$disconnect()]),
+    )
     await shutdown.step('flush traces', STEP_TIMEOUT_MS, () => tracing?.close())
     const error = shutdown.failure()
     if (error) throw error
   }
 
   try {
-    // Without the database, at its first reading.
+    // If the database is away, the blocks are read later.
     await Promise.all([passwords.whenKnown(FIRST_READING_MS), blocks.read().catch(() => undefined)])
-    const opsUrl = await ops.listen({ host: listenAddress(config.OPS_HOST), port: config.OPS_PORT })
-    const servicePlace = { host: listenAddress(config.SERVICE_HOST), port: config.SERVICE_PORT, backlog: BACKLOG }
+    const opsUrl = await ops.listen({ host: listenAddress(config.opsHost), port: config.opsPort })
+    const servicePlace = { host: listenAddress(config.serviceHost), port: config.servicePort, backlog: BACKLOG }
     const serviceUrl = await serviceApp?.listen(servicePlace)
-    const url = await app.listen({ host: listenAddress(config.HOST), port: config.PORT, backlog: BACKLOG })
-    /** The service API has no URL without SERVICE_KEYS. */
+    const url = await app.listen({ host: listenAddress(config.host), port: config.port, backlog: BACKLOG })
+    /** Without SERVICE_KEYS, the service API has no URL. */
     return { url, opsUrl, serviceUrl, close }
   } catch (error) {
     await shutDown().catch(() => undefined)

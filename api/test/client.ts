@@ -16,16 +16,14 @@ export interface Body {
   tokenType: string
   expiresIn: number
   deviceToken: string
-  challenge: Challenge
   ticket: string
   retryAfter: number
   number: number
-  line: string
   position: number
-  serving: Record<string, number>
-  rate: Record<string, number>
-  /** Of a ticket, and the names of paused lines. */
-  paused?: boolean | string[]
+  serving: number
+  rate: number
+  /** Of a ticket, and of the line. */
+  paused?: boolean
   until: string
   /** Absent while there is no worker. */
   eta?: number
@@ -35,14 +33,6 @@ export interface Body {
   status: number
   code: string
   errors: { field: string; message: string }[]
-}
-
-export interface Challenge {
-  kind: string
-  token: string
-  bits: number
-  expiresIn: number
-  siteKey: string
 }
 
 export interface Answer {

@@ -47,16 +47,12 @@ export function createForger({ key, kid, alg, payload, accessToken }: Genuine) {
       signed({}, { key: createSecretKey(Buffer.from(secret)), header: { alg: 'HS256', kid } })
     const made: Record<string, string> = {
       'alg none': new UnsecuredJWT(payload).encode(),
-      'alg none, with the id': `${encode({ alg: 'none', kid })}.${body}.`,
       'alg NONE': `${encode({ alg: 'NONE', kid })}.${body}.`,
       'alg none with the signature': `${encode({ alg: 'none', kid })}.${body}.${signature}`,
       'HS256 with the public key as PEM': await hs256(pem),
-      'HS256 with the public key as PEM, trimmed': await hs256(pem.trim()),
       'HS256 with the public key as DER': await hs256(publicKey.export({ format: 'der', type: 'spki' })),
-      'HS256 with the JWK': await hs256(JSON.stringify(jwk)),
       'HS256 with the bytes of the key': await hs256(Buffer.from(jwk.x ?? jwk.n ?? '', 'base64url')),
       'another audience': await signed({ aud: 'someone-else' }),
-      'other audiences': await signed({ aud: ['someone', 'someone-else'] }),
       'no audience': await signed({ aud: undefined }),
       'another issuer': await signed({ iss: 'https://elsewhere.example' }),
       'no issuer': await signed({ iss: undefined }),
@@ -69,14 +65,12 @@ export function createForger({ key, kid, alg, payload, accessToken }: Genuine) {
         .sign(key, { crit: { unknown: true } }),
       'a changed payload': `${head}.${someoneElse}.${signature}`,
       'no signature': `${head}.${body}.`,
-      'a signature of zeros': `${head}.${body}.${Buffer.alloc(64).toString('base64url')}`,
     }
     for (const [by, forger] of Object.entries(mine)) {
       const as = { alg: by, typ: 'JWT' }
       const jwkOfForger = await exportJWK(createPublicKey(forger))
       made[`${by} by another key with the same id`] = await signed({}, { key: forger, header: { ...as, kid } })
       made[`${by} by another key with another id`] = await signed({}, { key: forger, header: { ...as, kid: 'other' } })
-      made[`${by} by another key without an id`] = await signed({}, { key: forger, header: as })
       made[`${by} with an id of every object`] = await signed(
         {},
         { key: forger, header: { ...as, kid: 'constructor' } },
@@ -84,10 +78,8 @@ export function createForger({ key, kid, alg, payload, accessToken }: Genuine) {
       for (const [name, more] of Object.entries({
         jwk: { jwk: jwkOfForger },
         jku: { jku: 'https://elsewhere.example/jwks.json' },
-        x5u: { x5u: 'https://elsewhere.example/chain.pem' },
       })) {
         made[`${by} with ${name}`] = await signed({}, { key: forger, header: { ...as, kid, ...more } })
-        made[`${by} with ${name}, without an id`] = await signed({}, { key: forger, header: { ...as, ...more } })
       }
     }
     return made

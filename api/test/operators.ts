@@ -32,11 +32,12 @@ interface OperatorBody {
   confirmedAt: string | null
   disabledAt: string | null
   lastLoginAt: string | null
-  failures: { failures: number; waitUntil: string | null; needsChallenge: boolean; failedDevices: number }
+  failures: { failures: number; waitUntil: string | null; failedDevices: number }
   sessions: { id: string; address: string; createdAt: string }[]
   blocks: { network: string; operator: string; reason: string }[]
   account: { email: string }
   links: { purpose: string; email: string }[]
+  unsentMails: { kind: string; at: string; state: string; reason: string | null }[] | null
   mails: { kind: string; email: string }[]
   audit: { outcome: string; isKnownDevice: boolean | null }[]
 }

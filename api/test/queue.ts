@@ -3,7 +3,7 @@ import { until } from '@spillway/infra/processes/until'
 import type { System } from './system.ts'
 
 export interface QueueWatch {
-  /** Resolves when this many jobs wait, held or deferred, and are being hashed. */
+  /** Resolves when this many jobs wait, open or ticketed, and are being hashed. */
   settled(waiting: number, active: number): Promise<void>
   /** The ids of the jobs that wait, the next one last. */
   waiting(): Promise<string[]>
@@ -29,13 +29,13 @@ export function watchQueue({ redis, namespace }: Pick<System, 'redis' | 'namespa
       const what = `a queue of ${waiting} waiting and ${active} active jobs`
       await until(
         async () => {
-          const [held, deferred, taken] = await Promise.all([
+          const [open, ticketed, taken] = await Promise.all([
             redis.llen(key('wait')),
             redis.zcard(key('prioritized')),
             redis.llen(key('active')),
           ])
-          if (held + deferred === waiting && taken === active) return true
-          throw new Error(`${held} held, ${deferred} deferred and ${taken} active`)
+          if (open + ticketed === waiting && taken === active) return true
+          throw new Error(`${open} open, ${ticketed} ticketed and ${taken} active`)
         },
         { what },
       )

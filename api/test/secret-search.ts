@@ -1,7 +1,7 @@
 // Looks for secrets in the output of a process or in Redis, in every form they might have there.
 
 import { until } from '@spillway/infra/processes/until'
-import type { RedisConnection } from '@spillway/queue/queue-client'
+import type { RedisConnection } from '@spillway/queue/client'
 
 /** Secrets by what they are: two of the same name are told apart by a number. */
 export class Secrets {

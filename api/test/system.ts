@@ -1,13 +1,13 @@
 // Gateways and workers of one test file, on a database and Redis keys of their own.
 import assert from 'node:assert/strict'
 import { createLogger } from '@spillway/common/log'
+import { createNamespace, type Ending, type Namespace } from '@spillway/infra/harness/namespace'
+import { openSpillway, withDoubles } from '@spillway/infra/harness/spillway'
+import { startProxy, type TcpProxy } from '@spillway/infra/harness/tcp-proxy'
 import { until } from '@spillway/infra/processes/until'
-import { createNamespace, type Ending, type Namespace } from '@spillway/infra/rig/namespace'
-import { openSpillway } from '@spillway/infra/rig/spillway'
-import { startProxy, type TcpProxy } from '@spillway/infra/rig/tcp-proxy'
 import { type GatewayProcess, type Member, type MemberOptions, readinessOf } from '@spillway/infra/start/member'
 import { connectDatabase, type Database } from '@spillway/prisma'
-import { connectRedis, type RedisConnection } from '@spillway/queue/queue-client'
+import { connectRedis, type RedisConnection } from '@spillway/queue/client'
 import { afterAll } from 'vitest'
 import { readGatewayConfig } from '../src/config.ts'
 import { type Gateway, startGateway } from '../src/start.ts'
@@ -86,7 +86,7 @@ let shared: Promise<{ base: Base; warmWorker: Member }> | undefined
  */
 export async function shareSystem(): Promise<SharedSystem> {
   shared ??= openBase().then(async (base) => {
-    const warmWorker = await base.spillway.worker({ env: { SPILLWAY_TEST_HASHES: 'true', HASH_ENGINE: 'native' } })
+    const warmWorker = await base.spillway.worker({ ...withDoubles, env: { HASH_ENGINE: 'native' } })
     return { base, warmWorker }
   })
   const { base, warmWorker } = await shared
@@ -175,7 +175,7 @@ export async function whileFrozen<T>(worker: Member, body: () => Promise<T>): Pr
 /** Starts a gateway in this process that logs nothing. */
 export async function startQuietly(env: NodeJS.ProcessEnv): Promise<Gateway & Clients> {
   const logger = createLogger({ service: 'gateway', level: 'silent' })
-  return withClients(await startGateway(readGatewayConfig(env), env, logger, { acceptors: false }))
+  return withClients(await startGateway(readGatewayConfig(env), env, logger, { paceMs: () => 0 }))
 }
 
 /** What /readyz says, whatever its status. */

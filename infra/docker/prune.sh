@@ -5,7 +5,7 @@ for tree; do
     cd "$tree"
     for package in . node_modules/.pnpm/@spillway+*/node_modules/@spillway/*; do
       # Links lead to packages that are found by themselves.
-      [ -L "$package" ] || rm -rf "$package"/src "$package"/test "$package"/client "$package"/queue "$package"/common "$package"/packaging "$package"/recipes "$package"/examples "$package"/dist/package "$package"/engine "$package"/.turbo "$package"/tsconfig*.json "$package"/README.md "$package"/turbo.json "$package"/new-migration.ts
+      [ -L "$package" ] || rm -rf "$package"/src "$package"/test "$package"/client "$package"/queue "$package"/common "$package"/rolldown.config.js "$package"/recipes "$package"/examples "$package"/dist/package "$package"/engine "$package"/.turbo "$package"/tsconfig*.json "$package"/README.md "$package"/turbo.json
     done
     find . -type f \( -name '*.map' -o -name '*.d.ts' -o -name '*.d.mts' -o -name '*.d.cts' -o -name '*.tsbuildinfo' \) -delete
     # What packages carry and nobody loads: tests, documentation, examples, benchmarks, builds for bundlers.

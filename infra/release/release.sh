@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # pnpm release [DIR [PART ...]]: makes a release of the checked-out commit in DIR [.spillway/release/VERSION].
-# Parts: changelog chart engine client storm sboms licences images [all]. The same commit gives the same bytes on the same machine.
+# Parts: changelog chart engine client sboms licences images [all]. The same commit gives the same bytes on the same machine.
 # Needs GNU tar, jq and npm; cargo for engines, buildah for images.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 if [ "${1:-}" = --help ]; then sed --quiet '2,4s/^# //p' infra/release/release.sh; exit; fi
-parts=(changelog chart engine client storm sboms licences images)
+parts=(changelog chart engine client sboms licences images)
 version=$(jq --raw-output .version package.json)
 read -r commit epoch < <(git log -1 --format='%H %ct')
 out=$(realpath --canonicalize-missing "${1:-.spillway/release/$version}")
@@ -55,9 +55,8 @@ engine() {
     await runWithKeeper(async (keeper) => {
       if (!(await buildEngine(keeper, console.error))) process.exitCode = 1
     })" || return 1
-  node --import tsx --input-type=module --eval "
-    import { licencesOf, linkedCrates } from './worker/client/packaging/contents.ts'
-    process.stdout.write(await licencesOf(linkedCrates()))" >"$work/crates.txt"
+  node --import tsx infra/release/src/crates.ts --licences >"$work/crates.txt"
+  node --import tsx infra/release/src/crates.ts >"$work/crates.json"
   # The oldest glibc is Debian 10's. The musl build is linked with the C library of the system, as Node is.
   while read -r target arch libc glibc; do
     if [ "$target" = "$own" ]; then
@@ -79,13 +78,11 @@ TARGETS
 
 client() { (cd worker/client && npx --yes pnpm pack --pack-destination "$work/out" >/dev/null); }
 
-storm() { (cd loadtests/storm && npx --yes pnpm pack --pack-destination "$work/out" >/dev/null); }
-
-# bill SUBJECT FILTER: a bill without number and address of the registry, in the order of names, with what is compiled in by FILTER.
+# bill SUBJECT [COMPILED]: a bill without number and address of the registry, in the order of names, with what is compiled in.
 bill() {
-  jq --sort-keys --slurpfile compiled worker/client/dist/bundled.json --arg date "$(date --utc --date="@$epoch" +%Y-%m-%dT%H:%M:%SZ)" "
+  jq --sort-keys --slurpfile compiled "${2:-/dev/null}" --arg date "$(date --utc --date="@$epoch" +%Y-%m-%dT%H:%M:%SZ)" "
     del(.serialNumber) | .metadata.timestamp = \$date
-    | .components += [\$compiled[0][] | select($2)
+    | .components += [\$compiled[0] // [] | .[]
         | {type: \"library\", \"bom-ref\": .purl, name, version, purl, licenses: [{expression: .license}]}]
     | .components |= (unique_by(.\"bom-ref\") | map((.externalReferences // []) as \$references
         | ([\$references[] | select(.type == \"distribution\") | .hashes // []] | add // []) as \$hashes
@@ -105,9 +102,9 @@ sboms() {
     npm install --silent --package-lock-only --ignore-scripts "$work/out/spillway-client-$version.tgz"
     npm sbom --package-lock-only --sbom-format cyclonedx >"$work/client.json"
   )
-  bill gateway false
-  bill worker '.purl | startswith("pkg:cargo/")'
-  bill client true
+  bill gateway
+  bill worker "$([ -f "$work/crates.json" ] && echo "$work/crates.json" || echo /dev/null)"
+  bill client worker/client/dist/bundled.json
 }
 
 licences() { bash infra/release/licences.sh "$work/out" >"$work/out/LICENCES.md"; }

@@ -1,10 +1,17 @@
 // The contenders, in the order of the report. The first is what the others are compared with.
 import { randomBytes } from 'node:crypto'
-import { readMetric } from '@spillway/infra/rig/api-client'
-import { deleteKeys } from '@spillway/infra/rig/namespace'
-import { limitsOf, openSpillway } from '@spillway/infra/rig/spillway'
+import { deleteKeys } from '@spillway/infra/harness/namespace'
+import { limitsOf, openSpillway } from '@spillway/infra/harness/spillway'
 import { allOrNone } from '@spillway/infra/services/services'
-import { type Contender, coreCount, type Running, type StartOptions, startProgram, startRival } from './contender.ts'
+import {
+  type Contender,
+  contenderCores,
+  coreCount,
+  type Running,
+  type StartOptions,
+  startProgram,
+  startRival,
+} from './contender.ts'
 
 /** Each waiting caller is a Node process of about 45 MB. */
 const MOST_SCRIPTS = 200
@@ -35,13 +42,6 @@ export const contenders: readonly Contender[] = [
     start: (options) => startRival('script-per-compare', options),
   },
   {
-    name: 'side-process',
-    title: 'A long-lived side process',
-    origin: 'https://haile37.pages.dev/blog/bcrypt-login-bottleneck-kubernetes (its script, kept running)',
-    how: 'One process beside the server hashes for it, over an IPC channel, on its own four libuv threads.',
-    start: (options) => startRival('side-process', options),
-  },
-  {
     name: 'piscina',
     title: 'A Piscina pool',
     origin: 'https://johnvesslyalti.xyz/blogs/scaling-nodejs-piscina (DevNest)',
@@ -63,65 +63,54 @@ export const contenders: readonly Contender[] = [
     start: startHttpWorkers,
   },
   {
+    name: 'beside',
+    title: '@spillway/client',
+    origin: 'this repository: one import in the application, without Redis',
+    how: 'A process beside the server hashes several passwords at a time.',
+    start: (options) => startRival('beside', options),
+  },
+  {
     name: 'spillway',
     title: 'Spillway',
     origin: 'this repository: one gateway, one worker with as many slots as it has cores, Redis',
-    how: 'The gateway queues a sealed job; a worker on the same cores hashes; the verdict comes back over Redis.',
-    start: ({ cores, services }) => startSpillway({ cores, services, slots: coreCount(cores) }),
+    how: 'The gateway seals each hash or verify into a job, and a worker does it.',
+    start: startSpillway,
   },
 ]
 
-/** A contender's title; other names as they are. */
 export function titleOf(name: string): string {
   return contenders.find((contender) => contender.name === name)?.title ?? name
 }
 
 async function startHttpWorkers(options: StartOptions): Promise<Running> {
-  const { cores } = options
   const env = { SHARED_SECRET: randomBytes(32).toString('hex') }
-  const count = Math.max(LEAST_WORKERS, coreCount(cores))
-  const start = () => startProgram('contenders/rivals/http-workers', { cores, env })
+  const count = Math.max(LEAST_WORKERS, coreCount)
+  const start = () => startProgram('contenders/rivals/http-workers', env)
   const workers = await allOrNone(Array.from({ length: count }, start))
   const closeWorkers = () => Promise.all(workers.map((worker) => worker.close()))
-  const urls = workers.map(({ ready }) => String(ready.url)).join(',')
+  const urls = workers.map(({ url }) => url).join(',')
   try {
     const server = await startRival('http-workers', options, { ...env, WORKERS: urls })
-    const parts = [...server.parts, ...workers.map(({ pid }) => ({ role: 'worker', pid }))]
     const close = async () => {
       await Promise.all([server.close(), closeWorkers()])
     }
-    return { ...server, parts, close }
+    return { ...server, close }
   } catch (error) {
     await closeWorkers()
     throw error
   }
 }
 
-// Spillway as a contender: one gateway, and one worker on the same cores.
-
-/** The states of a job that is not done. */
-const queued = ['state="waiting"', 'state="deferred"', 'state="active"']
-
 /** Counted as in production, and never reached: all callers come from one address. */
 const UNREACHED = 1_000_000
 
-/** @param options `slots`: hashes that the worker computes at a time */
-export async function startSpillway({
-  cores,
-  services,
-  slots,
-}: Omit<StartOptions, 'algorithm'> & { slots: number }): Promise<Running> {
-  const { databaseUrl, redisUrl } = services
+async function startSpillway({ databaseUrl, redisUrl }: StartOptions): Promise<Running> {
   const spillway = openSpillway({
     databaseUrl,
     redisUrl,
     gatewayEnv: limitsOf(UNREACHED),
     // The engine to measure may be chosen by the environment.
-    workerEnv: {
-      HASH_ENGINE: process.env.HASH_ENGINE,
-      WORKER_CONCURRENCY: String(slots),
-      SPILLWAY_TEST_HASHES: 'true',
-    },
+    workerEnv: { HASH_ENGINE: process.env.HASH_ENGINE, WORKER_CONCURRENCY: String(coreCount) },
     keepOnly: 'nothing',
   })
   const close = async () => {
@@ -129,21 +118,12 @@ export async function startSpillway({
     await deleteKeys(redisUrl, spillway.queuePrefix)
   }
   try {
-    await allOrNone([spillway.gateway({ cores }), spillway.worker({ cores })])
-    const [gateway] = spillway.gateways
-    const [worker] = spillway.workers
-    if (gateway === undefined || worker === undefined) throw new Error('Spillway did not start')
-    return {
-      url: gateway.url,
-      depth: () => readMetric(gateway.opsUrl, 'spillway_queue_jobs', ...queued),
-      // The file it serves itself: a stat and a read.
-      neighbourPath: '/docs/static/logo.svg',
-      parts: [
-        { role: 'api', pid: gateway.pid },
-        { role: 'worker', pid: worker.pid },
-      ],
-      close,
-    }
+    const cores = contenderCores
+    const [gateway, worker] = await Promise.all([spillway.gateway({ cores }), spillway.worker({ cores })])
+    await spillway.knowsWorkers()
+    // The file it serves itself: a stat and a read.
+    const pids = { gateway: gateway.pid, worker: worker.pid }
+    return { url: gateway.url, neighbourPath: '/docs/static/logo.svg', pids, close }
   } catch (error) {
     await close()
     throw error

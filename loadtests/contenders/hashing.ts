@@ -3,7 +3,6 @@
 
 import { hash as argon2Hash, verify as argon2Verify } from '@node-rs/argon2'
 import { hash as bcryptHash, verify as bcryptVerify } from '@node-rs/bcrypt'
-import type { CallOptions, ClientResponse } from '@spillway/client/application/types'
 
 export const algorithms = ['bcrypt', 'argon2id'] as const
 export type Algorithm = (typeof algorithms)[number]
@@ -18,12 +17,6 @@ export const DEAR_PASSES = 8
 /** How an algorithm and its cost are written in settings and reports. */
 export const costOf: Record<Algorithm, string> = { bcrypt: 'cost 10', argon2id: 'm=19456 KiB, t=2, p=1' }
 
-/**
- * A double of a hash, without a cost, which any password fits. Spillway's workers accept it when
- * told to. Used to compile all code around a hash before a measurement.
- */
-export const TOKEN_HASH = '$spillway-token$'
-
 export function hash(password: string, algorithm: Algorithm | 'dear'): Promise<string> {
   if (algorithm === 'dear') return argon2Hash(password, { ...ARGON2_COST, timeCost: DEAR_PASSES })
   return algorithm === 'bcrypt' ? bcryptHash(password, { cost: BCRYPT_COST }) : argon2Hash(password, ARGON2_COST)
@@ -31,15 +24,12 @@ export function hash(password: string, algorithm: Algorithm | 'dear'): Promise<s
 
 /** Whether a password is the hashed one; the algorithm is read from the hash. */
 export async function verify(password: string, storedHash: string): Promise<boolean> {
-  if (storedHash === TOKEN_HASH) return true
   return storedHash.startsWith('$argon2') ? argon2Verify(storedHash, password) : bcryptVerify(password, storedHash)
 }
 
 export interface Hashing {
   hash(password: string, algorithm: Algorithm): Promise<string>
-  verify(password: string, storedHash: string, call?: CallOptions): Promise<boolean>
-  /** Asked before anything is done for a login, where there is something to ask. */
-  admit?(response: ClientResponse): Promise<CallOptions>
+  verify(password: string, storedHash: string): Promise<boolean>
 }
 
 /** One piece of hashing as it travels to another thread, process or machine. */

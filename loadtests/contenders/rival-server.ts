@@ -1,13 +1,11 @@
 // The server all rivals share: Spillway's API and tables, in the same Fastify. They differ in
 // where and how they hash.
-import { createHash, generateKeyPairSync, randomBytes } from 'node:crypto'
+import { createHash, generateKeyPairSync, randomBytes, randomUUID } from 'node:crypto'
 import { stat } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import jwt from '@fastify/jwt'
 import { connectDatabase, type Database } from '@spillway/prisma'
-import { newId } from '@spillway/queue/wire/id'
 import Fastify from 'fastify'
-import type { Part } from './contender.ts'
 import { algorithms, type Hashing } from './hashing.ts'
 
 /** As Spillway's gateway: Node's own 511 lose connections when thousands of users come at once. */
@@ -42,14 +40,13 @@ export async function serve(hashing: Hashing, env: NodeJS.ProcessEnv): Promise<s
 
   app.post<Credentials>('/v1/users', { schema: { body: credentials } }, async ({ body }, reply) => {
     const passwordHash = await hashing.hash(body.password, algorithm)
-    const data = { id: newId(), email: body.email, passwordHash }
+    const data = { id: randomUUID(), email: body.email, passwordHash }
     return reply.code(201).send(await database.user.create({ data, select: { id: true, email: true } }))
   })
   app.post<Credentials>('/v1/login', { schema: { body: credentials } }, async ({ body }, reply) => {
-    const call = await hashing.admit?.(reply.raw)
     const select = { id: true, passwordHash: true }
     const user = await database.user.findUnique({ where: { email: body.email }, select })
-    if (user === null || !(await hashing.verify(body.password, user.passwordHash, call))) {
+    if (user === null || !(await hashing.verify(body.password, user.passwordHash))) {
       return reply.code(401).send({ status: 401, code: 'invalid_credentials' })
     }
     const accessToken = app.jwt.sign({ sub: user.id })
@@ -67,9 +64,9 @@ export async function serve(hashing: Hashing, env: NodeJS.ProcessEnv): Promise<s
   return app.listen({ host: '127.0.0.1', port: Number(env.PORT ?? 0), backlog: BACKLOG })
 }
 
-/** Prints that this process can be reached, and which other processes belong to it. */
-export function announce(url: string, parts: readonly Part[] = []): void {
-  console.log(JSON.stringify({ msg: 'listening', url, parts }))
+/** Prints that this process can be reached. */
+export function announce(url: string): void {
+  console.log(JSON.stringify({ msg: 'listening', url }))
 }
 
 const neighbour = fileURLToPath(import.meta.url)
@@ -85,7 +82,7 @@ function signingKeys(): { private: string; public: string } {
 
 /** The row that Spillway's gateway writes for a login. Resolves with its first refresh token. */
 async function openSession(database: Database, userId: string): Promise<string> {
-  const id = newId()
+  const id = randomUUID()
   const refreshToken = `${id}.${randomBytes(32).toString('base64url')}`
   const expiresAt = new Date(Date.now() + REFRESH_TOKEN_TTL_MS)
   await database.$executeRaw`

@@ -1,18 +1,15 @@
 // Accounts to log in with: many addresses, one password, one hash of each kind.
 import { randomUUID } from 'node:crypto'
+import { type ApiAnswer, type Credentials, createApiClient } from '@spillway/infra/harness/api-client'
 import { until } from '@spillway/infra/processes/until'
-import { type ApiAnswer, type Credentials, createApiClient } from '@spillway/infra/rig/api-client'
-import { closedLoop } from '@spillway/infra/rig/open-loop'
 import { createAccounts } from '@spillway/infra/services/query'
 import type { Running } from '../contenders/contender.ts'
-import { type Algorithm, hash, TOKEN_HASH } from '../contenders/hashing.ts'
+import { type Algorithm, hash } from '../contenders/hashing.ts'
 import { outcomeOf } from '../measure/tally.ts'
+import { closedLoop } from './open-loop.ts'
 
 /** A real hash (argon2id of a dear policy), or a double (`wait-25` waits 25 ms). */
-export type Credential = Algorithm | 'dear' | 'token' | `wait-${number}`
-
-/** The status of a verdict: bcrypt is verified with a wrong password. */
-export const verdictOf = (credential: Credential): number => (credential === 'bcrypt' ? 401 : 200)
+export type Credential = Algorithm | 'dear' | `wait-${number}`
 
 /** As many as the most users of any scenario. */
 const ACCOUNTS = 5_000
@@ -22,12 +19,6 @@ const WARM_UP_CALLERS = 20
 const FIRST_ANSWER_MS = 30_000
 const INSERTED_WITHIN_MS = 60_000
 const PASSWORD = 'correct horse battery staple'
-
-/** How many logins a server is to be warm after, and when that is enough, whatever their number. */
-export interface WarmUp {
-  logins: number
-  atMostMs: number
-}
 
 /** Accounts of a database, of each kind as many; callers beyond that share them. */
 export class Accounts {
@@ -47,7 +38,7 @@ export class Accounts {
     return done
   }
 
-  /** A login whose verdict costs exactly one verify everywhere. */
+  /** A login whose result costs exactly one verify everywhere. */
   login(credential: Credential, caller: number): Credentials {
     return {
       email: `${credential}-${(caller % this.#count) + 1}@example.com`,
@@ -61,7 +52,7 @@ export class Accounts {
   }
 
   /** Logs in until code is compiled and connections are open. @throws when nothing succeeds */
-  async warmUp({ url, neighbourPath }: Running, credential: Credential, { logins, atMostMs }: WarmUp): Promise<void> {
+  async warmUp({ url, neighbourPath }: Running, credential: Credential, forMs: number): Promise<void> {
     await this.seed(credential)
     const client = createApiClient(url, { timeoutMs: FIRST_ANSWER_MS })
     let sent = 0
@@ -69,9 +60,8 @@ export class Accounts {
     try {
       await untilOk(call)
       await untilOk(() => client.get(neighbourPath))
-      const endMs = performance.now() + atMostMs
-      const isOver = () => sent >= logins || performance.now() >= endMs
-      await closedLoop({ callers: WARM_UP_CALLERS, isOver, call })
+      const endMs = performance.now() + forMs
+      await closedLoop({ callers: WARM_UP_CALLERS, isOver: () => performance.now() >= endMs, call })
     } finally {
       client.close()
     }
@@ -99,7 +89,6 @@ async function untilOk(request: () => Promise<ApiAnswer>): Promise<void> {
 }
 
 async function storedHash(credential: Credential): Promise<string> {
-  if (credential === 'token') return TOKEN_HASH
   if (credential === 'bcrypt' || credential === 'argon2id' || credential === 'dear') return hash(PASSWORD, credential)
   return `$spillway-wait$${credential.slice('wait-'.length)}$`
 }

@@ -1,14 +1,14 @@
 // Closed-loop load by autocannon, for a fifth of the processor time of Node's own client. It knows
-// no pause: callers that come back when told are in visit.ts.
+// no pause: callers who come back when told are in visit.ts.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { TIMEOUT_MS } from '@spillway/infra/rig/api-client'
+import { TIMEOUT_MS } from '@spillway/infra/harness/api-client'
 import autocannon from 'autocannon'
-import { type Outcome, outcomeOf, Tally } from '../measure/tally.ts'
+import { outcomeOf, Tally } from '../measure/tally.ts'
 
 /** Tells one of the callers what to send, over and over. */
-type Caller = (client: autocannon.Client, number: number) => void
+export type Caller = (client: autocannon.Client, number: number) => void
 
-/** A caller that logs in again and again. It redeems a ticket at once until there is a verdict. */
+/** A caller that logs in again and again. It redeems a ticket at once until there is a result. */
 export function followsTickets(credentials: (number: number) => object): Caller {
   return (client, number) => {
     const login = post('/v1/login', credentials(number))
@@ -20,115 +20,91 @@ export function followsTickets(credentials: (number: number) => object): Caller 
   }
 }
 
-/** A caller that sends the same again and again, whatever it is told. */
-export function repeats(path: string, body: (number: number) => object): Caller {
-  return (client, number) => client.setRequests([post(path, body(number))])
+/** A caller that asks for a ticket, and redeems it until there is a result. */
+export function redeemsTickets(credentials: (number: number) => object): Caller {
+  return (client, number) => {
+    const login = { ...post('/v1/login', credentials(number)), headers: { ...JSON_BODY, prefer: 'respond-async' } }
+    const onResponse = (status: number, body: string) => {
+      const redeem = () => ({ ...post('/v1/tickets/redeem', { ticket: JSON.parse(body).ticket }), headers: JSON_BODY })
+      client.setRequests([{ ...(status === 202 ? redeem() : login), onResponse }])
+    }
+    client.setRequests([{ ...login, onResponse }])
+  }
+}
+
+/** A caller that logs in again at once, whatever it is told. */
+export function repeats(credentials: (number: number) => object): Caller {
+  return (client, number) => client.setRequests([post('/v1/login', credentials(number))])
 }
 
 function post(path: string, body: unknown): autocannon.Request {
   return { method: 'POST', path, body: JSON.stringify(body) }
 }
 
-interface ClosedLoopOptions {
+interface ClosedLoad {
   url: string
   callers: number
   caller: Caller
   /** Of all callers together [as many as are answered]. */
-  perSecond?: number | undefined
-  timeoutMs?: number | undefined
-  /** The callers arrive in groups over this time [at once]. */
-  arriveMs?: number
+  perSecond?: number
+  /** Answers are counted after this time, for that time. */
+  settlingS: number
+  countedS: number
+  /** Called when counting begins, and when it ends; awaited while the load goes on. */
+  onCounting?(): void | Promise<void>
+  onCounted?(): Promise<void>
 }
 
-export interface Counted {
-  tally: Tally
-  seconds: number
-  /** The slowest answer of any kind, in milliseconds. */
-  slowestMs: number
-}
+const JSON_BODY = { 'content-type': 'application/json' }
 
-const ARRIVAL_GROUPS = 20
 /** They stay until they are sent away. */
 const FOREVER_S = 86_400
 /** How soon autocannon notices that it was stopped. */
 const STOPS_WITHIN_MS = 50
 
-export class ClosedLoop {
-  readonly #options: ClosedLoopOptions
-  readonly #running: { instance: autocannon.Instance; ended: Promise<Error | undefined> }[] = []
-  /** With a ticket a caller keeps waiting: its verdict in the end took both waits. */
-  readonly #waitedBefore = new WeakMap<autocannon.Client, number>()
-  #counting: (Counted & { startMs: number }) | undefined
-  #arrived = 0
-
-  constructor(options: ClosedLoopOptions) {
-    this.#options = options
+/** Requests that are open at the end are not counted. Rejects if nobody could call at all. */
+export async function closedLoad(load: ClosedLoad): Promise<{ tally: Tally; seconds: number }> {
+  const { url, callers, caller, perSecond, settlingS, countedS } = load
+  const tally = new Tally()
+  let [isCounting, called] = [false, 0]
+  /** With a ticket a caller keeps waiting: its result in the end took both waits. */
+  const waitedBefore = new WeakMap<autocannon.Client, number>()
+  const options = {
+    url,
+    connections: callers,
+    duration: FOREVER_S,
+    sampleInt: STOPS_WITHIN_MS,
+    timeout: TIMEOUT_MS / 1_000,
+    ...(perSecond !== undefined && { overallRate: perSecond }),
+    headers: JSON_BODY,
+    setupClient: (client: autocannon.Client) => caller(client, called++),
   }
-
-  /** Resolves when all have arrived. */
-  async start(): Promise<void> {
-    const { callers, arriveMs = 0 } = this.#options
-    const groups = arriveMs === 0 ? 1 : Math.min(callers, ARRIVAL_GROUPS)
-    for (let group = 0; group < groups; group++) {
-      this.#send(Math.ceil((callers - group) / groups))
-      await sleep(arriveMs / groups)
-    }
-  }
-
-  /** Counts answers during this time. Requests open at its end are not counted. */
-  async countFor(seconds: number): Promise<Counted> {
-    const startMs = performance.now()
-    const counted = { tally: new Tally(), startMs, seconds, slowestMs: 0 }
-    this.#counting = counted
-    await sleep(seconds * 1_000)
-    this.#counting = undefined
-    return { ...counted, seconds: (performance.now() - startMs) / 1_000 }
-  }
-
-  /** Sends them away. Rejects if one could not call at all. */
-  async close(): Promise<void> {
-    for (const { instance } of this.#running) instance.stop()
-    const ends = await Promise.all(this.#running.map(({ ended }) => ended))
-    const failure = ends.find((error) => error !== undefined)
-    if (failure) throw failure
-  }
-
-  #send(connections: number): void {
-    const { url, caller, perSecond, timeoutMs = TIMEOUT_MS } = this.#options
-    let end = (_error?: Error): void => undefined
-    const ended = new Promise<Error | undefined>((resolve) => {
-      end = resolve
-    })
-    const instance = autocannon(
-      {
-        url,
-        connections,
-        duration: FOREVER_S,
-        sampleInt: STOPS_WITHIN_MS,
-        timeout: timeoutMs / 1_000,
-        ...(perSecond !== undefined && { overallRate: perSecond }),
-        headers: { 'content-type': 'application/json' },
-        setupClient: (client) => caller(client, this.#arrived++),
-      },
-      (error) => end(error ?? undefined),
-    )
-    instance.on('response', (client, status, _bytes, ms) => {
-      const outcome = outcomeOf({ status })
-      const waitedMs = (this.#waitedBefore.get(client) ?? 0) + ms
-      this.#waitedBefore.set(client, outcome === 'ticket' ? waitedMs : 0)
-      this.#count(outcome, waitedMs, status)
-      if (this.#counting) this.#counting.slowestMs = Math.max(this.#counting.slowestMs, ms)
-    })
-    instance.on('reqError', (error: Error) => {
-      const isLate = error.message === 'request timed out'
-      this.#count(isLate ? 'timeout' : 'error', isLate ? timeoutMs : 0)
-    })
-    this.#running.push({ instance, ended })
-  }
-
-  #count(outcome: Outcome, waitedMs: number, status = 0): void {
-    if (this.#counting === undefined) return
-    const { tally, startMs } = this.#counting
-    tally.record(outcome, waitedMs, Math.floor((performance.now() - startMs) / 1_000), status)
-  }
+  let end: (error?: unknown) => void = () => undefined
+  const ended = new Promise((resolve) => {
+    end = resolve
+  })
+  const instance = autocannon(options, (error) => end(error))
+  instance.on('response', (client, status, _bytes, ms) => {
+    const outcome = outcomeOf({ status })
+    const waitedMs = (waitedBefore.get(client) ?? 0) + ms
+    waitedBefore.set(client, outcome === 'ticket' ? waitedMs : 0)
+    if (isCounting) tally.record(outcome, waitedMs)
+  })
+  instance.on('reqError', (error: Error) => {
+    if (!isCounting) return
+    if (error.message === 'request timed out') tally.record('timeout', TIMEOUT_MS)
+    else tally.record('error', 0)
+  })
+  await sleep(settlingS * 1_000)
+  await load.onCounting?.()
+  isCounting = true
+  const startMs = performance.now()
+  await sleep(countedS * 1_000)
+  isCounting = false
+  const seconds = (performance.now() - startMs) / 1_000
+  await load.onCounted?.()
+  instance.stop()
+  const failure = await ended
+  if (failure) throw failure
+  return { tally, seconds }
 }

@@ -2,7 +2,6 @@
 // accounts bring along.
 import { pbkdf2, randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
-import { unpadded } from '@spillway/queue/wire/stored-hash'
 import argon2 from 'argon2'
 import bcrypt from 'bcrypt'
 import { ARGON2_COST, BCRYPT_COST, type Hashing, hash, verify } from '../contenders/hashing.ts'
@@ -39,6 +38,8 @@ export const engines: Readonly<Record<string, Implementation>> = {
     scryptKey(password, salt, bytes, { N: 2 ** LOG_COST, r: 8, p: 1 }),
   ),
 }
+
+const unpadded = (bytes: Buffer) => bytes.toString('base64').replaceAll('=', '')
 
 type Derive = (password: string, salt: Buffer, bytes: number) => Promise<Buffer>
 

@@ -1,29 +1,23 @@
 // A scenario is a question, and a plan of measurements that answer it. Each measurement starts and
 // ends its servers, so that any can fail or be left out.
-import type { Contender, Part, Placement, Running, Services } from '../contenders/contender.ts'
-import { startSpillway } from '../contenders/contenders.ts'
+
+import type { Measured } from '@spillway/loadtests/results'
+import type { Contender, Running } from '../contenders/contender.ts'
+import { contenders } from '../contenders/contenders.ts'
 import type { Algorithm } from '../contenders/hashing.ts'
-import type { Accounts, Credential, WarmUp } from '../load/accounts.ts'
-import type { Measured, Row } from '../src/results.ts'
+import type { Accounts } from '../load/accounts.ts'
 
 export interface Setting {
-  services: Services
-  /** For the contender's processes; undefined where nothing can be pinned. */
-  cores: readonly number[] | undefined
-  /** PostgreSQL and Redis, where they run here. */
-  servers: readonly Part[]
+  databaseUrl: string
+  redisUrl: string
   accounts: Accounts
-  contenders: readonly Contender[]
-  /** The short set of everything: slow scenarios pick from the contenders. */
-  short: boolean
-  /** The part of a measurement under load: `--duration`, else the scenario's own. */
-  durationS: number
-  /** `--users`, for scenarios with a fixed number of them. */
+  /** Those that were named [each scenario has its own]. */
+  contenders: readonly string[] | undefined
+  /** The part of a measurement under load [each scenario has its own]. */
+  durationS: number | undefined
+  /** In scenarios with a fixed number of users [each has its own]. */
   users: number | undefined
-  /** `--rate`, requests per second. */
-  rate: number | undefined
-  /** The logins without a hash that make a server warm. */
-  warmUp: WarmUp
+  warmUpMs: number
   /** The time of one verify with nothing around it, on one core. */
   bareHashMs: Record<Algorithm, number>
 }
@@ -31,9 +25,8 @@ export interface Setting {
 export interface Measurement {
   contender: string
   variant: string
-  placement: Placement
   /** @throws one sentence when there is nothing to report */
-  measure(): Promise<Partial<Measured>>
+  measure(): Promise<Measured>
 }
 
 export interface Scenario {
@@ -41,78 +34,40 @@ export interface Scenario {
   title: string
   /** One sentence. */
   question: string
-  /** Without `--duration`. */
-  durationS: number
-  /** Beside the duration. */
-  settings(setting: Setting): Row
   plan(setting: Setting): Measurement[]
 }
 
-/**
- * The contenders of a slow scenario: in the short set these [in the handler, and behind a queue].
- */
-export function picked(setting: Setting, short: readonly string[] = ['in-process', 'spillway']): readonly Contender[] {
-  return setting.short ? setting.contenders.filter(({ name }) => short.includes(name)) : setting.contenders
-}
-
-// Measurements of warm servers: started, compiled by logins, measured, and always ended.
-
-/** With the hash that is measured: enough that every thread has computed one. */
-const HASHES = 20
-/** Enough that the worker always has a job at hand while the next is on its way from Redis. */
-const PIPELINE_SLOTS = 16
-
-type Measure = (running: Running) => Promise<Partial<Measured>>
-
 interface OfContenders {
-  contenders: readonly Contender[]
+  /** Their names, unless others were asked for [the handler, a pool, both of Spillway's]. */
+  few?: readonly string[]
   /** Of the hash that logins are verified with [argon2id]. */
   algorithm?: Algorithm
-  /** [the algorithm] */
-  variant?: string
   /** How many callers come at once: not every contender can take any number. */
   callers?: number
 }
 
-/** One measurement for each contender, on its cores. */
-export function ofContenders(setting: Setting, options: OfContenders, measure: Measure): Measurement[] {
-  const { contenders, algorithm = 'argon2id', variant = algorithm, callers = 0 } = options
-  const { cores, services } = setting
-  return contenders.map((contender) => ({
-    contender: contender.name,
-    variant,
-    placement: 'apart',
-    async measure() {
-      if (callers > (contender.mostCallers ?? callers)) {
-        const count = callers.toLocaleString('en')
-        throw new Error(
-          `not run: ${count} callers would be as many processes at once, more than the machine's memory holds`,
-        )
-      }
-      return whileWarm(contender.start({ cores, services, algorithm }), setting, algorithm, measure)
-    },
-  }))
-}
+const FEW = ['in-process', 'piscina', 'beside', 'spillway']
 
-/** Measurements of Spillway's pipeline alone, on all cores: one gateway, one worker, no hash. */
-export function ofPipeline(setting: Setting, measure: Measure): Measurement[] {
-  const { contenders, services } = setting
-  const size = { cores: undefined, services, slots: PIPELINE_SLOTS }
-  const measureWarm = () => whileWarm(startSpillway(size), setting, 'token', measure)
-  return contenders
-    .filter(({ name }) => name === 'spillway')
-    .map(({ name: contender }) => ({ contender, variant: 'token', placement: 'together', measure: measureWarm }))
-}
-
-async function whileWarm(started: Promise<Running>, setting: Setting, credential: Credential, measure: Measure) {
-  const { accounts, warmUp } = setting
-  const running = await started
-  try {
-    await accounts.warmUp(running, 'token', warmUp)
-    const hashes: WarmUp = { ...warmUp, logins: Math.min(HASHES, warmUp.logins) }
-    if (credential !== 'token') await accounts.warmUp(running, credential, hashes)
-    return await measure(running)
-  } finally {
-    await running.close()
+/** One measurement of each contender: started, warmed up by logins, measured, and always ended. */
+export function ofContenders(
+  setting: Setting,
+  { few = FEW, algorithm = 'argon2id', callers = 0 }: OfContenders,
+  measure: (running: Running) => Promise<Measured>,
+): Measurement[] {
+  const { databaseUrl, redisUrl, accounts, warmUpMs } = setting
+  const names = setting.contenders ?? few
+  const warmed = async (contender: Contender) => {
+    if (callers > (contender.mostCallers ?? callers))
+      throw new Error('not run: a process for each caller is more than the memory of this machine holds')
+    const running = await contender.start({ algorithm, databaseUrl, redisUrl })
+    try {
+      await accounts.warmUp(running, algorithm, warmUpMs)
+      return await measure(running)
+    } finally {
+      await running.close()
+    }
   }
+  return contenders
+    .filter(({ name }) => names.includes(name))
+    .map((contender) => ({ contender: contender.name, variant: algorithm, measure: () => warmed(contender) }))
 }

@@ -1,14 +1,13 @@
 // A spike: quiet, then ten times the machine's capacity, then quiet again.
-import { setMaxListeners } from 'node:events'
-import { createApiClient, redeemUntilAnswered } from '@spillway/infra/rig/api-client'
-import { openLoop } from '@spillway/infra/rig/open-loop'
+import { createApiClient, redeemUntilAnswered } from '@spillway/infra/harness/api-client'
+import type { Measured, Row } from '@spillway/loadtests/results'
 import { coreCount, type Running } from '../contenders/contender.ts'
-import { costOf } from '../contenders/hashing.ts'
-import { comeBack } from '../load/visit.ts'
+import { openLoop } from '../load/open-loop.ts'
 import { outcomeOf, percentiles, Tally } from '../measure/tally.ts'
-import type { Measured, Row } from '../src/results.ts'
-import { ofContenders, picked, type Scenario, type Setting } from './scenario.ts'
+import { ends } from './crowds.ts'
+import { ofContenders, type Scenario, type Setting } from './scenario.ts'
 
+const SPIKE_S = 10
 const QUIET_BEFORE_S = 2
 /** Of the hashes that the cores could compute if they did nothing else. */
 const TIMES_CAPACITY = 10
@@ -22,75 +21,42 @@ export const spike: Scenario = {
   name: 'spike',
   title: 'Ten seconds at ten times capacity',
   question: 'What happens at ten times capacity, and how long until things are normal again?',
-  // It is watched for as long again afterwards, and until the line is empty.
-  durationS: 10,
-  settings: (setting) => ({ quietS: QUIET_BEFORE_S, perSecond: spikeRate(setting), argon2id: costOf.argon2id }),
-  plan: (setting) => ofContenders(setting, { contenders: picked(setting) }, (running) => overrun(running, setting)),
+  plan: (setting) => ofContenders(setting, { few: ['in-process', 'spillway'] }, (running) => overrun(running, setting)),
 }
 
-function spikeRate(setting: Setting): number {
-  return setting.rate ?? Math.round((TIMES_CAPACITY * coreCount(setting.cores) * 1_000) / setting.bareHashMs.argon2id)
-}
-
-async function overrun(running: Running, setting: Setting): Promise<Measured> {
+async function overrun(running: Running, { accounts, durationS = SPIKE_S, bareHashMs }: Setting): Promise<Measured> {
   const client = createApiClient(running.url)
   const beforeMs = QUIET_BEFORE_S * 1_000
-  const spikeMs = setting.durationS * 1_000
+  const spikeMs = durationS * 1_000
+  // It is watched for as long again afterwards, and until the line is empty.
   const durationMs = beforeMs + 2 * spikeMs
-  const peak = spikeRate(setting)
-  const trickle = (peak / TIMES_CAPACITY) * TRICKLE
+  const capacity = (coreCount * 1_000) / bareHashMs.argon2id
   const tally = new Tally()
-  const depth: Row[] = []
+  const series: Row[] = []
   const startMs = performance.now()
-  const over = AbortSignal.timeout(durationMs + LINE_TIMES * spikeMs)
-  setMaxListeners(0, over)
-  let lastInMs = 0
-  let open = 0
-  let caller = 0
+  const endMs = startMs + durationMs + LINE_TIMES * spikeMs
+  let [lastInMs, open, caller] = [0, 0, 0]
 
-  const sampling = setInterval(async () => {
-    const second = (performance.now() - startMs) / 1_000
-    const queued = await running.depth?.().catch(() => undefined)
-    depth.push({ second, open, ...(queued !== undefined && { queued }) })
-  }, SAMPLE_MS)
+  const sampling = setInterval(() => series.push({ second: series.length + 1, open }), SAMPLE_MS)
   await openLoop({
-    rateAt: (elapsedMs) => (elapsedMs >= beforeMs && elapsedMs < beforeMs + spikeMs ? peak : trickle),
+    rateAt: (elapsedMs) =>
+      capacity * (elapsedMs >= beforeMs && elapsedMs < beforeMs + spikeMs ? TIMES_CAPACITY : TRICKLE),
     durationMs,
     send: async (dueMs) => {
       open++
-      // A person follows a ticket as a page does, until a verdict or the end of the run.
-      const answer = await redeemUntilAnswered(await client.login(setting.accounts.login('argon2id', caller++)), {
+      // A ticket is redeemed, as Retry-After says, until there is a result.
+      const answer = await redeemUntilAnswered(await client.login(accounts.login('argon2id', caller++)), {
         redeem: client.redeem,
-        comeBack: (answer) => comeBack(answer, { url: running.url, signal: over }),
-        signal: over,
+        endMs,
       })
-      const outcome = outcomeOf(answer)
       open--
+      const outcome = outcomeOf(answer)
       if (outcome === 'ok') lastInMs = Math.max(lastInMs, performance.now() - startMs - beforeMs)
-      // Counted in the second in which the user arrived, whenever the answer came.
-      tally.record(outcome, performance.now() - dueMs, Math.floor((dueMs - startMs) / 1_000))
+      tally.record(outcome, performance.now() - dueMs)
     },
   })
   clearInterval(sampling)
   client.close()
-
-  return {
-    figures: {
-      answeredPercent: tally.share('ok', 'ticket', 'busy'),
-      failedPercent: tally.share('timeout', 'error'),
-      inPercent: tally.share('ok'),
-      lastInMs,
-      perSecond: (tally.counts.ok * 1_000) / (performance.now() - startMs),
-      ...percentiles(tally.waitedMs),
-    },
-    series: {
-      bySecond: tally.bySecond.map((counts, second) => ({ second, ...withoutZeros(counts) })),
-      depth,
-    },
-  }
-}
-
-/** They are most of the figures of a spike, and mean as much when they are missing. */
-function withoutZeros(counts: Record<string, number>): Row {
-  return Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0))
+  const failedPercent = tally.share('timeout', 'error')
+  return { figures: { ...ends(tally), ...percentiles(tally.waitedMs), lastInMs, failedPercent }, series }
 }

@@ -1,12 +1,13 @@
 // `pnpm load spike --target`: a spike on a running gateway, to be watched on its live page. The
 // gateway is on this machine, unless another one was allowed.
+import { lookup } from 'node:dns/promises'
+import { BlockList, isIP } from 'node:net'
+import { ask } from '@spillway/infra/harness/api-client'
 import { UserError } from '@spillway/infra/processes/command-line'
-import { ask } from '@spillway/infra/rig/api-client'
-import { closedLoop } from '@spillway/infra/rig/open-loop'
-import { quantile } from '@spillway/infra/rig/quantile'
 import { seedEmail } from '@spillway/prisma/seed'
+import { closedLoop } from '../load/open-loop.ts'
 import { arrivals, type Visit, Visitor, type VisitorOptions } from '../load/visit.ts'
-import { judgeHost } from '../storm/src/target.ts'
+import { quantile } from '../measure/quantile.ts'
 
 interface TargetSpike {
   url: string
@@ -21,21 +22,12 @@ interface TargetSpike {
   report(line: string): void
 }
 
-/**
- * How a visit ends: let in at once, by a ticket, or after being sent away; given up; stopped by a
- * limit (429); unknown (401); left with an expired ticket (410); or anything else.
- */
-type End = 'atOnce' | 'byTicket' | 'afterRefusal' | 'gaveUp' | 'limited' | 'unknown' | 'expired' | 'error'
-
 interface SpikeResult {
   rate: number
   seconds: number
-  people: number
-  /** For each person: the end, the wait since due, and the end since the first was due, in ms. */
-  visits: { end: End; tookMs: number; endedMs: number; wasSentAway: boolean; metFailure: boolean }[]
+  startMs: number
+  visits: Visit[]
 }
-
-const letInEnds = ['atOnce', 'byTicket', 'afterRefusal'] as const satisfies End[]
 
 /** Above what the workers do, and yet all can be answered while their tickets live (300 s). */
 const TIMES_CAPACITY = 5
@@ -56,66 +48,34 @@ const REPORT_MS = 500
 
 /** Rejects with a UserError where no gateway answers, or accounts of `pnpm seed` are missing. */
 export async function spikeTarget(options: TargetSpike): Promise<SpikeResult> {
-  const { url, users, password, durationS, signal } = options
-  const people = {
+  const { url, users, password, durationS, signal, report } = options
+  const person = {
     urls: [url],
-    login: (person) => ({ email: seedEmail((person % users) + 1), password }),
-    headers: (person) => ({ 'x-forwarded-for': addressOf(person) }),
+    login: (n) => ({ email: seedEmail((n % users) + 1), password }),
+    // Of the range that is set aside for load tests (RFC 2544): 131,072 addresses.
+    headers: (n) => ({ 'x-forwarded-for': `198.${18 + ((n >> 16) & 1)}.${(n >> 8) & 255}.${n & 255}` }),
     everyNthWrong: 0,
     timeoutMs: ANSWER_MS,
     signal,
   } satisfies VisitorOptions
-  const [once, patient] = [
-    new Visitor(people),
-    new Visitor({ ...people, tries: Number.POSITIVE_INFINITY, patienceMs: PATIENCE_MS }),
-  ]
-  try {
-    await tryAccounts(once, options)
-    const rate = options.rate ?? (await findRate(once, options))
-    const count = Math.round(rate * durationS)
-    if (count > users * LOGINS_AN_ACCOUNT)
-      throw new UserError(
-        `${count} people on ${users} accounts would run into the limit of each account: seed more of them, or send fewer.`,
-      )
-    return await run(patient, rate, options)
-  } finally {
-    for (const visitor of [once, patient]) visitor.close()
-  }
-}
+  await tryAccounts(new Visitor(person), options)
+  const rate = options.rate ?? (await findRate(new Visitor(person), options))
+  const count = Math.round(rate * durationS)
+  if (count > users * LOGINS_AN_ACCOUNT)
+    throw new UserError(
+      `${count} people on ${users} accounts would run into the limit of each account: seed more of them, or send fewer.`,
+    )
 
-async function run(people: Visitor, rate: number, { durationS, signal, report }: TargetSpike): Promise<SpikeResult> {
-  const result: SpikeResult = { rate, seconds: durationS, people: 0, visits: [] }
-  const startMs = performance.now()
-  const reporting = setInterval(() => report(standing(result, performance.now() - startMs)), REPORT_MS)
-  const visit = async (person: number, dueMs: number) => {
-    result.people++
-    const ended = await people.visit(person, dueMs)
-    const { tookMs, sentAway, failures } = ended
-    const met = { wasSentAway: sentAway.length > 0, metFailure: failures > 0 }
-    result.visits.push({ end: endOf(ended), tookMs, endedMs: dueMs + tookMs - startMs, ...met })
-    return ended
-  }
-  await arrivals({ perSecond: rate, seconds: durationS, signal, visit }).finally(() => clearInterval(reporting))
-  return { ...result, seconds: Math.min(durationS, (performance.now() - startMs) / 1_000) }
-}
-
-function endOf({ end, ticketed, sentAway, failures, status }: Visit): End {
-  if (end === 'verdict' && sentAway.length + failures > 0) return 'afterRefusal'
-  if (end === 'verdict') return ticketed ? 'byTicket' : 'atOnce'
-  if (end === 'lost') return status === 410 || status === 409 ? 'expired' : 'gaveUp'
-  if (status === 503) return 'gaveUp'
-  if (status === 429) return 'limited'
-  return status === 401 ? 'unknown' : 'error'
-}
-
-export function ended({ visits }: SpikeResult, ...some: readonly End[]) {
-  return visits.filter(({ end }) => some.includes(end))
-}
-
-function standing(result: SpikeResult, elapsedMs: number): string {
-  const waiting = result.people - result.visits.length
-  const letIn = ended(result, ...letInEnds).length
-  return `${Math.round(elapsedMs / 1_000)} s: ${result.people} people came, ${letIn} are in, ${waiting} wait`
+  const result: SpikeResult = { rate, seconds: durationS, startMs: performance.now(), visits: [] }
+  const elapsedS = () => (performance.now() - result.startMs) / 1_000
+  const reporting = setInterval(() => {
+    report(`${elapsedS().toFixed(0)} s: ${result.visits.filter(isIn).length} are in`)
+  }, REPORT_MS)
+  const people = new Visitor({ ...person, tries: Number.POSITIVE_INFINITY, patienceMs: PATIENCE_MS })
+  await arrivals(people, { perSecond: rate, seconds: durationS, signal, visits: result.visits })
+  clearInterval(reporting)
+  result.seconds = Math.min(durationS, elapsedS())
+  return result
 }
 
 /** Tries the first account and the last, so that a missing seed is told in one sentence. */
@@ -123,40 +83,39 @@ async function tryAccounts(people: Visitor, { url, users }: TargetSpike): Promis
   const { status } = await ask(url, '/healthz')
   if (status !== 200) throw new UserError(`No gateway answers at ${url}: run "pnpm start" first.`)
   for (const person of [0, users - 1]) {
-    const end = endOf(await people.visit(person))
-    if (end === 'unknown') {
+    const visit = await people.visit(person)
+    if (visit.status === 401) {
       throw new UserError(
         `user-${person + 1}@example.test cannot log in: run "pnpm seed --users ${users}" first, or say with --users how many ` +
           'accounts there are.',
       )
     }
-    if (end === 'limited') throw new UserError(`${url} limits these accounts at present: try again in a minute.`)
-    if (end !== 'atOnce' && end !== 'byTicket')
-      throw new UserError(`A first login at ${url} did not succeed: is there a worker?`)
+    if (visit.status === 429) throw new UserError(`${url} limits these accounts at present: try again in a minute.`)
+    if (!isIn(visit)) throw new UserError(`A first login at ${url} did not succeed: is there a worker?`)
   }
+  people.leave()
 }
 
 /** So many times the logins a second that a few callers get, each account once. */
 async function findRate(people: Visitor, { users, signal, report }: TargetSpike): Promise<number> {
   report(`looking for ${MEASURE_MS / 1_000} s at how much it can do`)
   const startMs = performance.now()
-  let begun = 0
-  let letIn = 0
+  let [begun, letIn] = [0, 0]
   await closedLoop({
     callers: MEASURE_CALLERS,
     isOver: () => begun >= users || performance.now() - startMs >= MEASURE_MS || signal.aborted,
     call: async () => {
-      if (endOf(await people.visit(begun++)) === 'atOnce') letIn++
+      if (isIn(await people.visit(begun++))) letIn++
     },
   })
+  people.leave()
   const perSecond = (letIn * 1_000) / (performance.now() - startMs)
   return Math.round(Math.min(Math.max(TIMES_CAPACITY * perSecond, RATE_MIN), RATE_MAX))
 }
 
-/** An address of the range that is set aside for load tests (RFC 2544): 131,072 of them. */
-function addressOf(person: number): string {
-  return `198.${18 + ((person >> 16) & 1)}.${(person >> 8) & 255}.${person & 255}`
-}
+const loopback = new BlockList()
+loopback.addSubnet('127.0.0.0', 8, 'ipv4')
+loopback.addAddress('::1', 'ipv6')
 
 /**
  * The URL to dial. The name of this machine is replaced by its judged address.
@@ -168,9 +127,17 @@ export async function resolveTarget(target: string, beyondLoopback: boolean): Pr
   if (url?.protocol !== 'http:' || url.pathname !== '/' || url.search !== '' || url.username !== '') {
     throw new UserError(`--target takes the address of a gateway, such as http://127.0.0.1:3000, not "${target}".`)
   }
-  const { addresses } = await judgeHost(url.hostname, beyondLoopback, 'a spike')
+  const hostname = url.hostname.replace(/^\[|\]$/g, '')
+  const addresses = await lookup(hostname, { all: true }).catch(() => [])
   const [first] = addresses
-  if (beyondLoopback || first === undefined) return url.origin
+  if (first === undefined) throw new UserError(`There is no host "${hostname}".`)
+  if (beyondLoopback) return url.origin
+  const elsewhere = addresses.find(({ address }) => !loopback.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4'))
+  if (elsewhere !== undefined)
+    throw new UserError(
+      `${hostname} is not this machine (${elsewhere.address}): a spike goes to others only with --beyond-loopback, and only where ` +
+        'you may send one.',
+    )
   url.hostname = first.family === 6 ? `[${first.address}]` : first.address
   return url.origin
 }
@@ -178,41 +145,47 @@ export async function resolveTarget(target: string, beyondLoopback: boolean): Pr
 // The result of a spike in words.
 
 const count = (value: number): string => Math.round(value).toLocaleString('en')
-
 const seconds = (ms: number): string => (ms / 1_000).toFixed(1)
 
-const lines: [words: string, ...ends: End[]][] = [
-  ['logged in at once', 'atOnce'],
-  ['logged in with a ticket', 'byTicket'],
-  ['logged in after coming back', 'afterRefusal'],
-  ['gave up', 'gaveUp'],
-  ['stopped by a limit (429)', 'limited'],
-  ['left with a ticket (expired)', 'expired'],
-  ['errors', 'error', 'unknown'],
+const isIn = ({ end }: Visit): boolean => end === 'answered'
+const cameBack = ({ refusals, failures, ticketsLost }: Visit): boolean => refusals + failures + ticketsLost > 0
+/** Stopped by a limit of addresses or accounts. */
+const isLimited = ({ end, status }: Visit): boolean => end === 'refused' && status === 429
+const gaveUp = ({ end, status }: Visit): boolean => end === 'lost' || (end === 'refused' && status !== 429)
+export const isError = ({ end }: Visit): boolean => end === 'failed' || end === 'wrong'
+
+const lines: [words: string, is: (visit: Visit) => boolean][] = [
+  ['logged in at once', (visit) => isIn(visit) && !cameBack(visit) && !visit.ticketed],
+  ['logged in with a ticket', (visit) => isIn(visit) && !cameBack(visit) && visit.ticketed],
+  ['logged in after coming back', (visit) => isIn(visit) && cameBack(visit)],
+  ['gave up, or lost their ticket', gaveUp],
+  ['stopped by a limit (429)', isLimited],
+  ['errors', isError],
 ]
 
-export function inWords(result: SpikeResult): string {
-  const { people, visits } = result
-  const letIn = ended(result, ...letInEnds)
-  const lastMs = letIn.reduce((most, { endedMs }) => Math.max(most, endedMs), 0)
-  const sentAway = visits.filter(({ wasSentAway }) => wasSentAway).length
-  const met = visits.filter(({ metFailure }) => metFailure).length
-  const rows = lines.map(([words, ...ends]) => {
-    const tookMs = ended(result, ...ends).map(({ tookMs }) => tookMs)
+export function inWords({ rate, seconds: forS, startMs, visits }: SpikeResult): string {
+  const letIn = visits.filter(isIn)
+  const endsMs = letIn.map(({ dueMs, tookMs }) => dueMs + tookMs - startMs)
+  const lastMs = Math.max(...endsMs, 1)
+  const sentAway = visits.filter(({ refusals }) => refusals > 0).length
+  const met = visits.filter(({ failures }) => failures > 0).length
+  const rows = lines.map(([words, is]) => {
+    const some = visits.filter(is)
+    const tookMs = some.map((visit) => visit.tookMs)
     const quartiles = [0.25, 0.5, 0.75, 1].map((part) => seconds(quantile(tookMs, part) ?? 0)).join(' · ')
-    const after = letInEnds.some((end) => ends.includes(end)) && tookMs.length > 0 ? `   after ${quartiles} s` : ''
-    return `  ${words.padEnd(30)}${count(tookMs.length).padStart(8)}${after}`
+    const after = some.some(isIn) ? `   after ${quartiles} s` : ''
+    return `  ${words.padEnd(30)}${count(some.length).padStart(8)}${after}`
   })
   return [
-    `${count(people)} people came in ${result.seconds.toFixed(0)} s, ${count(result.rate)} a second:`,
-    `${((100 * letIn.length) / Math.max(people, 1)).toFixed(1)} % got in, the last one ${seconds(lastMs)} s after the first came; ` +
+    `${count(visits.length)} people came in ${forS.toFixed(0)} s, ${count(rate)} a second:`,
+    `${((100 * letIn.length) / Math.max(visits.length, 1)).toFixed(1)} % got in, the last one ${seconds(lastMs)} s after the first came; ` +
       `${count(sentAway)} were sent away on the way, ${count(met)} met a failure.`,
     '',
     ...rows,
     '',
-    `  got in, by time ${lineOf(letIn.map(({ endedMs }) => endedMs / Math.max(lastMs, 1)))} ${seconds(lastMs)} s`,
+    `  got in, by time ${barsOf(endsMs.map((ms) => ms / lastMs))} ${seconds(lastMs)} s`,
     '  Times are quartiles and the slowest, from when each person came.',
-    ...(ended(result, 'limited').length > 0 ? ['', LIMITED] : []),
+    ...(visits.some(isLimited) ? ['', LIMITED] : []),
   ].join('\n')
 }
 
@@ -220,7 +193,7 @@ const BARS = ' ▁▂▃▄▅▆▇█'
 const COLUMNS = 48
 
 /** A line of bars: how many of these shares of the time fall into each part of it. */
-function lineOf(shares: readonly number[]): string {
+function barsOf(shares: readonly number[]): string {
   const columns = Array.from({ length: COLUMNS }, () => 0)
   for (const share of shares) {
     const column = Math.min(Math.floor(share * COLUMNS), COLUMNS - 1)

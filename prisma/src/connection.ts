@@ -1,30 +1,69 @@
-// Settings of every connection to PostgreSQL, and the connections for scripts.
-import { PrismaPg } from '@prisma/adapter-pg'
+// Pools of connections to PostgreSQL, and the URL that they read.
 import { parseServerUrl } from '@spillway/common/server-url'
 import pg from 'pg'
 
-/** Prisma's adapter, for its errors, and the pool below it, which takes scripts. */
-export type Adapter = Awaited<ReturnType<PrismaPg['connect']>>
-export type Pool = ReturnType<Adapter['underlyingDriver']>
+interface PoolOptions extends pg.PoolConfig {
+  /** Reads the URL again for each connection: user, password or certificate may be rotated. */
+  currentUrl?: () => string
+}
 
-/** The driver leaves a connection open that fails before it is ready, as without a password. */
-class Client extends pg.Client {
-  constructor(config?: pg.ClientConfig) {
-    super(config)
-    this.connection.on('error', () => this.connection.stream.destroy())
+/** Opens a pool. Its first query connects. Throws one sentence for an invalid URL. */
+export function openPool(url: string, { currentUrl = () => url, database, ...options }: PoolOptions = {}): pg.Pool {
+  class Client extends pg.Client {
+    constructor(config?: pg.ClientConfig) {
+      super({ ...config, connectionString: connectionTo(currentUrl(), database).connectionString })
+      // The driver leaves a connection open if it fails early, for example without a password.
+      this.connection.on('error', () => this.connection.stream.destroy())
+    }
+  }
+  const throughPooler = { ...options, statement_timeout: false as const, onConnect: setFormatOfTimes }
+  const pool = new pg.Pool({ keepAlive: true, ...(connectionTo(url).isPooled ? throughPooler : options), Client })
+  // The next query replaces an idle connection that has ended.
+  pool.on('error', () => undefined)
+  // While a query hangs, Prisma releases the connection without a ROLLBACK: the next user's
+  // statements would join that transaction, and never be committed.
+  pool.on('release', (_error, client) => {
+    if (client.getTransactionStatus() !== 'I') void client.end()
+  })
+  return pool
+}
+
+/** Opens a pool for scripts of several statements, and one connection. The caller ends it. */
+export async function connectForScripts(url: string, database?: string): Promise<pg.Pool> {
+  const pool = openPool(url, { connectionTimeoutMillis: 20_000, ...(database === undefined ? {} : { database }) })
+  try {
+    await pool.query('SELECT 1')
+    return pool
+  } catch (error) {
+    await pool.end()
+    throw error
   }
 }
 
+/** PgBouncer refuses `options` in the startup packet. It tracks only these two for each client. */
+async function setFormatOfTimes(client: pg.ClientBase): Promise<void> {
+  await client.query("SET timezone = 'UTC'; SET datestyle = 'ISO'")
+}
+
 /**
- * Reads a PostgreSQL URL, and sets the session's time zone to UTC: the driver writes and reads
- * times without their offset. Throws one sentence, which never quotes the URL.
+ * Takes precedence over the settings of the server, the database and the role. The driver writes
+ * and reads times without their offset, statements expect to see what others have committed, and
+ * Prisma names the schema `public`.
+ */
+const SESSION_OPTIONS =
+  '-c timezone=UTC -c datestyle=ISO -c default_transaction_isolation=read\\ committed -c search_path=public'
+
+/**
+ * Reads a PostgreSQL URL, and adds the settings of each session. Throws one sentence, which never
+ * quotes the URL.
  *
- * @param database another database on that server [the URL's]
+ * @param database another database on that server [the database of the URL]
  */
 export function connectionTo(databaseUrl: string, database?: string) {
   const { user, password, host, port, path, parameters } = parseDatabaseUrl(databaseUrl)
-  // Prisma's own parameters, which the driver would silently ignore.
-  if ((parameters.get('schema') ?? 'public') !== 'public')
+  const options = parameters.get('options') ?? ''
+  // Parameters of Prisma, which the driver would silently ignore.
+  if ((parameters.get('schema') ?? 'public') !== 'public' || /search_path/i.test(options))
     throw new Error('DATABASE_URL names a schema other than public; give Spillway a database of its own instead')
   const url = new URL(`postgresql://localhost/${database ?? path}`)
   if (host.startsWith('/')) url.searchParams.set('host', host)
@@ -33,18 +72,15 @@ export function connectionTo(databaseUrl: string, database?: string) {
   url.username = encodeURIComponent(user)
   url.password = encodeURIComponent(password)
   for (const [name, value] of parameters) if (!OTHER_PARAMETERS.includes(name)) url.searchParams.set(name, value)
-  /** Transactions change servers: no settings, no prepared statements. */
+  /** Transactions change servers, so settings and prepared statements are not used. */
   const isPooled = parameters.get('pgbouncer') === 'true'
-  // PgBouncer refuses `options` in the startup packet, but tracks the time zone of each client.
-  const onConnect = async (client: Pick<Pool, 'query'>) => void (await client.query("SET timezone = 'UTC'"))
-  if (isPooled) return { connectionString: url.href, isPooled, Client, onConnect }
-  url.searchParams.set('options', `${url.searchParams.get('options') ?? ''} -c timezone=UTC`.trim())
-  return { connectionString: url.href, isPooled, Client }
+  if (!isPooled) url.searchParams.set('options', `${options} ${SESSION_OPTIONS}`.trim())
+  return { connectionString: url.href, isPooled }
 }
 
-/** Prisma's own; and the folder of a Unix socket. */
+/** Parameters of Prisma, and the folder of a Unix socket. */
 const OTHER_PARAMETERS = ['schema', 'pgbouncer', 'host']
-/** The driver ignores `channel_binding` and `connect_timeout`, which URLs of hosters have. */
+/** The driver ignores `channel_binding` and `connect_timeout`, which some providers set. */
 const DRIVER_PARAMETERS = [
   ...['ssl', 'sslmode', 'sslrootcert', 'sslcert', 'sslkey', 'uselibpqcompat'],
   ...['options', 'application_name', 'channel_binding', 'connect_timeout'],
@@ -52,7 +88,7 @@ const DRIVER_PARAMETERS = [
 
 const EXAMPLE = 'postgresql://user:password@host:5432/database'
 
-/** The host begins with a slash where it is the folder of a Unix socket. */
+/** The host starts with a slash if it is the folder of a Unix socket. */
 export function parseDatabaseUrl(url: string) {
   const { hosts, ...parsed } = parseServerUrl(url, {
     setting: 'DATABASE_URL',
@@ -81,16 +117,4 @@ export function parseDatabaseUrl(url: string) {
 export function placeOf(url: string): { host: string; port: number; database: string } {
   const { host, port, path } = parseDatabaseUrl(url)
   return { host, port, database: path }
-}
-
-/** Opens connections for scripts of several statements; the caller disposes of them. */
-export async function connectForScripts(url: string, database?: string): Promise<Adapter> {
-  const adapter = await new PrismaPg({ ...connectionTo(url, database), connectionTimeoutMillis: 20_000 }).connect()
-  try {
-    await adapter.queryRaw({ sql: 'SELECT 1', args: [], argTypes: [] })
-    return adapter
-  } catch (error) {
-    await adapter.dispose()
-    throw error
-  }
 }

@@ -1,17 +1,17 @@
-// Statements of one kind that wait for the one on its way go together when it is back.
+// Combines statements of one kind that wait while another is running.
 import { isDatabaseUnavailable } from './errors.js'
 
-/** The rows of one statement, far within the statement timeout. */
+/** The most rows of one statement, far within the statement timeout. */
 const ROWS_MAX = 100
-/** The next statement goes after this, because the one on its way may wait for a lock. */
+/** How long to wait for the running statement, in milliseconds: it may be waiting for a lock. */
 const PATIENCE_MS = 25
 
-/** A statement for one row, and the same for several. */
+/** A statement for one row, and a statement that does the same for several rows. */
 export interface Gathered<Row, Outcome> {
   one(row: Row): Promise<Outcome>
-  /** Of rows with one key, the first goes with the others, each later one alone after it [none]. */
+  /** Rows with the same key run separately, except the first [every row has its own key]. */
   keyOf?(row: Row): string
-  /** An outcome for each row, in order [asks `one`]. Changes all or nothing, waits for no lock. */
+  /** An outcome for each row; undefined runs `one`. Changes all or nothing, waits for no lock. */
   several(rows: readonly Row[]): Promise<readonly (Outcome | undefined)[]>
 }
 
@@ -22,13 +22,14 @@ interface Waiting<Row, Outcome> {
 }
 
 /**
- * Returns a function that runs the statement for a row, with the other rows of this turn of the
- * event loop or of the previous statement's time: a row never waits for others. Where the statement
- * for several fails, each row runs alone; while the database is away, all fail.
+ * Returns a function that runs the statement for a row. It is combined with rows that came in the
+ * same turn of the event loop or while the previous statement was running: a row never waits for
+ * others. If the statement for several rows fails, each row runs separately. While the database is
+ * away, all fail.
  */
 export function gather<Row, Outcome>({ one, keyOf, several }: Gathered<Row, Outcome>): (row: Row) => Promise<Outcome> {
   const waiting: Waiting<Row, Outcome>[] = []
-  /** What the waiting rows wait for: the end of the turn, or the statement on its way. */
+  /** What the waiting rows wait for: the end of the turn, or the running statement. */
   let awaited: object | undefined
 
   function begin(): void {

@@ -1,35 +1,35 @@
-// Migrates a database to the newest schema, with the record that `prisma migrate deploy` keeps,
-// from any working directory. As a program: `DATABASE_URL=... node prisma/dist/migrate.js`.
+// Migrates a database to the newest schema, from any working directory. It keeps the same record as
+// `prisma migrate deploy`. As a program: `DATABASE_URL=... node prisma/dist/migrate.js`.
 import { createHash, randomUUID } from 'node:crypto'
 import { realpathSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { readSecret } from '@spillway/common/secrets'
-import { type Adapter, connectForScripts, type Pool, parseDatabaseUrl, placeOf } from './connection.js'
-import { databaseProblem, driverCause, isDatabaseUnavailable, lacksRight } from './errors.js'
+import type { Pool } from 'pg'
+import { connectForScripts, connectionTo, parseDatabaseUrl, placeOf } from './connection.js'
+import { databaseProblem, lacksRight, stateOf } from './errors.js'
 
 const migrationsDir = fileURLToPath(new URL('../migrations', import.meta.url))
-/** The number of Prisma's lock, so that Prisma's command line would wait for this one. */
+/** The number of Prisma's lock, so that Prisma's command line waits for this program. */
 const LOCK = 72_707_369
 const LOCK_TIMEOUT = '60s'
 
-/** As Prisma creates it. */
+/** The same statement as Prisma's. */
 const RECORD_TABLE = `CREATE TABLE _prisma_migrations (id VARCHAR(36) PRIMARY KEY NOT NULL, checksum VARCHAR(64) NOT NULL,
   finished_at TIMESTAMPTZ, migration_name VARCHAR(255) NOT NULL, logs TEXT, rolled_back_at TIMESTAMPTZ,
   started_at TIMESTAMPTZ NOT NULL DEFAULT now(), applied_steps_count INTEGER NOT NULL DEFAULT 0)`
 
 /**
- * Applies pending migrations and returns their names; creates the database if it does not exist.
+ * Applies pending migrations and returns their names. Creates the database if it does not exist.
  * Concurrent callers wait for each other. A migration and its record are one transaction. Throws a
- * sentence when the database cannot be used, or with the migration that fails and the reason.
+ * sentence if the database cannot be used, or one that names the failed migration and the reason.
  */
 export async function migrate(url: string, directory = migrationsDir): Promise<{ applied: string[] }> {
-  const connection = await connectOrCreate(url)
-  const pool = connection.underlyingDriver()
+  const pool = await connectOrCreate(url)
   const lock = await pool.connect()
   try {
-    // The lock of a transaction: behind a pooler, the lock of a session would outlive this process.
+    // A transaction's lock: with a pooler, a session's lock would outlive this process.
     await lock.query(`BEGIN; SET LOCAL lock_timeout = '${LOCK_TIMEOUT}'; SELECT pg_advisory_xact_lock(${LOCK})`)
     const done = await recorded(pool, url)
     const entries = await readdir(directory, { withFileTypes: true })
@@ -46,12 +46,17 @@ export async function migrate(url: string, directory = migrationsDir): Promise<{
   } finally {
     await lock.query('ROLLBACK').catch(() => undefined)
     lock.release()
-    await connection.dispose()
+    await pool.end()
   }
 }
 
 /** The names of the migrations that were applied. Creates their table in an empty database. */
 async function recorded(pool: Pool, url: string): Promise<Set<string>> {
+  const { rows: schemas } = await pool.query('SELECT current_schema() AS first')
+  if (schemas[0].first !== 'public')
+    throw new Error(
+      `The database ${placeOf(url).database} cannot be used: its user has no right on the schema public, or its search_path begins with another schema; grant it ALL ON SCHEMA public, and ALTER ROLE … SET search_path = public.`,
+    )
   const { rows: tables } = await pool.query(
     `SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public' ORDER BY tablename = '_prisma_migrations' DESC, 1`,
   )
@@ -70,8 +75,8 @@ async function apply(pool: Pool, name: string, script: string): Promise<void> {
   const values = [randomUUID(), checksum, name].map((value) => `'${value.replaceAll("'", "''")}'`)
   const record = `INSERT INTO _prisma_migrations (id, checksum, migration_name, finished_at, applied_steps_count)
     VALUES (${values.join()}, now(), 1)`
-  // The server runs a text without values as one transaction. An index that is built beside writers
-  // takes no transaction: its migration has no other statement.
+  // The server runs a text without values as one transaction. CREATE INDEX CONCURRENTLY cannot run
+  // in a transaction, so its migration contains no other statement.
   const steps = /\bCONCURRENTLY\b/i.test(script) ? [script, record] : [`${script}\n;\n${record}`]
   try {
     for (const step of steps) await pool.query(step)
@@ -83,19 +88,26 @@ async function apply(pool: Pool, name: string, script: string): Promise<void> {
   }
 }
 
-/** Throws one sentence, without the password, when the database can neither be used nor created. */
-export async function connectOrCreate(url: string): Promise<Adapter> {
+/** Throws one sentence, without the password, if the database can neither be used nor created. */
+export async function connectOrCreate(url: string): Promise<Pool> {
+  connectionTo(url)
   try {
     return await connectForScripts(url).catch(async (error: unknown) => {
-      if (driverCause(error)?.kind !== 'DatabaseDoesNotExist') throw error
+      if (stateOf(error) !== NO_DATABASE) throw error
       await createDatabase(url)
       return await connectForScripts(url)
     })
   } catch (error) {
-    if (!isDatabaseUnavailable(error) && !driverCause(error)) throw error
-    throw unusable(url, error)
+    throw error instanceof MissingDatabase ? error : unusable(url, error)
   }
 }
+
+/** PostgreSQL's SQLSTATEs. */
+const NO_DATABASE = '3D000'
+const ALREADY_THERE: readonly unknown[] = ['42P04', '23505']
+
+/** The database does not exist, and the user may not create it. */
+class MissingDatabase extends Error {}
 
 /** One sentence, without the password. */
 function unusable(url: string, error: unknown): Error {
@@ -106,19 +118,18 @@ function unusable(url: string, error: unknown): Error {
 
 async function createDatabase(url: string): Promise<void> {
   const name = decodeURIComponent(parseDatabaseUrl(url).path)
-  const connection = await connectForScripts(url, 'postgres')
+  const pool = await connectForScripts(url, 'postgres')
   try {
-    await connection.queryRaw({ sql: `CREATE DATABASE "${name.replaceAll('"', '""')}"`, args: [], argTypes: [] })
+    await pool.query(`CREATE DATABASE "${name.replaceAll('"', '""')}"`)
   } catch (error) {
-    // Another process created it: PostgreSQL reports the name, or a conflict in its catalogue.
-    const kind = driverCause(error)?.kind
     if (lacksRight(error))
-      throw new Error(
+      throw new MissingDatabase(
         `The database ${name} does not exist, and the user of DATABASE_URL may not create it: create it, with that user as its owner.`,
       )
-    if (kind !== 'DatabaseAlreadyExists' && kind !== 'UniqueConstraintViolation') throw error
+    // Another process created it: PostgreSQL reports the name, or a conflict in its catalog.
+    if (!ALREADY_THERE.includes(stateOf(error))) throw error
   } finally {
-    await connection.dispose()
+    await pool.end()
   }
 }
 

@@ -9,12 +9,12 @@ export function seedEmail(n: number): string {
   return `user-${n}@example.test`
 }
 
-/** Rows for each statement, few enough for the statement timeout. */
+/** Rows of each statement, few enough for the statement timeout. */
 const BATCH = 10_000
 
 /**
- * Inserts accounts from `user-1@example.test` on, and updates the hash of existing ones. Idempotent.
- * All have one hash: a hash for each would take minutes.
+ * Inserts accounts from `user-1@example.test` on, and updates the hash of existing accounts. All
+ * have the same hash, because a hash for each would take minutes. It can be run again.
  */
 export async function seedUsers(
   database: Database,

@@ -1,6 +1,6 @@
 // The databases of one test file, and clients of them.
 import { randomUUID } from 'node:crypto'
-import { createNamespace } from '@spillway/infra/rig/namespace'
+import { createNamespace } from '@spillway/infra/harness/namespace'
 import { afterAll, type TestContext } from 'vitest'
 import { connectForScripts } from '../src/connection.ts'
 import { connectDatabase, type Database, type DatabaseOptions } from '../src/index.ts'
@@ -11,9 +11,9 @@ export async function openDatabases() {
   const scratchNames: string[] = []
 
   afterAll(async () => {
-    const connection = await connectForScripts(namespace.databaseUrl)
-    for (const name of scratchNames) await connection.underlyingDriver().query(`DROP DATABASE IF EXISTS "${name}"`)
-    await connection.dispose()
+    const pool = await connectForScripts(namespace.databaseUrl)
+    for (const name of scratchNames) await pool.query(`DROP DATABASE IF EXISTS "${name}"`)
+    await pool.end()
     await namespace.close()
   })
 
@@ -47,11 +47,11 @@ export function opened(t: TestContext, url: string, options: Partial<DatabaseOpt
 }
 
 /** The rows of one query over a connection of its own, each a list of its columns. */
-export async function rows(url: string, sql: string): Promise<unknown[][]> {
-  const connection = await connectForScripts(url)
+export async function rows(url: string, text: string): Promise<unknown[][]> {
+  const pool = await connectForScripts(url)
   try {
-    return (await connection.queryRaw({ sql, args: [], argTypes: [] })).rows
+    return (await pool.query<unknown[]>({ text, rowMode: 'array' })).rows
   } finally {
-    await connection.dispose()
+    await pool.end()
   }
 }

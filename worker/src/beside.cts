@@ -1,12 +1,12 @@
 /**
- * Entry point of the process beside an application that has no queue. CommonJS as main.cts; the
- * package @spillway/client holds it bundled into one file.
+ * Entry point of the process beside an application that has no queue. It is CommonJS, as main.cts
+ * is. The package @spillway/client contains it, bundled into one file.
  */
 require('@spillway/common/shutdown')
 
 const { workerConcurrency }: typeof import('./consumer/cpu-limit.js') = require('./consumer/cpu-limit.js')
 
-/** Threads in addition to those that hash: files are read while it starts. */
+/** Threads in addition to those that hash: the process reads files while it starts. */
 const SPARE_THREADS = 1
 
 const settings: import('@spillway/queue/wire/beside').BesideSettings = JSON.parse(process.argv[2] ?? '{}')

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * The command `spillway` of the package @spillway/client: a worker for applications, and keys.
- * CommonJS for the reason that main.cts gives; the package holds it bundled into one file.
+ * The command `spillway` of the package @spillway/client: a worker for applications, and keys. It
+ * is CommonJS for the reason that main.cts gives. The package contains it, bundled into one file.
  */
 const { randomBytes }: typeof import('node:crypto') = require('node:crypto')
 const { createServer }: typeof import('node:net') = require('node:net')
@@ -31,7 +31,7 @@ function newSealKey(): string {
 }
 
 async function work(): Promise<void> {
-  // A key is printed on a terminal alone: what else reads the output may keep it.
+  // A key is printed only on a terminal: another reader of the output may store it.
   const hasKeys = () => process.env.SPILLWAY_SEAL_KEYS || process.env.SPILLWAY_SEAL_KEYS_FILE
   if (!hasKeys() && process.stdout.isTTY) {
     if (await hasWorkers()) {
@@ -53,12 +53,12 @@ async function work(): Promise<void> {
   }
 }
 
-/** Lines that a .env file takes as they are, and a shell with `export` before each. */
+/** Lines for a .env file, or for a shell with `export` before each line. */
 function newVariables(env: NodeJS.ProcessEnv): string {
   const { REDIS_URL_FILE: file, SPILLWAY_SEAL_KEYS } = env
   const [name, url] = file ? ['REDIS_URL_FILE', file] : ['REDIS_URL', env.REDIS_URL || 'redis://127.0.0.1:6379']
   const prefix = env.QUEUE_PREFIX || QUEUE_PREFIX
-  // It may hold a password: before the host, or for Sentinels among the parameters.
+  // The URL may contain a password: before the host, or for Sentinels among the parameters.
   const isHidden = !file && /[@?]/.test(url) && !showsPassword
   return [
     'New keys. Put these lines into the .env file of the application, and of this worker for its next start:',
@@ -72,7 +72,7 @@ function newVariables(env: NodeJS.ProcessEnv): string {
   ].join('\n')
 }
 
-/** The default, or any other where another worker, such as `pnpm start`'s, has it. */
+/** The default port, or a free one if another worker, for instance of `pnpm start`, has it. */
 function freeOpsPort(): Promise<number> {
   const server = createServer()
   return new Promise((resolve) => {
@@ -83,14 +83,14 @@ function freeOpsPort(): Promise<number> {
 
 /** Whether workers took jobs within the last minute. The worker reports invalid settings. */
 async function hasWorkers(): Promise<boolean> {
-  // Before the pool is used, as main.cts says.
+  // This precedes the first use of the pool, as main.cts explains.
   const { sizeThreadPool }: typeof import('./consumer/cpu-limit.js') = require('./consumer/cpu-limit.js')
   sizeThreadPool()
-  const { hasCanary } = await import('@spillway/queue/jobs/capacity')
+  const { hasWorkers: haveWorkers } = await import('@spillway/queue/capacity')
   const { readSecret } = await import('@spillway/common/secrets')
   const { QUEUE_PREFIX: prefix = QUEUE_PREFIX } = process.env
   try {
-    return await hasCanary(readSecret(process.env, 'REDIS_URL') ?? 'redis://127.0.0.1:6379', prefix)
+    return await haveWorkers(readSecret(process.env, 'REDIS_URL') ?? 'redis://127.0.0.1:6379', prefix)
   } catch {
     return false
   }

@@ -8,8 +8,8 @@ export const vectorPassword = 'correct horse battery st\u00e4ple'
 
 /** The project of Firebase's own example. */
 export const firebaseExample = {
-  FIREBASE_SIGNER_KEY: 'jxspr8Ki0RYycVU8zykbdLGjFQ3McFUH0uiiTvC8pVMXAn210wjLNmdZJzxUECKbm0QsEmYUSDzZvpjeJ9WmXA==',
-  FIREBASE_SALT_SEPARATOR: 'Bw==',
+  firebaseSignerKey: 'jxspr8Ki0RYycVU8zykbdLGjFQ3McFUH0uiiTvC8pVMXAn210wjLNmdZJzxUECKbm0QsEmYUSDzZvpjeJ9WmXA==',
+  firebaseSaltSeparator: 'Bw==',
   password: 'user1password',
   storedHash:
     '$firebase-scrypt$ln=14,r=8$42xEC+ixf3L2lw==$lSrfV15cpx95/sZS2W9c9Kp6i/LVgQNDNC/qzrCnh1SAyZvqmZqAjTdn3aoItz+VHjoZilo78198JAdRuid5lQ==',

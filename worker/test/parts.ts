@@ -1,18 +1,21 @@
 // Both ends of the queue, started for one test: real ones, in this process.
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { createLogger, type Logger } from '@spillway/common/log'
+import { loadWithDoubles } from '@spillway/infra/harness/doubles'
+import type { Ending } from '@spillway/infra/harness/namespace'
 import { until } from '@spillway/infra/processes/until'
-import type { Ending } from '@spillway/infra/rig/namespace'
 import {
-  createPasswordClient,
-  type PasswordClient,
+  type Expected,
+  type JobName,
+  PasswordClient,
   type PasswordClientOptions,
-  type PendingJob,
-  type Verdict,
-} from '@spillway/queue/queue-client'
+  type Requests,
+  type Result,
+  type Submitted,
+} from '@spillway/queue/client'
 import { parseKeyring } from '@spillway/queue/wire/seal'
-import { readWorkerConfig } from '../src/config.ts'
-import { RunningWorker } from '../src/consumer/start.ts'
+import { readWorkerConfig } from '@spillway/worker/config'
+import { RunningWorker } from '@spillway/worker/consumer/start'
 import { redisProxy, type Space, spaceFor } from './space.ts'
 
 export const sealKeys = `test:${randomBytes(32).toString('base64')}`
@@ -21,7 +24,7 @@ export const keyring = parseKeyring(sealKeys)
 /** The policy of workers in tests: cheap, but argon2id all the same. */
 export const policy = { memoryKib: 64, time: 1, parallelism: 1 }
 
-/** The environment of a worker for this queue; test hashes are accepted. */
+/** The environment of a worker for this queue. */
 export function workerEnvironment({ redisUrl, prefix }: Space): Record<string, string> {
   return {
     REDIS_URL: redisUrl,
@@ -31,10 +34,10 @@ export function workerEnvironment({ redisUrl, prefix }: Space): Record<string, s
     ARGON2_TIME: String(policy.time),
     ARGON2_PARALLELISM: String(policy.parallelism),
     OPS_PORT: '0',
-    SPILLWAY_TEST_HASHES: 'true',
   }
 }
 
+/** Longer than any test on a busy machine. */
 const JOB_LIFE_MS = 120_000
 
 const log = createLogger({ service: 'test', level: 'silent' })
@@ -70,7 +73,7 @@ export type StartedWorker = Pick<RunningWorker, keyof RunningWorker>
 export async function startedWorker(space: Space, options: WorkerOptions = {}): Promise<StartedWorker> {
   const { slots = 2, env = {}, log: told = log } = options
   const config = readWorkerConfig({ ...workerEnvironment(space), LOG_LEVEL: 'silent', ...env })
-  const worker = await RunningWorker.start(config, slots, told)
+  const worker = await RunningWorker.start(config, slots, told, {}, loadWithDoubles)
   let closed: Promise<void> | undefined
   const close = (): Promise<void> => {
     closed ??= worker.close()
@@ -80,13 +83,12 @@ export async function startedWorker(space: Space, options: WorkerOptions = {}): 
   return { ...worker, close }
 }
 
-/** A client that is ready; closed with the space. Its jobs outlive any test on a busy machine. */
+/** A client that is ready; closed with the space. */
 export async function readyClient(space: Space, options: Partial<PasswordClientOptions> = {}): Promise<PasswordClient> {
-  const client = createPasswordClient({
+  const client = new PasswordClient({
     redisUrl: space.redisUrl,
     prefix: space.prefix,
     keyring,
-    jobLifeMs: JOB_LIFE_MS,
     log,
     ...options,
   })
@@ -120,17 +122,37 @@ export async function proxiedClient(t: Ending, options: Partial<PasswordClientOp
   return { space, ...space, proxy, client: await readyClient(space, { redisUrl: proxy.url, ...options }) }
 }
 
-/**
- * A verify of a test hash that Redis has taken. On a busy machine a command may take longer than a
- * client waits: the client then cancels that job, and another one is submitted.
- */
-export async function submitted(client: PasswordClient, storedHash = '$spillway-token$'): Promise<PendingJob> {
-  return await until(() => client.submit('verify', { password: 'right', storedHash }), { what: 'a job in the queue' })
+export interface JobOptions {
+  /** [open] */
+  place?: 'open' | 'ticketed'
+  /** From now to the deadline, in milliseconds [longer than any test]. */
+  lifeMs?: number
+  /** How long the client is there for the result, in milliseconds [to the deadline]. */
+  presentMs?: number
 }
 
-/** The answer to a job, within a minute unless told otherwise. */
-export function answerOf(pending: PendingJob, waitMs = 60_000): Promise<Verdict | undefined> {
-  return pending.answer({ waitMs, signal: new AbortController().signal })
+/** Adds a job. */
+export function submit<Name extends JobName>(
+  client: PasswordClient,
+  name: Name,
+  request: Requests[Name],
+  { place = 'open', lifeMs = JOB_LIFE_MS, presentMs = lifeMs }: JobOptions = {},
+): Promise<Submitted> {
+  const job = { id: randomUUID(), name, deadline: client.now() + lifeMs }
+  return client.submit({ job, request, admitted: client.admitTo(place), presentMs })
+}
+
+/**
+ * A verify of a test hash that Redis has taken. On a busy machine a command may take longer than a
+ * client waits: another job is then added.
+ */
+export async function submitted(client: PasswordClient, storedHash = '$spillway-token$'): Promise<Submitted> {
+  return await until(() => submit(client, 'verify', { password: 'right', storedHash }), { what: 'a job in the queue' })
+}
+
+/** The result of a job, within a minute unless told otherwise. */
+export function resultOf(expected: Expected, waitMs = 60_000): Promise<Result | undefined> {
+  return expected.result(waitMs)
 }
 
 /** A worker's counters of jobs, a line for each kind that there was: `verify hashed 2`. */
@@ -140,7 +162,7 @@ export async function jobsCounted({ opsUrl }: { opsUrl: string }): Promise<strin
   return [...counted].map(([, job, outcome, count]) => `${job} ${outcome} ${count}`).sort()
 }
 
-/** Resolves when a worker has counted these jobs and no others, which follows the answers */
+/** Resolves when a worker has counted these jobs and no others, which follows the results. */
 export async function jobsAreCounted(worker: { opsUrl: string }, ...lines: string[]): Promise<void> {
   await until(async () => (await jobsCounted(worker)).join() === lines.join(), {
     what: `jobs counted: ${lines.join()}`,

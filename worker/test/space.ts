@@ -1,8 +1,9 @@
 // The resources of one test: a queue in the real Redis, and closing for everything that it starts.
 import { randomBytes } from 'node:crypto'
-import { deleteKeys, type Ending, testEnvironment } from '@spillway/infra/rig/namespace'
-import { startProxy, type TcpProxy } from '@spillway/infra/rig/tcp-proxy'
-import { queueKey } from '@spillway/queue/jobs/keys'
+import { deleteKeys, type Ending, testEnvironment } from '@spillway/infra/harness/namespace'
+import { startProxy, type TcpProxy } from '@spillway/infra/harness/tcp-proxy'
+import { until } from '@spillway/infra/processes/until'
+import { queueKey } from '@spillway/queue/keys'
 import { Redis } from 'ioredis'
 
 export interface Space {
@@ -50,13 +51,30 @@ export function activeJobs({ redis, prefix }: Space): Promise<string[]> {
 }
 
 /** Why a job failed; undefined while it has not. */
-export async function failureOf(space: Space, jobId: string): Promise<string | undefined> {
+async function failureOf(space: Space, jobId: string): Promise<string | undefined> {
   if ((await space.redis.zscore(`${space.prefix}:passwords:failed`, jobId)) === null) return undefined
   return (await space.redis.hget(jobKey(space, jobId), 'failedReason')) ?? undefined
 }
 
-/** The result of a completed job; undefined until it has completed. */
-export async function resultOf(space: Space, jobId: string): Promise<unknown> {
+/** Why a job has failed, once it has. If it does not, the error names its place, and its lock. */
+export function whenFailed(space: Space, jobId: string): Promise<string> {
+  const { redis } = space
+  const key = (part: string) => `${space.prefix}:passwords:${part}`
+  return until(async () => {
+    const reason = await failureOf(space, jobId)
+    if (reason !== undefined) return reason
+    const [waiting, active, completed, lock] = await Promise.all([
+      redis.lrange(key('wait'), 0, -1),
+      redis.lrange(key('active'), 0, -1),
+      redis.zrange(key('completed'), '0', '-1'),
+      redis.get(`${jobKey(space, jobId)}:lock`),
+    ])
+    throw new Error(`not failed: ${JSON.stringify({ jobId, waiting, active, completed, lock })}`)
+  })
+}
+
+/** What BullMQ keeps of a completed job; undefined until it has completed. */
+export async function completionOf(space: Space, jobId: string): Promise<unknown> {
   const result = await space.redis.hget(jobKey(space, jobId), 'returnvalue')
   return result === null ? undefined : JSON.parse(result)
 }

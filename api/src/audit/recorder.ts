@@ -1,47 +1,47 @@
 /**
- * Records audit events asynchronously: `record` appends to a bounded buffer, written about once a
- * second and at shutdown. While the database is unavailable, the oldest events are kept; later ones
- * are dropped, counted and logged. Beyond their budget, refusals, also of operators, and events
- * without an account are summed by event and outcome: one row a minute for each sum.
+ * Records audit events asynchronously. `record` appends to a bounded buffer, which is written about
+ * once a second and at shutdown. While the database is unavailable, the oldest events are kept, and
+ * later events are dropped. An event that PostgreSQL refuses is dropped alone. All dropped events are
+ * counted and logged. Refusals, and events without an account, have a budget. Beyond it they are
+ * summed by event and outcome, in one row a minute for each sum.
  */
 
 import type { Logger } from '@spillway/common/log'
-import type { Database } from '@spillway/prisma'
+import { type Database, databaseProblem, isValueRefused } from '@spillway/prisma'
 import { newId } from '@spillway/queue/wire/id'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
-import { storedNetworkOf } from '../plugins/client-network.js'
-import type { GatewayMetrics } from '../plugins/metrics.js'
-import { toldId } from '../plugins/problems.js'
-import { TokenBucket } from '../plugins/token-bucket.js'
+import { storedNetworkOf } from '../http/client-network.js'
+import { toldId } from '../http/problems.js'
+import type { GatewayMetrics } from '../ops/metrics.js'
 import { Rounds } from '../rounds.js'
 import { parseEmailAddress } from '../schemas/email-address.js'
 import { type AuditEvent, deleteOldEvents, insertEvents, type StoredEvent } from './store.js'
 
-/** Some 4 MB; a minute and more of what workers hash. */
+/** About 4 MB: more than workers cause in a minute. */
 const BUFFER_MAX = 10_000
-/** Events of one statement, far within the statement timeout of 5 s. */
+/** The events of one statement, far within the statement timeout of 5 s. */
 const BATCH = 1_000
 const WRITE_PERIOD_MS = 1_000
 const SUM_PERIOD_MS = 60_000
 const DELETE_PERIOD_MS = 5 * 60_000
 /**
- * Rows of refusals and of events without an account, which anyone can cause, at once and then a
- * second: a flood fills 864,000 rows a day at most, some 220 MB.
+ * Anyone can cause refusals and events without an account. These are their rows: at once, and then
+ * in a second. A flood writes at most 864,000 rows a day, about 220 MB.
  */
 const UNBOUNDED_AT_ONCE = 1_000
 const UNBOUNDED_PER_SECOND = 10
 
 interface AuditOptions {
   database: Database
-  /** With 0 nothing is recorded, or deleted. */
+  /** With 0, nothing is recorded or deleted. */
   retentionDays: number
   metrics: Pick<GatewayMetrics, 'auditEvents'>
   log: Pick<Logger, 'warn' | 'info'>
   deletePeriodMs?: number
 }
 
-/** Records from its construction on, and deletes events that are older than the retention. */
+/** Records from its construction on. Deletes events that are older than the retention. */
 export class Audit {
   readonly #options: AuditOptions
   readonly #buffer: StoredEvent[] = []
@@ -91,6 +91,12 @@ export class Audit {
     else this.#addUp(event)
   }
 
+  /** How long the oldest event that is not yet written has waited, in milliseconds; 0 without one. */
+  oldestMs(): number {
+    const [oldest] = this.#buffer
+    return oldest === undefined ? 0 : Math.max(0, Date.now() - oldest.at.getTime())
+  }
+
   /** Writes what is left. Events that come later are ignored. */
   async close(): Promise<void> {
     this.#isClosed = true
@@ -127,23 +133,43 @@ export class Audit {
   }
 
   async #writeAll(): Promise<void> {
-    const { database, metrics, log } = this.#options
+    const { log } = this.#options
     while (this.#buffer.length > 0) {
       const batch = this.#buffer.slice(0, BATCH)
-      await insertEvents(database, batch)
+      const written = await this.#write(batch)
       this.#buffer.splice(0, batch.length)
-      metrics.auditEvents.inc({ result: 'written' }, batch.length)
+      this.#options.metrics.auditEvents.inc({ result: 'written' }, written)
     }
     if (this.#dropped > 0) log.warn({ dropped: this.#dropped }, 'audit events were dropped: there was no room for them')
     if (this.#isFailing) log.info({}, 'audit events are written again')
     this.#isFailing = false
     this.#dropped = 0
   }
+
+  /** Writes the events separately if PostgreSQL refuses a value. Resolves with how many it wrote. */
+  async #write(batch: readonly StoredEvent[]): Promise<number> {
+    const { database, metrics, log } = this.#options
+    try {
+      await insertEvents(database, batch)
+      return batch.length
+    } catch (error) {
+      if (!isValueRefused(error)) throw error
+      const [{ id, event, outcome } = {}] = batch
+      if (batch.length === 1) {
+        metrics.auditEvents.inc({ result: 'dropped' })
+        log.warn({ id, event, outcome, reason: databaseProblem(error) }, 'an audit event was refused and is lost')
+        return 0
+      }
+    }
+    let written = 0
+    for (const event of batch) written += await this.#write([event])
+    return written
+  }
 }
 
-const LIMITS = ['too_many_requests', 'challenge_required', 'network_blocked']
+const LIMITS = ['too_many_requests', 'network_blocked']
 
-/** Records requests that a limit or a block refused, or that were told to solve a challenge. */
+/** Records requests that a limit or a block refused. */
 export const auditRateLimitsPlugin = fp(
   async (app: FastifyInstance, { audit }: { audit: Audit }) => {
     app.addHook('onResponse', (request, _reply, next) => {
@@ -175,5 +201,36 @@ function stored(
     address: ip === undefined ? null : storedNetworkOf(ip),
     operator: by?.operator ?? null,
     reason: by?.reason ?? null,
+  }
+}
+
+/** A token bucket: `most` tokens at once, then as many as come in the time that has passed. */
+class TokenBucket {
+  readonly #most: number
+  readonly #perMs: () => number
+  readonly #now: () => number
+  #left: number
+  #refilledMs: number
+
+  /** @param perMs tokens that come in a millisecond, at present */
+  constructor(most: number, perMs: () => number, now: () => number = () => performance.now()) {
+    this.#most = most
+    this.#perMs = perMs
+    this.#now = now
+    this.#left = most
+    this.#refilledMs = now()
+  }
+
+  hasLeft(): boolean {
+    const nowMs = this.#now()
+    this.#left = Math.min(this.#most, this.#left + this.#perMs() * (nowMs - this.#refilledMs))
+    this.#refilledMs = nowMs
+    return this.#left >= 1
+  }
+
+  take(): boolean {
+    if (!this.hasLeft()) return false
+    this.#left -= 1
+    return true
   }
 }

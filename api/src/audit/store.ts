@@ -1,8 +1,8 @@
-/** The table of audit events: batches in, pages out, and the end of the oldest. */
+/** The table of audit events: inserts batches, reads pages, and deletes the oldest events. */
 
 import { type Database, Prisma, rawQuery } from '@spillway/prisma'
 import { firstIdAt } from '@spillway/queue/wire/id'
-import { type RefusalReason, refusalReasons } from '../plugins/errors.js'
+import { type RefusalReason, refusalReasons } from '../http/errors.js'
 import { type ErrorCode, errorCodes } from '../schemas/problem-codes.js'
 
 export type StoredEvent = {
@@ -16,28 +16,28 @@ export type StoredEvent = {
   sessionId: string | null
   /** The network of the client: an IPv4 address, or the /64 of an IPv6 address. */
   address: string | null
-  /** Names the account in place of `userId`. Looked up as the event is written, and not stored. */
+  /** Names the account in place of `userId`. It is read at the insert, and not stored. */
   email?: string | undefined
-  /** Of a login: whether a known device sent it, and its failures in a row, with this one. */
+  /** For a login: whether the device is known, and its consecutive failures with this one. */
   isKnownDevice: boolean | null
   failures: number | null
-  /** Of the request; of a redeemed ticket, the request that got the ticket. */
+  /** The id of the request. For a redemption: of the request that got the ticket. */
   requestId: string | null
   /** Who did it in place of the user, and why. */
   operator: string | null
   reason: string | null
 }
 
-/** Events that one statement deletes at most: far within the statement timeout of 5 s. */
+/** The most events that one statement deletes, far within the statement timeout of 5 s. */
 const DELETED = 2_000
-/** Events that an export reads at once. */
-const READ = 1_000
+/** Events that an export reads at once: other requests are answered in between. */
+const READ = 500
 const DAY_MS = 24 * 3_600_000
 
 /**
- * Adds all events, or no event. An event that exists stays: a batch whose answer was lost is
- * written again. The commit waits for neither disk nor standby: a crash of PostgreSQL loses the
- * last second.
+ * Adds all events, or none. An existing event does not change, because a batch is written again
+ * when its answer was lost. The commit waits for neither disk nor standby: a crash of PostgreSQL
+ * loses the last second.
  */
 export async function insertEvents(database: Database, events: readonly StoredEvent[]): Promise<void> {
   const sql = Prisma.sql`
@@ -54,11 +54,8 @@ export async function insertEvents(database: Database, events: readonly StoredEv
   await rawQuery(database, sql)
 }
 
-/** What events must be, where it is said. */
+/** The conditions that events must match. An absent condition matches every event. */
 export interface EventFilter {
-  /** Of the account, or of the request. */
-  id?: string | undefined
-  /** Of the request, where it is no UUID. */
   requestId?: string | undefined
   userId?: string | undefined
   address?: string | undefined
@@ -71,22 +68,21 @@ export interface EventFilter {
   before?: string | undefined
 }
 
-/** Events from the latest to the earliest. */
+/** Returns events from the latest to the earliest. */
 export async function readEvents(
   database: Database,
   { limit, ...filter }: EventFilter & { limit: number },
 ): Promise<StoredEvent[]> {
-  const { id, requestId, userId, address, event, outcome, operator, from, until, before } = filter
+  const { requestId, userId, address, event, outcome, operator, from, until, before } = filter
   const conditions = [
     Prisma.sql`TRUE`,
-    ...(id === undefined ? [] : [Prisma.sql`(request_id = ${id} OR user_id = ${id}::uuid)`]),
     ...(requestId === undefined ? [] : [Prisma.sql`request_id = ${requestId}`]),
     ...(userId === undefined ? [] : [Prisma.sql`user_id = ${userId}::uuid`]),
     ...(address === undefined ? [] : [Prisma.sql`address = ${address}`]),
     ...(event === undefined ? [] : [Prisma.sql`event = ${event}`]),
     ...(outcome === undefined ? [] : [Prisma.sql`outcome = ${outcome}`]),
     ...(operator === undefined ? [] : [Prisma.sql`operator = ${operator}`]),
-    // By the id, which has an index.
+    // By the id, because it has an index.
     ...(from === undefined ? [] : [Prisma.sql`id >= ${firstIdAt(from.getTime())}::uuid`]),
     ...(until === undefined ? [] : [Prisma.sql`id < ${firstIdAt(until.getTime())}::uuid`]),
     ...(before === undefined ? [] : [Prisma.sql`id < ${before}::uuid`]),
@@ -99,19 +95,21 @@ export async function readEvents(
   return rows.map(({ at, ...row }) => ({ ...row, at: new Date(at) }))
 }
 
-/** As {@link readEvents}, all of them, a page in memory at a time. */
-export async function* everyEvent(database: Database, filter: EventFilter): AsyncGenerator<StoredEvent> {
-  for (let { before } = filter; ; ) {
-    const events = await readEvents(database, { ...filter, before, limit: READ })
-    yield* events
-    if (events.length < READ) return
-    before = events.at(-1)?.id
-  }
+/** Reads all pages of a list with ids, one page at a time. The last page is shorter. */
+export async function* pagesOf<Row extends { id: string }>(
+  read: (page: { before?: string | undefined; limit: number }) => Promise<Row[]>,
+): AsyncGenerator<Row[]> {
+  let before: string | undefined
+  do {
+    const rows = await read({ before, limit: READ })
+    yield rows
+    before = rows.length < READ ? undefined : rows.at(-1)?.id
+  } while (before !== undefined)
 }
 
-/** Deletes the oldest events beyond the retention, up to a number; returns how many there were. */
+/** Deletes the oldest events beyond the retention, up to a number. Returns their number. */
 export function deleteOldEvents(database: Database, retentionDays: number): Promise<number> {
-  // By the id, which has an index, and by the time as the trigger sees it: clocks may differ.
+  // By the id, which has an index, and by the time that the trigger checks: clocks may differ.
   const oldest = firstIdAt(Date.now() - retentionDays * DAY_MS)
   return database.$executeRaw`
     DELETE FROM audit_events WHERE id IN (
@@ -120,7 +118,7 @@ export function deleteOldEvents(database: Database, retentionDays: number): Prom
     )`
 }
 
-/** Operations have their kind as their event. */
+/** The event of a flow is its kind. */
 export const auditEventNames = [
   'register',
   'login',
@@ -133,6 +131,9 @@ export const auditEventNames = [
   'change_email',
   'delete_account',
   'export_account',
+  'read_account',
+  'search_audit',
+  'export_audit',
   'disable_account',
   'enable_account',
   'forget_failures',
@@ -152,8 +153,8 @@ export const auditEventNames = [
 export type AuditEventName = (typeof auditEventNames)[number]
 
 /**
- * `ok`, `unchanged` where an operator's change had nothing to do, or why it was refused: the reason
- * of the metrics, or else the code of the problem.
+ * `ok`; `unchanged` if an operator's change had nothing to do; otherwise why it was refused: the
+ * reason of the metrics, or the code of the problem.
  */
 type AuditOutcome = 'ok' | 'unchanged' | RefusalReason | ErrorCode
 export const auditOutcomes: readonly string[] = ['ok', 'unchanged', ...refusalReasons, ...errorCodes]
@@ -161,15 +162,15 @@ export const auditOutcomes: readonly string[] = ['ok', 'unchanged', ...refusalRe
 export interface AuditEvent {
   event: AuditEventName
   outcome: AuditOutcome
-  /** The account by its id alone: its e-mail address, or what was typed, is not stored. */
+  /** Only the id of the account is stored: not its e-mail address, and not what was typed. */
   userId?: string | null
   email?: string | undefined
   sessionId?: string
-  /** The client's, as the connection or the proxy reports it. Its network is stored. */
+  /** The client's address, from the connection or the proxy. Only its network is stored. */
   ip: string
   requestId: string
   isKnownDevice?: boolean
   failures?: number
-  /** An operator who did it in place of the user, and why; on the board, to what. */
+  /** The operator who did it in place of the user, and why. On the board, also the target. */
   by?: { operator: string; reason?: string }
 }

@@ -1,11 +1,11 @@
 /** The outbox, the senders, the texts and SMTP. Workers have no database: gateways send mails. */
 import type { Logger } from '@spillway/common/log'
 import type { Database } from '@spillway/prisma'
-import { openQueue } from '@spillway/queue/jobs/jobs'
-import type { Keyring, RedisConnection, RedisWatch } from '@spillway/queue/queue-client'
+import { openQueue } from '@spillway/queue/bullmq'
+import type { Keyring, RedisConnection, RedisWatch } from '@spillway/queue/client'
 import type { GatewayConfig } from '../config.js'
-import type { CountingRedis } from '../plugins/counts.js'
-import type { GatewayMetrics } from '../plugins/metrics.js'
+import type { CountingRedis } from '../limits/counts.js'
+import type { GatewayMetrics } from '../ops/metrics.js'
 import { parseSender } from '../schemas/email-address.js'
 import { MAIL_QUEUE, Outbox } from './outbox.js'
 import { Post } from './post.js'
@@ -15,10 +15,12 @@ import { Smtp } from './smtp.js'
 import { MailTexts } from './texts.js'
 
 interface MailDeps {
-  /** Of the role `producer`, to add mails. All connections are the caller's to watch and close. */
-  redis: readonly CountingRedis[]
-  /** Of the role `consumer`, to the same Redis servers in the same order, to take mails. */
-  mailRedis: readonly { connection: RedisConnection }[]
+  /** Of the role `producer`, to add mails. The caller watches and closes all connections. */
+  redis: CountingRedis
+  /** Of the role `consumer`, to take mails. */
+  mailRedis: RedisConnection
+  /** Epoch milliseconds by Redis's clock. */
+  now(): number
   watch: RedisWatch
   keyring: Keyring
   database: Database
@@ -31,32 +33,26 @@ export class Mail {
   readonly post: Post
   readonly #smtp: Smtp
   readonly #outbox: Outbox
-  readonly #senders: readonly MailSender[]
+  readonly #sender: MailSender
 
-  /** Throws one sentence when a text cannot be used. */
+  /** Throws one sentence if a text cannot be used. */
   constructor(config: GatewayConfig, deps: MailDeps) {
-    const { redis, mailRedis, watch, keyring, database, currentUrl, metrics, log } = deps
-    const { QUEUE_PREFIX: prefix, MAIL_CONFIRM_URL: confirm, MAIL_RESET_URL: reset } = config
-    const from = parseSender(config.MAIL_FROM)
+    const { redis, mailRedis, now, watch, keyring, database, currentUrl, metrics, log } = deps
+    const { queuePrefix: prefix, mailConfirmUrl: confirm, mailResetUrl: reset } = config
+    const from = parseSender(config.mailFrom)
     if (from === undefined) throw new TypeError('MAIL_FROM was not validated')
-    const writer = new MailWriter({ database, texts: new MailTexts(config.MAIL_TEXTS), links: { confirm, reset } })
-    const smtp = new Smtp({ url: config.SMTP_URL, currentUrl, from })
+    const writer = new MailWriter({ database, texts: new MailTexts(config.mailTexts), links: { confirm, reset } })
+    const smtp = new Smtp({ url: config.smtpUrl, currentUrl, from })
     this.#smtp = smtp
-    const places = redis.map(({ connection, isUsable, now }) => {
-      const queue = openQueue({ redis: connection, prefix, name: MAIL_QUEUE, watch })
-      return { queue, isUsable, now }
-    })
-    this.#outbox = new Outbox(places, keyring)
-    this.#senders = mailRedis.map(({ connection }, place) => {
-      const now = () => redis[place]?.now() ?? Date.now()
-      return new MailSender({ redis: connection, prefix, now, keyring, watch, log, writer, smtp, metrics })
-    })
+    const queue = openQueue({ redis: redis.connection, prefix, name: MAIL_QUEUE, watch })
+    this.#outbox = new Outbox(queue, keyring, now)
+    this.#sender = new MailSender({ redis: mailRedis, prefix, now, keyring, watch, log, writer, smtp, metrics })
     this.post = new Post({ config, outbox: this.#outbox, redis, keyring, metrics, log })
   }
 
-  /** Takes no more mails, and ends once the running ones are sent. */
+  /** Takes no more mails, and resolves when the running ones are sent or put back. */
   async close(): Promise<void> {
-    await Promise.all(this.#senders.map((sender) => sender.close()))
+    await this.#sender.close()
     this.#smtp.close()
     await this.#outbox.close()
   }

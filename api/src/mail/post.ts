@@ -1,27 +1,34 @@
-/** How endpoints have mail sent: a request is counted for its reader, sealed, and queued. */
-import type { Keyring } from '@spillway/queue/queue-client'
+/** Sends mails for endpoints: counts a request for its reader, seals it, and queues it. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Keyring } from '@spillway/queue/client'
 import type { FastifyBaseLogger } from 'fastify'
 import type { GatewayConfig } from '../config.js'
-import { accountNameOf, accountOfEmail, type CountingRedis, countIn } from '../plugins/counts.js'
-import { orUnavailable } from '../plugins/errors.js'
-import type { GatewayMetrics } from '../plugins/metrics.js'
-import type { Outbox } from './outbox.js'
+import { ApiError, orUnavailable } from '../http/errors.js'
+import { accountNameOf, accountOfEmail, type CountingRedis, countIn } from '../limits/counts.js'
+import type { GatewayMetrics } from '../ops/metrics.js'
+import type { MailState, Outbox } from './outbox.js'
 import type { MailRequest, Notice } from './requests.js'
 
 const HOUR_MS = 3_600_000
-/** How long a mail without a link may be on its way, in milliseconds. */
+/** How long a mail without a link may be under way, in milliseconds. */
 const NOTICE_LIFE_MS = 24 * HOUR_MS
-/** Notices an hour to a confirmed address. Who causes more has the account's password. */
-export const NOTICES_PER_READER = 30
+/** Notices an hour to a confirmed address. A client that causes more has the account's password. */
+const NOTICES_PER_READER = 30
+/** How long a deletion waits for mails that are being sent, and how often it looks, in milliseconds. */
+const SENDING_MS = 3_000
+const SENDING_POLL_MS = 100
 
 interface PostOptions {
   config: GatewayConfig
   outbox: Outbox
-  redis: readonly CountingRedis[]
+  redis: CountingRedis
   keyring: Keyring
-  metrics: Pick<GatewayMetrics, 'mails'>
+  metrics: GatewayMetrics
   log: FastifyBaseLogger
 }
+
+/** What became of a request for a mail, as the audit names it. */
+export type MailQueued = 'ok' | 'too_many_mails' | 'redis'
 
 export class Post {
   readonly #options: PostOptions
@@ -30,44 +37,62 @@ export class Post {
     this.#options = options
   }
 
-  /** How long a mail may be on its way and its token is good, in milliseconds. */
+  /** How long a mail may be under way and its token is valid, in milliseconds. */
   lifeMsOf(kind: MailRequest['kind']): number {
     if (kind === 'notice') return NOTICE_LIFE_MS
-    const { MAIL_RESET_TTL_S: resetS, MAIL_CONFIRM_TTL_S: confirmS } = this.#options.config
+    const { mailResetTtlS: resetS, mailConfirmTtlS: confirmS } = this.#options.config
     return (kind === 'reset' ? resetS : confirmS) * 1_000
   }
 
   /**
-   * Has a mail sent, unless its reader got too many within the hour. Resolves with whether it was
-   * queued, never rejects, and takes the same work whether the account exists or not.
+   * Queues a mail, unless its reader got too many within the hour. It never rejects, and does the
+   * same work whether the account exists or not.
    *
-   * @param reader the recipient's address, against whose limit the mail counts
+   * @param reader the address of the recipient, whose limit counts the mail
    */
-  send(request: Exclude<MailRequest, { kind: 'notice' }>, reader: string): Promise<boolean> {
+  send(request: Exclude<MailRequest, { kind: 'notice' }>, reader: string): Promise<MailQueued> {
     return this.#add(request, reader, 'mail')
   }
 
   /**
-   * Tells an owner what was done to the account. Notices to a confirmed address have a limit of
-   * their own: a thief would use up the other mails first. Never rejects.
+   * Tells an owner what was done to the account. Notices to a confirmed address have a separate
+   * limit, because a thief could use up the limit of other mails first. Never rejects.
    */
-  notify({ email, isConfirmed }: { email: string; isConfirmed: boolean }, notice: Notice): Promise<boolean> {
+  notify({ email, isConfirmed }: { email: string; isConfirmed: boolean }, notice: Notice): Promise<MailQueued> {
     return this.#add({ kind: 'notice', email, notice }, email, isConfirmed ? 'notice' : 'mail')
   }
 
-  /** Finds an account's unsent mails. Throws `unavailable` while a Redis server cannot be used. */
+  /** Rejects while Redis cannot be used. */
+  state(): Promise<MailState> {
+    return this.#options.outbox.state()
+  }
+
+  /** Finds an account's unsent mails. Throws `unavailable` while Redis cannot be used. */
   about({ id, email }: { id: string; email: string }): ReturnType<Outbox['about']> {
     return orUnavailable(this.#options.outbox.about([id, email]))
   }
 
-  /** Removes an account's unsent mails. A mail in a sender's hands is gone after its attempt. */
+  /**
+   * Removes an account's unsent mails, and waits for those that are being sent. Throws `unavailable`
+   * if that takes too long, or while Redis cannot be used.
+   */
   async forget(account: { id: string; email: string }): Promise<void> {
-    for (const { job } of await this.about(account)) await job.remove().catch(() => undefined)
+    const endMs = performance.now() + SENDING_MS
+    let left = (await this.about(account)).map(({ job }) => job)
+    for (;;) {
+      // BullMQ removes no mail that is being sent: it is locked.
+      const removals = await Promise.allSettled(left.map((job) => job.remove()))
+      left = left.filter((_, n) => removals[n]?.status === 'rejected')
+      if (left.length === 0) return
+      if (performance.now() > endMs)
+        throw new ApiError('unavailable', { cause: new Error('a mail is being sent'), retryAfterS: SENDING_MS / 1_000 })
+      await sleep(SENDING_POLL_MS)
+    }
   }
 
-  async #add(request: MailRequest, reader: string, countedAs: 'mail' | 'notice'): Promise<boolean> {
+  async #add(request: MailRequest, reader: string, countedAs: 'mail' | 'notice'): Promise<MailQueued> {
     const { config, outbox, redis, keyring, metrics, log } = this.#options
-    const { QUEUE_PREFIX: queuePrefix, LIMIT_MAIL_PER_RECIPIENT: perReader } = config
+    const { queuePrefix, limitMailPerRecipient: perReader } = config
     try {
       const name = accountNameOf(accountOfEmail(reader), keyring)
       const { count } = await countIn(HOUR_MS, `${queuePrefix}:limit:${countedAs}:${name}`, redis)
@@ -75,11 +100,11 @@ export class Post {
       const isOver = perReader > 0 && count > most
       if (isOver) metrics.mails.inc({ outcome: 'limited' })
       else await outbox.add(request, this.lifeMsOf(request.kind))
-      return !isOver
+      return isOver ? 'too_many_mails' : 'ok'
     } catch (error) {
       metrics.mails.inc({ outcome: 'not_queued' })
       log.warn({ err: error }, 'a mail was not queued')
-      return false
+      return 'redis'
     }
   }
 }

@@ -1,7 +1,7 @@
 /**
- * What is sealed into the job of a mail, and the message that is made of it when it is sent.
- * Accounts are looked up only then: neither response time nor Redis reveals whether an account
- * exists.
+ * The request that is sealed into the job of a mail, and the message that is made from it. Accounts
+ * are looked up when the message is made. So neither the response time nor Redis reveals whether an
+ * account exists.
  */
 
 import type { Database } from '@spillway/prisma'
@@ -14,7 +14,7 @@ import { issueToken, type TokenPurpose } from './tokens.js'
 
 const text = { type: 'string' } as const
 const notices = ['changed', 'was-reset', 'password-changed', 'deleted'] as const
-/** A change of an account that its owner is told of. */
+/** A change of an account that a mail tells its owner about. */
 export type Notice = (typeof notices)[number]
 const MailRequest = {
   type: 'object',
@@ -47,9 +47,9 @@ export class MailWriter {
   }
 
   /**
-   * The message of a request, which may be made several times; undefined when nobody is to get one.
+   * The message of a request, which may be made several times; undefined if it has no recipient.
    *
-   * @param lifeMs how long its token is good from now on
+   * @param lifeMs how long its token is valid from now on
    */
   async messageOf(request: unknown, lifeMs: number): Promise<Message | undefined> {
     if (!isMailRequest(request)) return undefined
@@ -67,7 +67,7 @@ export class MailWriter {
       case 'change': {
         const { newEmail, userId, token } = request
         const owner = await database.user.findUnique({ where: { email: newEmail }, select: { id: true } })
-        // The answer does not say whether the address is free; only its owner learns it.
+        // The answer does not tell whether the address is free. Only its owner learns that.
         if (owner !== null && owner.id !== userId) return this.#message(newEmail, 'taken')
         return await this.#withToken('change', { id: userId }, token, links.confirm, lifeMs, newEmail)
       }

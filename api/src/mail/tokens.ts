@@ -1,13 +1,13 @@
 /**
- * Tokens in mails: 256 random bits, stored as SHA-256, good for one use until they expire. A token
- * is bound to its account and address; where it can take the account over, also to the present
- * password.
+ * Tokens in mails: 256 random bits, stored as SHA-256, valid for one use until they expire. A token
+ * is bound to its account and address. A token that can take the account over is also bound to the
+ * current password.
  */
 import { createHash, randomBytes } from 'node:crypto'
 import { type Database, Prisma, rawQuery } from '@spillway/prisma'
 import { newId } from '@spillway/queue/wire/id'
 
-/** `confirm` an address, `change` to another one, `reset` the password. */
+/** Confirms an address, changes it, or resets the password. */
 export type TokenPurpose = 'confirm' | 'change' | 'reset'
 
 const TOKEN_BYTES = 32
@@ -20,7 +20,7 @@ export function mailTokenDigest(token: string): Uint8Array<ArrayBuffer> {
   return new Uint8Array(createHash('sha256').update(token).digest())
 }
 
-/** Expiry of a token that is stored now, by PostgreSQL's clock, which also judges it. */
+/** The expiry of a token that is stored now, by PostgreSQL's clock, which also checks it. */
 export function expiryIn(lifeMs: number): Prisma.Sql {
   return Prisma.sql`now() + ${lifeMs}::float8 * interval '1 millisecond'`
 }
@@ -28,17 +28,17 @@ export function expiryIn(lifeMs: number): Prisma.Sql {
 interface IssueToken {
   token: string
   purpose: TokenPurpose
-  /** Whose it is, by its id or its address. */
+  /** The account of the token, by its id or its address. */
   account: { id: string } | { email: string }
   /** The address to which the account is to be changed [its own]. */
   newEmail?: string
-  /** How long it is good from now on, in milliseconds. */
+  /** How long the token is valid from now on, in milliseconds. */
   lifeMs: number
 }
 
 /**
- * Stores a token, once however often it is called. Returns the address to which it is sent;
- * undefined without such an account, or when the token was used.
+ * Stores a token; further calls with the same token do not store it again. Returns the address to
+ * which it is sent; undefined if there is no such account, if it is disabled, or if the token was used.
  */
 export async function issueToken(database: Database, options: IssueToken): Promise<string | undefined> {
   const { token, purpose, account, newEmail = null, lifeMs } = options
@@ -47,7 +47,9 @@ export async function issueToken(database: Database, options: IssueToken): Promi
   const [found] = await rawQuery<{ to: string }>(
     database,
     Prisma.sql`
-      WITH owner AS (SELECT id, coalesce(${newEmail}::text, email) AS email, credential_version FROM users WHERE ${owner}), issued AS (
+      WITH owner AS (
+        SELECT id, coalesce(${newEmail}::text, email) AS email, credential_version FROM users WHERE ${owner} AND disabled_at IS NULL
+      ), issued AS (
         INSERT INTO mail_tokens (id, token_hash, purpose, user_id, email, credential_version, expires_at)
         SELECT ${newId()}::uuid, ${digest}, ${purpose}, id, email, credential_version, ${expiryIn(lifeMs)} FROM owner
         ON CONFLICT DO NOTHING
@@ -61,13 +63,13 @@ export async function issueToken(database: Database, options: IssueToken): Promi
 interface Confirmed {
   userId: string
   email: string
-  /** The address before, when it was changed, and whether that was confirmed. */
+  /** The address before the change, and whether it was confirmed; undefined without a change. */
   changedFrom: { email: string; isConfirmed: boolean } | undefined
 }
 
 /**
- * Uses a token that confirms an address or changes it. Undefined for a token that is unknown,
- * expired, used or void, or whose address has become someone else's.
+ * Uses a token that confirms or changes an address. Returns undefined if the token is unknown,
+ * expired, used or void, if its account is disabled, or if its address belongs to another account.
  */
 export async function confirmAddress(database: Database, token: string): Promise<Confirmed | undefined> {
   const digest = mailTokenDigest(token)
@@ -77,7 +79,7 @@ export async function confirmAddress(database: Database, token: string): Promise
     Prisma.sql`
       WITH owner AS (
         SELECT id, email, credential_version, email_confirmed_at IS NOT NULL AS was_confirmed FROM users
-        WHERE id = (SELECT user_id FROM mail_tokens WHERE token_hash = ${digest}) FOR UPDATE
+        WHERE id = (SELECT user_id FROM mail_tokens WHERE token_hash = ${digest}) AND disabled_at IS NULL FOR UPDATE
       ), token AS (
         UPDATE mail_tokens AS used SET used_at = now() FROM owner
         WHERE token_hash = ${digest} AND used_at IS NULL AND expires_at > now() AND user_id = owner.id AND (
@@ -112,25 +114,25 @@ export async function resettable(
   return owner
 }
 
-/** A condition on `users` and `token`. */
-const resets = Prisma.sql`(token.user_id = users.id AND purpose = 'reset' AND used_at IS NULL AND token.expires_at > now() AND
+/** The condition, on `users` and `token`, under which a token may reset the password. */
+const resets = Prisma.sql`(token.user_id = users.id AND disabled_at IS NULL AND purpose = 'reset' AND used_at IS NULL AND token.expires_at > now() AND
   token.email = users.email AND token.credential_version = users.credential_version)`
 
-/** Uses a token, by its digest in base64. Returns the account; undefined if it may not be used. */
+/** Uses a token, by its base64 digest. Returns the account; undefined if it is not valid. */
 export async function resetPassword(
   transaction: Prisma.TransactionClient,
   { tokenHash, passwordHash }: { tokenHash: string; passwordHash: string },
-): Promise<{ id: string; email: string } | undefined> {
+): Promise<{ id: string; email: string; credentialVersion: number } | undefined> {
   const digest = new Uint8Array(Buffer.from(tokenHash, 'base64'))
-  const [user] = await transaction.$queryRaw<{ id: string; email: string }[]>`
+  const [user] = await transaction.$queryRaw<{ id: string; email: string; credentialVersion: number }[]>`
     WITH users AS (
-      SELECT id, email, credential_version FROM users
+      SELECT id, email, credential_version, disabled_at FROM users
       WHERE id = (SELECT user_id FROM mail_tokens WHERE token_hash = ${digest}) FOR UPDATE
     ), used AS (
       UPDATE mail_tokens AS token SET used_at = now() FROM users WHERE token_hash = ${digest} AND ${resets} RETURNING user_id
     )
     UPDATE users AS owner SET password_hash = ${passwordHash}, credential_version = credential_version + 1,
       email_confirmed_at = coalesce(email_confirmed_at, now()), updated_at = now()
-    FROM used WHERE owner.id = used.user_id RETURNING owner.id::text, owner.email`
+    FROM used WHERE owner.id = used.user_id RETURNING owner.id::text, owner.email, owner.credential_version AS "credentialVersion"`
   return user
 }

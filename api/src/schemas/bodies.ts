@@ -7,7 +7,7 @@ export const UserBody = {
   description: 'An account',
   ...objectOf({
     id: { type: 'string', format: 'uuid' },
-    email: { type: 'string', description: 'The one form of the address: lower case, its domain in ASCII' },
+    email: { type: 'string', description: 'The normalized address: in lower case, with its domain in ASCII' },
     createdAt: { type: 'string', format: 'date-time' },
   }),
   examples: [
@@ -15,23 +15,31 @@ export const UserBody = {
   ],
 } as const
 
+const deviceToken = {
+  type: 'string',
+  description:
+    'Replaces the earlier token of the device; absent if SESSION_COOKIE is on. Send it in the header Spillway-Device with the ' +
+    'next login to this account: failed logins from other devices then do not delay it. The token does not authenticate.',
+} as const
+
+export const DeviceBody = {
+  title: 'Device',
+  description: 'The password was set, and the device is known',
+  ...objectOf({}, { deviceToken }),
+} as const
+
 export const TokenBody = {
   title: 'Tokens',
   description: 'A session',
   ...objectOf(
     {
-      accessToken: { type: 'string', description: 'JWT (RFC 7519); verify it by /.well-known/jwks.json' },
-      tokenType: { const: 'Bearer' },
+      accessToken: { type: 'string', description: 'A JWT (RFC 7519); /.well-known/jwks.json has its keys' },
+      tokenType: { type: 'string', enum: ['Bearer'] },
       expiresIn: { type: 'integer', description: 'Seconds until the access token expires' },
     },
     {
-      refreshToken: { type: 'string', description: 'Opaque; good for one refresh; absent where SESSION_COOKIE is on' },
-      deviceToken: {
-        type: 'string',
-        description:
-          'Of a login: it replaces the earlier one on the device. Send it with the next login to this account in the header ' +
-          'Spillway-Device; failures of others then do not count. It opens nothing by itself.',
-      },
+      refreshToken: { type: 'string', description: 'Opaque; valid for one refresh; absent if SESSION_COOKIE is on' },
+      deviceToken,
     },
   ),
   examples: [
@@ -50,12 +58,12 @@ export const SessionBody = {
   description: 'A live session',
   ...objectOf({
     id: { type: 'string', format: 'uuid' },
-    current: { type: 'boolean', description: 'Whether it is the session of this request' },
-    device: { type: ['string', 'null'], description: 'The User-Agent of its login' },
-    address: { type: ['string', 'null'], description: 'The address of its login' },
+    current: { type: 'boolean', description: 'Whether this is the session of the request' },
+    device: { type: ['string', 'null'], description: 'The User-Agent of the login' },
+    address: { type: ['string', 'null'], description: 'The address of the login' },
     createdAt: { type: 'string', format: 'date-time' },
-    lastUsedAt: { type: 'string', format: 'date-time', description: 'Its login, or its last refresh' },
-    expiresAt: { type: 'string', format: 'date-time', description: 'When it ends unless it is refreshed before' },
+    lastUsedAt: { type: 'string', format: 'date-time', description: 'The time of the login, or of the last refresh' },
+    expiresAt: { type: 'string', format: 'date-time', description: 'When the session ends if it is not refreshed' },
   }),
 } as const
 
@@ -66,64 +74,53 @@ export const SessionsBody = {
 
 export const TicketBody = {
   title: 'Ticket',
-  description: 'Instead of an answer that takes longer than the request is held',
+  description: 'Returned if the answer takes longer than the request is held',
   ...objectOf(
     {
-      ticket: { type: 'string', description: 'Redeem it at /v1/tickets/redeem, at any gateway, once' },
+      ticket: { type: 'string', description: 'Redeem it once at /v1/tickets/redeem, at any gateway' },
       retryAfter: {
         type: 'integer',
-        description: 'Seconds after which to redeem it; the request is held until the answer',
+        description: 'Seconds to wait before redeeming the ticket. The redemption is held until the answer is ready',
       },
       number: {
         type: 'integer',
         minimum: 0,
-        description: 'Its place in line, counted from the start: its turn comes when /v1/line serves it',
+        description: 'The number of the ticket in the line. Its turn comes when /v1/line serves this number',
       },
-      line: { type: 'string', description: 'The line that it is in, as /v1/line names it' },
     },
     {
-      position: { type: 'integer', minimum: 0, description: 'Requests that are ahead in the queue' },
+      position: { type: 'integer', minimum: 0, description: 'Requests ahead of this one in the queue' },
       eta: {
         type: 'number',
         minimum: 0,
         description:
-          'Seconds until the answer is expected, by the workers of the moment; absent without workers, and while logins are paused',
+          'Estimated seconds until the answer, with the current workers; absent if there are no workers, or while logins are paused',
       },
       paused: {
         type: 'boolean',
-        description: 'Whether operators have paused the line: nobody gets in until they resume it',
+        description: 'Whether operators have paused the line. Nobody gets in until they resume it',
       },
     },
   ),
-  examples: [
-    { ticket: 'made-by-a-gateway.opaque', retryAfter: 4, number: 1_310, line: 'Zk3u_p0a', position: 310, eta: 11.8 },
-  ],
+  examples: [{ ticket: 'made-by-a-gateway.opaque', retryAfter: 4, number: 1_310, position: 310, eta: 11.8 }],
 } as const
 
 export const LineBody = {
   title: 'Line',
-  description: 'How far the line of those who hold tickets has come, on each Redis server',
+  description: 'The progress of the line of tickets',
   ...objectOf(
     {
-      serving: {
-        type: 'object',
-        additionalProperties: { type: 'integer', minimum: 0 },
-        description: 'The number whose turn it is, by line',
-      },
+      serving: { type: 'integer', minimum: 0, description: 'The number that is served now' },
       rate: {
-        type: 'object',
-        additionalProperties: { type: 'number', minimum: 0 },
-        description: 'Numbers a second, by line; 0 while there are no workers, or the line is paused',
+        type: 'number',
+        minimum: 0,
+        description: 'Numbers served per second; 0 if there are no workers, or the line is paused',
       },
-      until: { type: 'string', format: 'date-time', description: 'When to ask again at the earliest' },
+      until: { type: 'string', format: 'date-time', description: 'The earliest time to ask again' },
     },
     {
-      paused: {
-        type: 'array',
-        items: { type: 'string' },
-        description: 'The lines that operators have paused; absent while no line is',
-      },
+      paused: { type: 'boolean', description: 'Whether operators have paused the line' },
     },
   ),
-  examples: [{ serving: { Zk3u_p0a: 1_000 }, rate: { Zk3u_p0a: 26.3 }, until: '2026-01-02T03:04:05.678Z' }],
+  examples: [{ serving: 1_000, rate: 26.3, until: '2026-01-02T03:04:05.678Z' }],
 } as const

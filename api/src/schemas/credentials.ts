@@ -3,7 +3,7 @@ import { isIP } from 'node:net'
 import { ADDRESS_MAX_BYTES, LOCAL_PART_MAX_BYTES, parseEmailAddress } from './email-address.js'
 
 const PASSWORD_MAX_BYTES = 1_024
-/** Of another application's password: escaped and sealed, it fits into a job of 32 KiB. */
+/** For passwords of other applications: escaped and sealed, one fits into a job of 32 KiB. */
 const ANY_PASSWORD_MAX_BYTES = 3_072
 /** NIST SP 800-63B-4, 3.1.1.2: the minimum for one of several factors. */
 const NEW_PASSWORD_MIN_LENGTH = 8
@@ -11,7 +11,7 @@ const NEW_PASSWORD_MIN_LENGTH = 8
 /** The widest network that may be blocked, by the version of IP. */
 const LEAST_BITS = { 4: 8, 6: 19 } as const
 
-/** The one form of an address that a schema has let in. Throws for any other text. */
+/** Normalizes an address that a schema has validated. Throws for any other text. */
 export function normalizeEmail(email: string): string {
   const address = parseEmailAddress(email)
   if (address === undefined) throw new TypeError('an address was not validated')
@@ -26,27 +26,28 @@ export function normalizePassword(password: string): string {
   return password.normalize('NFKC')
 }
 
-/** Normalized, and as typed where that differs: an old system may have hashed that. */
+/** The normalized password, and the typed one if it differs: an old system may have hashed it. */
 export function passwordForms(password: string): { password: string; typed?: string } {
   const normalized = normalizePassword(password)
   return normalized === password ? { password } : { password: normalized, typed: password }
 }
 
-/** A password in the form of lists of common ones: guessers try upper and lower case. */
+/** Folds a password for lists of common ones: attackers try upper and lower case. */
 export function fold(password: string): string {
   return normalizePassword(password).toLowerCase()
 }
 
 /**
- * JSON Schema formats, in bytes of the normalized text. A password of another application is not
- * normalized: its hashes are of the text as given. Names must differ from standard formats, which
- * check nothing and would replace ours.
+ * JSON Schema formats. They count bytes of the normalized text. A password of another application
+ * is not normalized, because its hashes are of the original text. Names must differ from standard
+ * formats, which check nothing and would replace ours.
  */
 export const formats = {
   address: (value: string) => parseEmailAddress(value) !== undefined,
   'current-password': isPassword,
   'new-password': (value: string) => isPassword(value) && lengthOf(value) >= NEW_PASSWORD_MIN_LENGTH,
   network: (value: string) => !value.includes('%') && isAddressRange(value, LEAST_BITS),
+  'plain-text': (value: string) => value.isWellFormed() && !/\p{Cc}/u.test(value),
   'any-password': (value: string) => value.isWellFormed() && Buffer.byteLength(value) <= ANY_PASSWORD_MAX_BYTES,
 }
 
@@ -55,16 +56,17 @@ export const formatMessages: Record<keyof typeof formats, string> = {
   'current-password': `must be text of 1 to ${PASSWORD_MAX_BYTES} bytes`,
   'new-password': `must be text of at least ${NEW_PASSWORD_MIN_LENGTH} characters and at most ${PASSWORD_MAX_BYTES} bytes`,
   network: `must be an IP address, or a CIDR range of at least ${LEAST_BITS[4]} bits, with IPv6 ${LEAST_BITS[6]}`,
+  'plain-text': 'must be text without control characters',
   'any-password': `must be text of at most ${ANY_PASSWORD_MAX_BYTES} bytes`,
 }
 
-// Encoding replaces lone surrogates by U+FFFD, which would make different passwords equal.
+// UTF-8 encoding replaces lone surrogates by U+FFFD, which would make different passwords equal.
 function isPassword(value: string): boolean {
   const bytes = Buffer.byteLength(normalizePassword(value))
   return bytes >= 1 && bytes <= PASSWORD_MAX_BYTES && value.isWellFormed()
 }
 
-/** Whether a text is an IP address, or a CIDR range of at least so many bits by the version of IP. */
+/** Whether a text is an IP address, or a CIDR range of at least `leastBits` for its IP version. */
 export function isAddressRange(text: string, leastBits: { 4: number; 6: number } = { 4: 1, 6: 1 }): boolean {
   const [address = '', bits, ...rest] = text.split('/')
   const version = isIP(address)
@@ -97,19 +99,19 @@ export const PasswordField = {
 export const NewPasswordField = {
   ...password,
   format: 'new-password',
-  description: `${formatMessages['new-password']}; not a password that is guessed first, nor a name of the account or the service`,
+  description: `${formatMessages['new-password']}. Common passwords, and names of the account or the service, are refused`,
 } as const
 export const NetworkField = { type: 'string', format: 'network', maxLength: 64, examples: ['192.0.2.0/24'] } as const
 export const MailTokenField = {
   type: 'string',
-  description: 'From the link of a mail',
+  description: 'The token in the link of a mail',
   minLength: 43,
   maxLength: 43,
 } as const
 export const AnyPasswordField = {
   type: 'string',
   format: 'any-password',
-  description: `Hashed as its bytes in UTF-8, as they are; at most ${ANY_PASSWORD_MAX_BYTES}`,
+  description: `Its UTF-8 bytes are hashed without normalization. At most ${ANY_PASSWORD_MAX_BYTES} bytes`,
   maxLength: ANY_PASSWORD_MAX_BYTES,
   examples: ['correct horse battery staple'],
 } as const

@@ -1,16 +1,16 @@
-/** The grammar of e-mail addresses. An address has one form, in which it is stored and compared. */
+/** The grammar of e-mail addresses. An address is stored and compared in one normalized form. */
 import { domainToASCII, domainToUnicode } from 'node:url'
 
-/** Limits of that form, in octets of UTF-8 (RFC 5321, 4.5.3.1, and RFC 6531, 3.2). */
+/** Limits of the normalized form, in octets of UTF-8 (RFC 5321, 4.5.3.1, and RFC 6531, 3.2). */
 export const ADDRESS_MAX_BYTES = 254
 export const LOCAL_PART_MAX_BYTES = 64
 
 /**
- * The one form of an address; undefined for any other text. Mailboxes that a server calls the same
- * (`ada+shop@`, `a.d.a@`) are different addresses here.
+ * The normalized form of an address; undefined for any other text. Addresses that a server maps to
+ * the same mailbox (`ada+shop@`, `a.d.a@`) are different here.
  */
 export function parseEmailAddress(text: string): string | undefined {
-  // JavaScript takes the byte order mark for a blank.
+  // JavaScript treats the byte order mark as white space.
   if (!text.isWellFormed() || text.includes('\ufeff')) return undefined
   const trimmed = text.trim()
   const at = trimmed.lastIndexOf('@')
@@ -23,7 +23,7 @@ export function parseEmailAddress(text: string): string | undefined {
   return fits ? address : undefined
 }
 
-/** The name and the address of a sender, of `Shop <no-reply@example.com>` or an address alone. */
+/** The name and address in `Shop <no-reply@example.com>`, or in an address without a name. */
 export function parseSender(text: string): { name: string; address: string } | undefined {
   const [, name = '', bracketed] = /^([^<>@\p{Cc}]+) <([^<>]+)>$/u.exec(text) ?? []
   const address = parseEmailAddress(bracketed ?? text)
@@ -31,17 +31,17 @@ export function parseSender(text: string): { name: string; address: string } | u
 }
 
 /**
- * Characters of a dot-atom beside dots (RFC 5322, 3.2.3; RFC 6531, 3.3). Beyond ASCII none that are
- * invisible, change the direction, or are unassigned: different addresses would look alike. U+2800
- * is invisible.
+ * Characters of a dot-atom except dots (RFC 5322, 3.2.3; RFC 6531, 3.3). Beyond ASCII, characters that
+ * are invisible, unassigned or change the direction are refused: different addresses would look
+ * alike. U+2800 is invisible.
  */
 const atom =
   /^(?!\p{M})(?:[a-z0-9!#$%&'*+/=?^_`{|}~-]|(?![\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\u2800])[^\0-\x7f])+$/u
 
 /**
- * Lower case by Unicode's rules (no locale's), NFC. Letters that Unicode calls compatible with
- * others are refused: some mail servers take them for those. Quotes allow dots where a dot-atom
- * does not (`"a..b"`). Mail software disagrees on a quoted `@` or blank (CVE-2025-13033).
+ * Lower case by the rules of Unicode, not of a locale, in NFC. Letters that NFKC would replace are
+ * refused: some mail servers replace them. Quotes allow dots where a dot-atom does not (`"a..b"`). A
+ * quoted `@` or space is refused: mail software parses it differently (CVE-2025-13033).
  */
 function localPartOf(text: string): string | undefined {
   const lower = text.toLowerCase().normalize('NFC')
@@ -56,7 +56,7 @@ function localPartOf(text: string): string | undefined {
 const asciiLabel = /^(?!-)[a-z0-9-]{1,63}(?<!-)$/
 /**
  * Letters, marks and digits of IDNA 2008, and its characters with a context (RFC 5892, 2 and A).
- * Punycode that is still there could not be decoded: from Node 24 on it stays as it is.
+ * Remaining Punycode is refused: Node 24 and later keep it if they cannot decode it.
  */
 const label =
   /^(?!\p{M}|xn--)(?:[\p{L}\p{M}\p{Nd}\u00b7\u0375\u05f3\u05f4\u06fd\u06fe\u0f0b\u3007\u30fb-]|\u200c|\u200d)+$/u
@@ -77,5 +77,5 @@ function domainOf(text: string): string | undefined {
   return readable.split('.').every((part) => label.test(part)) && domainToASCII(readable) === ascii ? ascii : undefined
 }
 
-/** UTS 46 passes over some of these: two domains would look alike and be the same. */
+/** UTS 46 ignores some of these, so different texts would be the same domain. */
 const unseen = /[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\u2800]/u

@@ -1,23 +1,13 @@
-/** The outcomes of requests, for metrics, the live page, `pnpm load spike` and the load report. */
+/** The outcomes of requests, for the live page, `pnpm load spike` and the load report. */
 
-/** In the order of the live page: in words, and how alarming many of them are. */
-export const requestOutcomes = [
-  { outcome: 'answered', words: 'answered', level: 'good' },
-  { outcome: 'ticket', words: 'ticket: answer later', level: 'good' },
-  { outcome: 'rejected', words: 'rejected: wrong password, bad input', level: 'good' },
-  { outcome: 'refused', words: 'refused: limits, queue full', level: 'warn' },
-  { outcome: 'overloaded', words: 'refused: gateway overloaded', level: 'warn' },
-  { outcome: 'failed', words: 'failed', level: 'bad' },
-  { outcome: 'gone', words: 'client went away', level: 'warn' },
-] as const
-export type RequestOutcome = (typeof requestOutcomes)[number]['outcome']
+export type RequestOutcome = 'answered' | 'ticket' | 'rejected' | 'refused' | 'failed'
 
 /** Codes of refusals: the same request may succeed later. Any other 503 is a failure. */
-const REFUSALS = ['busy', 'too_many_requests', 'challenge_required']
+const REFUSALS = ['busy', 'too_many_requests']
 
 /**
- * The outcome of a request by its status and the code of its problem. A 503 or 429 without a code,
- * of another server, counts as refused. Metrics tell an overloaded gateway from a full queue.
+ * The outcome of a request, by its status and the code of its problem. A 503 or 429 without a code
+ * comes from another server, and counts as refused.
  */
 export function outcomeOf(status: number, code?: string): RequestOutcome {
   if (status === 202) return 'ticket'

@@ -1,46 +1,20 @@
 /** Responses that several routes share, for OpenAPI. Their headers are documentation only. */
 
 import { objectOf } from '@spillway/queue/wire/object-schema'
-import type { FromSchema } from 'json-schema-to-ts'
 import { TicketBody } from './bodies.js'
 import { errorCodes } from './problem-codes.js'
 
-/** What a client may solve to log in without waiting, as a member of problems. */
-const ChallengeBody = {
-  title: 'Challenge',
-  description:
-    'Solve it, and send the answer with the same call in the header Spillway-Challenge. An answer is good once.',
-  ...objectOf(
-    {
-      kind: {
-        type: 'string',
-        enum: ['proof_of_work', 'outside'],
-        description:
-          'proof_of_work: the answer is `<token>.<text>`, with a text of up to 64 letters, digits, `-` and `_` that makes the SHA-256 of the ' +
-          'answer begin with so many zero bits. outside: the answer is the token of the service that has this site key.',
-      },
-    },
-    {
-      token: { type: 'string', description: 'Of proof_of_work; for this account alone' },
-      bits: { type: 'integer' },
-      expiresIn: { type: 'integer', description: 'Seconds until it must have been sent' },
-      siteKey: { type: 'string', description: 'Of outside' },
-    },
-  ),
-} as const
-export type Challenge = FromSchema<typeof ChallengeBody>
-
 export const ProblemBody = {
   title: 'Problem',
-  description: 'Why a request was not answered as it asked (RFC 9457)',
+  description: 'The reason why a request failed (RFC 9457)',
   ...objectOf(
     {
       type: { const: 'about:blank' },
-      title: { type: 'string', description: 'The phrase of the status (RFC 9110)' },
+      title: { type: 'string', description: 'The reason phrase of the status (RFC 9110)' },
       status: { type: 'integer', minimum: 400, maximum: 599 },
       code: { type: 'string', enum: errorCodes },
       detail: { type: 'string', description: 'One sentence for people; the same for every problem with this code' },
-      requestId: { type: 'string', description: 'As in X-Request-Id: tell it to support' },
+      requestId: { type: 'string', description: 'The value of X-Request-Id. Users can give it to support' },
     },
     {
       errors: {
@@ -50,7 +24,6 @@ export const ProblemBody = {
           ...objectOf({ field: { type: 'string' }, message: { type: 'string' } }, { code: { type: 'string' } }),
         },
       },
-      challenge: ChallengeBody,
     },
   ),
   examples: [
@@ -67,18 +40,18 @@ export const ProblemBody = {
 } as const
 
 const retryAfter = {
-  'Retry-After': { type: 'integer', description: 'Seconds after which to try again (RFC 9110)' },
+  'Retry-After': { type: 'integer', description: 'Seconds to wait before trying again (RFC 9110)' },
 } as const
 const rateLimit = {
   'RateLimit-Limit': {
     type: 'integer',
     description: 'Requests a minute that the limit allows: the limit of the address, or the limit that refused',
   },
-  'RateLimit-Remaining': { type: 'integer', description: 'How many of them are left' },
-  'RateLimit-Reset': { type: 'integer', description: 'Seconds until all of them are left again' },
+  'RateLimit-Remaining': { type: 'integer', description: 'Requests that are left in this minute' },
+  'RateLimit-Reset': { type: 'integer', description: 'Seconds until all requests are available again' },
 } as const
 
-/** The response when the answer takes longer than the request is held. */
+/** The response if the answer takes longer than the request is held. */
 export const ticketResponse = {
   ...TicketBody,
   headers: {
@@ -112,12 +85,11 @@ export const bodyProblems = {
   ...anyProblem,
 }
 
-/** The headers of a login, beside Prefer. Any text is valid. */
+/** The headers of a login, besides Prefer. Any text is valid. */
 export const guessingHeaders = {
   'Spillway-Device': {
     type: 'string',
     description:
-      'The deviceToken of an earlier login to the account from this device: it is then counted by itself, and goes first',
+      'The deviceToken of an earlier login to the account from this device. The device is then counted separately, and its login has priority',
   },
-  'Spillway-Challenge': { type: 'string', description: 'The answer to the challenge of a problem' },
 } as const

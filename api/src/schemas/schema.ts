@@ -2,16 +2,17 @@
 import { checkFor } from '@spillway/queue/wire/schema'
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
 
-/** The keywords of a JSON schema that are read here. */
+/** The keywords of a JSON schema that this code reads. */
 export interface JsonObject {
   readonly type?: unknown
   readonly description?: string
   readonly anyOf?: readonly object[]
+  readonly examples?: readonly unknown[]
 }
 
 export interface Schema<T> {
   json: JsonObject
-  /** Whether a value matches. Formats are not checked: the route has done so before. */
+  /** Whether a value matches. Formats are not checked: the route has checked them. */
   is(value: unknown): value is T
 }
 

@@ -4,13 +4,13 @@ import jwt, { type TokenOrHeader } from '@fastify/jwt'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { FromSchema } from 'json-schema-to-ts'
-import { ApiError } from '../plugins/errors.js'
+import { ApiError } from '../http/errors.js'
 import type { TokenBody } from '../schemas/bodies.js'
-import type { Rotated, TokenSubject } from './refresh-rotation.js'
+import type { Rotated, TokenSubject } from './sessions.js'
 import { algorithms, type SigningKeys } from './signing-keys.js'
 
 const REQUIRED = ['iss', 'aud', 'exp', 'sub', 'sid']
-/** The form of user and session ids. PostgreSQL fails on any other text in a uuid column. */
+/** The format of user and session ids. PostgreSQL rejects any other text in a uuid column. */
 export const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 export interface AccessTokenOptions {
@@ -22,7 +22,7 @@ export interface AccessTokenOptions {
 
 interface IssuedTokenOptions extends AccessTokenOptions {
   ttlS: number
-  /** Optional claims that these tokens carry as well. */
+  /** Optional claims that these tokens also contain. */
   claims: readonly OptionalClaim[]
 }
 
@@ -78,20 +78,20 @@ function isUuid(claim: unknown): claim is string {
 }
 
 interface AccessTokenPluginOptions extends AccessTokenOptions {
-  /** Where a request has its token [the header Authorization]. */
+  /** Reads the token of a request [the header Authorization]. */
   tokenOf?(request: FastifyRequest): string | undefined
 }
 
 /**
- * Verifies by the key that a token names, which takes tokens of its own algorithm alone.
- * `request.jwtVerify()` sets `request.user` to the claims; it does not check whether the session is
- * alive. @fastify/jwt keeps a verifier for each key, by the text of the key.
+ * Verifies with the key that a token names, which accepts only tokens of its own algorithm.
+ * `request.jwtVerify()` sets `request.user` to the claims. It does not check whether the session is
+ * alive. @fastify/jwt caches a verifier for each key, by the text of the key.
  */
 export const accessTokenPlugin = fp(
   async (app: FastifyInstance, { keys, issuer, audience, tokenOf = bearerOf }: AccessTokenPluginOptions) => {
     await app.register(jwt, {
       secret: {
-        /** By the keys of now: SIGHUP replaces them. */
+        /** By the current keys: SIGHUP replaces them. */
         public(_request: FastifyRequest, token: TokenOrHeader, done: (error: Error | null, pem?: string) => void) {
           const { kid, alg } = 'header' in token ? token.header : token
           const key = keys.verifying.find((known) => known.kid === kid && known.alg === alg)
@@ -101,7 +101,10 @@ export const accessTokenPlugin = fp(
       decode: { complete: true },
       // `allowedIss` and `allowedAud` accept tokens without the claim, unless it is required.
       verify: {
-        ...{ algorithms: [...algorithms], allowedIss: issuer, allowedAud: audience, requiredClaims: REQUIRED },
+        algorithms: [...algorithms],
+        allowedIss: issuer,
+        allowedAud: audience,
+        requiredClaims: REQUIRED,
         extractToken: tokenOf,
       },
       trusted: (_request, { sub, sid }) => isUuid(sub) && isUuid(sid),
@@ -117,14 +120,14 @@ function bearerOf({ headers }: FastifyRequest): string | undefined {
 /** `onRequest` hook for routes that need a signed-in user. */
 export async function requireAccessToken(request: FastifyRequest): Promise<void> {
   await request.jwtVerify().catch(() => {
-    // The cause is left out: it may quote the token.
+    // The cause is omitted, because it may quote the token.
     throw new ApiError('invalid_token')
   })
 }
 
 declare module '@fastify/jwt' {
   interface FastifyJWT {
-    /** After `requireAccessToken`. */
+    /** Set by `requireAccessToken`. */
     user: AccessClaims
   }
 }

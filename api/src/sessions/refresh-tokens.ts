@@ -1,16 +1,16 @@
 /**
  * Refresh tokens: `<session>.<family>.<secret>`. The family identifies a used token without storing
- * it: only a holder of an earlier token knows it. Each secret except the first is derived from the
- * previous token, so the same token can return the same successor although only digests are stored.
+ * it, because only a holder of an earlier token knows it. Each secret except the first is derived
+ * from the previous token. So a token can return the same successor again, although only digests
+ * are stored.
  *
  * A client holds `<token>.<tag>`. The tag is signed with the seal keys, so that made-up tokens are
- * refused from memory. It authenticates nothing: two gateways with other keys know the same
- * digests.
+ * refused from memory. It authenticates nothing: gateways with other keys know the same digests.
  */
 import { createHmac, hash } from 'node:crypto'
-import type { Keyring } from '@spillway/queue/queue-client'
+import type { Keyring } from '@spillway/queue/client'
 import { randomBytes } from '@spillway/queue/wire/seal'
-import { isSigned } from '../plugins/guessing/device-token.js'
+import { isSigned } from '../limits/device-token.js'
 
 /** 128 bits for the family, as for a session id; 256 bits for the secret, which authenticates. */
 const FAMILY_BYTES = 16
@@ -21,7 +21,7 @@ const TOKEN = /^([\w-]{22})\.([\w-]{22})\.[\w-]{43}$/
 
 export type Digest = Uint8Array<ArrayBuffer>
 
-/** A flood of guesses gets one in 2^128 as far as the database. */
+/** Only one guess in 2^128 reaches the database. */
 const TAG_BYTES = 16
 const TAGGED = /^(.{89})\.([\w-]{22})$/
 
@@ -37,7 +37,7 @@ export class RefreshTokenTags {
     return `${token}.${this.#tagsOf(token)[0].toString('base64url')}`
   }
 
-  /** The token in a text that a client shows; undefined unless one of these keys tagged it. */
+  /** The token in a text from a client; undefined unless one of these keys tagged it. */
   untag(shown: string): string | undefined {
     const [, token, tag] = TAGGED.exec(shown) ?? []
     if (token === undefined || tag === undefined) return undefined
@@ -62,7 +62,7 @@ export function newRefreshToken(sessionId: string): string {
   return `${session}.${random(FAMILY_BYTES)}.${random(SECRET_BYTES)}`
 }
 
-/** The family that a token claims to belong to; undefined for text of another format. */
+/** The family that a token claims; undefined for a text of another format. */
 export function familyOf(token: string): Family | undefined {
   const [, session, family] = TOKEN.exec(token) ?? []
   if (session === undefined || family === undefined) return undefined
@@ -75,8 +75,8 @@ export function newSalt(): Digest {
 }
 
 /**
- * The successor of a token. Neither a reader of the database, who has the salt and digests, nor the
- * holder of the token, who lacks the salt, can compute it.
+ * The successor of a token. A reader of the database has the salt and digests, and the holder of
+ * the token lacks the salt: neither can compute it.
  */
 export function successorOf(token: string, salt: Uint8Array): string {
   const family = token.slice(0, token.lastIndexOf('.'))
@@ -92,7 +92,7 @@ function random(bytes: number): string {
   return randomBytes(bytes).toString('base64url')
 }
 
-/** A name for the session of a token, tagged or not: the digest of its family. */
+/** A name for the session of a token, with or without its tag: the digest of its family. */
 export function sessionNameOf(token: string): string {
   return Buffer.from(digest(token.split('.')[1] ?? '')).toString('base64url')
 }

@@ -22,7 +22,7 @@ interface SigningKey {
 export interface VerifyingKey {
   kid: string
   alg: Algorithm
-  /** SPKI. */
+  /** The key as SPKI. */
   pem: string
 }
 
@@ -37,7 +37,7 @@ interface KeySet {
   signing: SigningKey
   /** The public keys, in the order of the list. */
   verifying: readonly VerifyingKey[]
-  /** The same, to be published. */
+  /** The same keys, in the form that is published. */
   jwks: { keys: PublicJwk[] }
 }
 
@@ -45,7 +45,7 @@ const JWT_KEYS = 'SPILLWAY_JWT_KEYS'
 const RSA_MIN_BITS = 2_048
 const signElsewhere = promisify(cryptoSign)
 
-/** The keys in use, of which the first signs and all verify. */
+/** The keys in use. The first key signs, and all keys verify. */
 export class SigningKeys implements KeyList {
   readonly setting = JWT_KEYS
   #set: KeySet
@@ -55,7 +55,7 @@ export class SigningKeys implements KeyList {
   }
 
   /**
-   * Parses a comma-separated list of `kid:base64` or `base64` of PKCS#8 DER; a key without an id
+   * Parses a comma-separated list of `kid:base64` or `base64` of PKCS#8 DER. A key without an id
    * gets its thumbprint (RFC 7638). Errors never quote a key.
    */
   static async parse(text: string): Promise<SigningKeys> {
@@ -78,7 +78,7 @@ export class SigningKeys implements KeyList {
     return this.#set.verifying.map(({ kid }) => kid)
   }
 
-  /** Takes another list of keys, by the checks of a start. A new key needs a new id. */
+  /** Replaces the keys, with the same checks as at the start. A new key needs a new id. */
   async replace(text: string): Promise<void> {
     const set = await readKeySet(text)
     const before = new Map(this.#set.verifying.map(({ kid, pem }) => [kid, pem]))
@@ -94,7 +94,7 @@ async function readKeySet(text: string): Promise<KeySet> {
   if (first === undefined) throw new Error(`${JWT_KEYS} holds no key`)
   if (new Set(keys.map(({ jwk }) => jwk.kid)).size < keys.length) throw new Error(`${JWT_KEYS} names a key id twice`)
   const { kid, alg } = first.jwk
-  // Type JWT: many decoders refuse at+jwt (RFC 9068) by default.
+  // The type is JWT, because many decoders refuse at+jwt (RFC 9068) by default.
   const header = Buffer.from(JSON.stringify({ alg, typ: 'JWT', kid })).toString('base64url')
   return {
     signing: { kid, alg, header, sign: (data) => sign(data, first.key, alg) },
@@ -128,7 +128,7 @@ function readPrivateKey(encoded: string): KeyObject | undefined {
   }
 }
 
-/** The algorithm of a key; undefined for a key that signs no token here. */
+/** The algorithm of a key; undefined for a key that cannot sign tokens here. */
 function algorithmOf({ asymmetricKeyType: type, asymmetricKeyDetails }: KeyObject): Algorithm | undefined {
   const { namedCurve, modulusLength = 0 } = asymmetricKeyDetails ?? {}
   if (type === 'ed25519') return 'EdDSA'
@@ -137,7 +137,7 @@ function algorithmOf({ asymmetricKeyType: type, asymmetricKeyDetails }: KeyObjec
   return undefined
 }
 
-/** RSA signs in a thread of the pool, in 0.3 to 4 ms. The others are quicker than the way there. */
+/** RSA signs in a thread of the pool, in 0.3 to 4 ms. The others are faster without a thread. */
 function sign(data: Buffer, key: KeyObject, alg: Algorithm): Buffer | Promise<Buffer> {
   if (alg === 'EdDSA') return cryptoSign(null, data, key)
   if (alg === 'ES256') return cryptoSign('sha256', data, { key, dsaEncoding: 'ieee-p1363' })

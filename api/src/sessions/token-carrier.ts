@@ -2,24 +2,27 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { FromSchema } from 'json-schema-to-ts'
-import { isUnsafe, siteOf } from '../plugins/cross-origin.js'
-import { ApiError } from '../plugins/errors.js'
-import { DEVICE_COOKIE } from '../plugins/guessing/device-token.js'
-import type { TokenBody } from '../schemas/bodies.js'
+import { isUnsafe, siteOf } from '../http/cross-origin.js'
+import { ApiError } from '../http/errors.js'
+import { DEVICE_COOKIE } from '../limits/device-token.js'
+import type { DeviceBody, TokenBody } from '../schemas/bodies.js'
 
-/** Browsers accept the prefix over TLS alone, for this host alone (RFC 6265bis, 4.1.3.2). */
+/** Browsers accept the prefix only over TLS, only for this host (RFC 6265bis, 4.1.3.2). */
 const SESSION_COOKIE = '__Host-spillway-session'
 const IN_COOKIES = new RegExp(`(?:^|; *)${SESSION_COOKIE}=([\\w.-]+)`)
 
 export type Tokens = FromSchema<typeof TokenBody>
+type KnownDevice = FromSchema<typeof DeviceBody>
 export type Headers = Record<string, string | string[]>
 
 export interface TokenCarrier {
   isCookie: boolean
-  /** The refresh token that a request shows; empty without one. */
+  /** The refresh token of a request; empty if it has no token. */
   shownBy(request: Pick<FastifyRequest, 'body' | 'headers'>): string
   answer(tokens: Tokens): { headers: Headers; body: Tokens }
-  /** The headers of an answer after which there is no session. */
+  /** The answer of a call that makes the device known and opens no session. */
+  device(known: KnownDevice): { headers: Headers; body: KnownDevice }
+  /** The headers of an answer that ends the session. */
   ended: Headers
 }
 
@@ -28,10 +31,11 @@ export const inBodies: TokenCarrier = {
   shownBy: ({ body }) =>
     typeof body === 'object' && body !== null && 'refreshToken' in body ? String(body.refreshToken) : '',
   answer: (body) => ({ headers: {}, body }),
+  device: (body) => ({ headers: {}, body }),
   ended: {},
 }
 
-/** @param lives of a session that is not used and of a device token, in seconds */
+/** @param lives of an unused session and of a device token, in seconds */
 export function inCookies(lives: { sessionS: number; deviceS: number }): TokenCarrier {
   return {
     isCookie: true,
@@ -41,11 +45,15 @@ export function inCookies(lives: { sessionS: number; deviceS: number }): TokenCa
       const device = deviceToken && cookie(DEVICE_COOKIE, deviceToken, lives.deviceS)
       return { headers: { 'set-cookie': [session, device].filter((text) => text !== undefined) }, body }
     },
+    device: ({ deviceToken = '' }) => ({
+      headers: { 'set-cookie': cookie(DEVICE_COOKIE, deviceToken, lives.deviceS) },
+      body: {},
+    }),
     ended: { 'set-cookie': cookie(SESSION_COOKIE, '', 0) },
   }
 }
 
-/** The refresh token in the cookies of a request; empty without one. */
+/** The refresh token in the cookies of a request; empty if it is not there. */
 function refreshTokenIn(cookies = ''): string {
   return IN_COOKIES.exec(cookies)?.[1] ?? ''
 }
@@ -54,14 +62,14 @@ function cookie(name: string, value: string, maxAgeS: number): string {
   return `${name}=${value}; Max-Age=${maxAgeS}; Path=/; Secure; HttpOnly; SameSite=Strict`
 }
 
-// Where sessions are cookies, a request that changes anything must come from a page of this origin
-// or of CORS_ORIGINS. SameSite=Strict does not keep away other hosts of the same site, nor a page
-// that logs somebody in as somebody else.
+// If sessions are cookies, a request that changes anything must come from a page of this origin or
+// of CORS_ORIGINS. SameSite=Strict does not stop other hosts of the same site, or a page that logs
+// users in to another account.
 
 interface OwnPagesOptions {
   /** CORS_ORIGINS. */
   origins: readonly string[]
-  /** ISSUER, whose origin is ours behind a proxy that replaces Host. */
+  /** ISSUER. Behind a proxy that replaces Host, its origin is the origin of this API. */
   issuer: string
 }
 
@@ -71,7 +79,7 @@ export const ownPagesPlugin = fp(
     app.addHook('onRequest', async (request) => {
       const { origin, cookie } = request.headers
       const site = siteOf(request)
-      // A request with a cookie but neither header is from a very old browser, of an unknown page.
+      // A cookie without either header: a very old browser, and an unknown page.
       const isOther = site === 'other' || (site === 'unknown' && refreshTokenIn(cookie) !== '')
       if (isUnsafe(request) && isOther && !(origin !== undefined && allowed.has(origin)))
         throw new ApiError('other_site')

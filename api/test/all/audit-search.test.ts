@@ -4,14 +4,14 @@ import { until } from '@spillway/infra/processes/until'
 import { newId } from '@spillway/queue/wire/id'
 import { test } from 'vitest'
 import { insertEvents, type StoredEvent } from '../../src/audit/store.ts'
-import { describeEvent } from '../../src/operators/audit.ts'
+import { describeEvent } from '../../src/ops/audit.ts'
 import { atOnce, expect, newCredentials } from '../client.ts'
 import { openSystem } from '../system.ts'
 
 const system = await openSystem()
 await system.worker()
 const { database } = system
-const limits = { LIMIT_PER_ACCOUNT: '0', GUESSES_PER_ACCOUNT: '20', GUESSES_PER_DEVICE: '3' }
+const limits = { LIMIT_PER_ACCOUNT: '0', GUESSES_PER_ACCOUNT: '2', GUESSES_PER_DEVICE: '3' }
 const { api, opsUrl } = await system.gateway(limits)
 
 interface Found {
@@ -94,7 +94,6 @@ test('events are found by account, network, outcome, operator and time', async (
     [{}, 3],
     [{ q: email.toUpperCase() }, 3],
     [{ q: ` ${userId} ` }, 3],
-    [{ q: '192.0.2.7' }, 1],
     [{ q: '2001:db8:1:2:3:4:5:6' }, 1],
     [{ q: '2001:db8:1:2::/64' }, 1],
     [{ q: '2001:db8:1:3::1' }, 0],
@@ -102,8 +101,6 @@ test('events are found by account, network, outcome, operator and time', async (
     [{ operator: 'anna' }, 1],
     [{ event: 'disable_account', q: email }, 1],
     [{ from: '2026-03-01T10:30' }, 2],
-    [{ until: '2026-03-01T12:30:00+02:00' }, 1],
-    [{ q: 'nobody@example.test' }, 0],
     [{ q: 'no address @' }, 0],
   ] as const)
     assert.equal(await counts(query), expected, JSON.stringify(query))
@@ -116,17 +113,31 @@ async function register() {
   return { id, email }
 }
 
-test('exports hold every event once, page after page, and no formula', async () => {
+test('an export holds every event once, page after page', async () => {
   const { id: userId, email } = await register()
-  const reason = '=HYPERLINK("https://evil.example"),"x"'
-  await add(Array.from({ length: 2_500 }, () => ({ userId, operator: 'anna', reason })))
+  await add(Array.from({ length: 2_500 }, () => ({ userId, operator: 'anna' })))
   const lines = (await get('audit.ndjson', { q: email, event: 'login' })).trimEnd().split('\n')
   const ids = new Set(lines.map((line) => JSON.parse(line).id))
   assert.deepEqual([lines.length, ids.size], [2_500, 2_500])
-  const [head, ...rows] = (await get('audit.csv', { q: email, event: 'login' })).trimEnd().split('\r\n')
-  assert.match(head ?? '', /^at,sentence,event,outcome,count,userId/)
-  assert.equal(rows.length, 2_500)
-  assert.ok(rows.every((row) => row.includes(`"'=HYPERLINK(""https://evil.example""),""x"""`)))
+})
+
+test('who searches, exports and looks at an account is in the audit, without the address, and not for each page', async () => {
+  const { id: userId, email } = await register()
+  for (const limit of ['1', '2']) await get('audit.json', { q: email, event: 'refresh_token_reuse', limit })
+  await get('audit.ndjson', { q: email, from: '2026-03-01' })
+  await get('audit.json', { q: 'nobody@example.test' })
+  for (let n = 0; n < 2; n += 1) assert.equal((await fetch(`${opsUrl}/v1/accounts/${userId}`)).status, 200)
+  const ours = [`event=refresh_token_reuse userId=${userId}`, 'an address without an account']
+  const exported = `from=2026-03-01T00:00:00.000Z userId=${userId}`
+  const where = { OR: [{ reason: { in: [...ours, exported] } }, { event: 'read_account', userId }] }
+  await until(async () => (await database.auditEvent.count({ where })) >= 4)
+  const rows = await database.auditEvent.findMany({ where })
+  assert.deepEqual(rows.map(({ event, operator, reason }) => `${event} ${operator} ${reason}`).sort(), [
+    `export_audit operator ${exported}`,
+    'read_account operator null',
+    `search_audit operator ${ours[1]}`,
+    `search_audit operator ${ours[0]}`,
+  ])
 })
 
 test('whoever searches is told what holds for everybody', async () => {
@@ -142,17 +153,14 @@ test('whoever searches is told what holds for everybody', async () => {
 
 test.each([
   [{ outcome: 'unsupported_hash' }, 'Login: no worker verifies the stored hash of this account'],
-  [{ outcome: 'ticket_expired' }, 'Login: the ticket has expired'],
   [{ isKnownDevice: true }, 'Login: let in, from a known device'],
-  [{ outcome: 'wrong_password', isKnownDevice: false, failures: 12 }, /12 of 100 before a challenge$/],
-  [{ outcome: 'wrong_password', isKnownDevice: false, failures: 100 }, /a challenge comes next$/],
-  [
-    { event: 'rate_limit', outcome: 'guesses_challenged', count: 7 },
-    /a challenge must be solved.*, 7 times, added up$/,
-  ],
+  [{ outcome: 'account_disabled', isKnownDevice: false }, 'Login: the account is disabled, from an unknown device'],
+  [{ outcome: 'wrong_password', isKnownDevice: false, failures: 7 }, /7 of 10 before a pause$/],
+  [{ outcome: 'wrong_password', isKnownDevice: false, failures: 12 }, /12 in a row, with a pause after each$/],
+  [{ event: 'rate_limit', outcome: 'guesses_delayed', count: 7 }, /refused for a while.*, 7 times, added up$/],
 ] as const)('an event reads %o', (given, expected) => {
   const stored = { id: '', at: new Date(), ...usual, ...given }
-  const sentence = describeEvent(stored, { GUESSES_PER_ACCOUNT: 100, GUESSES_PER_DEVICE: 10 })
+  const sentence = describeEvent(stored, { guessesPerAccount: 10, guessesPerDevice: 10 })
   if (typeof expected === 'string') assert.equal(sentence, expected)
   else assert.match(sentence, expected)
 })
@@ -163,7 +171,7 @@ test.each([
   [{ q: 'garbage text' }, 'q must be an e-mail address'],
   [{ outcome: 'nope' }, 'outcome must be equal to one of'],
 ])('%j finds nothing, and says why, also as a file', async (query: Record<string, string>, sentence) => {
-  for (const path of ['audit.json', 'audit.csv', 'audit.ndjson']) {
+  for (const path of ['audit.json', 'audit.ndjson']) {
     const response = await fetch(`${opsUrl}/${path}?${new URLSearchParams(query)}`)
     const { errors }: { errors: { field: string; message: string }[] } = JSON.parse(await response.text())
     const told = errors.map(({ field, message }) => `${field} ${message}`).join()

@@ -4,14 +4,14 @@ import { randomBytes, randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { readMetric } from '@spillway/infra/harness/api-client'
 import { until } from '@spillway/infra/processes/until'
-import { readMetric } from '@spillway/infra/rig/api-client'
 import { test } from 'vitest'
 import { expect } from '../client.ts'
 import { watchQueue } from '../queue.ts'
 import { openSystem } from '../system.ts'
 
-const CONNECTIONS = 1_000
+const CONNECTIONS = 500
 const AT_A_TIME = 20
 
 /** Out of reach, and yet counted in Redis: while a gateway waits for that, a connection can end. */

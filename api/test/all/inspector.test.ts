@@ -11,22 +11,26 @@ const system = await openSystem()
 const nodeArgs = ['--inspect-port=0']
 const opened = ({ msg = '' }: { msg?: string }) => msg.startsWith('Debugger listening')
 
-for (const [name, entry, ready] of [
-  ['gateway', 'api/dist/main.js', 'gateway listening'],
-  ['worker', 'worker/dist/main.cjs', 'worker ready'],
-] as const) {
-  test(`no inspector is opened in a ${name} by SIGUSR1`, async (t) => {
-    const dir = await mkdtemp(join(tmpdir(), 'spillway-test-'))
-    t.onTestFinished(() => rm(dir, { recursive: true }))
-    await writeFile(join(dir, 'other.mjs'), "console.log('ready'); setInterval(() => undefined, 1_000)")
-    const one = startProcess({ entry, nodeArgs, env: system.environment })
-    const other = startProcess({ entry: join(dir, 'other.mjs'), nodeArgs })
-    t.onTestFinished(async () => void (await Promise.all([one.close(), other.close()])))
-    await Promise.all([one.waitForLog(({ msg }) => msg === ready), other.waitForLog(({ msg }) => msg === 'ready')])
-    for (const { pid } of [one, other]) process.kill(pid, 'SIGUSR1')
-    // In any other process it has been opened by now.
-    await other.waitForLog(opened)
-    assert.deepEqual(await one.stop(), { code: 0, signal: null })
-    assert.ok(!one.logs.some(opened), one.output())
-  })
-}
+test('no inspector is opened in a gateway or a worker by SIGUSR1', async (t) => {
+  const dir = await mkdtemp(join(tmpdir(), 'spillway-test-'))
+  t.onTestFinished(() => rm(dir, { recursive: true }))
+  await writeFile(join(dir, 'other.mjs'), "console.log('ready'); setInterval(() => undefined, 1_000)")
+  const started = async (entry: string, ready: string, env = {}) => {
+    const process = startProcess({ entry, nodeArgs, env })
+    t.onTestFinished(() => process.close())
+    await process.waitForLog(({ msg }) => msg === ready)
+    return process
+  }
+  const [other, ...ours] = await Promise.all([
+    started(join(dir, 'other.mjs'), 'ready'),
+    started('api/dist/main.js', 'gateway listening', system.environment),
+    started('worker/dist/main.cjs', 'worker ready', system.environment),
+  ])
+  for (const { pid } of [...ours, other]) process.kill(pid, 'SIGUSR1')
+  // In any other process it has been opened by now.
+  await other.waitForLog(opened)
+  for (const each of ours) {
+    assert.deepEqual(await each.stop(), { code: 0, signal: null })
+    assert.ok(!each.logs.some(opened), each.output())
+  }
+})

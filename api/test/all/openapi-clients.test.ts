@@ -7,7 +7,6 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { type TestContext, test } from 'vitest'
 import { newCredentials } from '../client.ts'
-import { pythonWith } from '../python.ts'
 import { openSystem } from '../system.ts'
 
 const run = promisify(execFile)
@@ -33,22 +32,5 @@ test('a TypeScript client is made from the description, type-checked, and logs i
   await run(bin('tsc'), [...compilerOptions, 'login.ts'], { cwd: dir }).catch(({ stdout }) => assert.fail(stdout))
   const { email, password } = newCredentials()
   const { stdout } = await run(process.execPath, ['login.js', url, email, password], { cwd: dir })
-  assert.equal(stdout.trim(), email)
-})
-
-const GENERATOR = 'openapi-python-client==0.29.1'
-
-const python = await pythonWith([GENERATOR])
-const skip = python === undefined ? `there is no python3 with venv, or no ${GENERATOR}` : false
-
-test.skipIf(skip)('a Python client is made from the description without a warning, and logs in', async (t) => {
-  const dir = await describedIn(t)
-  const generated = join(dir, 'generated')
-  const generate = ['generate', '--path', 'openapi.json', '--output-path', generated, '--meta', 'none']
-  const { stdout: said } = await run(python ?? '', ['-m', 'openapi_python_client', ...generate], { cwd: dir })
-  assert.doesNotMatch(said, /warning|error/i)
-  await copyFile(join(clientsDir, 'login.py'), join(dir, 'login.py'))
-  const { email, password } = newCredentials()
-  const { stdout } = await run(python ?? '', ['login.py', url, email, password], { cwd: dir })
   assert.equal(stdout.trim(), email)
 })

@@ -6,10 +6,10 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { scratchDir } from '@spillway/infra/harness/namespace'
 import { freePort } from '@spillway/infra/processes/port'
 import { onPath } from '@spillway/infra/processes/run'
 import { until } from '@spillway/infra/processes/until'
-import { scratchDir } from '@spillway/infra/rig/namespace'
 import { type TestContext, test } from 'vitest'
 import { letIn } from '../client.ts'
 import { pythonWith } from '../python.ts'
@@ -190,7 +190,7 @@ print(sqlite3.connect(sys.argv[1]).execute("SELECT password FROM auth_user WHERE
 
 test.skipIf(go === undefined && 'there is no Go')('an application in Go', async (t) => {
   const program = join(dir, 'login')
-  const offline = { ...env, GOTOOLCHAIN: 'local', GOFLAGS: '-mod=mod', GOPROXY: 'off' }
+  const offline = { ...env, GOTOOLCHAIN: 'local', CGO_ENABLED: '0', GOFLAGS: '-mod=mod', GOPROXY: 'off' }
   await run(go ?? '', ['build', '-o', program, '.'], { cwd: join(examplesDir, 'go'), env: offline })
   await assertLogsIn(await started(t, program, []))
 })

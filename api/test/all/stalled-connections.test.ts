@@ -1,7 +1,9 @@
 // Clients that send and do not read lose their connections; clients that merely wait do not.
+
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { withDoubles } from '@spillway/infra/harness/spillway'
 import { test } from 'vitest'
 import { slowAccount } from '../account.ts'
 import { expect } from '../client.ts'
@@ -14,7 +16,7 @@ const LONG_MS = 8_000
 const ANSWERS = 16
 
 const system = await openSystem()
-await system.worker({ SPILLWAY_TEST_HASHES: 'true' })
+await system.worker({}, withDoubles)
 const { api } = await system.gatewayProcess({ REQUEST_TIMEOUT_MS: String(TIMEOUT_MS) })
 
 /** Asks for it many times without reading, and only then reads. Gives the bytes that came. */

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { until } from '@spillway/infra/processes/until'
-import { connectRedis } from '@spillway/queue/queue-client'
+import { connectRedis } from '@spillway/queue/client'
 import { afterAll, test } from 'vitest'
 import { accountWithHash } from '../account.ts'
 import { type Body, expect, newCredentials, respondAsync } from '../client.ts'
@@ -47,7 +47,7 @@ test('Redis holds no secret, and neither do the messages that passed through it'
 test('the append-only file, with everything that was ever written, holds no secret', async (t) => {
   const file = await readAppendOnlyFile()
   if (file === undefined) return t.skip('this Redis keeps its file on another machine')
-  assert.match(file, new RegExp(`${system.namespace.queuePrefix}:verdict:`))
+  assert.match(file, new RegExp(`${system.namespace.queuePrefix}:result:`))
   assert.deepEqual(secrets.foundIn(file), [])
 })
 

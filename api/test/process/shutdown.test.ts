@@ -1,10 +1,14 @@
 // How a gateway ends: what is in hand is answered, nothing else keeps it, nothing is left open.
+
 import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
+import { closedGate } from '@spillway/infra/harness/namespace'
+import { withDoubles } from '@spillway/infra/harness/spillway'
 import { type NodeProcess, startProcess } from '@spillway/infra/processes/node-process'
 import { until } from '@spillway/infra/processes/until'
-import { closedGate } from '@spillway/infra/rig/namespace'
+
 import { type TestContext, test } from 'vitest'
 import { accountWithHash, gatedAccount, slowAccount } from '../account.ts'
 import { Client, expect, keepTicket, newCredentials } from '../client.ts'
@@ -13,12 +17,12 @@ import { watchQueue } from '../queue.ts'
 import { openSystem } from '../system.ts'
 
 const system = await openSystem()
-await system.worker({ SPILLWAY_TEST_HASHES: 'true', WORKER_CONCURRENCY: '4' })
+await system.worker({ WORKER_CONCURRENCY: '4' }, withDoubles)
 const queue = watchQueue(system)
 const stopped = { code: 0, signal: null }
 
 test('requests that are held at a SIGTERM are answered, whatever signals follow, new connections are refused, and the exit code is 0', async (t) => {
-  const [gateway, other] = await Promise.all([system.gatewayProcess(), system.gateway()])
+  const [gateway, other] = await Promise.all([system.gatewayProcess({ DRAIN_MS: '200' }), system.gateway()])
   const { api } = gateway
   const gate = await closedGate(t)
   const accounts = await Promise.all([1, 2, 3, 4].map(() => accountWithHash(system.database, gate.storedHash)))
@@ -43,38 +47,43 @@ test('requests that are held at a SIGTERM are answered, whatever signals follow,
   assert.equal(gateway.logs.filter(({ msg }) => msg === 'gateway stopping').length, 1)
 })
 
-test('while a stopping gateway drains it fails its readiness, and answers everything else', async () => {
-  const gateway = await system.gatewayProcess({ DRAIN_MS: '300000' })
+test('a gateway that drains fails its readiness, answers everything else, and ends each connection with its answer, on every port', async (t) => {
+  const SERVICE_KEYS = `shop:${randomBytes(32).toString('base64')}`
+  const gateway = await system.gatewayProcess({ DRAIN_MS: '300000', SERVICE_KEYS, SERVICE_PORT: '0' })
+  const urls = [gateway.url, gateway.serviceUrl ?? '', gateway.opsUrl]
+  const kept = await Promise.all(urls.map((url) => opened(t, url)))
+  for (const socket of kept) assert.doesNotMatch(await answerOn(socket), /connection: close/i)
   gateway.signal('SIGTERM')
   await until(async () => (await fetch(`${gateway.url}/readyz`)).status === 503)
   expect(201, await gateway.api.register(newCredentials()))
-  await gateway.close()
+  const fresh = await Promise.all(urls.map((url) => opened(t, url)))
+  for (const socket of [...kept, ...fresh]) {
+    assert.match(await answerOn(socket), /^HTTP\/1\.1 404 .*^connection: close/ims)
+    await until(() => socket.readableEnded)
+  }
+  // At a terminal nobody waits for balancers.
+  assert.deepEqual(await gateway.stop('SIGINT'), stopped)
 })
 
 test('a gateway that fails to close one thing closes the others, says so in its log, and with exit code 1', async (t) => {
   const collector = await openCollector()
   t.onTestFinished(() => collector.close())
-  // Stands for whatever may fail on the way.
-  const obstacle = 'process.on("SIGTERM", () => { clearInterval = () => { throw new Error("in the way") } })'
+  // Stands for whatever may fail on the way: the first timer that is cleared.
+  const obstacle = `process.on("SIGTERM", () => {
+    const clear = clearInterval
+    clearInterval = () => {
+      clearInterval = clear
+      throw new Error("in the way")
+    }
+  })`
   const gateway = startObstructed(t, obstacle, { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url })
   const { url } = await gateway.waitForLog(({ msg }) => msg === 'gateway listening')
   expect(401, await new Client(String(url)).login(newCredentials()))
   assert.deepEqual(await gateway.stop(), { code: 1, signal: null })
   const { err } = await gateway.waitForLog(({ level }) => level === 'error')
-  assert.match(JSON.stringify(err), /could not .*close the queue.*in the way/)
+  assert.match(JSON.stringify(err), /could not .*in the way/)
   // They are sent at the end, or after five seconds.
   assert.ok(collector.spans.length > 0, 'the last traces were sent')
-})
-
-test('a gateway that cannot come to the end of one thing closes the others, and says so with exit code 1', async (t) => {
-  const obstacle = `
-    import { Server } from 'node:http'
-    process.on('SIGTERM', () => { Server.prototype.close = function () { return this } })`
-  const gateway = startObstructed(t, obstacle, { LOGIN_WAIT_MS: '0' })
-  await gateway.waitForLog(({ msg }) => msg === 'gateway listening')
-  assert.deepEqual(await gateway.stop(), { code: 1, signal: null })
-  const steps = gateway.logs.filter(({ msg }) => msg === 'gateway shutdown step failed').map(({ step }) => step)
-  assert.deepEqual(steps, ['answer requests in hand', 'close the ops port'])
 })
 
 test('a request whose wait runs out while the gateway stops gets its ticket', async (t) => {
@@ -91,7 +100,7 @@ test('a request whose wait runs out while the gateway stops gets its ticket', as
 
 test('neither connections without a request, idle or never used, nor a log that nobody reads keep a gateway', async (t) => {
   // They would for longer than stop() waits.
-  const gateway = await system.gatewayProcess({ REQUEST_TIMEOUT_MS: '300000' })
+  const gateway = await system.gatewayProcess({ REQUEST_TIMEOUT_MS: '300000', DRAIN_MS: '300000' })
   const { api } = gateway
   const unused = await opened(t, api.url)
   const idle = await opened(t, api.url)
@@ -112,7 +121,7 @@ test('a request whose body never comes keeps a gateway no longer than one that i
     'POST /v1/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{',
   )
   // Answered after it: by then the gateway has read what was sent before.
-  expect(404, await api.call('GET', '/'))
+  expect(404, await api.call('GET', '/nothing'))
   await close()
 })
 
@@ -139,6 +148,18 @@ async function opened(t: Pick<TestContext, 'onTestFinished'>, url: string): Prom
   t.onTestFinished(() => void socket.destroy())
   await once(socket, 'connect')
   return socket
+}
+
+/** The answer to a request for nothing that is there. */
+async function answerOn(socket: Socket): Promise<string> {
+  let text = ''
+  const onData = (data: Buffer) => {
+    text += data
+  }
+  socket.on('data', onData)
+  await send(socket, 'GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n')
+  await until(() => /^HTTP.*\r\n\r\n/s.test(text))
+  return text
 }
 
 function send(socket: Socket, bytes: string): Promise<unknown> {

@@ -1,10 +1,9 @@
 // What fails at its last step has changed nothing, and what is refused has cost no hash.
 import assert from 'node:assert/strict'
-import { until } from '@spillway/infra/processes/until'
 import { test } from 'vitest'
 import { assertProblem, expect, newCredentials } from '../client.ts'
 import { watchQueue } from '../queue.ts'
-import { locksAwaited, shareSystem } from '../system.ts'
+import { shareSystem } from '../system.ts'
 
 const system = await shareSystem()
 const { api, opsUrl } = await system.gateway()
@@ -23,21 +22,6 @@ test('a change of password whose commit fails ends no session', async () => {
   expect(200, await api.me(other.accessToken))
   expect(200, await api.refresh(other.refreshToken))
   expect(200, await api.login(credentials))
-})
-
-test('a login whose session is opened while the password changes waits for that, and does not outlive it', async () => {
-  const credentials = await api.newAccount()
-  const [overlapping] = await system.database.$transaction(
-    async (change) => {
-      await change.$executeRaw`
-        UPDATE users SET credential_version = credential_version + 1 WHERE email = ${credentials.email}`
-      const answer = api.login(credentials)
-      await until(() => locksAwaited(system.database))
-      return [answer]
-    },
-    { timeout: 60_000 },
-  )
-  assertProblem(await (overlapping ?? assert.fail()), 401, 'invalid_credentials')
 })
 
 test('a request that is refused before its job costs no hash: a taken address, a password too long, a change without a session', async () => {

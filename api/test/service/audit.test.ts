@@ -5,8 +5,7 @@ import { until } from '@spillway/infra/processes/until'
 import { newId } from '@spillway/queue/wire/id'
 import { test } from 'vitest'
 import { Audit } from '../../src/audit/recorder.ts'
-import type { AuditEvent } from '../../src/audit/store.ts'
-import { GatewayMetrics } from '../../src/plugins/metrics.ts'
+import { GatewayMetrics } from '../../src/ops/metrics.ts'
 import { assertProblem, Client, expect, newCredentials } from '../client.ts'
 import { openSystem } from '../system.ts'
 
@@ -166,7 +165,16 @@ test('pages go from the latest to the earliest, by user and by event, each event
   assert.deepEqual(times, times.toSorted().reverse())
   assert.equal(new Set(times).size, 5)
   assert.equal((await read(`?q=${userId}`)).events.length, 6)
-  for (const query of ['?event=x', '?before=x', '?limit=501', '?usr=x', '?from=today', '?until=2026-02-31T25:00Z']) {
+  for (const query of ['?from=0001-01-01', '?until=1969-12-31']) await read(query)
+  for (const query of [
+    '?event=x',
+    '?before=x',
+    '?limit=501',
+    '?limit=0',
+    '?usr=x',
+    '?from=today',
+    '?until=2026-02-31T25:00Z',
+  ]) {
     const response = await fetch(`${opsUrl}/audit.json${query}`)
     assert.equal(response.status, 422, query)
   }
@@ -242,31 +250,62 @@ test('what the buffer has no room for is counted, and the first events are kept'
   assert.equal(await database.auditEvent.count({ where: { userId } }), 10_000)
 })
 
-/** A flood fills a thousand rows, and one for the rest, which says how many. */
-async function assertSummed(flood: Pick<AuditEvent, 'event' | 'outcome' | 'by'>): Promise<void> {
+test('if PostgreSQL refuses an event, only this event is lost, and it is counted and logged', async () => {
+  const { audit, counted, said } = openRecorder()
+  const userId = randomUUID()
+  const event = { event: 'pause_queue', outcome: 'ok', userId, ip: '192.0.2.1', requestId: 'r' } as const
+  for (const reason of ['before', 'a\0b', 'a\ud800b', 'after'])
+    audit.record({ ...event, by: { operator: 'anna', reason } })
+  await audit.close()
+  const rows = await database.auditEvent.findMany({ where: { userId }, orderBy: { id: 'asc' } })
+  assert.deepEqual(rows.map(({ reason }) => reason).sort(), ['after', 'before'])
+  assert.deepEqual([await counted('written'), await counted('dropped')], [2, 2])
+  assert.deepEqual(said, Array(2).fill('an audit event was refused and is lost'))
+})
+
+test('a metric shows how long the oldest event has waited to be written', async () => {
+  const { audit } = openRecorder()
+  assert.equal(audit.oldestMs(), 0)
+  await withoutTable(async () => {
+    audit.record({ event: 'login', outcome: 'ok', userId: randomUUID(), ip: '192.0.2.1', requestId: 'r' })
+    await until(() => audit.oldestMs() > 0)
+  })
+  await audit.close()
+  assert.equal(audit.oldestMs(), 0)
+})
+
+test('a flood of refusals is a thousand rows and one for the rest, which says how many', async () => {
   const { audit, counted } = openRecorder()
   const address = '198.51.100.7'
+  const flood = { event: 'rate_limit', outcome: 'address_limit' } as const
   for (let n = 0; n < 50_000; n += 1) audit.record({ ...flood, ip: address, requestId: 'r' })
   await audit.close()
-  const { event, outcome } = flood
-  const rows = await database.auditEvent.findMany({ where: { event, outcome } })
+  const rows = await database.auditEvent.findMany({ where: flood })
   const named = rows.filter((row) => row.address === address).length
   const [sum, ...more] = rows.filter((row) => row.address === null)
   assert.ok(named >= 1_000 && named < 2_000, `${named} rows`)
   assert.deepEqual(more, [])
   assert.equal(named + (sum?.count ?? 0), 50_000)
   assert.equal(await counted('added_up'), sum?.count)
-}
+})
 
-test('a flood of refusals is a thousand rows and one for the rest, which says how many', () =>
-  assertSummed({ event: 'rate_limit', outcome: 'ticket_held' }))
-
-test('a flood of what anyone may do without an account is bounded as well', () =>
-  assertSummed({ event: 'request_password_reset', outcome: 'ok' }))
-
-test('a flood of what an operator may not do is bounded as well', () => {
-  const by = { operator: 'anna', reason: 'passwords' }
-  return assertSummed({ event: 'pause_queue', outcome: 'role_required', by })
+test('operators who search behind a lock keep nobody from logging in, and each has one query at a time', async () => {
+  const gateway = await system.gateway({ DATABASE_POOL_SIZE: '3' })
+  const account = await gateway.api.newAccount()
+  let pages: Promise<unknown>[] = []
+  await database.$transaction(
+    async (transaction) => {
+      await transaction.$executeRaw`LOCK TABLE audit_events`
+      pages = Array.from({ length: 12 }, () => fetch(`${gateway.opsUrl}/audit.json`))
+      const reading = () => database.$queryRaw<unknown[]>`
+        SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%FROM audit_events WHERE%'`
+      await until(async () => (await reading()).length > 0)
+      for (let n = 0; n < 3; n += 1) expect(200, await gateway.api.login(account))
+      assert.equal((await reading()).length, 1)
+    },
+    { timeout: 20_000 },
+  )
+  await Promise.all(pages)
 })
 
 test('events of the last moment are written when a gateway stops', async () => {

@@ -6,62 +6,25 @@ import { shareSystem } from '../system.ts'
 
 const OPERATOR = { OPS_USER: 'operator', OPS_PASSWORD: 'a password for operators' }
 
-/** Without it the routes that send mail refuse everything. Nothing is sent to this port. */
-const MAIL = {
-  SMTP_URL: 'smtp://127.0.0.1:1',
-  MAIL_FROM: 'no-reply@example.test',
-  MAIL_CONFIRM_URL: 'https://example.test/confirm#{token}',
-  MAIL_RESET_URL: 'https://example.test/reset#{token}',
-}
-
 /** Bytes in the place of a password, within JSON that is otherwise ASCII. */
 const notUtf8 = {
   'windows-1251': [0xef, 0xf0, 0xe8, 0xe2, 0xe5, 0xf2, 0x20, 0xec, 0xe8, 0xf0],
-  'what is in no encoding': Array<number>(10).fill(0xff),
   'a byte that continues nothing': [...Buffer.from('pass phrase'), 0x80],
   'an overlong slash of two bytes': [...Buffer.from('pass phrase'), 0xc0, 0xaf],
-  'an overlong slash of three bytes': [...Buffer.from('pass phrase'), 0xe0, 0x80, 0xaf],
-  'an overlong NUL': [...Buffer.from('pass phrase'), 0xc0, 0x80],
   'surrogates, as CESU-8 has them': [...Buffer.from('pass phrase'), 0xed, 0xa0, 0xbd, 0xed, 0xb4, 0x91],
-  'half a surrogate pair': [...Buffer.from('pass phrase'), 0xed, 0xa0, 0xbd],
   'a code point beyond Unicode': [...Buffer.from('pass phrase'), 0xf4, 0x90, 0x80, 0x80],
   'a sequence that is cut short': [...Buffer.from('pass phrase'), 0xf0, 0x9f, 0x94],
 }
 
 const system = await shareSystem()
-const { api, opsUrl } = await system.gateway({ ...OPERATOR, ...MAIL })
-const { account: credentials, accessToken, refreshToken } = await api.signedIn()
-const bodies: Record<string, Record<string, string>> = {
-  'POST /v1/users': { ...newCredentials() },
-  'POST /v1/login': { ...credentials },
-  'POST /v1/tickets/redeem': { ticket: 'ticket' },
-  'POST /v1/token/refresh': { refreshToken },
-  'POST /v1/logout': { refreshToken },
-  'POST /v1/me/password/verify': { password: credentials.password },
-  'POST /v1/me/delete': { password: credentials.password },
-  'PUT /v1/me/email': { newEmail: newCredentials().email, password: credentials.password },
-  'POST /v1/email/confirm': { token: 'x'.repeat(43) },
-  'POST /v1/password/forgotten': { email: credentials.email },
-  'POST /v1/password/reset': { token: 'x'.repeat(43), newPassword: 'another pass phrase' },
-  'PUT /v1/me/password': { currentPassword: credentials.password, newPassword: 'another pass phrase' },
-}
-const document: { paths: Record<string, Record<string, { requestBody?: unknown }>> } = JSON.parse(
-  await (await fetch(`${api.url}/openapi.json`)).text(),
-)
-const described = Object.entries(document.paths).flatMap(([path, methods]) =>
-  Object.entries(methods).flatMap(([method, { requestBody }]) =>
-    requestBody === undefined ? [] : `${method.toUpperCase()} ${path}`,
-  ),
-)
-assert.deepEqual(described.sort(), Object.keys(bodies).sort())
+const { api, opsUrl } = await system.gateway(OPERATOR)
+const account = await api.newAccount()
 const board = `${opsUrl}/queues/api/queues/passwords/add`
 const operator = { authorization: `Basic ${btoa(`${OPERATOR.OPS_USER}:${OPERATOR.OPS_PASSWORD}`)}` }
-/** All that take a body, with one that is good but for what a test does to it. */
+/** Of either port, with a body that is good but for what a test does to it. */
 const routes: { method: string; url: string; body: Record<string, string>; headers: Record<string, string> }[] = [
-  ...Object.entries(bodies).map(([name, body]) => {
-    const [method = '', path = ''] = name.split(' ')
-    return { method, url: api.url + path, body, headers: { authorization: `Bearer ${accessToken}` } }
-  }),
+  { method: 'POST', url: `${api.url}/v1/login`, body: { ...account }, headers: {} },
+  { method: 'POST', url: `${api.url}/v1/logout`, body: { refreshToken: 'x' }, headers: {} },
   { method: 'POST', url: board, body: { name: 'verify' }, headers: operator },
 ]
 
@@ -83,7 +46,7 @@ function bodyWith(body: Record<string, string>, value: number[]): Uint8Array<Arr
   return Uint8Array.from([...Buffer.from(before), ...value, ...Buffer.from(behind)])
 }
 
-test('a body that is not UTF-8 is refused on every route', async () => {
+test('a body that is not UTF-8 is refused on every port', async () => {
   for (const route of routes) {
     for (const [what, value] of Object.entries(notUtf8)) {
       const answer = await send(route, bodyWith(route.body, value))
@@ -98,22 +61,14 @@ test('a body that is not UTF-8 is refused on every route', async () => {
   }
 })
 
-test('a charset that is not UTF-8 is refused on every route, and so is one that is named twice', async () => {
+test('a charset that is not UTF-8 is refused on every port, and so is one that is named twice', async () => {
   const refused = [
     'charset=windows-1251',
-    'charset="windows-1251"',
-    'charset=utf-16',
-    'charset=iso-8859-1',
-    'charset=us-ascii',
-    'charset=',
     'charset',
-    'CHARSET=Windows-1251',
     "charset*=utf-8''windows-1251",
     'charset="utf-8',
     "charset='utf-8'",
     'charset=utf-8; charset=windows-1251',
-    'charset=windows-1251; charset=utf-8',
-    'charset=utf-8; charset=utf-8',
     'profile=x; charset=koi8-r',
     'profile=";"; charset=koi8-r',
   ]
@@ -145,9 +100,7 @@ test('U+FFFD is a character as any other, and stands for no byte that is no UTF-
   expect(201, await api.register(replaced))
   expect(200, await api.login(replaced))
   const route = { method: 'POST', url: `${api.url}/v1/login`, headers: {} }
-  for (const value of [notUtf8['windows-1251'], notUtf8['what is in no encoding']]) {
-    assertProblem(await send(route, bodyWith({ ...replaced }, value)), 400, 'malformed_request')
-  }
+  assertProblem(await send(route, bodyWith({ ...replaced }, Array<number>(10).fill(0xff))), 400, 'malformed_request')
 })
 
 test('members that would change what an object is are refused, also where they are escaped', async () => {
@@ -160,5 +113,4 @@ test('members that would change what an object is are refused, also where they a
       assertProblem(await send(route, Uint8Array.from(Buffer.from(body))), 400, 'malformed_request')
     }
   }
-  assertProblem(await api.call('POST', '/v1/login', { body: { email: 1 } }), 422, 'invalid_request')
 })

@@ -1,7 +1,7 @@
 // PostgreSQL's clock tells the life of a link, Redis's the life of its mail: no gateway's does.
 import assert from 'node:assert/strict'
+import { clockOff } from '@spillway/infra/harness/clocks'
 import { until } from '@spillway/infra/processes/until'
-import { clockOff } from '@spillway/infra/rig/clocks'
 import { test } from 'vitest'
 import { slowAccount } from '../account.ts'
 import { assertProblem, expect, newCredentials, respondAsync } from '../client.ts'
@@ -41,11 +41,11 @@ const ahead = (seconds: number) => system.gatewayProcess({ ...clockOff(seconds *
 /** Within that and beyond it. */
 const [within, later] = await Promise.all([ahead(110), ahead(170)])
 
-/** A ticket of a right password whose verdict has come. */
+/** A ticket of a right password whose result has come. */
 async function earned(): Promise<{ ticket: string; id: string }> {
   const { ticket } = expect(202, await api.login(await slowAccount(system.database, 1), respondAsync))
   const [id = ''] = ticket.split('.')
-  await until(() => system.redis.exists(`${system.namespace.queuePrefix}:verdict:${id}`))
+  await until(() => system.redis.exists(`${system.namespace.queuePrefix}:result:${id}`))
   return { ticket, id }
 }
 

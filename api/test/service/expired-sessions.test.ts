@@ -43,7 +43,7 @@ test('tokens of mails go a day after their expiry, and no earlier', async () => 
 test('marks of used tickets go three hours after their jobs were added, and no earlier', async () => {
   const minutesAgo = (minutes: number) => newId(Date.now() - minutes * 60_000)
   await database.$executeRaw`
-    INSERT INTO used_tickets (job_id) SELECT unnest(${[0, 61, 179, 181, 300].map(minutesAgo)}::uuid[])`
+    INSERT INTO used_tickets (mark, job_id) SELECT gen_random_uuid(), unnest(${[0, 61, 179, 181, 300].map(minutesAgo)}::uuid[])`
   const deleting = startDeletingExpiredSessions({ database, log: { warn: assert.fail }, periodMs: 100 })
   await until(async () => (await database.usedTicket.count()) === 3)
   await deleting.close()

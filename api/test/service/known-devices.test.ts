@@ -1,20 +1,23 @@
 // A known device logs in while strangers fill the queue; a token that is not its own helps nobody.
+
 import assert from 'node:assert/strict'
+import { readMetric } from '@spillway/infra/harness/api-client'
+import { withDoubles } from '@spillway/infra/harness/spillway'
 import { until } from '@spillway/infra/processes/until'
-import { readMetric } from '@spillway/infra/rig/api-client'
+
 import { test } from 'vitest'
 import { gatedAccount, slowAccount } from '../account.ts'
 import { assertProblem, expect, keepTicket, letIn, respondAsync } from '../client.ts'
 import { openSystem } from '../system.ts'
 
 const system = await openSystem()
-await system.worker({ SPILLWAY_TEST_HASHES: 'true', SHUTDOWN_GRACE_MS: '0' })
+await system.worker({ SHUTDOWN_GRACE_MS: '0' }, withDoubles)
 const MAX_OUTSTANDING = 3
 const full = { MAX_OUTSTANDING: String(MAX_OUTSTANDING), GUESSES_PER_ACCOUNT: '100', LOGIN_WAIT_MS: '30000' }
 const { api, opsUrl } = await system.gateway(full)
 
 const known = (token: string) => ({ ...keepTicket, headers: { 'spillway-device': token } })
-const jobsOf = (lane: string, ops = opsUrl) => readMetric(ops, 'spillway_jobs_added_total', `lane="${lane}"`)
+const jobsOf = (place: string, ops = opsUrl) => readMetric(ops, 'spillway_jobs_added_total', `place="${place}"`)
 
 test('a device that became unknown since its last login has the place of a stranger', async () => {
   // Its own gateway: quick logins count until the queue is read again, and fill the other one.
@@ -22,10 +25,10 @@ test('a device that became unknown since its last login has the place of a stran
   const owner = await slowAccount(system.database, 1)
   const { deviceToken } = expect(200, await api.login(owner))
   await system.database.user.update({ where: { email: owner.email }, data: { credentialVersion: { increment: 1 } } })
-  const before = { known: await jobsOf('known', ops), held: await jobsOf('held', ops) }
+  const before = { first: await jobsOf('first', ops), open: await jobsOf('open', ops) }
   expect(200, await api.login(owner, known(deviceToken)))
-  const after = { known: await jobsOf('known', ops), held: await jobsOf('held', ops) }
-  assert.deepEqual(after, { ...before, held: before.held + 1 })
+  const after = { first: await jobsOf('first', ops), open: await jobsOf('open', ops) }
+  assert.deepEqual(after, { ...before, open: before.open + 1 })
 })
 
 test('a known device is let in and answered before those who wait, where a stranger is refused', async (t) => {
@@ -33,7 +36,7 @@ test('a known device is let in and answered before those who wait, where a stran
   const { account: stranger, open } = await gatedAccount(t, system.database)
   const mine = expect(200, await api.login(owner)).deviceToken
   const others = expect(200, await api.login(other)).deviceToken
-  const before = await jobsOf('known')
+  const before = await jobsOf('first')
   await letIn(MAX_OUTSTANDING, () => api.login(stranger, respondAsync))
 
   const [device, issuedAt = '', signature] = mine.split('.')
@@ -41,9 +44,9 @@ test('a known device is let in and answered before those who wait, where a stran
   const refused = await Promise.all(useless.map((token) => api.login(owner, known(token))))
   for (const answer of refused) assertProblem(answer, 503, 'busy')
   const letInFirst = api.login(owner, known(mine))
-  await until(async () => (await jobsOf('known')) === before + 1)
+  await until(async () => (await jobsOf('first')) === before + 1)
   open()
   const { deviceToken } = expect(200, await letInFirst)
   assert.notEqual(deviceToken, mine)
-  assert.equal(await jobsOf('known'), before + 1)
+  assert.equal(await jobsOf('first'), before + 1)
 })

@@ -1,12 +1,19 @@
 // The line as its clients see it: numbers, how far it has come, and what becomes of who goes away.
 import assert from 'node:assert/strict'
 import { until } from '@spillway/infra/processes/until'
-import type { Member } from '@spillway/infra/start/member'
-import { absentKey, queueKey } from '@spillway/queue/jobs/keys'
+import { jobKey, queueKey } from '@spillway/queue/keys'
 import { presentKey } from '@spillway/queue/wire/reply'
 import { Queue } from 'bullmq'
 import { test } from 'vitest'
-import { assertProblem, expect, newCredentials, respondAsync } from '../client.ts'
+import {
+  type Answer,
+  assertProblem,
+  atOnce,
+  type Credentials,
+  expect,
+  newCredentials,
+  respondAsync,
+} from '../client.ts'
 import { watchQueue } from '../queue.ts'
 import { openSystem, whileFrozen } from '../system.ts'
 
@@ -15,45 +22,57 @@ const { redis, namespace } = system
 const prefix = namespace.queuePrefix
 const queue = watchQueue(system)
 const { api } = await system.gateway()
-let worker: Member | undefined
 const idOf = (ticket: string) => ticket.split('.')[0] ?? ''
 const lineOf = async () => expect(200, await api.call('GET', '/v1/line'))
-/** Tells a gateway that the time of a client is over that went away. */
-const forget = (ticket: string) => redis.del(presentKey(prefix, idOf(ticket)))
+/** The client of a job goes away. */
+async function goesAway(ticket: string): Promise<void> {
+  const key = jobKey(prefix, idOf(ticket))
+  const data = JSON.parse((await redis.hget(key, 'data')) ?? '')
+  await redis.hset(key, 'data', JSON.stringify({ ...data, presentUntil: 0 }))
+  await redis.del(presentKey(prefix, idOf(ticket)))
+}
+/** Follows a ticket to its answer, as a client that uses each new ticket. */
+async function followed(given: Answer): Promise<Answer> {
+  let answer = given
+  await until(async () => {
+    if (answer.status === 202) answer = await api.redeem(answer.body.ticket)
+    return answer.status !== 202
+  })
+  return answer
+}
 
-test('tickets are numbered, the line is told to everybody, and whoever is absent is passed over and next when back', async () => {
+test('tickets are numbered, everybody can read the line, and a request is started again if its client was away when its turn came', async () => {
   // Without a worker nothing is held.
-  const ticketOf = async () => expect(202, await api.login(newCredentials(), respondAsync))
-  const tickets = [await ticketOf(), await ticketOf(), await ticketOf(), await ticketOf()] as const
-  const numbers = tickets.map(({ number }) => number)
-  assert.deepEqual(numbers, [1, 2, 3, 4])
-  const [{ line }] = tickets
-  assert.match(line, /^[\w-]{8}$/)
+  const asked: Answer[] = []
+  for (let n = 0; n < 4; n++) asked.push(await api.login(newCredentials(), respondAsync))
+  const [first, second, third] = asked.map((answer) => expect(202, answer))
+  assert.deepEqual(
+    asked.map(({ body }) => body.number),
+    [1, 2, 3, 4],
+  )
   const { askedMs, ...before } = await until(async () => {
     const askedMs = Date.now()
     const told = await lineOf()
-    return told.serving[line] === 1 ? { ...told, askedMs } : undefined
+    return told.serving === 1 ? { ...told, askedMs } : undefined
   })
   assert.deepEqual(Object.keys(before), ['serving', 'rate', 'until'])
-  assert.deepEqual([before.serving, before.rate], [{ [line]: 1 }, { [line]: 0 }])
+  assert.deepEqual([before.serving, before.rate], [1, 0])
   assert.ok(Date.parse(before.until) > askedMs - 2_000)
+  // A redemption of a waiting job keeps its number.
+  assert.equal(expect(202, await api.redeem(second?.ticket ?? '', respondAsync)).number, 2)
 
-  // Told anew, it keeps its number.
-  assert.equal(expect(202, await api.redeem(tickets[1].ticket, respondAsync)).number, 2)
-
-  for (const { ticket } of [tickets[0], tickets[2]]) await forget(ticket)
-  // A busy machine may take longer to start a worker than a client may be away.
-  for (const { ticket } of [tickets[1], tickets[3]]) await redis.pexpire(presentKey(prefix, idOf(ticket)), 600_000)
-  worker = await system.worker()
-  await until(async () => (await redis.zcard(absentKey(prefix))) === 2)
+  for (const each of [first, third]) await goesAway(each?.ticket ?? '')
+  const worker = await system.worker()
   await queue.settled(0, 0)
-  await until(async () => (await lineOf()).serving[line] === 4)
-  assert.match(await (await fetch(`${worker.opsUrl}/metrics`)).text(), /absent_tickets_total\{event="passed_over"\} 2/)
-  // An address without an account: a decoy was verified for it.
-  for (const { ticket } of tickets) assertProblem(await api.redeem(ticket), 401, 'invalid_credentials')
+  await until(async () => (await lineOf()).serving === 4)
+  const metrics = await (await fetch(`${worker.opsUrl}/metrics`)).text()
+  assert.match(metrics, /jobs_total\{job="verify",outcome="skipped"\} [2-4]/)
+  // An address without an account: a dummy was verified for it.
+  for (const answer of asked) assertProblem(await followed(answer), 401, 'invalid_credentials')
+  await worker.stop()
 })
 
-test('how far the line has come may be kept by anything between, and is not sent twice', async () => {
+test('a cache may keep how far the line has come, and it is not sent twice', async () => {
   // The line may go on between the two.
   await until(async () => {
     const first = await api.call('GET', '/v1/line')
@@ -67,13 +86,12 @@ test('how far the line has come may be kept by anything between, and is not sent
   })
 })
 
-test('a redemption whose connection ends gives the place up after a grace, and one that is sent again keeps it', async () => {
-  assert.ok(worker)
+test('a client is present while it redeems, and for a grace after its connection has ended', async () => {
+  const worker = await system.worker()
   const account = await api.newAccount()
   await whileFrozen(worker, async () => {
     const { ticket } = expect(202, await api.login(account, respondAsync))
     const key = presentKey(prefix, idOf(ticket))
-    await redis.del(key)
     const leaving = new AbortController()
     const held = fetch(`${api.url}/v1/tickets/redeem`, {
       method: 'POST',
@@ -84,28 +102,51 @@ test('a redemption whose connection ends gives the place up after a grace, and o
     await until(async () => (await redis.pttl(key)) > 10_000)
     leaving.abort()
     await assert.rejects(held)
-    await until(async () => (await redis.pttl(key)) <= 5_000)
+    await until(async () => (await redis.pttl(key)) <= 2_000)
     expect(202, await api.redeem(ticket, respondAsync))
     assert.ok((await redis.pttl(key)) > 5_000)
   })
+  await worker.stop()
 })
 
-test('a ticket whose job Redis has lost says so at once', async () => {
-  assert.ok(worker)
-  // It would hash the job before Redis loses it.
-  const { ticket } = await whileFrozen(worker, async () => {
-    const asked = expect(202, await api.login(newCredentials(), respondAsync))
-    const id = idOf(asked.ticket)
-    await redis.del(`${prefix}:verdict:${id}`, `${prefix}:passwords:${id}`)
-    await redis.lrem(queueKey(prefix, 'wait'), 0, id)
-    await redis.zrem(queueKey(prefix, 'prioritized'), id)
-    return asked
+test('when Redis loses everything, all who wait with tickets or are held get in, and numbers go on', async () => {
+  const worker = await system.worker()
+  const accounts = await atOnce(20, () => api.newAccount())
+  const { held, tickets, last } = await whileFrozen(worker, async () => {
+    const held = accounts.slice(0, 5).map((account) => api.login(account, { headers: { prefer: 'wait=2' } }))
+    const tickets = await Promise.all(accounts.slice(5).map((account) => api.login(account, respondAsync)))
+    const { last } = await until(async () => {
+      const { serving } = await lineOf()
+      return { last: Number(serving) }
+    })
+    await redis.flushdb()
+    return { held: await Promise.all(held), tickets, last }
   })
-  assertProblem(await api.redeem(ticket), 410, 'ticket_lost')
+  for (const answer of [...held, ...tickets]) expect(200, await followed(answer))
+  assert.ok(Number((await lineOf()).serving) >= last)
+  await worker.stop()
 })
 
-test('a paused queue is told to everybody who waits, and no time is promised', async () => {
-  worker ??= await system.worker()
+/** Changes that an account goes through between a ticket and the second start of its request. */
+const changes: [what: string, change: (account: Credentials) => Promise<unknown>][] = [
+  ['disabled', ({ email }) => system.database.user.update({ where: { email }, data: { disabledAt: new Date() } })],
+  ['deleted', ({ email }) => system.database.user.delete({ where: { email } })],
+]
+test.each(changes)('a request that is started again after its account was %s is refused', async (_, change) => {
+  const worker = await system.worker()
+  const account = await api.newAccount()
+  const ticket = await whileFrozen(worker, async () => {
+    const given = await api.login(account, respondAsync)
+    await redis.del(queueKey(prefix, 'wait'), queueKey(prefix, 'prioritized'), jobKey(prefix, idOf(given.body.ticket)))
+    await change(account)
+    return given
+  })
+  assertProblem(await followed(ticket), 401, 'invalid_credentials')
+  await worker.stop()
+})
+
+test('while the queue is paused, everybody who waits is told, and no time is promised', async () => {
+  await system.worker()
   const credentials = await api.newAccount()
   const bull = new Queue('passwords', { connection: redis, prefix })
   await bull.pause()
@@ -113,19 +154,14 @@ test('a paused queue is told to everybody who waits, and no time is promised', a
     const told = await lineOf()
     return told.paused === undefined ? undefined : told
   })
-  // Nobody is held in vain: the ticket comes at once, whatever wait the client would prefer.
   const ticket = expect(202, await api.call('POST', '/v1/login', { body: credentials }))
   assert.deepEqual([ticket.paused, ticket.eta], [true, undefined])
-  assert.deepEqual([paused.paused, paused.rate], [[ticket.line], { [ticket.line]: 0 }])
-  const again = expect(202, await api.redeem(ticket.ticket, respondAsync))
-  assert.deepEqual([again.paused, again.eta], [true, undefined])
+  assert.deepEqual([paused.paused, paused.rate], [true, 0])
+  const again = await api.redeem(ticket.ticket, respondAsync)
+  assert.deepEqual([again.body.paused, again.body.eta], [true, undefined])
 
   await bull.resume()
   await until(async () => (await lineOf()).paused === undefined)
-  const answer = await until(async () => {
-    const redeemed = await api.redeem(again.ticket)
-    return redeemed.status === 202 ? undefined : redeemed
-  })
-  expect(200, answer)
+  expect(200, await followed(again))
   await bull.close()
 })

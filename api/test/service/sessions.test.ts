@@ -95,24 +95,13 @@ test('a session that is ended refreshes no more, and its access token is refused
   await assertEnded(mine)
 })
 
-test('of a hundred that end a session at once one does', async () => {
-  const account = await api.newAccount()
-  const [mine, other] = [await logIn(account), await logIn(account)]
-  const id = await idOf(other)
-  const answers = await atOnce(100, () => end(mine, id))
-  assert.equal(answers.filter(({ status }) => status === 204).length, 1)
-  // On a slow machine a hundred may be too many for a gateway, or for its connections.
-  for (const { status, body } of answers)
-    assert.ok(status === 204 || ['session_not_found', 'busy', 'unavailable'].includes(body.code), `${status}`)
-})
-
 test("nobody ends another account's sessions, nor one that never was", async () => {
   const [mine, other] = [await logIn(await api.newAccount()), await logIn(await api.newAccount())]
   const id = await idOf(other)
   assertProblem(await end(mine, id), 404, 'session_not_found')
   assertProblem(await end(mine, '00000000-0000-0000-0000-000000000000'), 404, 'session_not_found')
   assertProblem(await end(mine, 'no-id'), 422, 'invalid_request')
-  assertProblem(await end(mine, `${id}'%00`), 422, 'invalid_request')
+  assertProblem(await end(mine, `${id}'%00`), 400, 'malformed_request')
   expect(204, await endOthers(mine))
   expect(200, await api.me(other.accessToken))
 })

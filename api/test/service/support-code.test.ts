@@ -1,11 +1,8 @@
 // From the support code that somebody was shown to the sentence that says why, in at most three calls.
 import assert from 'node:assert/strict'
 import { until } from '@spillway/infra/processes/until'
-import { chromiumOptions, skipWithoutChromium } from '@spillway/infra/test/pictures'
-import { chromium } from 'playwright-core'
-import { afterAll, test } from 'vitest'
-import { roles } from '../../src/operators/named.ts'
-import { nameInRedis } from '../account.ts'
+import { test } from 'vitest'
+import { roles } from '../../src/ops/named.ts'
 import { assertProblem, expect, respondAsync } from '../client.ts'
 import { startMailServer } from '../mail-server.ts'
 import { openSystem, whileFrozen } from '../system.ts'
@@ -19,10 +16,9 @@ const env = {
     OPS_GROUPS: roles.map((role) => `${role}:${role}`).join(','),
     TRUST_PROXY: '127.0.0.1',
   },
-  ...{ GUESSES_PER_ACCOUNT: '20', TICKET_TTL_MS: '4000', LOGIN_WAIT_MS: '1000' },
+  ...{ GUESSES_PER_ACCOUNT: '2', TICKET_TTL_MS: '4000', LOGIN_WAIT_MS: '1000' },
 }
 const { api, opsUrl } = await system.gateway(env)
-const { database } = system
 
 const headersOf = (role: string) => ({ 'x-forwarded-user': 'anna', 'x-forwarded-groups': role })
 
@@ -46,30 +42,9 @@ async function sentenceOf(role: string, code: string): Promise<string> {
   return `${job.state}: ${now}`
 }
 
-const browser = skipWithoutChromium === false ? await chromium.launch(chromiumOptions) : undefined
-afterAll(() => browser?.close())
-
-/** What the page of the audit says of the code, where there is a browser. */
-async function pageOf(role: string, code: string): Promise<string | undefined> {
-  const page = await browser?.newPage({ extraHTTPHeaders: headersOf(role) })
-  await page?.goto(`${opsUrl}/audit?q=${code}`)
-  await page?.getByText(/the latest first|Nothing was found/).waitFor()
-  if (page !== undefined && (await page.locator('#events tr').count()) === 0) await page.getByText('Its job').waitFor()
-  const text = (await page?.locator('body').textContent()) ?? undefined
-  await page?.close()
-  return text
-}
-
-/** For each role the same, by the API and on the page. Events are written about a second later. */
+/** Events are written about a second later. */
 async function assertTold(code: string, expected: RegExp): Promise<void> {
-  const sentence = new RegExp(expected.source.replace(/^.*?: |\$$/g, ''))
-  for (const role of roles) {
-    await until(async () => expected.test(await sentenceOf(role, code).catch(() => '')), {
-      what: `${role}: ${expected}`,
-    })
-    const page = await pageOf(role, code)
-    if (page !== undefined) assert.match(page, sentence)
-  }
+  await until(async () => expected.test(await sentenceOf('viewer', code).catch(() => '')), { what: String(expected) })
 }
 
 const cases: { name: string; expected: RegExp; code: () => Promise<string> }[] = [
@@ -91,40 +66,6 @@ const cases: { name: string; expected: RegExp; code: () => Promise<string> }[] =
       const headers = { 'x-forwarded-for': '198.51.100.7' }
       const refused = await api.login(await api.newAccount(), { headers })
       assertProblem(refused, 403, 'network_blocked')
-      return refused.requestId
-    },
-  },
-  {
-    name: 'a challenge',
-    expected: /^Rate limit: refused: a challenge must be solved, after too many wrong passwords for this account$/,
-    async code() {
-      const account = await api.newAccount()
-      const counts = `${system.namespace.queuePrefix}:guesses:${nameInRedis(system, account.email)}`
-      await system.redis.hset(counts, 'failures', 20)
-      const refused = await api.login(account)
-      assertProblem(refused, 429, 'challenge_required')
-      return refused.requestId
-    },
-  },
-  {
-    name: 'a hash that no worker verifies',
-    expected: /^Login: no worker verifies the stored hash of this account, from an unknown device/,
-    async code() {
-      const account = await api.newAccount()
-      await database.user.update({ where: { email: account.email }, data: { passwordHash: '$unknown$1$x' } })
-      const refused = await api.login(account)
-      assertProblem(refused, 401, 'invalid_credentials')
-      return refused.requestId
-    },
-  },
-  {
-    name: 'a disabled account',
-    expected: /^Login: the account is disabled, from an unknown device/,
-    async code() {
-      const account = await api.newAccount()
-      await database.user.update({ where: { email: account.email }, data: { disabledAt: new Date() } })
-      const refused = await api.login(account)
-      assertProblem(refused, 401, 'invalid_credentials')
       return refused.requestId
     },
   },
@@ -156,11 +97,11 @@ const cases: { name: string; expected: RegExp; code: () => Promise<string> }[] =
   },
 ]
 
-test.each(cases)('$name is told by the support code, to every role', async ({ code, expected }) => {
+test.each(cases)('$name is told by the support code', async ({ code, expected }) => {
   await assertTold(await code(), expected)
 })
 
-test('a paused queue is told by the support code, to every role', async () => {
+test('a paused queue is told by the support code', async () => {
   const account = await api.newAccount()
   await ask('support', '/queues/api/queues/passwords/pause', { method: 'PUT', body: '{}' })
   const given = await api.login(account, respondAsync)

@@ -1,11 +1,11 @@
 // A ticket answers once, whatever its operation does: of many redemptions at once, after its
-// verdict was put back into Redis, and after a worker that was stopped has answered its job again.
+// result was put back into Redis, and after a worker that was stopped has answered its job again.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { until } from '@spillway/infra/processes/until'
 import { test } from 'vitest'
-import { serviceOperations } from '../../src/operations/service-passwords.ts'
-import { operations } from '../../src/servers.ts'
+import { serviceEndpoints } from '../../src/passwords/service.ts'
+import { endpoints } from '../../src/servers.ts'
 import {
   type Answer,
   assertProblem,
@@ -27,7 +27,7 @@ const serviceKey = randomBytes(32).toString('base64')
 const env = { ...mails.env, SERVICE_KEYS: `shop:${serviceKey}`, SERVICE_PORT: '0' }
 const gateways = [await system.gateway(env), await system.gateway(env)]
 const { api, service } = gateways[0] ?? assert.fail()
-/** As many as a gateway holds for one ticket. */
+/** Redemptions of a ticket at each gateway at once. */
 const HELD = 8
 
 /** Who asks, and an address that is free. */
@@ -73,7 +73,7 @@ const tickets: Record<string, Ticket> = {
       const { token } = await mails.next(email, /Choose a new password/)
       return api.resetPassword(token, NEXT, respondAsync)
     },
-    status: 204,
+    status: 200,
     counts: isChanged,
   },
   change_email: {
@@ -99,9 +99,9 @@ const tickets: Record<string, Ticket> = {
 
 const placesOf = (kind: string) => gateways.map(({ api, service }) => (kind.startsWith('service_') ? service : api))
 const redeemAt = (place: Client, ticket: string) => place.redeem(ticket, { token: serviceKey })
-const verdictKeyOf = (ticket: string) => `${system.namespace.queuePrefix}:verdict:${ticket.split('.')[0]}`
-const verdictOf = (ticket: string) => until(() => system.redis.get(verdictKeyOf(ticket)))
-const putBack = (ticket: string, verdict: string) => system.redis.set(verdictKeyOf(ticket), verdict, 'PX', 60_000)
+const resultKeyOf = (ticket: string) => `${system.namespace.queuePrefix}:result:${ticket.split('.')[0]}`
+const resultOf = (ticket: string) => until(() => system.redis.get(resultKeyOf(ticket)))
+const putBack = (ticket: string, result: string) => system.redis.set(resultKeyOf(ticket), result, 'PX', 60_000)
 
 /** Redeems a ticket at all places at once, as often as these hold it; one is answered, with this status. */
 async function assertOneAnswered(places: Client[], ticket: string, status: number): Promise<void> {
@@ -115,19 +115,22 @@ async function mailsAdded(): Promise<number> {
   return entries.filter(([, fields]) => fields[fields.indexOf('event') + 1] === 'added').length
 }
 
-test('every operation of both APIs is here', () => {
-  assert.deepEqual(Object.keys(tickets).sort(), [...operations, ...serviceOperations].map(({ kind }) => kind).sort())
+test('every endpoint of both APIs is here', () => {
+  assert.deepEqual(
+    Object.keys(tickets).sort(),
+    [...endpoints, ...serviceEndpoints].map(({ route }) => route.kind).sort(),
+  )
 })
 
 for (const [kind, { ask, status, counts }] of Object.entries(tickets)) {
-  test(`${kind}: of many redemptions at two gateways one is answered, and none after the verdict was put back`, async () => {
+  test(`${kind}: of many redemptions at two gateways one is answered, and none after the result was put back`, async () => {
     const asking = { ...(await api.signedIn()), other: newCredentials() }
     const { ticket } = expect(202, await ask(asking))
-    const verdict = await verdictOf(ticket)
+    const result = await resultOf(ticket)
     const mailsBefore = await mailsAdded()
     await assertOneAnswered(placesOf(kind), ticket, status)
     for (const place of placesOf(kind)) {
-      await putBack(ticket, verdict)
+      await putBack(ticket, result)
       assertProblem(await redeemAt(place, ticket), 409, 'ticket_used')
     }
     if (counts) assert.equal(await counts(asking, mailsBefore), 1)
@@ -138,7 +141,7 @@ test('of many redemptions of the ticket of a registration without mail one makes
   const places = [(await system.gateway()).api, (await system.gateway()).api] as const
   const { email, password } = newCredentials()
   const { ticket } = expect(202, await places[0].register({ email, password }, respondAsync))
-  await verdictOf(ticket)
+  await resultOf(ticket)
   await assertOneAnswered([...places], ticket, 201)
   assert.equal(await users({ email }), 1)
 })
@@ -146,11 +149,11 @@ test('of many redemptions of the ticket of a registration without mail one makes
 test('an account that was deleted does not come back by the ticket of its registration', async () => {
   const credentials = newCredentials()
   const { ticket } = expect(202, await api.register(credentials, respondAsync))
-  const verdict = await verdictOf(ticket)
+  const result = await resultOf(ticket)
   expect(201, await api.redeem(ticket))
   const { accessToken } = expect(200, await api.login(credentials))
   expect(204, await api.deleteAccount(accessToken, credentials.password))
-  await putBack(ticket, verdict)
+  await putBack(ticket, result)
   assertProblem(await api.redeem(ticket), 409, 'ticket_used')
   assert.equal(await users({ email: credentials.email }), 0)
 })
@@ -158,9 +161,9 @@ test('an account that was deleted does not come back by the ticket of its regist
 test('a refusal uses a ticket as well: a wrong password is told once', async () => {
   const { email } = await api.newAccount()
   const { ticket } = expect(202, await api.login({ email, password: 'wrong' }, respondAsync))
-  const verdict = await verdictOf(ticket)
+  const result = await resultOf(ticket)
   assertProblem(await api.redeem(ticket), 401, 'invalid_credentials')
-  await putBack(ticket, verdict)
+  await putBack(ticket, result)
   assertProblem(await api.redeem(ticket), 409, 'ticket_used')
 })
 
@@ -171,11 +174,11 @@ test('a worker that was stopped with the job answers it again, and the ticket st
   await until(() => system.redis.llen(`${system.namespace.queuePrefix}:passwords:active`))
   worker.signal('SIGSTOP')
   const other = await system.worker()
-  const verdict = await until(async () => system.redis.get(verdictKeyOf(ticket)))
+  const result = await until(async () => system.redis.get(resultKeyOf(ticket)))
   const { body } = await patiently(() => redeemAt(service, ticket))
   assert.ok('hash' in body)
   worker.signal('SIGCONT')
-  await until(async () => (await system.redis.get(verdictKeyOf(ticket))) !== verdict)
+  await until(async () => (await system.redis.get(resultKeyOf(ticket))) !== result)
   for (const place of placesOf('service_hash')) assertProblem(await redeemAt(place, ticket), 409, 'ticket_used')
   assert.equal(other.exit, undefined)
 })

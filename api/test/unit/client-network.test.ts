@@ -1,7 +1,7 @@
 // The network that a client is counted by.
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
-import { networkOf, storedNetworkOf, wideNetworkOf } from '../../src/plugins/client-network.ts'
+import { networkOf, storedNetworkOf } from '../../src/http/client-network.ts'
 
 const networks: [client: string, network: string][] = [
   ['192.0.2.1', '192.0.2.1'],
@@ -47,12 +47,4 @@ test('a network is stored as printable ASCII of bounded length, whatever a proxy
   assert.equal(storedNetworkOf('[192.0.2.1]:4711'), '192.0.2.1')
   assert.equal(storedNetworkOf(' !un\0kno\nwn~ ü'), '!unknown~')
   assert.equal(storedNetworkOf('x'.repeat(65)), 'x'.repeat(64))
-})
-
-test('networks of a site are one wide network, and what only looks like one is its own', () => {
-  for (const host of ['1', '255']) assert.equal(wideNetworkOf(`192.0.2.${host}`), '192.0.2.0/24')
-  for (const subnet of ['1', '12', 'ffff']) assert.equal(wideNetworkOf(`2001:db8:7:${subnet}::/64`), '2001:db8:7::/48')
-  assert.equal(wideNetworkOf('0:0:0:0::/64'), '0:0:0::/48')
-  for (const name of ['unknown', 'x2001:db8:7:1::/64', '2001:db8:7:1::/64x', '2001:db8::/64'])
-    assert.equal(wideNetworkOf(name), name)
 })

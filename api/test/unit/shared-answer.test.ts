@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { withResolvers } from '@spillway/common/within'
 import { test } from 'vitest'
-import { shareAnswer } from '../../src/routes/health.ts'
+import { shareAnswer } from '../../src/http/health.ts'
 
 test('whoever asks before an answer, or soon after it, gets that answer, and who asks later another', async () => {
   let nowMs = 0

@@ -2,7 +2,7 @@
 import { parseEmailAddress } from '@spillway/api/email-address'
 import type { Passwords } from '@spillway/client'
 import { newId } from '@spillway/queue/wire/id'
-import { ASK_OLD_SYSTEM } from '@spillway/queue/wire/stored-hash'
+import { describeHash, NO_PASSWORD } from '@spillway/queue/wire/stored-hash'
 import type { Wrapping } from '@spillway/worker/hashing/formats/wrapped'
 import type { Hasher } from '@spillway/worker/hashing/index'
 import { dateOf, type Fields, textAt, truthOf, valueAt } from './fields.ts'
@@ -22,6 +22,8 @@ export interface Account {
   createdAt: Date
   /** Null where it is not known that its owner reads mail to the address. */
   emailConfirmedAt: Date | null
+  /** Null for an account that allows logins. */
+  disabledAt: Date | null
 }
 
 export interface WeakAccount {
@@ -44,15 +46,15 @@ const DAY_MS = 86_400_000
 
 type CheckOptions = Pick<
   ImportCommand,
-  'preset' | 'fields' | 'ids' | 'bare' | 'compose' | 'saltEncoding' | 'asksOldSystem' | 'madeOf'
-> & { settings: HashSettings; hasher: Pick<Hasher, 'examine'> }
+  'preset' | 'fields' | 'ids' | 'bare' | 'compose' | 'saltEncoding' | 'withoutHash' | 'madeOf'
+> & { settings: HashSettings; hasher: Pick<Hasher, 'examine' | 'mostKib'> }
 
 /** Returns the check. Reasons hold nothing of a record but names of fields and formats. */
 export function createCheck(options: CheckOptions): (record: Record<string, unknown>) => Checked {
   const { preset, fields, ids } = options
   return (record) => {
     const text = (name: keyof Fields) => textAt(record, fields[name])
-    const disabled = disabledBy(record)
+    const disabled = disabledBy(record, fields.disabledAt)
     if (disabled !== undefined) return rejected(`is disabled (${disabled})`)
     const given = text('email')
     if (given === undefined) return rejected('has no e-mail address')
@@ -68,7 +70,10 @@ export function createCheck(options: CheckOptions): (record: Record<string, unkn
     const confirmed = preset.isConfirmed === undefined ? text('emailConfirmedAt') : String(preset.isConfirmed(record))
     const emailConfirmedAt = confirmationOf(confirmed, createdAt)
     if (emailConfirmedAt === undefined) return rejected('has a date of confirmation that is none')
-    const account = { id, oldId: ids === 'new' ? oldId : undefined, email, createdAt, emailConfirmedAt }
+    const disabledSince = dateOf(text('disabledAt'))
+    const disabledAt = disabledSince === null ? null : past(disabledSince)
+    if (disabledAt === undefined) return rejected('has a date of disabling that is none')
+    const account = { id, oldId: ids === 'new' ? oldId : undefined, email, createdAt, emailConfirmedAt, disabledAt }
     return withHash(record, account, options)
   }
 }
@@ -83,12 +88,8 @@ function withHash(
   const given = textAt(record, fields.passwordHash)
   const stored = preset.hashOf === undefined ? given : preset.hashOf(record, { passwordHash: given, salt }, settings)
   if (stored === undefined) {
-    if (!options.asksOldSystem) return rejected('has no password hash')
-    return {
-      kind: 'account',
-      account: { ...account, passwordHash: ASK_OLD_SYSTEM },
-      format: 'no hash: the old system is asked',
-    }
+    if (options.withoutHash === 'reject') return rejected('has no password hash')
+    return { kind: 'account', account: { ...account, passwordHash: NO_PASSWORD }, format: describeHash(NO_PASSWORD) }
   }
   const saltRead = saltBytes(salt, saltEncoding)
   if (saltRead === undefined) return rejected(`has a salt that is not ${saltEncoding}`)
@@ -131,12 +132,17 @@ const OUT_UNTIL = ['banneduntil', 'lockeduntil', 'lockoutend', 'lockoutenddateut
 /** With any date. */
 const OUT_SINCE = ['deletedat', 'disabledat', 'blockedat', 'bannedat', 'suspendedat', 'deactivatedat', 'archivedat']
 
-/** Reads the record, and its `fields`, where Django writes them. */
-function disabledBy(record: Record<string, unknown>, now = Date.now()): string | undefined {
+/**
+ * Reads the record, and its `fields`, where Django writes them.
+ *
+ * @param known the field that imports an account as disabled
+ */
+function disabledBy(record: Record<string, unknown>, known: string, now = Date.now()): string | undefined {
   const fields = valueAt(record, 'fields')
   for (const [name, value] of Object.entries(isRecord(fields) ? { ...record, ...fields } : record)) {
     const text = textAt({ value }, 'value')
-    if (text !== undefined && saysOut(name.toLowerCase().replace(/[_\- ]/g, ''), text, now)) return name
+    if (name !== known && text !== undefined && saysOut(name.toLowerCase().replace(/[_\- ]/g, ''), text, now))
+      return name
   }
   return undefined
 }

@@ -9,24 +9,20 @@ import { fold } from '@spillway/api/credentials'
 import { parseCommandLine, UserError, whole } from '@spillway/infra/processes/command-line'
 import { dictionary } from '@zxcvbn-ts/language-common'
 
-const help = `pnpm accounts breached build FILE --top N|--min-count N --out FILE
+const help = `pnpm accounts breached build FILE --top N --out FILE
 pnpm accounts breached common
 
 build   makes a list for BREACHED_PASSWORDS_FILE of the gateways from FILE, the SHA-1 list of Have I Been Pwned, ordered by hash:
         lines of SHA1:count, as https://github.com/HaveIBeenPwned/PwnedPasswordsDownloader downloads them. Reads it twice.
 common  makes the list that ships anew
 
-  --top N        the N most frequent passwords
-  --min-count N  those that were found N times or more
-  --one-in N     of passwords that are not listed one in N is refused, at the most; up to the next power of two [1000000]
-  --out FILE     where the list goes
-  --help         prints this
+  --top N     the N most frequent passwords
+  --out FILE  where the list goes
+  --help      prints this
 `
 
 const options = {
   top: { type: 'string' },
-  'min-count': { type: 'string' },
-  'one-in': { type: 'string' },
   out: { type: 'string' },
 } as const
 
@@ -39,42 +35,31 @@ export async function breached(args: readonly string[], say: (text: string) => v
     return say(`Wrote ${commonListFile}.`)
   }
   const { top, out } = values
-  const minCount = values['min-count']
-  if (
-    command !== 'build' ||
-    file === undefined ||
-    rest.length > 0 ||
-    out === undefined ||
-    (top === undefined) === (minCount === undefined)
-  )
-    throw new UserError('Say build FILE, --top or --min-count, and --out: see "pnpm accounts breached --help".')
-  const oneInBits = Math.ceil(Math.log2(whole('--one-in', values['one-in'] ?? '1000000', { least: 2, most: 2 ** 30 })))
-  const choice = top === undefined ? { minCount: whole('--min-count', minCount ?? '') } : { top: whole('--top', top) }
+  if (command !== 'build' || file === undefined || rest.length > 0 || out === undefined || top === undefined)
+    throw new UserError('Say build FILE, --top and --out: see "pnpm accounts breached --help".')
+  const most = whole('--top', top)
   await stat(file).catch((cause) => {
     throw new UserError(`${file} cannot be read.`, { cause })
   })
-  const threshold = await findThreshold(file, choice)
-  await writeList(out, chosenHashes(file, threshold), { entries: threshold.entries, oneInBits })
+  const threshold = await findThreshold(file, most)
+  await writeList(out, chosenHashes(file, threshold), threshold.entries)
   const { size } = await stat(out)
   say(
     `Wrote ${threshold.entries} passwords, each found ${threshold.minCount} times or more, to ${out}: ${(size / 2 ** 20).toFixed(1)} MiB, ` +
-      `which each gateway keeps in memory. Of other passwords one in ${2 ** oneInBits} is refused, at the most.`,
+      `which each gateway keeps in memory. Of other passwords one in ${2 ** ONE_IN_BITS} is refused, at the most.`,
   )
 }
 
-interface ListSize {
-  entries: number
-  /** One in 2^oneInBits other passwords is taken for a listed one, at the most. */
-  oneInBits: number
-}
+/** One in 2^20 passwords that are not listed is taken for a listed one, at the most. */
+const ONE_IN_BITS = 20
 
 async function writeList(
   out: string,
   hashes: Iterable<readonly string[]> | AsyncIterable<readonly string[]>,
-  { entries, oneInBits }: ListSize,
+  entries: number,
 ): Promise<void> {
   if (entries === 0) throw new UserError('No password is left for the list.')
-  const prefixBytes = Math.ceil((Math.log2(entries) + oneInBits) / 8)
+  const prefixBytes = Math.ceil((Math.log2(entries) + ONE_IN_BITS) / 8)
   const unfinished = `${out}.unfinished`
   const file = await open(unfinished, 'w')
   try {
@@ -102,15 +87,12 @@ async function writeList(
 // The list that ships: the 50,000 passwords that leaks hold most often, from the package
 // @zxcvbn-ts/language-common (MIT).
 
-export const commonListFile = fileURLToPath(new URL('../../../api/src/operations/common.list', import.meta.url))
-/** One in a million. */
-const ONE_IN_BITS = 20
-
+export const commonListFile = fileURLToPath(new URL('../../../api/src/passwords/common.list', import.meta.url))
 export const commonPasswords: readonly string[] = dictionary['passwords-common'] ?? []
 
 export async function writeCommonList(out = commonListFile): Promise<void> {
   const hashes = new Set(commonPasswords.map((password) => createHash('sha1').update(fold(password)).digest('hex')))
-  await writeList(out, [[...hashes].sort()], { entries: hashes.size, oneInBits: ONE_IN_BITS })
+  await writeList(out, [[...hashes].sort()], hashes.size)
 }
 
 // Have I Been Pwned's list: lines of `SHA1:count`, ordered by hash; the most frequent are taken.
@@ -121,8 +103,6 @@ interface Entry {
   hash: string
   count: number
 }
-
-type Choice = { top: number } | { minCount: number }
 
 /** The entries in batches. Throws a UserError for a line of another format or out of order. */
 async function* readEntries(file: string): AsyncGenerator<Entry[]> {
@@ -155,15 +135,13 @@ interface Threshold {
 }
 
 /** Reads the whole list once: of the counts, only how often each occurs is kept. */
-async function findThreshold(file: string, choice: Choice): Promise<Threshold> {
+async function findThreshold(file: string, most: number): Promise<Threshold> {
   const occurrences = new Map<number, number>()
   for await (const batch of readEntries(file))
     for (const { count } of batch) occurrences.set(count, (occurrences.get(count) ?? 0) + 1)
-  const most = 'top' in choice ? choice.top : Number.POSITIVE_INFINITY
-  const least = 'top' in choice ? 0 : choice.minCount
   const threshold = { entries: 0, minCount: Number.POSITIVE_INFINITY, ofMinCount: 0 }
   for (const [count, number] of [...occurrences].sort(([a], [b]) => b - a)) {
-    if (count < least || threshold.entries === most) break
+    if (threshold.entries === most) break
     threshold.minCount = count
     threshold.ofMinCount = Math.min(number, most - threshold.entries)
     threshold.entries += threshold.ofMinCount

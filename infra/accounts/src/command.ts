@@ -1,6 +1,7 @@
 // The command `pnpm accounts`: import, export and count accounts, and what operators do.
 import { createWriteStream } from 'node:fs'
 import { finished } from 'node:stream/promises'
+import { newOperator, roles } from '@spillway/api/operators'
 import type { Passwords } from '@spillway/client'
 import { createPasswordsWith } from '@spillway/client/application/create-passwords'
 import { readSecret } from '@spillway/common/secrets'
@@ -8,6 +9,7 @@ import { UserError, whole } from '@spillway/infra/processes/command-line'
 import { findRunning, readEnvironment } from '@spillway/infra/start/places'
 import { loadSecrets } from '@spillway/infra/start/secrets'
 import { connectDatabase, type Database } from '@spillway/prisma'
+import { DEFAULT_QUEUE_PREFIX } from '@spillway/queue/wire/job'
 import { stepsOf } from '@spillway/worker/hashing/formats/envelopes'
 import { formats } from '@spillway/worker/hashing/formats/list'
 import {
@@ -21,17 +23,17 @@ import { Hasher } from '@spillway/worker/hashing/index'
 import { argon2idPolicy } from '@spillway/worker/hashing/policy'
 import { createCheck } from './account.ts'
 import { breached } from './breached.ts'
+import { openDeleted } from './deleted.ts'
 import { type ImportReport, importAccounts, LinesFile } from './import.ts'
 import { type OpsPort, operate } from './operate.ts'
-import { operator } from './operator.ts'
 import { help, type ImportCommand, parseOptions } from './options.ts'
 import { presets } from './presets.ts'
 import { readRecords } from './records.ts'
 import { countHashes, exportAccounts } from './stored-accounts.ts'
+import { workersOf } from './workers.ts'
 
 /** Weak digests wait for each other. */
 const WRAPPING_MS = 600_000
-const OPERATOR_MS = 30_000
 const PROGRESS_MS = 2_000
 /** Nothing is hashed by it: formats alone are asked for. */
 const ANY_COST = { memoryKib: 64, time: 1, parallelism: 1 }
@@ -47,12 +49,6 @@ export async function accounts(args: readonly string[], env: NodeJS.ProcessEnv, 
     await breached(args.slice(1), output.log)
     return 0
   }
-  if (args[0] === 'operator') {
-    const passwords = createPasswordsWith(beside, { ...queueOf(env), waitMs: OPERATOR_MS })
-    const surroundings = { env, passwords, log: output.log, input: process.stdin }
-    await operator(args.slice(1), surroundings).finally(() => passwords.close())
-    return 0
-  }
   const command = parseOptions(args)
   if (command === undefined) {
     output.log(help)
@@ -62,15 +58,29 @@ export async function accounts(args: readonly string[], env: NodeJS.ProcessEnv, 
     listFormats(output)
     return 0
   }
+  if (command.name === 'operator') {
+    const made = newOperator(command.operator, command.role)
+    if (made === undefined)
+      throw new UserError(`Say operator NAME --role ${roles.join('|')}; a name has letters, digits and ._@+- only.`)
+    output.log(`token, shown only now:        ${made.token}\nline of OPS_OPERATORS_FILE:   ${made.line}`)
+    return 0
+  }
   const { stateDir } = readEnvironment(env)
   if (command.name === 'operate') {
     output.log(await operate(command.operator, opsPortOf(env, stateDir)))
     return 0
   }
-  const url = secretIn(env, 'DATABASE_URL') ?? findRunning(stateDir, 'set DATABASE_URL').databaseUrl
-  const database = openDatabase(url)
+  const givenUrl = secretIn(env, 'DATABASE_URL')
+  const { databaseUrl, ...queue } =
+    givenUrl === undefined
+      ? { ...findRunning(stateDir, 'set DATABASE_URL'), sealKeys: loadSecrets(stateDir).sealKeys }
+      : {
+          databaseUrl: givenUrl,
+          ...{ redisUrl: secretIn(env, 'REDIS_URL'), sealKeys: secretIn(env, 'SPILLWAY_SEAL_KEYS') },
+        }
+  const database = openDatabase(databaseUrl)
   try {
-    if (command.name === 'import') return await importFile(command, database, env, output)
+    if (command.name === 'import') return await importFile(command, { database, ...queue }, env, output)
     if (command.name === 'export') await exportFile(command.file, database, output)
     if (command.name === 'hashes')
       for (const [hashes, accounts] of await countHashes(database))
@@ -97,20 +107,23 @@ function opsPortOf(
 
 async function importFile(
   command: ImportCommand,
-  database: Database,
+  { database, sealKeys, redisUrl }: { database: Database } & Record<'sealKeys' | 'redisUrl', string | undefined>,
   env: NodeJS.ProcessEnv,
   output: Output,
 ): Promise<number> {
-  const { file, dryRun, preset, fromLine, rejected: rejectedFile, idsFile, madeOf } = command
+  const { file, dryRun, preset, madeOf, workerMib: memoryMib } = command
   const startMs = performance.now()
   const { firebase, settings } = firebaseOf(env)
   if (preset === presets.firebase && firebase === undefined)
     throw new UserError('Set FIREBASE_SIGNER_KEY to base64_signer_key of the project, here and at the workers.')
   const peppers = peppersIn(env, madeOf)
-  const hasher = await Hasher.load(argon2idPolicy(ANY_COST), { firebase, peppers })
-  const append = fromLine > 1
-  const rejected = new LinesFile(rejectedFile, { append })
-  const ids = new LinesFile(idsFile, { append })
+  const findDeleted = await openDeleted(database, sealKeys)
+  const queuePrefix = env.QUEUE_PREFIX || DEFAULT_QUEUE_PREFIX
+  const { checkedFor, ...workers } = await workersOf({ redisUrl, queuePrefix, memoryMib })
+  const hasher = await Hasher.load(argon2idPolicy(ANY_COST), { firebase, peppers, ...workers })
+  const rejectedFile = `${file}.rejected.ndjson`
+  const rejected = dryRun ? { add: () => undefined, close: () => undefined } : new LinesFile(rejectedFile)
+  const ids = new LinesFile(`${file}.ids.ndjson`)
   let passwords: Passwords | undefined
   const startPasswords = () => (passwords ??= createPasswordsWith(beside, { ...queueOf(env), waitMs: WRAPPING_MS }))
   const stop = new AbortController()
@@ -121,9 +134,8 @@ async function importFile(
     lines: readRecords(file, preset.columns),
     check: createCheck({ ...command, settings, hasher }),
     rejected,
-    into: dryRun ? undefined : { database, passwords: startPasswords },
+    into: dryRun ? undefined : { database, passwords: startPasswords, findDeleted },
     mapped: (both) => ids.add(both),
-    fromLine,
     signal: stop.signal,
     progress({ line }) {
       if (performance.now() - toldMs < PROGRESS_MS) return
@@ -137,11 +149,11 @@ async function importFile(
     await ids.close()
   })
   const seconds = ((performance.now() - startMs) / 1_000).toFixed(1)
-  output.log(summary(result, { dryRun, seconds, rejectedFile }))
-  const isStopped = stop.signal.aborted
-  if (isStopped || result.failure !== undefined)
-    output.log(`${isStopped ? 'Stopped. ' : ''}To go on: --from-line ${result.line + 1}`)
-  if (isStopped) return 130
+  output.log(summary(result, { dryRun, seconds, rejectedFile, checkedFor }))
+  if (stop.signal.aborted) {
+    output.log('Stopped. To go on, import the file again: what it created is left.')
+    return 130
+  }
   if (result.failure !== undefined) throw result.failure
   return result.rejected > 0 ? 1 : 0
 }
@@ -182,23 +194,32 @@ function queueOf(env: NodeJS.ProcessEnv) {
 function firebaseOf(env: NodeJS.ProcessEnv) {
   const { FIREBASE_SALT_SEPARATOR = firebaseSettings.FIREBASE_SALT_SEPARATOR.default } = env
   const FIREBASE_SIGNER_KEY = secretIn(env, 'FIREBASE_SIGNER_KEY') ?? ''
-  const firebase = firebaseProject({ FIREBASE_SIGNER_KEY, FIREBASE_SALT_SEPARATOR })
+  const firebase = firebaseProject({
+    firebaseSignerKey: FIREBASE_SIGNER_KEY,
+    firebaseSaltSeparator: FIREBASE_SALT_SEPARATOR,
+  })
   const logCost = whole('FIREBASE_MEM_COST', env.FIREBASE_MEM_COST ?? '14', { most: 14 })
   const blockSize = whole('FIREBASE_ROUNDS', env.FIREBASE_ROUNDS ?? '8', { most: 8 })
   return { firebase, settings: { firebase: { logCost, blockSize } } }
 }
 
 function summary(
-  { read, created, existing, formats, rejected, reasons }: ImportReport,
-  { dryRun, seconds, rejectedFile }: { dryRun: boolean; seconds: string; rejectedFile: string },
+  { read, created, existing, deleted, formats, rejected, reasons }: ImportReport,
+  { dryRun, ...texts }: { dryRun: boolean } & Record<'seconds' | 'rejectedFile' | 'checkedFor', string>,
 ): string {
-  const counted = (counts: Iterable<readonly [string, number]>) =>
-    [...counts].sort(([, a], [, b]) => b - a).map(([name, count]) => `${String(count).padStart(12)}  ${name}`)
+  const counted = (counts: readonly (readonly [string, number])[]) =>
+    counts.toSorted(([, a], [, b]) => b - a).map(([name, count]) => `${String(count).padStart(12)}  ${name}`)
   const done = dryRun ? 'Nothing was written.' : `Created ${created} accounts, left ${existing} that existed.`
+  const why = [...reasons].map(
+    ([reason, { count, firstLine }]) => [`${reason} (first in line ${firstLine})`, count] as const,
+  )
+  const { seconds, rejectedFile, checkedFor } = texts
   return [
     `Read ${read} lines in ${seconds} s. ${done}`,
-    ...counted(formats),
-    ...(rejected > 0 ? [`Rejected ${rejected} lines, in ${rejectedFile}:`, ...counted(reasons)] : []),
+    ...(deleted > 0 ? [`Left out ${deleted} accounts that were deleted here.`] : []),
+    checkedFor,
+    ...counted([...formats]),
+    ...(rejected > 0 ? [`Rejected ${rejected} lines${dryRun ? '' : `, in ${rejectedFile}`}:`, ...counted(why)] : []),
   ].join('\n')
 }
 

@@ -33,9 +33,12 @@ interface Reader {
 /** Takes the line of names from the lines, if there is one. Names are compared in lower case. */
 function begin(held: TextLine[], columns: readonly string[] | undefined): Reader | undefined {
   while (held[0]?.text.trim() === '') held.shift()
-  const [first] = held
+  // The line `sep=;` is for Excel.
+  const [, separator] = /^"?sep=(.)"?$/i.exec(held[0]?.text ?? '') ?? []
+  const first = held[separator === undefined ? 0 : 1]
   if (first === undefined) return undefined
-  const delimiter = delimiterOf(first.text)
+  if (separator !== undefined) held.shift()
+  const delimiter = separator ?? delimiterOf(first.text)
   if (columns !== undefined) return { columns, delimiter }
   held.shift()
   let names: string[]

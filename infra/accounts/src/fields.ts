@@ -2,19 +2,20 @@
 import { UserError } from '@spillway/infra/processes/command-line'
 import { isRecord } from './records.ts'
 
-const fieldNames = ['email', 'passwordHash', 'id', 'createdAt', 'emailConfirmedAt', 'salt'] as const
+const fieldNames = ['email', 'passwordHash', 'id', 'createdAt', 'emailConfirmedAt', 'disabledAt', 'salt'] as const
 type FieldName = (typeof fieldNames)[number]
 
 /** A path through nested objects for each field, such as `fields.email`. */
 export type Fields = Record<FieldName, string>
 
-/** Those of Spillway's own exports. */
+/** The fields of Spillway's own exports, except `disabledAt`: disabled accounts of other systems are not imported. */
 export const own: Fields = {
   email: 'email',
   passwordHash: 'passwordHash',
   id: 'id',
   createdAt: 'createdAt',
   emailConfirmedAt: 'emailConfirmedAt',
+  disabledAt: '',
   salt: 'salt',
 }
 

@@ -1,5 +1,5 @@
 // Imports a file: reads, checks, has weak digests wrapped, and writes in batches. Every line is
-// created, left or rejected.
+// created, left, left out or rejected.
 import { hash } from 'node:crypto'
 import { createWriteStream, type WriteStream } from 'node:fs'
 import { finished } from 'node:stream/promises'
@@ -7,6 +7,7 @@ import type { Passwords } from '@spillway/client'
 import { UserError } from '@spillway/infra/processes/command-line'
 import { type Database, Prisma, rawQuery } from '@spillway/prisma'
 import { type Account, type Checked, type WeakAccount, wrapped } from './account.ts'
+import type { FindDeleted } from './deleted.ts'
 import type { Line } from './text.ts'
 
 const BATCH = 1_000
@@ -18,11 +19,9 @@ export interface ImportOptions {
   check(record: Record<string, unknown>): Checked
   rejected: Pick<LinesFile, 'add'>
   /** Undefined for a dry run: nothing is written or hashed then. */
-  into: { database: Database; passwords(): Passwords } | undefined
+  into: { database: Database; passwords(): Passwords; findDeleted: FindDeleted } | undefined
   /** Told the id that an account has here, for each that had another in the old system. */
   mapped(ids: { old: string; new: string }): void
-  /** Lines before this one are passed over. */
-  fromLine: number
   signal: AbortSignal
   /** Called after each batch. */
   progress(report: ImportReport): void
@@ -36,8 +35,10 @@ export interface ImportReport {
   created: number
   /** Accounts of the database that have the address of a line: they are left as they are. */
   existing: number
+  /** Accounts that were deleted here: they do not come back. */
+  deleted: number
   rejected: number
-  reasons: Map<string, number>
+  reasons: Map<string, { count: number; firstLine: number }>
   formats: Map<string, number>
   /** Why the file could not be read to its end. */
   failure?: UserError
@@ -50,13 +51,13 @@ interface Numbered<T> {
 
 /** Ends early after the batch in hand: when the signal fires, or where the file cannot be read. */
 export async function importAccounts(options: ImportOptions): Promise<ImportReport> {
-  const { check, into, fromLine } = options
+  const { check, into } = options
   const report: ImportReport = {
-    ...{ line: fromLine - 1, read: 0, created: 0, existing: 0, rejected: 0 },
+    ...{ line: 0, read: 0, created: 0, existing: 0, deleted: 0, rejected: 0 },
     ...{ reasons: new Map(), formats: new Map() },
   }
-  const count = (counts: Map<string, number>, name: string) => counts.set(name, (counts.get(name) ?? 0) + 1)
-  const addresses = new Addresses()
+  /** The first line of each address, by 48 bits of its digest: a file may have millions. */
+  const firstLines = new Map<number, number>()
   let ready: Numbered<Account>[] = []
   let toWrap: Numbered<WeakAccount>[] = []
 
@@ -64,7 +65,9 @@ export async function importAccounts(options: ImportOptions): Promise<ImportRepo
     options.rejected.add({ line, reason })
     report.rejected++
     // Reasons that name a line are counted together.
-    count(report.reasons, reason.replace(/ of line \d+$/, ' of an earlier line'))
+    const general = reason.replace(/ of line \d+$/, ' of an earlier line')
+    const { count = 0, firstLine = line } = report.reasons.get(general) ?? {}
+    report.reasons.set(general, { count: count + 1, firstLine })
   }
 
   async function wrapAll(): Promise<void> {
@@ -77,12 +80,18 @@ export async function importAccounts(options: ImportOptions): Promise<ImportRepo
 
   async function write(lastLine: number): Promise<void> {
     await wrapAll()
+    const deleted = await into?.findDeleted(ready.map(({ of }) => of.email))
+    const kept = ready.filter(({ of }) => !deleted?.has(of.email))
+    report.deleted += ready.length - kept.length
+    ready = kept
     const accounts = ready.map(({ of }) => of)
     const left = into === undefined ? [] : await insertAccounts(into.database, accounts)
     const byPlace = new Map(left.map((one) => [one.place, one]))
     for (const [place, { line, of }] of ready.entries()) {
       const { why, id } = byPlace.get(place) ?? { why: 'created', id: of.id }
-      const first = addresses.firstLineOf(of.email, line)
+      const key = Number.parseInt(hash('sha1', of.email).slice(0, 12), 16)
+      const first = firstLines.get(key)
+      if (first === undefined) firstLines.set(key, line)
       if (why === 'id-taken') reject(line, 'has an id that belongs to another address')
       else if (first !== undefined && why !== 'created') reject(line, `has the address of line ${first}`)
       else if (why === 'created' && into !== undefined) report.created++
@@ -99,17 +108,16 @@ export async function importAccounts(options: ImportOptions): Promise<ImportRepo
     const checked = record === undefined ? ({ kind: 'rejected', reason: problem } as const) : check(record)
     if (checked.kind === 'rejected') return reject(number, checked.reason)
     const format = checked.kind === 'weak' ? `${checked.format}, weak, inside argon2id` : checked.format
-    count(report.formats, format)
+    report.formats.set(format, (report.formats.get(format) ?? 0) + 1)
     if (checked.kind === 'weak') toWrap.push({ line: number, of: checked })
     else ready.push({ line: number, of: checked.account })
     if (toWrap.length >= WEAK_BATCH) await wrapAll()
     if (ready.length >= BATCH) await write(number)
   }
 
-  let last = fromLine - 1
+  let last = 0
   try {
     for await (const line of options.lines) {
-      if (line.number < fromLine) continue
       last = line.number
       await take(line)
       if (options.signal.aborted) break
@@ -145,11 +153,12 @@ async function insertAccounts(database: Database, batch: readonly Account[]): Pr
         ${column(({ email }) => email)}::text[],
         ${column(({ passwordHash }) => passwordHash)}::text[],
         ${column(({ createdAt }) => createdAt.toISOString())}::timestamptz[],
-        ${column(({ emailConfirmedAt }) => emailConfirmedAt?.toISOString() ?? null)}::timestamptz[]
-      ) WITH ORDINALITY AS account (id, email, password_hash, created_at, email_confirmed_at, place)
+        ${column(({ emailConfirmedAt }) => emailConfirmedAt?.toISOString() ?? null)}::timestamptz[],
+        ${column(({ disabledAt }) => disabledAt?.toISOString() ?? null)}::timestamptz[]
+      ) WITH ORDINALITY AS account (id, email, password_hash, created_at, email_confirmed_at, disabled_at, place)
     ), created AS (
-      INSERT INTO users (id, email, password_hash, created_at, email_confirmed_at, updated_at)
-      SELECT id, email, password_hash, created_at, email_confirmed_at, now() FROM given ORDER BY place
+      INSERT INTO users (id, email, password_hash, created_at, email_confirmed_at, disabled_at, updated_at)
+      SELECT id, email, password_hash, created_at, email_confirmed_at, disabled_at, now() FROM given ORDER BY place
       ON CONFLICT DO NOTHING
       RETURNING id, email
     )
@@ -160,67 +169,20 @@ async function insertAccounts(database: Database, batch: readonly Account[]): Pr
   return await rawQuery<Left>(database, sql)
 }
 
-const FIRST_CAPACITY = 2 ** 14
-const FULL = 0.7
-/** 52 bits: one file of a million addresses in ten thousand gives one row a wrong reason. */
-const DIGITS = 13
-
-/** The first line of each address of a file, in little memory: an open hash table. */
-export class Addresses {
-  // Zero is an empty place.
-  #keys = new Float64Array(FIRST_CAPACITY)
-  #lines = new Uint32Array(FIRST_CAPACITY)
-  #count = 0
-
-  /** Undefined for a new address, which is kept. */
-  firstLineOf(email: string, line: number): number | undefined {
-    const key = Number.parseInt(hash('sha1', email).slice(0, DIGITS), 16) + 1
-    const place = this.#placeOf(key)
-    if (this.#keys[place] === key) return this.#lines[place]
-    this.#keys[place] = key
-    this.#lines[place] = line
-    if (++this.#count > FULL * this.#keys.length) this.#grow()
-    return undefined
-  }
-
-  #grow(): void {
-    const [keys, lines] = [this.#keys, this.#lines]
-    this.#keys = new Float64Array(2 * keys.length)
-    this.#lines = new Uint32Array(2 * keys.length)
-    for (const [at, key] of keys.entries()) {
-      if (key === 0) continue
-      const place = this.#placeOf(key)
-      this.#keys[place] = key
-      this.#lines[place] = lines[at] ?? 0
-    }
-  }
-
-  /** The place of a key, or the empty one where it belongs. */
-  #placeOf(key: number): number {
-    const keys = this.#keys
-    let place = key % keys.length
-    while (keys[place] !== 0 && keys[place] !== key) place = (place + 1) % keys.length
-    return place
-  }
-}
-
 /**
  * A file beside an import: numbers and reasons of lines that were not imported, or old and new ids.
  * It is created with the first line that is added. Its owner alone can read it.
  */
 export class LinesFile {
   readonly #file: string
-  readonly #flags: 'a' | 'w'
   #stream: WriteStream | undefined
 
-  /** With `append` an older file is continued. */
-  constructor(file: string, { append }: { append: boolean }) {
+  constructor(file: string) {
     this.#file = file
-    this.#flags = append ? 'a' : 'w'
   }
 
   add(record: object): void {
-    this.#stream ??= createWriteStream(this.#file, { mode: 0o600, flags: this.#flags })
+    this.#stream ??= createWriteStream(this.#file, { mode: 0o600 })
     this.#stream.write(`${JSON.stringify(record)}\n`)
   }
 

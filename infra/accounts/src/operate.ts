@@ -63,7 +63,8 @@ async function ask({ url, user, password }: OpsPort, path: string, body: object 
   const response = await fetch(url + path, { ...sent, headers }).catch((cause) => {
     throw new UserError(`Nothing answers at ${url}: OPS_URL is the ops port of a gateway.`, { cause })
   })
-  const answer = Object(await response.json().catch(() => undefined))
+  const answer = Object(await response.json().catch(() => ({ isCut: true })))
+  if (response.ok && answer.isCut) throw new UserError('The answer of the gateway is not complete: try again.')
   if (response.ok) return answer
   const errors: { field: string; message: string }[] = answer.errors ?? []
   const fields = errors.map(({ field, message }) => `${field} ${message}`).join(', ')

@@ -15,42 +15,44 @@ pnpm accounts change-email ACCOUNT ADDRESS [--confirmed]
 pnpm accounts block NETWORK --until TIME
 pnpm accounts unblock NETWORK
 pnpm accounts blocks
-pnpm accounts operator --help
+pnpm accounts operator NAME --role viewer|support|admin
 pnpm accounts breached --help
 
 import   reads accounts from FILE: NDJSON (.ndjson, .jsonl), a JSON array of them or an object with one as "users" (.json), or CSV with
-         a line of names (.csv, .tsv), by commas, semicolons or tabs; also with .gz. The fields are email, passwordHash, id, createdAt and
-         emailConfirmedAt; the last three may be missing. emailConfirmedAt is a date, or true for an address that was confirmed at some
-         time: then createdAt is taken. Accounts whose address exists are left as they are, so that it can be run again at any time. Lines
-         that are not imported, such as those of disabled accounts, go by number and reason to FILE.rejected.ndjson, and make the exit
-         code 1; in a document, records are numbered.
+         a line of names (.csv, .tsv), by commas, semicolons or tabs; also with .gz. The fields are email, passwordHash, id, createdAt,
+         emailConfirmedAt and disabledAt; the last four may be missing. emailConfirmedAt is a date, or true for an address that was
+         confirmed at some time: then createdAt is taken. An account with a date in disabledAt is imported as disabled.
+         Accounts whose address exists are left as they are, and accounts that were deleted here are left out, so that it can be run
+         again at any time. Lines that are not imported, such as disabled accounts of other systems, go by number and reason to
+         FILE.rejected.ndjson, and make the exit code 1; in a document, records are numbered.
 export   writes all accounts to FILE, in the form that import reads; - is standard output.
 hashes   counts the accounts by format and cost of their hashes.
 formats  lists the formats of stored hashes, who writes them, and whether they rest in the database or inside argon2id.
-operator makes the line of an operator of the ops port, with a role and a hash.
+operator prints a new token of an operator of the ops port, and the line of OPS_OPERATORS_FILE by which gateways know it.
+         viewer looks; support helps people and pauses, resumes and retries; admin may do everything.
 show     says what there is to say of an account, by its address or id. This command and all that follow ask the ops port of a gateway;
          all but show and blocks need --reason.
 breached makes a list of breached passwords that new ones must not be in.
 
-  --dry-run            counts and checks, and writes nothing
+  --dry-run            counts and checks, and writes nothing, not even FILE.rejected.ndjson
   --preset name        another system's export: ${Object.keys(presets).join(', ')}
   --map a=b,c=d        where the fields are: email=mail,passwordHash=secret.hash
-  --id keep|new        whether accounts keep their ids, which must be UUIDs, or get new ones [by the preset; keep]
-  --ids file           where old and new ids go, if accounts get new ones [FILE.ids.ndjson]
+  --id keep|new        whether accounts keep their ids, which must be UUIDs, or get new ones [by the preset; keep]. Pairs of
+                       old and new ids go to FILE.ids.ndjson
   --hash form          how digests were made that do not say it, in hexadecimal or base64: pbkdf2-sha256:ROUNDS (or sha1, sha512),
                        scrypt:N:R:P, argon2id:KIB:PASSES:LANES, symfony
   --salt-column name   where the salt of such digests is; name:hex or name:base64 if it is not used as the text that it is [salt]
   --made-of steps      what was hashed of a password, comma-separated: md5, sha1, sha256, sha384, sha512, each also with -base64;
                        pepper:NAME (behind it), hmac-sha256:NAME and the like, by PASSWORD_PEPPERS; html, slashes, trim, lower, nfc
-  --without-hash reject|ask
-                       whether accounts without a hash come in, and the workers ask the old system (LEGACY_VERIFY_URL) at their first login
-                       [reject]
+  --without-hash reject|reset
+                       whether accounts without a hash come in: they begin with a reset mail, and the report counts them [reject]
   --weak name          what plain hexadecimal digests are that do not say it (md5, sha1, sha256, sha384, sha512). Weak digests of every
                        format are hashed with argon2id, and stored inside it
   --salt before|after|key
                        where the salt of plain digests is, or that it is the key of an HMAC [before]
-  --from-line n        passes over the lines before, to go on where an import was stopped [1]
-  --rejected file      where the lines go that are not imported [FILE.rejected.ndjson]
+  --worker-memory MIB  the memory of a worker, if it is not to be asked [what the workers of REDIS_URL publish; 256]. Accounts whose
+                       hash needs more could not log in, and are rejected
+  --role role          of an operator
   --reason text        why an operator changes something, for the audit
   --until time         until when a network is blocked: 90m, 24h, 7d, or a date and time
   --confirmed          the new address is known to be the owner's
@@ -62,7 +64,8 @@ From the environment:
   OPS_URL, OPS_USER, OPS_PASSWORD
                        the ops port of a gateway, and who asks it [the running pnpm start]
   REDIS_URL, SPILLWAY_SEAL_KEYS, QUEUE_PREFIX
-                       of the workers that hash weak digests [a process beside this one hashes them]
+                       of the workers: they say which hashes they verify, and hash weak digests [a process beside this one hashes
+                       them]; the keys also tell which accounts were deleted
   PASSWORD_PEPPERS     name:base64, comma-separated, for --made-of: as the workers have them
   FIREBASE_SIGNER_KEY, FIREBASE_SALT_SEPARATOR
                        for --preset firebase: as the workers have them, who verify by them. They are stored in no account
@@ -75,15 +78,14 @@ const options = {
   preset: { type: 'string' },
   map: { type: 'string' },
   id: { type: 'string' },
-  ids: { type: 'string' },
   hash: { type: 'string' },
   'salt-column': { type: 'string' },
   'made-of': { type: 'string' },
   'without-hash': { type: 'string' },
   weak: { type: 'string' },
   salt: { type: 'string' },
-  'from-line': { type: 'string' },
-  rejected: { type: 'string' },
+  'worker-memory': { type: 'string' },
+  role: { type: 'string' },
   reason: { type: 'string' },
   until: { type: 'string' },
   confirmed: { type: 'boolean' },
@@ -98,6 +100,7 @@ export function parseOptions(args: readonly string[]) {
   if (values.help) return undefined
   const [name, file, ...rest] = positionals
   if ((name === 'hashes' || name === 'formats') && file === undefined) return { name } as const
+  if (name === 'operator') return { name, operator: file ?? '', role: values.role ?? '' } as const
   const operator = operatorCommand(positionals, values)
   if (operator !== undefined) return { name: 'operate', operator } as const
   if (rest.length > 0 || file === undefined || (name !== 'import' && name !== 'export'))
@@ -119,13 +122,11 @@ export function parseOptions(args: readonly string[]) {
     saltEncoding: encoding,
     /** Whether accounts keep their ids, or get new ones. */
     ids: oneOf('--id', values.id ?? preset.ids, ['keep', 'new']),
-    idsFile: values.ids ?? `${file}.ids.ndjson`,
     compose: composeHash(values.hash),
     madeOf: values['made-of'],
-    asksOldSystem: oneOf('--without-hash', values['without-hash'] ?? 'reject', ['reject', 'ask']) === 'ask',
+    withoutHash: oneOf('--without-hash', values['without-hash'] ?? 'reject', ['reject', 'reset']),
     bare: bareDigest(values.weak, values.salt),
-    fromLine: whole('--from-line', values['from-line'] ?? '1'),
-    rejected: values.rejected ?? `${file}.rejected.ndjson`,
+    workerMib: values['worker-memory'] === undefined ? undefined : whole('--worker-memory', values['worker-memory']),
   } as const
 }
 

@@ -26,7 +26,7 @@ export interface HashSettings {
   firebase: { logCost: number; blockSize: number }
 }
 
-export const ownPreset: Preset = { fields: own, ids: 'keep' }
+export const ownPreset: Preset = { fields: { ...own, disabledAt: 'disabledAt' }, ids: 'keep' }
 
 /** Columns of `firebase auth:export users.csv`: from the seventh on, four for each provider. */
 const FIREBASE_COLUMNS = [

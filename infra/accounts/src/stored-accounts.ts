@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import type { Writable } from 'node:stream'
 import { type Database, Prisma, rawQuery } from '@spillway/prisma'
-import { ASK_OLD_SYSTEM, describeHash, parseStoredHash } from '@spillway/queue/wire/stored-hash'
+import { describeHash, NO_PASSWORD, parseStoredHash } from '@spillway/queue/wire/stored-hash'
 import { createReader } from '@spillway/worker/hashing/formats/list'
 
 const BATCH = 20_000
@@ -27,7 +27,7 @@ export async function countHashes(database: Database): Promise<[hashes: string, 
 export function createKinds(): (hash: string) => string {
   const read = createReader({ firebase: undefined, peppers: [] })
   return (hash) => {
-    if (parseStoredHash(hash) !== undefined || hash === ASK_OLD_SYSTEM) return describeHash(hash)
+    if (parseStoredHash(hash) !== undefined || hash === NO_PASSWORD) return describeHash(hash)
     if (hash.startsWith('$firebase-scrypt$')) return 'Firebase scrypt'
     if (hash.startsWith('$of$'))
       return `hash of what was made of the password: ${/^\$of\$([\w:,-]{1,128})\$/.exec(hash)?.[1] ?? ''}`
@@ -53,9 +53,11 @@ async function* pagesOfAccounts<Row extends { id: string }>(
 
 const EXPORT_BATCH = 5_000
 
-type Row = { id: string; email: string; passwordHash: string; createdAt: Date; emailConfirmedAt: Date | null }
+type Row = Record<'id' | 'email' | 'passwordHash' | 'createdAt', string> &
+  Record<'emailConfirmedAt' | 'disabledAt', string | null>
 
-const columns = Prisma.sql`email, password_hash AS "passwordHash", created_at AS "createdAt", email_confirmed_at AS "emailConfirmedAt"`
+const columns = Prisma.sql`email, password_hash AS "passwordHash", created_at AS "createdAt", email_confirmed_at AS "emailConfirmedAt",
+  disabled_at AS "disabledAt"`
 
 /** Returns how many. */
 export async function exportAccounts(database: Database, to: Writable): Promise<number> {

@@ -1,8 +1,10 @@
 // What the stored hash of a record is, or in one sentence why its owner could not log in with it.
-import { TIME_LIMIT_MS } from '@spillway/worker/hashing/bounds'
+import { parseArgon2 } from '@spillway/queue/wire/stored-hash'
+import { type Excess, TIME_LIMIT_MS } from '@spillway/worker/hashing/bounds'
 import { isWeak } from '@spillway/worker/hashing/formats/format'
 import { type Wrapping, wrappingOf } from '@spillway/worker/hashing/formats/wrapped'
 import type { Examined, Hasher } from '@spillway/worker/hashing/index'
+import { MEMORY_LIMIT_KIB, PROGRAM_KIB } from '@spillway/worker/hashing/threads'
 
 type ExaminedHash =
   | { kind: 'rests'; storedHash: string; format: string }
@@ -10,11 +12,11 @@ type ExaminedHash =
   | { kind: 'rejected'; reason: string }
 
 /** No reason holds a part of the hash, except for a prefix that names its format. */
-export function examineHash(text: string, hasher: Pick<Hasher, 'examine'>): ExaminedHash {
+export function examineHash(text: string, hasher: Pick<Hasher, 'examine' | 'mostKib'>): ExaminedHash {
   // Columns of fixed width pad with blanks.
   const storedHash = text.trim()
   const examined = hasher.examine(storedHash)
-  if (examined.kind !== 'supported') return { kind: 'rejected', reason: reasonOf(storedHash, examined) }
+  if (examined.kind !== 'supported') return { kind: 'rejected', reason: reasonOf(storedHash, examined, hasher.mostKib) }
   const { reading } = examined
   const format = reading.format.name
   if (!isWeak(reading)) return { kind: 'rests', storedHash, format }
@@ -23,14 +25,21 @@ export function examineHash(text: string, hasher: Pick<Hasher, 'examine'>): Exam
   return { kind: 'weak', wrapping, format }
 }
 
-function reasonOf(text: string, examined: Exclude<Examined, { kind: 'supported' }>): string {
+function reasonOf(text: string, examined: Exclude<Examined, { kind: 'supported' }>, mostKib: number): string {
+  if (examined.kind === 'unknown' && parseArgon2(text) !== undefined)
+    return unsupported('argon2 with less than 8 KiB for each lane, which RFC 9106 forbids and Go alone makes')
   if (examined.kind === 'unknown') return reasons.find(({ pattern }) => pattern.test(text))?.reason(text) ?? UNKNOWN
   const { reading, excess } = examined
-  const cost =
-    excess.memoryMib === undefined
-      ? `${((excess.milliseconds ?? 0) / 1_000).toFixed(1)} s of a processor here, where ${TIME_LIMIT_MS / 1_000} s are the bound`
-      : `${excess.memoryMib} MiB of memory`
-  return `has a password hash that costs too much (${reading.format.name}): ${cost}`
+  return `has a password hash that costs too much (${reading.format.name}): ${inWords(excess, mostKib / 1_024)}`
+}
+
+function inWords({ milliseconds = 0, memoryMib }: Excess, mostMib: number): string {
+  if (memoryMib === undefined)
+    return `${(milliseconds / 1_000).toFixed(1)} s of a processor, where ${TIME_LIMIT_MS / 1_000} s are the bound`
+  const limitMib = MEMORY_LIMIT_KIB / 1_024
+  if (memoryMib > limitMib) return `${memoryMib} MiB of memory, where ${limitMib} MiB are the bound`
+  const neededMib = memoryMib + PROGRAM_KIB / 1_024
+  return `${memoryMib} MiB of memory, where workers have ${Math.floor(mostMib)} MiB for a hash: they need a worker.memory of ${neededMib}Mi`
 }
 
 const UNKNOWN = 'has a password hash of no known format'
@@ -51,8 +60,8 @@ const reasons: { pattern: RegExp; reason: (text: string) => string }[] = [
     pattern: /^\{(noop|plain|cleartext|plaintext)\}/i,
     reason: (text) => `has a password in plain text (${prefixOf(text)}), which is not imported`,
   },
-  { pattern: /^\$gy\$/, reason: () => unsupported('gost-yescrypt of crypt(3)') },
   { pattern: /^\$3\$|^[0-9A-F]{32}:[0-9A-F]{32}$/, reason: () => unsupported('NT hash') },
+  { pattern: /^(\{CRYPT\})?\$(7|y|gy|sha1)\$/, reason: () => unsupported('crypt(3) of Unix systems') },
   { pattern: /^\$md5[,$]/, reason: () => unsupported('MD5 of Sun') },
   { pattern: /^(\{CRYPT\})?([./0-9A-Za-z]{13}|_[./0-9A-Za-z]{19})$/i, reason: () => unsupported('DES of crypt(3)') },
   { pattern: /^\$argon2(?!id?\$|d\$)/, reason: () => unsupported('argon2 of another variant') },
@@ -69,9 +78,8 @@ const reasons: { pattern: RegExp; reason: (text: string) => string }[] = [
     argon2: /^(argon2)?\$argon2/,
     bcrypt: /^(bcrypt\$|bcrypt_sha256\$|\{bcrypt\}|\{BLF-CRYPT\}|\$wp)?\$2[abxy]?\$|^\$bcrypt-sha256\$/,
     PBKDF2: /pbkdf2/i,
-    scrypt: /scrypt|^s2:|^\$7\$|^\$[0-9a-f]{5,8}\$/,
+    scrypt: /scrypt|^s2:|^\$[0-9a-f]{5,8}\$/,
     'SHA of crypt(3)': /^(\{CRYPT\})?\$[56]\$/,
-    'yescrypt of crypt(3)': /^(\{CRYPT\})?\$y\$/,
     phpass: /^U?\$[PHS]\$/,
     'digest of a directory': /^\{S?(MD5|SHA)\d*\}/,
   }).map(([name, pattern]) => ({

@@ -3,17 +3,17 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { type Account, createCheck } from '@spillway/infra/accounts/account'
+import { accounts as run } from '@spillway/infra/accounts/command'
+import { type ImportOptions, importAccounts } from '@spillway/infra/accounts/import'
+import { parseOptions } from '@spillway/infra/accounts/options'
+import { readRecords } from '@spillway/infra/accounts/records'
+import { createNamespace, scratchDir } from '@spillway/infra/harness/namespace'
 import { UserError } from '@spillway/infra/processes/command-line'
-import { createNamespace, scratchDir } from '@spillway/infra/rig/namespace'
 import { connectDatabase } from '@spillway/prisma'
 import { Hasher } from '@spillway/worker/hashing/index'
 import { argon2idPolicy } from '@spillway/worker/hashing/policy'
 import { afterAll } from 'vitest'
-import { type Account, createCheck } from '../src/account.ts'
-import { accounts as run } from '../src/command.ts'
-import { type ImportOptions, importAccounts } from '../src/import.ts'
-import { parseOptions } from '../src/options.ts'
-import { readRecords } from '../src/records.ts'
 
 /** It hashes quickly. */
 export const cheapHasher = (settings: Parameters<typeof Hasher.load>[1] = {}) =>
@@ -37,6 +37,7 @@ export async function openAccounts() {
   })
   const dir = await scratchDir({ onTestFinished: afterAll })
   return {
+    namespace,
     databaseUrl,
     database,
     dir,
@@ -96,11 +97,10 @@ export async function imported(hasher: Hasher, file: string, options: string[], 
     rejected: { add: (line: { line: number; reason: string }) => void rejectedLines.push(line) },
     into,
     mapped: (ids) => void mapped.set(ids.old, ids.new),
-    fromLine: 1,
     signal: new AbortController().signal,
     progress: () => undefined,
   })
-  const { read, created, existing } = report
-  assert.equal(read, rejectedLines.length + (into === undefined ? accounts.length : created + existing))
+  const { read, created, existing, deleted } = report
+  assert.equal(read, rejectedLines.length + (into === undefined ? accounts.length : created + existing + deleted))
   return { ...report, accounts, hashes, rejectedLines, mapped, emails: accounts.map(({ email }) => email) }
 }

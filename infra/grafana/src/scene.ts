@@ -1,20 +1,21 @@
 // A Spillway on a database and Redis keys of its own, and a client of each gateway.
 
 import { createLogger } from '@spillway/common/log'
-import { runWithKeeper } from '@spillway/infra/processes/command'
-import type { Keeper } from '@spillway/infra/processes/keeper'
+import { createApiClient } from '@spillway/infra/harness/api-client'
+import { createNamespace } from '@spillway/infra/harness/namespace'
+import { openSpillway, withDoubles } from '@spillway/infra/harness/spillway'
 import { until } from '@spillway/infra/processes/until'
-import { createApiClient } from '@spillway/infra/rig/api-client'
-import { createNamespace, testVariables } from '@spillway/infra/rig/namespace'
-import { startTestServices } from '@spillway/infra/rig/services'
-import { openSpillway } from '@spillway/infra/rig/spillway'
-import { readEnvironment } from '@spillway/infra/start/places'
-import { createPasswordClient, type PasswordClient, parseKeyring } from '@spillway/queue/queue-client'
+import { newSealKey } from '@spillway/infra/start/secrets'
+import { PasswordClient, parseKeyring } from '@spillway/queue/client'
+import { newId } from '@spillway/queue/wire/id'
 
 export const OPERATOR = { user: 'operator', password: 'operators only' }
 
 /** The longest time for which any scene holds a request. */
 const LONGEST_HOLD_MS = 120_000
+
+/** How long jobs may wait, and their clients are present, in milliseconds. */
+const JOB_LIFE_MS = 60_000
 
 /** Low enough that a hash takes a few milliseconds. */
 const CHEAP_ARGON2 = { ARGON2_MEMORY_KIB: '4096', ARGON2_TIME: '1' }
@@ -30,6 +31,7 @@ export async function openScene(env: NodeJS.ProcessEnv = {}) {
     env: { ...CHEAP_ARGON2, ...env },
     gatewayEnv: { OPS_USER: OPERATOR.user, OPS_PASSWORD: OPERATOR.password },
     workerEnv: { WORKER_CONCURRENCY: '1', HASH_ENGINE: 'packages' },
+    workerProgram: withDoubles,
   })
   return {
     ...spillway,
@@ -45,22 +47,13 @@ export async function openScene(env: NodeJS.ProcessEnv = {}) {
   }
 }
 
-/** Ready to submit jobs. Other seal keys than the scene's make jobs that no worker can open. */
-export async function openClient(
-  { redisUrl, queuePrefix: prefix, sealKeys: ownKeys }: Scene,
-  { sealKeys = ownKeys, jobLifeMs = 60_000 } = {},
-): Promise<PasswordClient> {
+/** Adds a job that no worker can open, by seal keys that are not the scene's. */
+export async function addForeignJob({ redisUrl, queuePrefix: prefix }: Scene): Promise<void> {
   const log = createLogger({ service: 'scene', level: 'silent' })
-  const client = createPasswordClient({ redisUrl, prefix, keyring: parseKeyring(sealKeys), jobLifeMs, log })
+  const client = new PasswordClient({ redisUrl, prefix, keyring: parseKeyring(newSealKey('foreign')), log })
   await until(() => client.isReady())
-  return client
-}
-
-/** An error of the command is reported and makes the exit code 1. */
-export async function runWithServices(command: (keeper: Keeper, dir: string) => Promise<unknown>): Promise<void> {
-  await runWithKeeper(async (keeper) => {
-    const services = await startTestServices(keeper, readEnvironment(process.env))
-    Object.assign(process.env, testVariables(services))
-    await command(keeper, services.dir).finally(() => services.close())
-  })
+  const job = { id: newId(), name: 'verify', deadline: client.now() + JOB_LIFE_MS } as const
+  const request = { password: 'a passphrase', storedHash: null }
+  await client.submit({ job, request, admitted: client.admitTo('open'), presentMs: JOB_LIFE_MS })
+  await client.close()
 }

@@ -1,9 +1,9 @@
 // The first half of `pnpm --filter @spillway/infra check`: fetches what the tests of the chart, the
 // Dockerfile and the compose file need.
-import { runCommand } from '@spillway/infra/processes/command'
+import { runWithKeeper } from '@spillway/infra/processes/command'
 import { buildPrograms, writeSchemas } from './programs.ts'
 
-await runCommand(async () => {
+await runWithKeeper(async () => {
   await buildPrograms('checks', console.log)
   await writeSchemas()
 })

@@ -3,10 +3,10 @@ import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { type Manifest, manifests, renderChart, valueSetsDir } from '@spillway/infra/helm/chart'
+import { schemasDir as findSchemas, isBuilt, programSetDir, schemaLocations } from '@spillway/infra/helm/programs'
 import { ToolFailure } from '@spillway/infra/processes/keeper'
 import { run } from '@spillway/infra/processes/run'
-import { type Manifest, manifests, renderChart, valueSetsDir } from '../src/chart.ts'
-import { schemasDir as findSchemas, isBuilt, programSetDir, schemaLocations } from '../src/programs.ts'
 
 export const schemasDir = await findSchemas()
 const programs = await programSetDir('checks')

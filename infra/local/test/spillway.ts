@@ -1,9 +1,9 @@
 // `pnpm start` under test, on free ports.
 
-import { type NodeProcess, startProcess } from '../src/processes/node-process.ts'
-import { findProcess, isRunning, listProcesses } from '../src/processes/process-table.ts'
-import { until } from '../src/processes/until.ts'
-import type { Ending } from '../src/rig/namespace.ts'
+import type { Ending } from '@spillway/infra/harness/namespace'
+import { type NodeProcess, startProcess } from '@spillway/infra/processes/node-process'
+import { findProcess, isRunning, listProcesses } from '@spillway/infra/processes/process-table'
+import { until } from '@spillway/infra/processes/until'
 
 /** Only a hang takes longer. */
 const upMs = 180_000

@@ -5,9 +5,14 @@ import { announce, serve } from '../rival-server.ts'
 
 // As compiled in this checkout; the package has it inside.
 const program = new URL(import.meta.resolve('@spillway/worker/beside'))
-const { admit, hash, verify } = createPasswordsWith(program, {
+const { hash, verify } = createPasswordsWith(program, {
   policy: { algorithm: 'bcrypt', cost: BCRYPT_COST },
   rehash: 'never',
 })
 
-announce(await serve({ admit, hash: (password) => hash(password), verify }, process.env))
+announce(
+  await serve(
+    { hash: (password) => hash(password), verify: (password, stored) => verify(password, stored) },
+    process.env,
+  ),
+)

@@ -19,8 +19,7 @@ else {
       return address
     }),
   )
-  const parts = copies.flatMap(({ process: { pid } }) => (pid === undefined ? [] : [{ role: 'api', pid }]))
-  announce(`http://127.0.0.1:${addresses[0].port}`, parts)
+  announce(`http://127.0.0.1:${addresses[0].port}`)
 }
 
 function createPool(): Hashing {

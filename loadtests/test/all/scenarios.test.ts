@@ -1,61 +1,75 @@
-// Each scenario of the report, by some measurements of its plan: less than a second of load, from the plan to the report.
+// Every contender serves the same API, and each scenario measures: as little as shows that they work.
 import assert from 'node:assert/strict'
-import { createNamespace } from '@spillway/infra/rig/namespace'
+import { createApiClient } from '@spillway/infra/harness/api-client'
+import { createNamespace } from '@spillway/infra/harness/namespace'
+import type { ScenarioResult } from '@spillway/loadtests/results'
+import { runScenarios, scenarios } from '@spillway/loadtests/run'
 import { afterAll, describe, test } from 'vitest'
-import { serverProcesses } from '../../contenders/contender.ts'
 import { contenders } from '../../contenders/contenders.ts'
+import { algorithms } from '../../contenders/hashing.ts'
 import { Accounts } from '../../load/accounts.ts'
-import { renderReport } from '../../report/report.ts'
-import { scenarios } from '../../src/run.ts'
-import { keptOf, resultsOf, settingOf } from '../results-of.ts'
-
-/** As `contender, variant`: enough to see that each kind of measurement works. */
-const named: Readonly<Record<string, readonly string[]>> = {
-  'login-100': ['spillway, argon2id'],
-  'stress-5000': ['in-process, argon2id', 'spillway, token'],
-  ramp: ['in-process, registration', 'spillway, token'],
-  spike: ['spillway, argon2id'],
-  idle: ['in-process, argon2id'],
-  engines: [
-    '@node-rs/argon2, argon2id, every processor',
-    'crypto.pbkdf2, pbkdf2, alone',
-    'crypto.scrypt, scrypt, alone',
-  ],
-}
-
-test('every scenario is tested', () => {
-  assert.deepEqual(scenarios.map(({ name }) => name).sort(), Object.keys(named).sort())
-})
 
 const services = await createNamespace()
 afterAll(() => services.close())
-const setting = settingOf({
-  services,
-  servers: serverProcesses(services),
-  accounts: new Accounts(services.databaseUrl, 50),
-  contenders: contenders.filter(({ name }) => ['in-process', 'spillway'].includes(name)),
-  durationS: 0.3,
-  warmUp: { logins: 20, atMostMs: 1_000 },
-  users: 5,
+const accounts = new Accounts(services.databaseUrl, 50)
+
+// All at once: what they do is mostly starting.
+describe('every contender serves the same API', { concurrent: true }, () => {
+  for (const { name, start } of contenders) {
+    test(name, async () => {
+      const running = await start({ algorithm: 'argon2id', ...services })
+      const client = createApiClient(running.url, { timeoutMs: 60_000 })
+      try {
+        for (const algorithm of algorithms) {
+          await accounts.warmUp(running, algorithm, 0)
+          const { email } = accounts.login(algorithm, 1)
+          const wrong = await client.login({ email, password: 'not the one it was' })
+          assert.equal(wrong.status, 401, algorithm)
+        }
+        const registration = accounts.registration()
+        assert.equal((await client.register(registration)).status, 201)
+        const login = await client.login(registration)
+        assert.equal(login.status, 200)
+        assert.equal((await client.post('/v1/logout', { refreshToken: login.body.refreshToken })).status, 204)
+        assert.equal((await client.get('/healthz')).status, 200)
+      } finally {
+        client.close()
+        await running.close()
+      }
+      assert.equal((await createApiClient(running.url).get('/healthz')).status, 0)
+    })
+  }
 })
 
-// All at once: nobody reads the figures.
-describe('measures and is drawn', { concurrent: true }, () => {
-  test.each(scenarios)('$name', async (scenario) => {
-    const { name } = scenario
-    const isNamed = (what: { contender: string; variant: string }) =>
-      named[name]?.includes(`${what.contender}, ${what.variant}`)
-    const plan = scenario.plan(setting).filter(isNamed)
-    assert.equal(plan.length, named[name]?.length)
-    const result = await keptOf({ ...scenario, plan: () => plan }, setting)
-    for (const { contender, variant, failure, figures } of result.runs) {
-      const what = `${contender}, ${variant}`
-      assert.equal(failure, undefined, what)
-      assert.ok(Object.values(figures).every(Number.isFinite), `${what}: ${JSON.stringify(figures)}`)
-      assert.ok((figures.failedPercent ?? 0) < 100, `${what}: everything failed`)
+/** As `contender, variant`: enough to see that each kind of measurement works. */
+const measured = [
+  'spillway, argon2id',
+  'spillway, a login with a ticket',
+  'spillway, a second without logins',
+  '@node-rs/argon2, argon2id, every processor',
+  'crypto.pbkdf2, pbkdf2, alone',
+  'crypto.scrypt, scrypt, alone',
+]
+
+test.each(scenarios)('$name measures', async ({ plan, ...scenario }) => {
+  const setting = {
+    databaseUrl: services.databaseUrl,
+    redisUrl: services.redisUrl,
+    accounts,
+    contenders: undefined,
+    durationS: 0.3,
+    users: 5,
+    warmUpMs: 0,
+    bareHashMs: { bcrypt: 70, argon2id: 20 },
+  }
+  const some = () => plan(setting).filter(({ contender, variant }) => measured.includes(`${contender}, ${variant}`))
+  assert.ok(some().length > 0)
+  const results: { repeat: number; scenarios: ScenarioResult[] } = { repeat: 1, scenarios: [] }
+  await runScenarios([{ ...scenario, plan: some }], setting, results, new AbortController().signal)
+  for (const { runs } of results.scenarios)
+    for (const { contender, failure, figures } of runs) {
+      assert.equal(failure, undefined, contender)
+      assert.ok(Object.values(figures).every(Number.isFinite), `${contender}: ${JSON.stringify(figures)}`)
+      assert.ok((figures.failedPercent ?? 0) < 100, `${contender}: everything failed`)
     }
-    const report = renderReport(resultsOf([result]))
-    assert.match(report, new RegExp(`id="${name}"`))
-    assert.match(report, /<svg/)
-  })
 })

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
+import { createApiClient } from '@spillway/infra/harness/api-client'
 import { listening } from '@spillway/infra/processes/port'
-import { createApiClient } from '@spillway/infra/rig/api-client'
-import { openLoop } from '@spillway/infra/rig/open-loop'
 import { describe, test, vi } from 'vitest'
+import { openLoop } from '../../load/open-loop.ts'
 
 describe('open loop', () => {
   test('requests keep leaving while no answer comes', async () => {

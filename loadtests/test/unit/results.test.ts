@@ -1,130 +1,161 @@
+// The report of made-up results: each plot has its bars, and repeats count by their medians.
 import assert from 'node:assert/strict'
-import { UserError } from '@spillway/infra/processes/command-line'
+import { type Results, type Run, type ScenarioResult, summarize } from '@spillway/loadtests/results'
+import { runScenarios } from '@spillway/loadtests/run'
 import { describe, test } from 'vitest'
-import { Tally } from '../../measure/tally.ts'
+import { Accounts } from '../../load/accounts.ts'
+import { outcomes, Tally } from '../../measure/tally.ts'
 import { renderReport, tablesInLines } from '../../report/report.ts'
-import type { Scenario } from '../../scenarios/scenario.ts'
-import { parseOptions } from '../../src/options.ts'
-import { median, type Results, type Run } from '../../src/results.ts'
-import { keptOf, resultsOf, settingOf } from '../results-of.ts'
 
-describe('figures', () => {
-  test('a request that timed out is in the percentiles, a refusal is not', () => {
-    const tally = new Tally()
-    tally.record('ok', 100, 0)
-    tally.record('busy', 1, 0)
-    tally.record('timeout', 10_000, 1)
-    assert.deepEqual(tally.waitedMs, [100, 10_000])
-    assert.equal(tally.share('timeout', 'error'), 100 / 3)
-    assert.deepEqual(
-      tally.bySecond.map(({ ok, timeout }) => [ok, timeout]),
-      [
-        [1, 0],
-        [0, 1],
-      ],
-    )
+function resultsOf(...scenarios: ScenarioResult[]): Results {
+  return {
+    startedAt: '2000-01-01T00:00:00.000Z',
+    interrupted: false,
+    machine: {
+      processor: 'a processor',
+      cores: 2,
+      memoryGib: 1,
+      system: 'a system',
+      node: 'v20.19.0',
+      engine: 'packages',
+      pinned: false,
+    },
+    commit: 'abc1234',
+    repeat: 2,
+    bareHashMs: { argon2id: 20, bcrypt: 70 },
+    scenarios,
+  }
+}
+
+const run = (contender: string, figures: Record<string, number>, more: Partial<Run> = {}): Run => ({
+  contender,
+  variant: 'argon2id',
+  figures,
+  ...more,
+})
+
+/** Two runs of each, as far from their mean as from each other: none of them is the typical one. */
+function twice(name: string, contenders: readonly string[], figures: Record<string, number>, more?: Partial<Run>) {
+  return {
+    name,
+    runs: [0.8, 1.2].flatMap((times) => contenders.map((each) => run(each, scaled(figures, times), more))),
+  }
+}
+
+const scaled = (figures: Record<string, number>, times: number) =>
+  Object.fromEntries(Object.entries(figures).map(([name, value]) => [name, value * times]))
+
+const waits = Object.fromEntries(
+  ['p', 'neighbourP', 'healthzP'].flatMap((p) => [
+    [`${p}50Ms`, 10],
+    [`${p}99Ms`, 100],
+  ]),
+)
+const ends = Object.fromEntries(outcomes.map((outcome) => [`${outcome}Percent`, 20]))
+const three = ['in-process', 'piscina', 'spillway']
+
+/** The plots of a report, by what they are called: how many marks each has that can be seen. */
+function plotsOf(result: ScenarioResult) {
+  const figures = renderReport(resultsOf(result)).matchAll(/<figure><h4>(.*?)<\/h4>(.*?)<\/figure>/gs)
+  return new Map(
+    Array.from(figures, ([, title = '', svg = '']) => {
+      const marks = (of: string, mark: RegExp) => {
+        const groups = svg.match(new RegExp(`<g [^>]*aria-label="${of}".*?</g>`, 'gs')) ?? []
+        return groups.flatMap((group) => Array.from(group.matchAll(mark)))
+      }
+      const bars = marks('bar', /<rect[^>]* width="([\d.]+)"/g).filter(([, width]) => Number(width) > 0)
+      // Facets nest their groups.
+      const dots = Array.from(svg.matchAll(/<circle/g))
+      return [title, { bars: bars.length, dots: dots.length, lines: marks('line', /<path/g).length }]
+    }),
+  )
+}
+
+describe('each plot has a mark for each contender that was measured twice:', () => {
+  test('a hundred users', () => {
+    const plots = plotsOf(twice('login-100', three, { perSecond: 50, ...waits }))
+    assert.equal(plots.get('Logins a second, argon2id')?.bars, 3)
+    assert.equal([...plots].find(([title]) => title.startsWith('Logins, and'))?.[1].dots, 9)
+    assert.equal(plots.size, 2)
   })
 
-  test('repeats are drawn together as their median', () => {
-    assert.deepEqual([[5, 1, 3], [4, 1], []].map(median), [3, 2.5, undefined])
+  test('a spike', () => {
+    const series = [1, 2, 3].map((second) => ({ second, open: 10 * second }))
+    const plots = plotsOf(twice('spike', ['in-process', 'spillway'], ends, { series }))
+    assert.equal(plots.get('How requests ended')?.bars, 10)
+    assert.equal(plots.get('Logins that wait, over time')?.lines, 2)
+  })
+
+  test('one user, and the hash itself', () => {
+    const idle = plotsOf(twice('idle', three, { overheadMs: 2 }))
+    assert.equal(idle.get('Median of a login, less the bare hash')?.bars, 3)
+    const variants = ['argon2id, every processor', 'bcrypt, every processor', 'bcrypt, alone']
+    const runs = variants.map((variant) => run('worker/engine', { perSecond: 100 }, { variant }))
+    assert.equal(plotsOf({ name: 'engines', runs }).get('Hashes a second, on every processor')?.bars, 2)
   })
 })
 
-// Each begins with half a second in which the machine is looked at.
-describe.concurrent('a run', () => {
-  test('a contender that fails to start is a result with its reason, and in the report', async () => {
-    const kept = await runsOf([
-      measurement('broken', () => Promise.reject(new Error('ended before it was ready'))),
-      working,
-    ])
-    assert.deepEqual(
-      kept.runs.map(({ failure }) => failure),
-      ['ended before it was ready', undefined],
-    )
-    assert.match(renderReport(results(kept.runs)), /broken, argon2id: ended before it was ready/)
-  })
-
-  test('measurements from before an interruption are kept, and the interrupted one is not', async () => {
-    const interruption = new AbortController()
-    const brokenOff = measurement('second', async () => {
-      interruption.abort()
-      return { figures: { perSecond: 1 } }
-    })
-    const kept = await runsOf([working, brokenOff, working], interruption.signal)
-    assert.deepEqual(
-      kept.runs.map(({ contender }) => contender),
-      ['first'],
-    )
-  })
+test('repeats count by their medians, moment by moment, without those that failed', () => {
+  const runs = [2, 4, 9].map((value) => run('spillway', { perSecond: value }, { series: [{ second: 1, open: value }] }))
+  const failed = run('spillway', {}, { failure: 'it broke' })
+  const [summary] = summarize({ name: 'spike', runs: [...runs, failed] })
+  assert.deepEqual([summary?.figures.perSecond, summary?.series], [4, [{ second: 1, open: 4 }]])
 })
 
-test('a run ends with the figures of its report, as a table', () => {
-  const runs = [11.2, 11.6].map((bareHashMs) => run({ bareHashMs, overheadMs: 2 }))
-  const lines = tablesInLines(results([...runs, { ...run({ p50Ms: 1_234 }), contender: 'in-process' }])).split('\n')
-  assert.deepEqual(lines, [
+test('a request that timed out is in the percentiles, a refusal is not', () => {
+  const tally = new Tally()
+  tally.record('ok', 100)
+  tally.record('busy', 1)
+  tally.record('timeout', 10_000)
+  assert.deepEqual(tally.waitedMs, [100, 10_000])
+  assert.equal(tally.share('timeout', 'error'), 100 / 3)
+})
+
+test('a run ends with its figures as a table; what failed and what is text is in the report as such', () => {
+  const runs = [
+    run('spillway', { p50Ms: 13.4, bareHashMs: 11.4, overheadMs: 2 }),
+    run('in-process', {}, { failure: 'ended <early>' }),
+  ]
+  const results = resultsOf({ name: 'idle', runs })
+  assert.deepEqual(tablesInLines(results).split('\n'), [
     '',
     'One user, nobody else',
-    '                   Median of a login   Bare hash   Over the hash',
-    '  Spillway                         –     11.4 ms            2 ms',
-    '  In the handler            1,234 ms           –               –',
+    '                     Median of a login   Bare hash   Over the hash',
+    'Spillway, argon2id             13.4 ms     11.4 ms            2 ms',
   ])
-  assert.equal(tablesInLines(results([run({})])), '')
+  assert.match(renderReport(results), /In the handler, argon2id: ended &#60;early&#62;/)
 })
 
-test.each([
-  [52, 1.04, 'siblings: hardware threads that share cores'],
-  [98, 1.96, 'cores of their own'],
-])('whether processors are siblings is told by two threads against one: %s', (all, times, are) => {
-  const [one, both] = ['full batches', 'every processor'].map((load) => {
-    return {
-      ...run({ perSecond: load === 'full batches' ? 50 : all }),
-      contender: 'worker/engine',
-      variant: `pbkdf2, ${load}`,
-    }
-  })
-  assert.ok(one && both)
-  const settings = { processors: 2, 'hardware threads of a core': 1 }
-  const engines = resultsOf([{ name: 'engines', settings, runs: [one, both] }])
-  const sentence = `The 2 processors are ${are}. Together they hash ${times.toFixed(2)} times as much as one of them.`
-  for (const text of [tablesInLines(engines), renderReport(engines)]) assert.ok(text.includes(sentence), text)
-})
-
-describe('the command line', () => {
-  const wrong: [string[], RegExp][] = [
-    [['nothing'], /There is no scenario "nothing": choose from login-100,/],
-    [['--contender', 'nobody'], /There is no contender "nobody": choose from in-process,/],
-    [['--duration', 'long'], /--duration takes a number greater than 0, not "long"/],
-    [['--repeat', '0'], /--repeat takes a whole number of at least 1/],
-    [['--fast'], /see "pnpm load --help"/],
-    [['ramp', '--target', 'http://127.0.0.1:3000'], /--target is for "pnpm load spike" alone/],
-    [['spike', '--target', 'http://127.0.0.1:3000', '--rate', '9999'], /--rate takes at most 2000 with a --target/],
-    [['spike', '--beyond-loopback'], /need a --target/],
+test('an interruption keeps what was measured before it, and a failure is a result', async () => {
+  const interruption = new AbortController()
+  const measure = async () => ({ figures: { perSecond: 1 } })
+  const plan = () => [
+    { contender: 'first', variant: '', measure },
+    { contender: 'second', variant: '', measure: () => Promise.reject(new Error('no server')) },
+    {
+      contender: 'third',
+      variant: '',
+      measure: () => {
+        interruption.abort()
+        return measure()
+      },
+    },
   ]
-  for (const [args, sentence] of wrong) {
-    test(`refuses ${args.join(' ')} in one sentence`, () => {
-      assert.throws(
-        () => parseOptions(args),
-        (error) => error instanceof UserError && sentence.test(error.message) && !error.message.includes('\n'),
-      )
-    })
+  const results = resultsOf()
+  const setting = {
+    databaseUrl: '',
+    redisUrl: '',
+    accounts: new Accounts(''),
+    contenders: undefined,
+    durationS: undefined,
+    users: undefined,
+    warmUpMs: 0,
+    bareHashMs: results.bareHashMs,
   }
+  await runScenarios([{ name: 'idle', title: '', question: '', plan }], setting, results, interruption.signal)
+  const ended = results.scenarios[0]?.runs.map(({ contender, failure }) => [contender, failure])
+  assert.deepEqual(ended, [
+    ['first', undefined],
+    ['second', 'no server'],
+  ])
 })
-
-const working = measurement('first', async () => ({ figures: { perSecond: 2 } }))
-
-function measurement(contender: string, measure: () => Promise<{ figures: Record<string, number> }>) {
-  return { contender, variant: 'argon2id', placement: 'apart' as const, measure }
-}
-
-function runsOf(plan: ReturnType<Scenario['plan']>, signal?: AbortSignal) {
-  const idle = { name: 'idle', title: '', question: '', durationS: 1, settings: () => ({}), plan: () => plan }
-  return keptOf(idle, settingOf(), signal)
-}
-
-function run(figures: Record<string, number>): Run {
-  return { contender: 'spillway', variant: 'argon2id', figures, series: {} }
-}
-
-function results(runs: Run[]): Results {
-  return resultsOf([{ name: 'idle', settings: {}, runs }])
-}

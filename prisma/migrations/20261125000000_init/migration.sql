@@ -37,7 +37,7 @@ CREATE TABLE "sessions" (
 CREATE UNIQUE INDEX "users_email_key" ON "users"("email");
 
 -- CreateIndex
-CREATE INDEX "sessions_user_id_idx" ON "sessions"("user_id");
+CREATE INDEX "sessions_user_id_id_idx" ON "sessions"("user_id", "id");
 
 -- CreateIndex
 CREATE INDEX "sessions_expires_at_idx" ON "sessions"("expires_at");
@@ -48,6 +48,7 @@ ALTER TABLE "sessions" ADD CONSTRAINT "sessions_user_id_fkey" FOREIGN KEY ("user
 -- CreateTable
 CREATE TABLE "used_tickets" (
     "job_id" UUID NOT NULL,
+    "mark" UUID NOT NULL,
 
     CONSTRAINT "used_tickets_pkey" PRIMARY KEY ("job_id")
 );
@@ -61,6 +62,14 @@ CREATE TABLE "blocks" (
     "reason" TEXT NOT NULL,
 
     CONSTRAINT "blocks_pkey" PRIMARY KEY ("network")
+);
+
+-- CreateTable
+CREATE TABLE "deleted_addresses" (
+    "digest" BYTEA NOT NULL,
+    "key_id" TEXT NOT NULL,
+
+    CONSTRAINT "deleted_addresses_pkey" PRIMARY KEY ("digest")
 );
 
 -- CreateTable
@@ -133,35 +142,3 @@ FOR EACH STATEMENT EXECUTE FUNCTION "refuse_audit_change"();
 
 CREATE TRIGGER "audit_events_no_early_deletion" BEFORE DELETE ON "audit_events"
 FOR EACH ROW WHEN (OLD."at" > now() - interval '1 day') EXECUTE FUNCTION "refuse_audit_change"();
-
--- CreateTable
-CREATE TABLE "tombstones" (
-    "digest" BYTEA NOT NULL,
-
-    CONSTRAINT "tombstones_pkey" PRIMARY KEY ("digest")
-);
-
--- CreateTable
-CREATE TABLE "tombstone_key" (
-    "is_only" BOOLEAN NOT NULL DEFAULT true,
-    "key" BYTEA NOT NULL,
-
-    CONSTRAINT "tombstone_key_pkey" PRIMARY KEY ("is_only")
-);
-
--- The old system is not asked about addresses that accounts had, whoever deletes or changes them. The path of names may be another one.
-CREATE FUNCTION "remember_address"() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    EXECUTE format(
-        'INSERT INTO %1$I.tombstones (digest) SELECT sha256(key || convert_to($1, ''UTF8'')) FROM %1$I.tombstone_key ON CONFLICT DO NOTHING',
-        TG_TABLE_SCHEMA
-    ) USING OLD."email";
-    RETURN NULL;
-END
-$$;
-
-CREATE TRIGGER "users_deleted" AFTER DELETE ON "users"
-FOR EACH ROW EXECUTE FUNCTION "remember_address"();
-
-CREATE TRIGGER "users_address_changed" AFTER UPDATE OF "email" ON "users"
-FOR EACH ROW WHEN (OLD."email" <> NEW."email") EXECUTE FUNCTION "remember_address"();

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { scratchDir } from '@spillway/infra/rig/namespace'
+import { scratchDir } from '@spillway/infra/harness/namespace'
 import { type TestContext, test } from 'vitest'
 import { connectOrCreate, migrate } from '../../src/migrate.ts'
 import { openDatabases, pooled, rows } from '../databases.ts'
@@ -115,9 +115,9 @@ test('an index is built beside writers, by a migration of its own', async (t) =>
 
 test('a database with tables of something else is left alone', async () => {
   const url = absentDatabase()
-  const connection = await connectOrCreate(url)
-  await connection.underlyingDriver().query('CREATE TABLE orders (id int)')
-  await connection.dispose()
+  const pool = await connectOrCreate(url)
+  await pool.query('CREATE TABLE orders (id int)')
+  await pool.end()
   await assert.rejects(migrate(url), /has tables of something else \(orders\); give Spillway a database of its own\./)
   assert.deepEqual(await rows(url, `SELECT to_regclass('users')::text`), [[null]])
 })

@@ -4,7 +4,7 @@ import { listening } from '@spillway/infra/processes/port'
 import { until } from '@spillway/infra/processes/until'
 import { test } from 'vitest'
 import { connectForScripts } from '../../src/connection.ts'
-import { connectDatabase, Prisma, poolUse, rawQuery } from '../../src/index.ts'
+import { connectDatabase, fillPool, Prisma, poolUse, rawQuery } from '../../src/index.ts'
 import { migrate } from '../../src/migrate.ts'
 import { openDatabases, opened, pooled, rows } from '../databases.ts'
 
@@ -14,7 +14,7 @@ const connections = `SELECT count(*)::int FROM pg_stat_activity
   WHERE datname = current_database() AND pid <> pg_backend_pid() AND application_name = 'spillway'`
 
 test('the pool holds no more than its size, and closing waits for queries in hand and leaves no connection', async () => {
-  const database = connectDatabase({ url: migratedUrl, poolSize: 3 })
+  const database = connectDatabase({ url: migratedUrl, poolSize: 3, connectionTimeoutMs: 60_000 })
   const queries = Array.from({ length: 12 }, () => database.$queryRaw`SELECT pg_sleep(0.05)::text`)
   await Promise.all(queries)
   assert.deepEqual(await rows(migratedUrl, connections), [[3]])
@@ -27,16 +27,16 @@ test('the pool holds no more than its size, and closing waits for queries in han
   assert.deepEqual(await rows(migratedUrl, connections), [[0]])
 })
 
-test('a pool that keeps open is whole before the first query, and again after its connections have ended', async () => {
-  const database = connectDatabase({ url: migratedUrl, poolSize: 3, keepsOpen: true })
-  await database.$connect()
-  await until(() => poolUse(database).idle === 3)
+test('a filled pool is whole before the first query, and its connections stay open until it is closed', async () => {
+  const database = connectDatabase({ url: migratedUrl, poolSize: 3, connectionTimeoutMs: 60_000 })
+  await fillPool(database)
+  assert.deepEqual(poolUse(database), { busy: 0, idle: 3, waiting: 0 })
+  assert.deepEqual(await rows(migratedUrl, connections), [[3]])
   const ended = `SELECT count(pg_terminate_backend(pid))::int FROM pg_stat_activity
     WHERE datname = current_database() AND pid <> pg_backend_pid() AND application_name = 'spillway'`
   assert.deepEqual(await rows(migratedUrl, ended), [[3]])
-  await until(() => poolUse(database).idle < 3)
-  await until(() => poolUse(database).idle === 3)
-  assert.deepEqual(await rows(migratedUrl, connections), [[3]])
+  await until(() => poolUse(database).idle === 0)
+  assert.deepEqual(await database.$queryRaw`SELECT 1 AS n`, [{ n: 1 }])
   await database.$disconnect()
   assert.deepEqual(await rows(migratedUrl, connections), [[0]])
 })
@@ -45,11 +45,12 @@ for (const [way, wayUrl] of [
   ['', (url: string) => url],
   [', also through a pooler', pooled],
 ] as const) {
-  test(`times mean the same here and in SQL, whatever zone the database is set to${way}`, async (t) => {
+  test(`times mean the same here and in SQL, whatever zone and style the database is set to${way}`, async (t) => {
     const url = absentDatabase()
     await migrate(wayUrl(url))
     const name = new URL(url).pathname.slice(1)
     await rows(url, `ALTER DATABASE "${name}" SET timezone = 'Asia/Tokyo'`)
+    await rows(url, `ALTER DATABASE "${name}" SET datestyle = 'German'`)
     const database = opened(t, wayUrl(url))
     const createdAt = new Date('2026-01-02T03:04:05.678Z')
     const id = '00000000-0000-4000-8000-000000000000'
@@ -60,15 +61,42 @@ for (const [way, wayUrl] of [
     assert.equal(row.ms, createdAt.getTime())
     assert.ok(Math.abs(row.now.getTime() - Date.now()) < 60_000)
     assert.deepEqual((await database.user.findUniqueOrThrow({ where: { id } })).createdAt, createdAt)
+    const [raw] = await rawQuery<{ at: string }>(database, Prisma.sql`SELECT created_at AS at FROM users`)
+    assert.deepEqual(new Date(raw?.at ?? ''), createdAt)
   })
 }
+
+test("a role's schema, search path and isolation change nothing", async (t) => {
+  const url = new URL(absentDatabase())
+  const [name, role] = [url.pathname.slice(1), `role_${url.pathname.slice(-12)}`]
+  await rows(migratedUrl, `CREATE ROLE ${role} LOGIN PASSWORD 'hush'`)
+  await rows(migratedUrl, `CREATE DATABASE "${name}" OWNER ${role}`)
+  t.onTestFinished(async () => {
+    await rows(migratedUrl, `DROP DATABASE "${name}"`)
+    await rows(migratedUrl, `DROP ROLE ${role}`)
+  })
+  await rows(url.href, `CREATE SCHEMA ${role} AUTHORIZATION ${role}`)
+  ;[url.username, url.password] = [role, 'hush']
+  assert.notEqual((await migrate(url.href)).applied.length, 0)
+  await rows(url.href, `ALTER ROLE ${role} SET search_path = ${role}`)
+  await rows(url.href, `ALTER ROLE ${role} SET default_transaction_isolation = 'serializable'`)
+  assert.deepEqual((await migrate(url.href)).applied, [])
+  const database = connectDatabase({ url: url.href, poolSize: 1, connectionTimeoutMs: 60_000 })
+  t.onTestFinished(() => database.$disconnect())
+  await fillPool(database)
+  assert.equal(await database.user.count(), 0)
+  assert.deepEqual(await rawQuery(database, Prisma.sql`SHOW transaction_isolation`), [
+    { transaction_isolation: 'read committed' },
+  ])
+  await assert.rejects(migrate(pooled(url.href)), /its search_path begins with another schema; grant/)
+})
 
 test('a connection is opened with nothing that a pooler refuses, where the URL names one', async (t) => {
   const asked = async (wayUrl: (url: string) => string) => [
     await openingSettings((url) => opened(t, wayUrl(url)).user.count()),
     await openingSettings((url) => connectForScripts(wayUrl(url))),
   ]
-  for (const settings of await asked((url) => url)) assert.equal(settings.get('options'), '-c timezone=UTC')
+  for (const settings of await asked((url) => url)) assert.match(settings.get('options') ?? '', /^-c timezone=UTC /)
   for (const settings of await asked(pooled)) {
     settings.delete('application_name')
     assert.deepEqual([...settings.keys()].sort(), ['client_encoding', 'database', 'user'])
@@ -88,22 +116,17 @@ test('settings in the URL are kept', async (t) => {
 
 const prepared = `SELECT count(*)::int AS count FROM pg_prepared_statements`
 
-test('a statement is prepared once for a connection, unless the URL names a pooler', async (t) => {
-  for (const [url, expected] of [
-    [migratedUrl, 3],
-    [pooled(migratedUrl), 0],
+test('a statement is prepared once for a connection, unless the URL names a pooler or the caller wants no plan', async (t) => {
+  for (const [url, preparesStatements, expected] of [
+    [migratedUrl, true, 3],
+    [migratedUrl, false, 0],
+    [pooled(migratedUrl), true, 0],
   ] as const) {
-    const database = opened(t, url, { poolSize: 1 })
+    const database = opened(t, url, { poolSize: 1, preparesStatements })
     for (const email of ['a@example.test', 'b@example.test']) await database.user.findUnique({ where: { email } })
     for (const n of [1, 2]) await rawQuery(database, Prisma.sql`SELECT ${n}::int AS n`)
     assert.deepEqual(await database.$queryRawUnsafe(prepared), [{ count: expected }])
   }
-})
-
-test('statements beyond those worth keeping are not prepared', async (t) => {
-  const database = opened(t, migratedUrl, { poolSize: 1 })
-  for (let n = 0; n < 150; n += 1) await database.$queryRawUnsafe(`SELECT ${n} AS n`)
-  assert.deepEqual(await database.$queryRawUnsafe(prepared), [{ count: 100 }])
 })
 
 /** The settings in the packet that opens the first connection to this URL, by name. It is then hung up on. */

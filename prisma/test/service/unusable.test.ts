@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { createServer } from 'node:net'
 import { listening } from '@spillway/infra/processes/port'
 import { afterAll, test } from 'vitest'
-import { connectDatabase, databaseProblem, LOGIN_PROBE } from '../../src/index.ts'
+import { connectDatabase, databaseProblem, fillPool, LOGIN_PROBE } from '../../src/index.ts'
 import { connectOrCreate, migrate } from '../../src/migrate.ts'
 import { openDatabases, opened, rows } from '../databases.ts'
 
@@ -38,11 +38,6 @@ for (const [what, query, sentence] of [
     '?sslmode=verify-full&sslrootcert=/missing/ca.pem',
     /^ENOENT: no such file or directory, open '\/missing\/ca\.pem'$/,
   ],
-  [
-    'a missing key',
-    '?sslmode=verify-full&sslkey=/missing/key.pem',
-    /^ENOENT: no such file or directory, open '\/missing\/key\.pem'$/,
-  ],
   ['a server without TLS', '?sslmode=verify-full', /^There was an error establishing an SSL connection$/],
 ] as const) {
   test(`${what} is one sentence, for queries and for the migration, and shows no password`, async () => {
@@ -61,13 +56,11 @@ for (const [what, query, sentence] of [
   })
 }
 
-test('tables of something else, a missing column and a missing right are told when the pool opens, and by the probe', async (t) => {
+test('tables of something else, a missing column and a missing right are told when the pool is filled, and by the probe', async (t) => {
   const foreign = absentDatabase()
-  await (await connectOrCreate(foreign)).dispose()
+  await (await connectOrCreate(foreign)).end()
   const told = async (at = foreign) => {
-    const filled = await new Promise((resolve) => {
-      void opened(t, at, { keepsOpen: true, filled: resolve }).$connect()
-    })
+    const filled: unknown = await fillPool(opened(t, at)).catch((error: unknown) => error)
     const probed: unknown = await opened(t, at)
       .$executeRawUnsafe(LOGIN_PROBE)
       .catch((error: unknown) => error)
@@ -101,5 +94,6 @@ test('another schema, and a URL without a database, are refused in one sentence'
     assert.throws(() => connectDatabase({ url: bare.href, poolSize: 1 }), {
       message: 'DATABASE_URL names no database: postgresql://user:password@host:5432/database',
     })
-  assert.throws(() => connectDatabase({ url: `${url}?schema=shop`, poolSize: 1 }), /names a schema other than public/)
+  for (const query of ['schema=shop', 'options=-c%20search_path%3Dshop'])
+    assert.throws(() => connectDatabase({ url: `${url}?${query}`, poolSize: 1 }), /names a schema other than public/)
 })

@@ -37,16 +37,6 @@ test('rows of one turn go in one statement, and those that come while it is on i
   assert.deepEqual(await Promise.all(second), ['c done', 'd done', 'e done'])
 })
 
-test('a row that comes alone goes alone, without waiting', async () => {
-  const { sent, one, rows } = statements()
-  const run = gather<string, string>({ one, several: () => assert.fail('it was alone') })
-  const only = run('a')
-  await turn()
-  assert.deepEqual(rows(), [['a']])
-  sent[0]?.answer()
-  assert.equal(await only, 'a done')
-})
-
 test('a statement that hangs holds nobody up', async () => {
   const { sent, run } = statements()
   const hanging = run('a')

@@ -1,6 +1,6 @@
 /**
- * `@spillway/client/argon2`: a drop-in replacement of the package `argon2`, version 0.45, set up by
- * the environment. Its digests are made elsewhere; all that callers see is the same.
+ * `@spillway/client/argon2`: a drop-in replacement of the package `argon2`, version 0.45,
+ * configured by the environment. Its digests are made elsewhere; callers see no difference.
  */
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
@@ -13,7 +13,7 @@ import { asText } from './drop-in/shared.js'
 import { close as closeShared, sharedPasswords } from './shared-passwords.js'
 
 export type { HashOptions as Options }
-/** Rejects what waits with `closed`, and ends the process beside or disconnects. */
+/** Rejects waiting calls with `closed`, and ends the process beside or disconnects. */
 export const close: () => Promise<void> = closeShared
 
 /** `Options` until 0.44. */
@@ -41,7 +41,7 @@ export interface VerifyOptions {
 export const argon2d = 0
 export const argon2i = 1
 export const argon2id = 2
-/** By their numbers. */
+/** Names of the types, by their numbers. */
 const NAMES = ['argon2d', 'argon2i', 'argon2id'] as const
 const SALT_BYTES = 16
 const NOTHING = Buffer.alloc(0)
@@ -55,7 +55,7 @@ const DEFAULTS = {
   version: 19,
 } as const
 
-/** The digest alone. */
+/** Returns only the digest. */
 export async function hash(password: Buffer | string, options: HashOptions & { raw: true }): Promise<Buffer>
 /** A new hash, as a PHC string. */
 export async function hash(password: Buffer | string, options?: HashOptions & { raw?: boolean }): Promise<string>
@@ -101,7 +101,7 @@ export async function verify(digest: string, password: Buffer | string, options:
     hash,
   } = rest
   const { secret = NOTHING } = options
-  // Data whose base64 is digits alone would be read as a number.
+  // Data whose base64 has only digits would be read as a number.
   const associatedData = parseArgon2(digest)?.associatedData ?? Buffer.from(String(data), 'base64')
   const given = { password: Buffer.from(password), salt, secret, data: associatedData }
   const input = readInput({ ...given, hashLength: hash.byteLength, m, t, p, version, type })
@@ -112,8 +112,6 @@ export async function verify(digest: string, password: Buffer | string, options:
   return timingSafeEqual(await rawDigest(input), hash)
 }
 
-export default { argon2d, argon2i, argon2id, hash, needsRehash, verify, close } as const
-
 function refuseTooLarge(costs: Omit<HashOptions, 'salt'>): void {
   const { hashLength = 0, memoryCost = 0, timeCost = 0, parallelism = 0 } = costs
   if (hashLength > 2 ** 32 - 1) throw new RangeError('Hash length is too large')
@@ -122,7 +120,7 @@ function refuseTooLarge(costs: Omit<HashOptions, 'salt'>): void {
   if (parallelism > 2 ** 24 - 1) throw new RangeError('Parallelism is too large')
 }
 
-/** The text of a hash. Throws for options that the text would not hold. */
+/** The text of a hash. Throws for options that the text cannot hold. */
 function encoded({ setting, associatedData }: Argon2Input, digest: Buffer): string {
   const { algorithm: id, version, memoryKib: m, time: t, parallelism: p, salt } = setting
   const data = associatedData.byteLength > 0 ? { data: associatedData } : {}
@@ -132,17 +130,17 @@ function encoded({ setting, associatedData }: Argon2Input, digest: Buffer): stri
   throw new PasswordsError('unsupported_hash', 'no password would match a hash with these options')
 }
 
-/** Whether the text of the hash holds all that it was made with. */
+/** Whether the text of the hash contains all of its inputs. */
 function isPlain({ secret, associatedData }: Argon2Input): boolean {
   return secret.byteLength === 0 && associatedData.byteLength === 0
 }
 
-/** As numbers; anything else counts as missing. */
+/** Compares two values as numbers; other values count as missing. */
 function isSame(one: unknown, other: unknown): boolean {
   return Number(one) === Number(other)
 }
 
-/** As callers give them, who need not be typed. */
+/** As callers give them; callers may be untyped. */
 type Given = 'salt' | 'secret' | 'data' | 'hashLength' | 'm' | 't' | 'p' | 'version' | 'type'
 type GivenInput = { password: Buffer } & Record<Given, unknown>
 

@@ -1,6 +1,6 @@
 /**
- * `@spillway/client/bcrypt`: a drop-in replacement of the package `bcrypt`, version 6, set up by
- * the environment. Its hashes are made elsewhere; all that callers see is the same.
+ * `@spillway/client/bcrypt`: a drop-in replacement of the package `bcrypt`, version 6, configured
+ * by the environment. Its hashes are made elsewhere; callers see no difference.
  */
 import { timingSafeEqual } from 'node:crypto'
 import {
@@ -15,7 +15,7 @@ import { PasswordsError } from './application/passwords-error.js'
 import { asText, digestInPlace, settle } from './drop-in/shared.js'
 import { close as closeShared, sharedPasswords } from './shared-passwords.js'
 
-/** Rejects what waits with `closed`, and ends the process beside or disconnects. */
+/** Rejects waiting calls with `closed`, and ends the process beside or disconnects. */
 export const close: () => Promise<void> = closeShared
 
 type Minor = 'a' | 'b'
@@ -51,7 +51,7 @@ export function hashSync(data: string | Buffer, saltOrRounds: string | number): 
   return encoded(used, digestInPlace(readPassword(password, used.minor), used))
 }
 
-/** A new hash, with a given salt or one made for these rounds. 72 bytes of the data are read. */
+/** A new hash, with a given salt or one made for these rounds. Reads 72 bytes of the data. */
 export function hash(data: string | Buffer, saltOrRounds: string | number): Promise<string>
 export function hash(
   data: string | Buffer,
@@ -75,7 +75,7 @@ export function compareSync(data: string | Buffer, encrypted: string): boolean {
   return isSame(digestInPlace(readPassword(password, stored.minor), stored), stored.digest)
 }
 
-/** Whether data matches a hash: 2a or 2b. Of the data 72 bytes are read. */
+/** Whether data matches a hash: 2a or 2b. Only 72 bytes of the data are read. */
 export function compare(data: string | Buffer, encrypted: string): Promise<boolean>
 export function compare(
   data: string | Buffer,
@@ -95,8 +95,6 @@ export function getRounds(encrypted: string): number {
   if (rounds === 0) throw new Error('invalid hash provided')
   return rounds
 }
-
-export default { genSaltSync, genSalt, hashSync, hash, compareSync, compare, getRounds, close }
 
 async function hashed(data: unknown, salt: unknown): Promise<string> {
   const { password, used } = readHashing(data, salt)
@@ -140,7 +138,7 @@ function readComparing(data: unknown, hash: unknown, types: string) {
   return { password: Buffer.from(data), stored: readHash(hash) }
 }
 
-/** The text of a hash. Throws for one that would not be read as a hash. */
+/** The text of a hash. Throws for a text that would not be read as a hash. */
 function encoded(salt: BcryptSalt, digest: string): string {
   const text = hashText(salt, digest)
   if (readHash(text)?.digest === digest) return text
@@ -173,7 +171,7 @@ function refused(): Promise<never> {
 
 // Salts, hashes and passwords as all implementations of bcrypt read them.
 
-/** The letter behind the 2. Without one the password ends without a NUL. */
+/** The letter after the 2. Without a letter, no NUL ends the password. */
 type Letter = Minor | ''
 
 interface BcryptSalt extends BcryptSetting {
@@ -210,8 +208,8 @@ function hashText(salt: BcryptSalt, digest: string): string {
 /** What the package reads of a password, as every implementation of `2b` reads it. */
 function readPassword(password: Buffer, minor: Letter): Buffer {
   if (minor === 'b') return password.subarray(0, READ_BYTES)
-  // The length wraps around at 256, as in OpenBSD until 2014, and what is left is read over and
-  // over.
+  // The length wraps around at 256, as in OpenBSD until 2014, and the remaining bytes are read
+  // repeatedly.
   const length = (password.length + (minor === 'a' ? 1 : 0)) & 0xff
   if (minor === 'a' && length === password.length + 1) return password.subarray(0, READ_BYTES)
   const read = Buffer.concat([password, Buffer.of(0)]).subarray(0, Math.max(length, 1))
@@ -238,7 +236,7 @@ function atoi(text: string): number {
   return Number(/^[ \t\n\v\f\r]*([+-]?\d+)/.exec(text)?.[1] ?? 0)
 }
 
-/** Without the bits of its last character that mean nothing. */
+/** The salt without the unused bits of its last character. */
 function canonical(salt: string): string {
   return encodeBcrypt(decodeBcrypt(salt).subarray(0, 16)).slice(0, SALT_CHARACTERS)
 }

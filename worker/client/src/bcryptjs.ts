@@ -1,16 +1,16 @@
 /**
- * `@spillway/client/bcryptjs`: a drop-in replacement of the package `bcryptjs`, version 3, set up
- * by the environment. Its hashes are made elsewhere; all that callers see is the same.
+ * `@spillway/client/bcryptjs`: a drop-in replacement of the package `bcryptjs`, version 3,
+ * configured by the environment. Its hashes are made elsewhere; callers see no difference.
  */
 import { bcryptSetting, decodeBcrypt, encodeBcrypt, newBcryptSetting } from '@spillway/queue/wire/setting'
 import { digestInPlace, settle } from './drop-in/shared.js'
 import { close as closeShared, sharedPasswords } from './shared-passwords.js'
 
-/** Rejects what waits with `closed`, and ends the process beside or disconnects. */
+/** Rejects waiting calls with `closed`, and ends the process beside or disconnects. */
 export const close: () => Promise<void> = closeShared
 
 type Callback<T> = (err: Error | null, result?: T) => void
-/** Of the package, as it hashes: here called once, at the end. */
+/** The package calls it while it hashes; here it is called once, at the end. */
 type ProgressCallback = (percentage: number) => void
 
 const READ_BYTES = 72
@@ -18,7 +18,7 @@ const SALT_BYTES = 16
 const DIGEST_CHARACTERS = 31
 const HASH_CHARACTERS = 60
 
-/** Node has random bytes: it is not called. */
+/** The fallback is not called: Node has random bytes. */
 export function setRandomFallback(_random: (length: number) => number[]): void {}
 
 export function genSaltSync(rounds?: number, _seedLength?: number): string {
@@ -102,11 +102,6 @@ export function decodeBase64(text: string, length: number): number[] {
   return [...decodeBcrypt(text).subarray(0, length)]
 }
 
-export default {
-  ...{ setRandomFallback, genSaltSync, genSalt, hashSync, hash, compareSync, compare, close },
-  ...{ getRounds, getSalt, truncates, encodeBase64, decodeBase64 },
-}
-
 async function hashed(password: unknown, given: unknown): Promise<string> {
   const { setting, prefix, key } = readHashing(password, given)
   const made = await (await sharedPasswords()).hashExactly({ setting, password: key.toString('base64') })
@@ -146,13 +141,23 @@ function readSalt(password: string, given: string) {
   return { cost, salt, setting, prefix: setting.replace('$2b', `$2${minor}`), key: keyOf(password, minor) }
 }
 
-/** Without a letter a password has no NUL behind it, and is read over and over. */
+/** Without a letter, no NUL ends the password, and it is read repeatedly. */
 function keyOf(password: string, minor: string): Buffer {
-  const bytes = Buffer.from(password)
+  const bytes = bytesOf(password)
   return minor === '' ? Buffer.alloc(READ_BYTES, bytes) : bytes.subarray(0, READ_BYTES)
 }
 
-/** Without a callback the promise itself; a callback is called in a turn of its own. */
+/** UTF-8. The package also encodes lone surrogates, where Node writes U+FFFD. */
+function bytesOf(text: string): Buffer {
+  const parts = text.split(/(\p{Surrogate})/u)
+  return Buffer.concat(parts.map((part, at) => (at % 2 === 0 ? Buffer.from(part) : surrogateBytes(part.charCodeAt(0)))))
+}
+
+function surrogateBytes(unit: number): Buffer {
+  return Buffer.of(0xe0 | (unit >> 12), 0x80 | ((unit >> 6) & 0x3f), 0x80 | (unit & 0x3f))
+}
+
+/** Returns the promise if there is no callback; a callback is called in its own turn. */
 function settled<T>(work: () => Promise<T>, callback: unknown, progress?: unknown): Promise<T> | undefined {
   if (callback && typeof callback !== 'function') throw new Error(`Illegal callback: ${typeof callback}`)
   const done = work().then((value) => {

@@ -8,11 +8,11 @@ declare module 'fastify' {
   }
 }
 
-/** With the options of `createPasswords` [none]. It logs to the log of the application. */
-const spillway: FastifyPluginCallback<PasswordsOptions> = (app, options, done) => {
+/** Takes the options of `createPasswords` [none]. It logs to the log of the application. */
+export const spillway: FastifyPluginCallback<PasswordsOptions> = (app, options, done) => {
   const passwords = createPasswords({ log: app.log, ...options })
   app.decorate('passwords', passwords)
-  // After the server: running requests are still answered.
+  // Closed after the server, so that running requests are still answered.
   app.addHook('onClose', () => passwords.close())
   // An error handler of the application's own need not know of Retry-After.
   app.addHook('onError', async (_request, reply, error) => {
@@ -21,12 +21,10 @@ const spillway: FastifyPluginCallback<PasswordsOptions> = (app, options, done) =
   done()
 }
 
-/** What fastify-plugin does: the decorator is of the whole application. */
+/** As fastify-plugin does: the decorator belongs to the whole application. */
 const name = '@spillway/client'
 Object.assign(spillway, {
   [Symbol.for('skip-override')]: true,
   [Symbol.for('fastify.display-name')]: name,
   [Symbol.for('plugin-meta')]: { name, fastify: '5.x' },
 })
-
-export default spillway

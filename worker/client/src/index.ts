@@ -22,8 +22,8 @@ export type {
 
 /**
  * Hashes and verifies passwords: with `redis` and `sealKeys` by the workers of that queue, without
- * them in a process beside this one. Throws a TypeError or RangeError for invalid options. Whether
- * Redis or the process can be reached, the calls tell.
+ * them in a process beside this one. Throws a TypeError or RangeError for invalid options. If Redis
+ * or the process cannot be reached, the calls reject.
  */
 export function createPasswords(options: PasswordsOptions = {}): Passwords {
   return openPasswords(options)

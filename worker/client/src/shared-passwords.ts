@@ -1,8 +1,8 @@
-/** The one instance of the drop-in replacements, opened by the environment when first needed. */
+/** The one instance of the drop-in replacements, opened by the environment on first use. */
 import { readSecret } from '@spillway/common/secrets'
+import { CONCURRENCY_MAX } from '@spillway/queue/wire/policy'
 import { endUnlessApplication } from './application/beside/one-file.js'
 import type { ExactPasswords } from './application/create-passwords.js'
-import { CONCURRENCY_MAX } from './application/options.js'
 import type { PasswordsOptions } from './application/types.js'
 
 endUnlessApplication()
@@ -15,13 +15,10 @@ export function sharedPasswords(): Promise<ExactPasswords> {
   return opening
 }
 
-/** Has the replacements hash by these instead: for tests. */
+/** Makes the replacements use these passwords: for tests. */
 export function sharePasswords(passwords: ExactPasswords): void {
   opening = Promise.resolve(passwords)
 }
-
-// Jest loads nothing once a test has ended, and a test may have left a call without await.
-if (process.env.JEST_WORKER_ID) void import('./application/create-passwords.js').catch(() => undefined)
 
 /** Rejects with an error that names all variables that are invalid. */
 async function open(): Promise<ExactPasswords> {
@@ -34,7 +31,7 @@ async function open(): Promise<ExactPasswords> {
   }
 }
 
-/** Rejects what waits with `closed`. A later call opens it again. */
+/** Rejects waiting calls with `closed`. A later call opens it again. */
 export async function close(): Promise<void> {
   const closing = await opening
   opening = undefined
@@ -43,8 +40,8 @@ export async function close(): Promise<void> {
 
 /**
  * Reads the settings, whose names begin with SPILLWAY_. With SPILLWAY_SEAL_KEYS the queue hashes,
- * and REDIS_URL is read without a SPILLWAY_REDIS_URL. All three may come from files (`NAME_FILE`).
- * Throws one error that names every invalid variable, without values.
+ * and REDIS_URL is read if SPILLWAY_REDIS_URL is not set. All three may come from files
+ * (`NAME_FILE`). Throws one error that names every invalid variable, without values.
  */
 export function readEnvironment(env: NodeJS.ProcessEnv): PasswordsOptions {
   const problems: string[] = []
@@ -62,7 +59,6 @@ export function readEnvironment(env: NodeJS.ProcessEnv): PasswordsOptions {
     inProcess: inProcess ? inProcess === 'true' : undefined,
     waitMs: env.SPILLWAY_WAIT_MS === 'Infinity' ? Number.POSITIVE_INFINITY : whole('SPILLWAY_WAIT_MS', 600_000),
     concurrency: whole('SPILLWAY_CONCURRENCY', CONCURRENCY_MAX),
-    fallbackConcurrency: whole('SPILLWAY_FALLBACK_CONCURRENCY', CONCURRENCY_MAX, 0),
     ...queueOf(env, problems),
   }
   if (problems.length > 0) throw new Error(problems.join('; '))

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { type Ending, scratchDir, testEnvironment } from '@spillway/infra/rig/namespace'
+import { type Ending, scratchDir, testEnvironment } from '@spillway/infra/harness/namespace'
 import { pack } from '@spillway/infra/start/build'
 import { afterAll } from 'vitest'
 

@@ -52,10 +52,10 @@ const EXIT_WRITE_MS = 1_000
 const NOTHING = Buffer.alloc(0)
 
 /**
- * Writes lines of the log in batches: a write for each takes a quarter of a worker's event loop.
- * Lines that cannot be written (closed pipe, full disk) are dropped: nothing waits for them. Lines
- * beyond the buffer are counted in one line. SonicBoom, pino's default, repeats failed writes at
- * the exit for ever, and throws the error of a full disk.
+ * Writes lines of the log in batches: one write for each line takes a quarter of a worker's event
+ * loop. Lines that cannot be written (closed pipe, full disk) are dropped: nothing waits for them.
+ * Lines beyond the buffer are counted in one line. SonicBoom, pino's default, repeats failed writes
+ * at the exit for ever, and throws the error of a full disk.
  */
 class BufferedStdout {
   #buffered = ''
@@ -120,7 +120,7 @@ class BufferedStdout {
   }
 }
 
-/** Of this process, opened by its first logger. */
+/** The output of this process, opened by its first logger. */
 let stdout: BufferedStdout | undefined
 
 function droppedLine(count: number): string {

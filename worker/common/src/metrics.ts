@@ -16,9 +16,8 @@ type Labels<Label extends string> = Readonly<Record<Label, readonly string[]>>
 type Reading = number | undefined | Readonly<Record<string, number | undefined>>
 
 interface ShownRedis {
-  address: string
-  /** Whether it is connected and takes writes. */
-  isConnected(): boolean | Promise<boolean>
+  /** Whether Redis is connected and accepts writes. */
+  takesWrites(): boolean | Promise<boolean>
   /** Undefined before the server was asked. */
   eviction(): keyof typeof evictions | undefined
 }
@@ -49,21 +48,21 @@ export class Metrics {
     return histogram
   }
 
-  /** Adds a gauge that is read at each scrape. */
-  gauge(name: string, help: string, read: () => Reading | Promise<Reading>, label = 'state'): void {
+  /** Adds a gauge that is read at each scrape; with a label, it has one value for each name. */
+  gauge(name: string, help: string, read: () => Reading | Promise<Reading>, label?: string): void {
     new Gauge({
-      ...{ name, help, labelNames: [label], registers: [this.registry] },
+      ...{ name, help, labelNames: label === undefined ? [] : [label], registers: [this.registry] },
       async collect() {
         const values = await read()
         this.reset()
         if (typeof values === 'number') return this.set(values)
         for (const [named, value] of Object.entries(values ?? {}))
-          if (value !== undefined) this.set({ [label]: named }, value)
+          if (value !== undefined && label !== undefined) this.set({ [label]: named }, value)
       },
     })
   }
 
-  /** Adds a gauge that is always 1 and tells by its labels. */
+  /** Adds a gauge that is always 1; its labels carry the information. */
   info<Label extends string>(name: string, help: string, labels: Label[], read: () => LabelValues<Label>[]): void {
     new Gauge({
       ...{ name, help, labelNames: labels, registers: [this.registry] },
@@ -74,7 +73,7 @@ export class Metrics {
     })
   }
 
-  /** Adds a gauge of the keys in use, by their ids: a rotation goes on when all processes have them. */
+  /** Adds a gauge of the keys in use, by id: a rotation continues when all processes have them. */
   exposeKeys(lists: readonly KeyList[]): void {
     this.info(
       'spillway_key_info',
@@ -85,29 +84,15 @@ export class Metrics {
     )
   }
 
-  /** Adds gauges of the Redis servers, which are by address where there are several. */
-  exposeRedis(servers: () => readonly ShownRedis[]): void {
-    const each = (read: (redis: ShownRedis) => Promise<number | undefined>) => async () => {
-      const [first, ...others] = servers()
-      if (first === undefined || others.length === 0) return first && read(first)
-      const readings = [first, ...others].map(async (redis) => [redis.address, await read(redis)] as const)
-      return Object.fromEntries(await Promise.all(readings))
-    }
-    this.gauge(
-      'spillway_redis_connected',
-      'Whether Redis is connected and takes writes; with several, whether each can be used, by its address',
-      each(async (redis) => Number(await redis.isConnected())),
-      'redis',
+  /** Adds gauges of Redis. */
+  exposeRedis({ takesWrites, eviction }: ShownRedis): void {
+    this.gauge('spillway_redis_connected', 'Whether Redis is connected and takes writes', async () =>
+      Number(await takesWrites()),
     )
-    this.gauge(
-      'spillway_redis_evicts',
-      'Whether Redis may evict keys; NaN where it does not tell; with several, by address',
-      each(async (redis) => {
-        const state = redis.eviction()
-        return state && evictions[state]
-      }),
-      'redis',
-    )
+    this.gauge('spillway_redis_evicts', 'Whether Redis may evict keys; NaN where it does not tell', () => {
+      const state = eviction()
+      return state && evictions[state]
+    })
   }
 }
 

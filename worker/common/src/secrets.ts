@@ -4,13 +4,14 @@
  */
 import { readFileSync } from 'node:fs'
 import { type Logger, ThrottledWarning, type Warnings } from './throttled-warning.js'
+import { utf8Of } from './utf8.js'
 
 export function fileVariable(name: string): string {
   return `${name}_FILE`
 }
 
 /**
- * The value of a secret, without a line break at its end. An empty variable counts as not set.
+ * The value of a secret, without a byte order mark and a line break at its end. An empty variable counts as not set.
  *
  * @throws one sentence without the path: it may be the secret itself, given to the wrong variable
  */
@@ -24,12 +25,16 @@ export function readSecret(env: NodeJS.ProcessEnv, name: string): string | undef
 }
 
 function contentsOf(file: string, variable: string): string {
+  let bytes: Uint8Array
   try {
-    return readFileSync(file, 'utf8')
+    bytes = readFileSync(file)
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
     throw new Error(`${variable} names a file that cannot be read (${code})`)
   }
+  const text = utf8Of(bytes)
+  if (text === undefined) throw new Error(`${variable} names a file that is not UTF-8`)
+  return text
 }
 
 interface RotatedSecretOptions {
@@ -42,7 +47,7 @@ interface RotatedSecretOptions {
   log: Warnings
 }
 
-/** A secret whose file is read again when it is needed, such as for each new connection. */
+/** A secret whose file is read again on each use, for instance for each new connection. */
 export class RotatedSecret {
   readonly #options: RotatedSecretOptions
   readonly #unreadable: ThrottledWarning
@@ -54,7 +59,7 @@ export class RotatedSecret {
     this.#value = options.value
   }
 
-  /** The value that the file has now; the last one while that cannot be read or is invalid. */
+  /** The current value of the file; the last valid one while the file is unreadable or invalid. */
   readonly current = (): string => {
     const { env, name, check } = this.#options
     if (!env[fileVariable(name)]) return this.#value
@@ -70,19 +75,19 @@ export class RotatedSecret {
   }
 }
 
-/** A list of keys that can change while they are used. The first makes what all of them accept. */
+/** A list of keys that can change while they are used. The first key makes what all keys accept. */
 export interface KeyList {
   /** The setting that holds the list. */
   readonly setting: string
-  /** The ids of the keys, the first one's first. */
+  /** The ids of the keys, in their order. */
   kids(): string[]
-  /** Takes another list. Throws one sentence for an invalid one, and keeps what it has. */
+  /** Replaces the list. Throws one sentence for an invalid list, and keeps the old one. */
   replace(text: string): void | Promise<void>
 }
 
 /**
- * Reads keys from their files again on SIGHUP, and logs by their ids what has changed. Without
- * files the signal ends the process as before: a terminal that closes sends it, too.
+ * Reads keys from their files again on SIGHUP, and logs the ids of what has changed. Without files
+ * the signal ends the process as before: a closing terminal sends it, too.
  *
  * @param then is called after each reading
  */

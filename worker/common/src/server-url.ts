@@ -9,20 +9,20 @@ export interface ServerUrl {
   scheme: string
   user: string
   password: string
-  /** The host is empty where the URL has none, as before a Unix socket. */
+  /** The host is empty if the URL has no host, for instance before a Unix socket. */
   hosts: [HostPort, ...HostPort[]]
-  /** What follows the hosts, without its slash, as it is written. */
+  /** The text after the hosts, as it is written, without its slash. */
   path: string
   parameters: Map<string, string>
 }
 
 interface UrlForm {
-  /** The setting whose value the URL is. */
+  /** The setting that contains the URL. */
   setting: string
   /** The default port of each scheme. */
   schemes: Readonly<Record<string, number>>
   parameters: readonly string[]
-  /** Whether a parameter's + is a blank, as in forms; passwords in parameters may contain it. */
+  /** Whether + in a parameter is a blank, as in forms. Passwords in parameters may contain +. */
   plusIsBlank?: boolean
   /** Schemes whose URL may have no host. */
   hostless?: readonly string[]

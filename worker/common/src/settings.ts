@@ -1,5 +1,5 @@
 /** Settings as properties of a JSON Schema. The READMEs' tables are made from them. */
-/** Both are included. */
+/** Both bounds are included. */
 type Bounds = readonly [least: number, most?: number]
 
 export function integer(byDefault: number, bounds: Bounds, description: string) {
@@ -26,7 +26,7 @@ export function required(description: string) {
   return { type: 'string', description } as const
 }
 
-/** A text that is a secret: it is read from the file of `NAME_FILE`, too, and never shown. */
+/** A secret text: it is also read from the file that `NAME_FILE` names, and is never shown. */
 export function secret<S extends { readonly type: 'string' }>(setting: S) {
   return { ...setting, writeOnly: true } as const
 }
@@ -49,16 +49,16 @@ export function isLoopback(host: string): boolean {
 export const commonSettings = {
   OTEL_EXPORTER_OTLP_ENDPOINT: text(
     '',
-    'URL of the collector of traces, OTLP over HTTP (port 4318); empty for no traces; the SDK reads the other `OTEL_` variables itself',
+    'URL of the trace collector, OTLP over HTTP (port 4318); if it is empty, there are no traces; the SDK reads the other `OTEL_` variables itself',
     httpUrl,
   ),
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: text(
     '',
-    'The same URL with its whole path, such as `/v1/traces`; it goes before the other',
+    'The same URL with its full path, for instance `/v1/traces`; it takes precedence over the other URL',
     httpUrl,
   ),
-  OTEL_TRACES_EXPORTER: choice('otlp', ['otlp', 'none'], 'No others; `none` for no traces, whatever the endpoint'),
-  OTEL_SDK_DISABLED: text('false', '`true`, in any case, for no traces, whatever the endpoint'),
+  OTEL_TRACES_EXPORTER: choice('otlp', ['otlp', 'none'], 'Exporter of traces; `none` disables traces'),
+  OTEL_SDK_DISABLED: text('false', '`true`, in upper or lower case, disables traces even if an endpoint is set'),
   LOG_LEVEL: choice(
     'info',
     ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],
@@ -73,13 +73,13 @@ export function listenAddress(host: string): string {
 
 /** Where traces go (OpenTelemetry's rules for these variables); undefined for no traces. */
 export function tracesUrl(config: {
-  OTEL_EXPORTER_OTLP_ENDPOINT: string
-  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: string
-  OTEL_TRACES_EXPORTER: string
-  OTEL_SDK_DISABLED: string
+  otelExporterOtlpEndpoint: string
+  otelExporterOtlpTracesEndpoint: string
+  otelTracesExporter: string
+  otelSdkDisabled: string
 }): string | undefined {
-  const { OTEL_EXPORTER_OTLP_ENDPOINT: base, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: whole } = config
-  if (/^true$/i.test(config.OTEL_SDK_DISABLED) || config.OTEL_TRACES_EXPORTER === 'none') return undefined
+  const { otelExporterOtlpEndpoint: base, otelExporterOtlpTracesEndpoint: whole } = config
+  if (/^true$/i.test(config.otelSdkDisabled) || config.otelTracesExporter === 'none') return undefined
   return whole || (base && `${base.replace(/\/$/, '')}/v1/traces`) || undefined
 }
 
@@ -94,7 +94,7 @@ export function listOf(text: string): string[] {
 /** Variables that Node, OpenSSL and the C library read. */
 const RUNTIME_VARIABLE = /^(PATH|HOME|TZ|LANG|TMPDIR|GLIBC_TUNABLES|(NODE|SSL|LC|LD|MALLOC)_\w+)$/
 
-/** Environment of a child process: what the runtime needs and what `isWanted`, no secrets. */
+/** Environment of a child process: what the runtime needs and `isWanted` accepts, no secrets. */
 export function childVariables(
   env: NodeJS.ProcessEnv,
   isWanted: (name: string) => boolean = () => false,

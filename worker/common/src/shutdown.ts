@@ -3,7 +3,7 @@
 import type { Logger } from './log.js'
 import { within } from './within.js'
 
-/** How long the last log lines are waited for: their reader may be gone. */
+/** How long to wait for the last log lines: their reader may be gone. */
 const LOG_FLUSH_MS = 1_000
 
 // Node's own handler of SIGUSR1 opens its inspector, which would expose the memory of the process.
@@ -20,7 +20,7 @@ export class Shutdown {
     this.#log = log
   }
 
-  /** Runs one step. Failures and steps longer than `timeMs` are logged; the next one can run. */
+  /** Runs one step. Logs failures and steps longer than `timeMs`; then the next step can run. */
   async step(name: string, timeMs: number, work: () => unknown): Promise<void> {
     try {
       const done = Promise.resolve(work()).then(() => true)

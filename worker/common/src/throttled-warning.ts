@@ -1,6 +1,6 @@
 /** Throttled warnings: for errors that may repeat many times a second while their cause lasts. */
 
-/** Between two log lines with the same message. */
+/** The interval between two log lines with the same message. */
 const INTERVAL_MS = 10_000
 
 type LogLine = (facts: object, message: string) => void
@@ -38,7 +38,7 @@ export class ThrottledWarning {
     this.#times = 0
   }
 
-  /** The cause is gone: the next error is logged at once. */
+  /** Records that the cause is gone: the next error is logged at once. */
   recovered(): void {
     this.#loggedAt = Number.NEGATIVE_INFINITY
     this.#times = 0

@@ -1,6 +1,6 @@
 /**
- * Tracing with OpenTelemetry: one trace across HTTP, queue and worker. Import this only where
- * there is a collector: the SDK takes long to load. It reads all else from the environment:
+ * Tracing with OpenTelemetry: one trace across HTTP, queue and worker. Import this only if
+ * there is a collector: the SDK takes long to load. It reads other settings from the environment:
  * https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/
  */
 import { hostname } from 'node:os'
@@ -40,7 +40,7 @@ class FilteringSpanProcessor extends BatchSpanProcessor {
 }
 
 /**
- * Propagates `traceparent` alone, whose format and length are fixed: by `tracestate` and baggage
+ * Propagates only `traceparent`, whose format and length are fixed. With `tracestate` and baggage
  * callers could store arbitrary bytes in Redis and in traces.
  */
 class TraceparentPropagator implements TextMapPropagator {
@@ -64,32 +64,10 @@ class TraceparentPropagator implements TextMapPropagator {
   }
 }
 
-/**
- * The trace context of a job is in Redis, unsealed. BullMQ could not process a job with an invalid
- * one: such a job gets a new trace.
- */
-function toleratingInvalidContext({ tracer, contextManager }: Telemetry): Telemetry {
-  return {
-    tracer,
-    contextManager: {
-      active: () => contextManager.active(),
-      with: (context, work) => contextManager.with(context, work),
-      getMetadata: (context) => contextManager.getMetadata(context),
-      fromMetadata(active, metadata) {
-        try {
-          return contextManager.fromMetadata(active, metadata)
-        } catch {
-          return active
-        }
-      },
-    },
-  }
-}
-
-/** gRPC's port, which collectors listen on beside 4318. */
+/** The gRPC port of collectors, in addition to 4318. */
 const GRPC_PORT = '4317'
 
-/** Logs failed exports, of which the SDK tells nobody. */
+/** Logs failed exports, which the SDK does not report. */
 export class LoggingExporter extends OTLPTraceExporter {
   readonly #failed: ThrottledWarning
 
@@ -131,7 +109,7 @@ export class Tracing {
       propagator: new TraceparentPropagator(),
     })
     this.#tracer = trace.getTracer(SPILLWAY_SCOPE)
-    this.telemetry = toleratingInvalidContext(new BullMQOtel({ tracerName: BULLMQ_SCOPE }))
+    this.telemetry = new BullMQOtel({ tracerName: BULLMQ_SCOPE })
   }
 
   /** Runs work in a child span, active until the first await of the work. */
@@ -140,7 +118,7 @@ export class Tracing {
       try {
         return await work()
       } catch (error) {
-        // Without the error's message: a library's may contain secrets.
+        // Without the error's message: a message of a library may contain secrets.
         span.setStatus({ code: SpanStatusCode.ERROR })
         throw error
       } finally {
@@ -154,7 +132,7 @@ export class Tracing {
     return trace.getActiveSpan()?.spanContext().traceId
   }
 
-  /** Exports pending spans, for at most 2 s. Never rejects: lost spans are no failure. */
+  /** Exports pending spans, for at most 2 s. Never rejects: lost spans are not a failure. */
   async close(): Promise<void> {
     await within(SHUTDOWN_TIMEOUT_MS, this.#provider.shutdown()).catch(() => undefined)
   }

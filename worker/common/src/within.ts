@@ -1,6 +1,6 @@
 /**
- * Resolves with the value of the work, or with undefined when the time is up or the signal fires
- * first. Not Promise.race with abortable timers: 0.05 ms of processor time for each login.
+ * Resolves with the value of the work, or with undefined if the time is up or the signal fires
+ * first. Promise.race with abortable timers would take 0.05 ms of processor time for each login.
  */
 export function within<T>(timeMs: number, work: Promise<T>, signal?: AbortSignal): Promise<T | undefined> {
   return new Promise((resolve, reject) => {

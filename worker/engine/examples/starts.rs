@@ -22,8 +22,9 @@ fn main() -> Result<()> {
             std::hint::spin_loop();
         },
         Some("start") => {
-            let Profile { bcrypt_kind, bcrypt, argon2, pbkdf2, scrypt, .. } = Profile::measure(MEMORY_KIB, KEPT_BLOCKS);
-            println!("{}\n{}\n{bcrypt_kind:?}\n{pbkdf2:?}\n{scrypt:?}", line(&bcrypt), line(&argon2));
+            let Profile { bcrypt_kind, bcrypt, compressor, argon2, pbkdf2, scrypt, .. } =
+                Profile::measure(MEMORY_KIB, KEPT_BLOCKS);
+            println!("{}\n{}\n{bcrypt_kind:?}\n{compressor:?}\n{pbkdf2:?}\n{scrypt:?}", line(&bcrypt), line(&argon2));
             Ok(())
         }
         count => starts(count.and_then(|count| count.parse().ok()).unwrap_or(20)),

@@ -11,9 +11,8 @@ use crate::pbkdf2::once;
 use crate::plan::Plan;
 use crate::{Digests, Input, plan};
 
-/// Limits of a stored hash's cost: its memory,
-pub const HIGHEST_MEMORY_BYTES: u64 = 128 * 1_024 * 1_024;
-/// N × r × p, for which OWASP's Password Storage Cheat Sheet gives 2^20,
+/// Limits of a stored hash's cost, whose memory the worker bounds: N × r × p, for which OWASP's
+/// Password Storage Cheat Sheet gives 2^20,
 pub const HIGHEST_WORK: u64 = 1 << 22;
 /// and r × p, the number of 128-byte parts that PBKDF2 makes and hashes, whatever N is.
 pub const HIGHEST_BLOCKS: u64 = 1 << 15;
@@ -38,11 +37,9 @@ impl Params {
     pub fn is_possible(&self) -> bool {
         let [r, p] = [u64::from(self.r), u64::from(self.p)];
         let Some(n) = 1_u64.checked_shl(self.log_n) else { return false };
-        let [memory, work] = [(n + p).checked_mul(128 * r), n.checked_mul(r * p)];
         (1..16 * r).contains(&u64::from(self.log_n))
             && p >= 1
-            && memory.is_some_and(|bytes| bytes <= HIGHEST_MEMORY_BYTES)
-            && work.is_some_and(|work| work <= HIGHEST_WORK)
+            && n.checked_mul(r * p).is_some_and(|work| work <= HIGHEST_WORK)
             && r * p <= HIGHEST_BLOCKS
     }
 

@@ -1,7 +1,9 @@
 //! Threads that hash, and the calls that wait for them.
 //!
 //! A free thread takes the oldest call and others of its method, up to the best width: at once,
-//! without waiting for more, and leaving calls for other free threads.
+//! without waiting for more, and leaving calls for other free threads. A hash beyond a thread's
+//! share of the memory begins when the other threads have nothing in hand and have given back their
+//! memory; until it ends, nothing else begins.
 
 use std::collections::VecDeque;
 use std::io;
@@ -40,7 +42,9 @@ struct Shared {
     state: Mutex<State>,
     changed: Condvar,
     profile: &'static Profile,
-    /// Memory of a thread's batch, in blocks.
+    /// Memory of a thread, in blocks.
+    share: usize,
+    /// Memory of a thread's batch of several hashes, in blocks.
     room: usize,
     settle: Box<Settle>,
 }
@@ -52,19 +56,23 @@ struct State {
     running: usize,
     /// Threads that have nothing in hand.
     free: usize,
+    /// Threads that have something in hand, or keep memory.
+    keeping: usize,
+    /// Whether a hash beyond a thread's share is in hand.
+    is_alone: bool,
     /// Learned widths, the most recent method first.
     learned: Vec<(Method, Learned)>,
     ended: bool,
 }
 
 impl Threads {
-    /// Starts threads. `room`, in blocks, bounds the memory of a batch; a larger hash runs alone.
+    /// Starts threads. `share`, in blocks, bounds the memory of each; a larger hash runs alone.
     ///
     /// # Errors
     /// When the system gives no more threads.
-    pub fn start(count: usize, room: usize, profile: &'static Profile, settle: Box<Settle>) -> io::Result<Self> {
-        let room = Arena::new(room).room();
-        let shared = Shared { state: Mutex::default(), changed: Condvar::new(), profile, room, settle };
+    pub fn start(count: usize, share: usize, profile: &'static Profile, settle: Box<Settle>) -> io::Result<Self> {
+        let room = Arena::new(share).room();
+        let shared = Shared { state: Mutex::default(), changed: Condvar::new(), profile, share, room, settle };
         let threads = Self(Arc::new(shared));
         for n in 0..count {
             let shared = Arc::clone(&threads.0);
@@ -77,14 +85,21 @@ impl Threads {
 
     /// Adds a call behind the waiting ones.
     pub fn submit(&self, call: Call) {
-        self.0.lock().waiting.push_back(call);
-        self.0.changed.notify_one();
+        let mut state = self.0.lock();
+        state.waiting.push_back(call);
+        if state.is_next_alone(&self.0) {
+            self.0.changed.notify_all();
+        } else {
+            self.0.changed.notify_one();
+        }
     }
 
     /// Takes back a call that has not begun.
     pub fn cancel(&self, id: u32) -> bool {
         let mut state = self.0.lock();
         let found = state.waiting.iter().position(|call| call.id == id);
+        // Another call may be the next one.
+        self.0.changed.notify_all();
         found.and_then(|at| state.waiting.remove(at)).is_some()
     }
 
@@ -135,10 +150,18 @@ impl Shared {
             let (method, count) = (calls[0].stored.method, calls.len());
             // Wipes the passwords before the outcomes are announced.
             drop(calls);
+            if method.memory_blocks(self.room) > self.share {
+                arena.give_back();
+            }
             let ratio = {
                 let mut state = self.lock();
                 state.running -= count;
                 state.free += 1;
+                state.keeping -= usize::from(arena.is_empty());
+                if state.is_alone {
+                    state.is_alone = false;
+                    self.changed.notify_all();
+                }
                 let learned = state.learned(method, self.profile, self.room);
                 learned.took(count, computed);
                 learned.ratio(count)
@@ -155,11 +178,23 @@ impl Shared {
             if state.ended {
                 return None;
             }
-            let calls = state.take_batch(self.profile, self.room);
-            if !calls.is_empty() {
-                state.free -= 1;
-                state.running += calls.len();
-                return Some(calls);
+            let is_alone = state.is_next_alone(self);
+            if is_alone && !arena.is_empty() {
+                state = self.tidied(state, arena, Arena::give_back);
+                continue;
+            }
+            if !state.is_alone && (!is_alone || state.keeping == 0) {
+                let calls = state.take_batch(self.profile, self.room);
+                if !calls.is_empty() {
+                    state.free -= 1;
+                    state.running += calls.len();
+                    state.keeping += usize::from(arena.is_empty());
+                    state.is_alone = is_alone;
+                    if state.is_next_alone(self) {
+                        self.changed.notify_all();
+                    }
+                    return Some(calls);
+                }
             }
             if arena.is_empty() {
                 state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -169,19 +204,32 @@ impl Shared {
             let waited = self.changed.wait_timeout(state, idle).unwrap_or_else(PoisonError::into_inner);
             state = waited.0;
             if waited.1.timed_out() && state.waiting.is_empty() {
-                drop(state);
-                if arena.is_clean() {
-                    arena.give_back()
-                } else {
-                    arena.wipe()
-                }
-                state = self.lock();
+                state = self.tidied(state, arena, if arena.is_clean() { Arena::give_back } else { Arena::wipe });
             }
         }
+    }
+
+    /// Tidies the memory of a thread that has nothing in hand, without the lock meanwhile.
+    fn tidied<'a>(
+        &'a self,
+        state: MutexGuard<'a, State>,
+        arena: &mut Arena,
+        tidy: fn(&mut Arena),
+    ) -> MutexGuard<'a, State> {
+        drop(state);
+        tidy(arena);
+        let mut state = self.lock();
+        state.keeping -= usize::from(arena.is_empty());
+        state
     }
 }
 
 impl State {
+    /// Whether the oldest call takes more than a thread's share of the memory.
+    fn is_next_alone(&self, &Shared { share, room, .. }: &Shared) -> bool {
+        self.waiting.front().is_some_and(|call| call.stored.method.memory_blocks(room) > share)
+    }
+
     /// The learned widths of a method.
     fn learned(&mut self, method: Method, profile: &Profile, room: usize) -> &mut Learned {
         match self.learned.iter().position(|(known, _)| *known == method) {

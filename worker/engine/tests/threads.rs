@@ -18,12 +18,15 @@ static PROFILE: LazyLock<Profile> = LazyLock::new(|| {
     Profile::portable(widths(4), widths(2))
 });
 
-const ROOM: usize = 1_024;
+const SHARE: usize = 1_024;
 const SETTING: &str = "$2b$04$CCCCCCCCCCCCCCCCCCCCC.";
 const OTHER_COST: &str = "$2b$05$CCCCCCCCCCCCCCCCCCCCC.";
 const ARGON2: &str = "$argon2id$v=19$m=64,t=1,p=1$c29tZXNhbHQ";
 /// Takes seconds, longer than the test that has it in hand.
 const ENDLESS: &str = "$2b$17$CCCCCCCCCCCCCCCCCCCCC.";
+/// Take more than a thread's share of the memory; the second takes seconds, too.
+const LARGE: &str = "$argon2id$v=19$m=1028,t=1,p=1$c29tZXNhbHQ";
+const ENDLESS_LARGE: &str = "$argon2id$v=19$m=65536,t=64,p=1$c29tZXNhbHQ";
 
 fn call(id: u32, setting: &str) -> Call {
     Call { id, password: Zeroizing::new(b"U*U".to_vec()), stored: Stored::parse(setting).unwrap() }
@@ -32,7 +35,7 @@ fn call(id: u32, setting: &str) -> Call {
 fn start(count: usize) -> (Threads, Receiver<Vec<(u32, Outcome)>>) {
     let (sender, settled) = channel();
     let settle = Box::new(move |outcomes, _| sender.send(outcomes).unwrap_or_default());
-    (Threads::start(count, ROOM, &PROFILE, settle).unwrap(), settled)
+    (Threads::start(count, SHARE, &PROFILE, settle).unwrap(), settled)
 }
 
 /// The outcomes of so many calls, by their ids.
@@ -50,15 +53,16 @@ fn every_call_gets_its_own_outcome() {
     let (threads, settled) = start(3);
     let right = "$2b$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW";
     let wrong = "$2b$05$CCCCCCCCCCCCCCCCCCCCC.VGOzA784oUp/Z0DY336zx7pLYAy0lwK";
-    for id in 0..40 {
-        threads.submit(call(id, [right, wrong, OTHER_COST, ARGON2][id as usize % 4]));
+    for id in 0..100 {
+        threads.submit(call(id, [right, wrong, OTHER_COST, ARGON2, LARGE][id as usize % 5]));
     }
-    for (id, outcome) in outcomes(&settled, 40) {
-        match (id % 4, outcome) {
+    for (id, outcome) in outcomes(&settled, 100) {
+        match (id % 5, outcome) {
             (0, outcome) => assert_eq!(outcome, Outcome::Verified(true)),
             (1, outcome) => assert_eq!(outcome, Outcome::Verified(false)),
             (2, outcome) => assert_eq!(outcome, Outcome::Hashed(right.to_owned())),
-            (_, Outcome::Hashed(hash)) => assert!(hash.starts_with(ARGON2), "{hash}"),
+            (3, Outcome::Hashed(hash)) => assert!(hash.starts_with(ARGON2), "{hash}"),
+            (4, Outcome::Hashed(hash)) => assert!(hash.starts_with(LARGE), "{hash}"),
             (_, outcome) => panic!("{outcome:?}"),
         }
     }
@@ -80,6 +84,25 @@ fn a_call_that_waits_can_be_taken_back_and_one_that_began_cannot() {
     assert!(!threads.cancel(3));
     assert_eq!((threads.waiting(), threads.running()), (0, 1));
     assert!(settled.try_recv().is_err());
+}
+
+#[test]
+fn a_hash_beyond_a_threads_share_is_alone() {
+    let (threads, settled) = start(3);
+    // Threads keep memory then.
+    for id in 0..3 {
+        threads.submit(call(id, ARGON2));
+    }
+    outcomes(&settled, 3);
+    for (id, setting) in (3..).zip([ENDLESS_LARGE, SETTING, SETTING]) {
+        threads.submit(call(id, setting));
+    }
+    while threads.running() == 0 {
+        thread::yield_now();
+    }
+    // Time enough for the other threads.
+    thread::sleep(Duration::from_millis(100));
+    assert_eq!((threads.waiting(), threads.running()), (2, 1));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 /** Errors of the client, each with a stable code. */
 
-/** An error that its code tells. Its stack would take longer than all else that a refusal costs. */
+/** An error without a stack: its code is enough, and a stack costs more than the refusal. */
 export class StacklessError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     const { stackTraceLimit } = Error
@@ -11,7 +11,7 @@ export class StacklessError extends Error {
 }
 
 export type ClientErrorCode =
-  | ('queue_unavailable' | 'wait_aborted' | 'held_too_often' | 'request_too_long')
+  | ('queue_unavailable' | 'wait_aborted' | 'request_too_long')
   | ('invalid_ticket' | 'ticket_expired')
 
 export class PasswordClientError extends Error {
@@ -24,7 +24,7 @@ export class PasswordClientError extends Error {
   }
 }
 
-/** Resolves as the command does; when it fails, throws `queue_unavailable` with the cause. */
+/** Resolves as the command does. If it fails, throws `queue_unavailable` with the cause. */
 export async function orQueueUnavailable<T>(command: Promise<T>, message: string): Promise<T> {
   try {
     return await command

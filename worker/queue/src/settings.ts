@@ -4,19 +4,16 @@ import { DEFAULT_QUEUE_PREFIX } from './wire/job.js'
 
 export const queueSettings = {
   REDIS_URL: secret(
-    text(
-      'redis://127.0.0.1:6379',
-      'Redis: `redis://`, `redis+sentinel://` or `redis+cluster://`, `rediss` for TLS; several servers separated by white space',
-    ),
+    text('redis://127.0.0.1:6379', 'Redis URL: `redis://`, `redis+sentinel://`, `redis+cluster://`; `rediss` for TLS'),
   ),
   QUEUE_PREFIX: text(
     DEFAULT_QUEUE_PREFIX,
-    "Prefix of the queue's keys, a word in braces; the same at gateways and workers, and in the autoscaler's key",
+    "Prefix of the queue's keys, a word in braces; gateways, workers and the autoscaler's key must have the same prefix",
     { pattern: '^\\{[\\w-]+\\}$' },
   ),
   SPILLWAY_SEAL_KEYS: secret(
     required(
-      'Keys that seal jobs, verdicts and tickets, and tag refresh tokens: `kid:base64` of 32 bytes, comma-separated; the first seals, all open; the same at gateways and workers',
+      'Keys that seal jobs, results and tickets, and tag refresh tokens: `kid:base64` of 32 bytes, comma-separated; the first key seals, all keys open; gateways and workers must have the same keys',
     ),
   ),
 } as const

@@ -7,11 +7,12 @@ import type {
   BesidePing,
   BesideRequest,
 } from '@spillway/queue/wire/beside'
-import type { Verdict } from '@spillway/queue/wire/job'
+import type { Result } from '@spillway/queue/wire/job'
 import type { HashPolicy } from '@spillway/queue/wire/policy'
 import { jobsUnderLoad } from '../consumer/slots.js'
 import { CapacityEstimate, measureCapacity } from '../hashing/capacity-estimate.js'
-import { Hasher, UnaffordablePolicyError, UnsupportedHashError } from '../hashing/index.js'
+import { Hasher, UnaffordablePolicyError } from '../hashing/index.js'
+import { UnsupportedHashError } from '../hashing/methods/recipe.js'
 import { performHash, performVerify } from '../hashing/perform.js'
 import { asPolicy } from '../hashing/policy.js'
 import { hashingMemory, policyKib } from '../hashing/threads.js'
@@ -29,7 +30,7 @@ export async function serve(policy: HashPolicy, processors: number): Promise<voi
   })
 }
 
-/** The application may be gone: without a callback that would be an error of this process. */
+/** The application may be gone: without a callback, that would be an error of this process. */
 function tell(message: BesideMessage, told: () => void = () => undefined): void {
   process.send?.(message, undefined, undefined, told)
 }
@@ -42,8 +43,8 @@ interface HashingOptions {
 }
 
 /**
- * Until then packages hash: the native engine first measures itself, for longer than many a script
- * runs.
+ * Packages hash until then: the native engine measures itself first, for longer than many scripts
+ * run.
  */
 const ENGINE_AFTER_MS = 300
 /** How long calls wait for the measurement. Then packages continue. */
@@ -58,17 +59,17 @@ interface Using {
 
 type Say = (message: BesideMessage) => void
 
-/** Takes requests of an application, and says their verdicts. */
+/** Takes requests of an application, and sends their results. */
 export class Hashing {
   readonly #say: Say
   readonly #slots: number
   #using: Using
-  /** What comes while the engine measures itself waits, and does not disturb it. */
+  /** Requests wait while the engine measures itself, so that they do not disturb it. */
   #measuring: Promise<unknown> = Promise.resolve()
-  /** Of the requests in hand. */
+  /** The aborters of the requests in hand. */
   readonly #aborters = new Map<number, AbortController>()
 
-  /** Says `ready`; or says `unfit` with the reason, and resolves with undefined. */
+  /** Sends `ready`; or sends `unfit` with the reason, and resolves with undefined. */
   static async open({ policy, processors, native }: HashingOptions, say: Say): Promise<Hashing | undefined> {
     try {
       const memory = hashingMemory({ slots: processors, policyKib: policyKib(policy), isShared: true })
@@ -87,8 +88,8 @@ export class Hashing {
   }
 
   private constructor(hasher: Hasher, slots: number, say: Say) {
-    const foretoldMs = hasher.foretell({ password: '' }) ?? 0
-    const first = { costMs: foretoldMs, latencyMs: foretoldMs, foretoldMs }
+    const estimatedMs = hasher.estimateMs({ password: '' }) ?? 0
+    const first = { costMs: estimatedMs, latencyMs: estimatedMs, estimatedMs }
     this.#using = { hasher, estimate: new CapacityEstimate({ slots, first, times: () => hasher.times() }) }
     this.#slots = slots
     this.#say = say
@@ -119,7 +120,7 @@ export class Hashing {
       serviceMs: estimate.serviceMs(),
       lineMs: estimate.lineMs(),
       latencyMs: estimate.latencyMs(),
-      unitCosts: { ...hasher.unitCosts, foretoldMs: estimate.foretoldMs() },
+      unitCosts: { ...hasher.unitCosts, estimatedMs: estimate.estimatedMs() },
     }
   }
 
@@ -131,20 +132,20 @@ export class Hashing {
   async #answer({ id, request }: BesideRequest): Promise<void> {
     const { hasher, estimate } = this.#using
     const startedAt = performance.now()
-    const foretoldMs = hasher.foretell(request)
+    const estimatedMs = hasher.estimateMs(request)
     const aborter = new AbortController()
     this.#aborters.set(id, aborter)
     const options = { hasher, refused, signal: aborter.signal }
     const performed = 'storedHash' in request ? performVerify(request, options) : performHash(request, options)
-    const verdict = await performed.then(
+    const result = await performed.then(
       (done) => {
-        estimate.finished(performance.now() - startedAt, foretoldMs)
-        return done.verdict
+        estimate.finished(performance.now() - startedAt, estimatedMs)
+        return done.result
       },
-      (): Verdict => ({ kind: 'refused', code: 'hashing_failed' }),
+      (): Result => ({ kind: 'refused', code: 'hashing_failed' }),
     )
     this.#aborters.delete(id)
-    this.#say({ kind: 'performed', id, verdict, capacity: this.#capacity() })
+    this.#say({ kind: 'performed', id, result, capacity: this.#capacity() })
   }
 }
 

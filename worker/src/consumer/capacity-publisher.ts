@@ -1,19 +1,25 @@
 /**
- * Publishes this worker's capacity to one Redis server every half second. The answer has Redis's
- * time and the number of waiting jobs.
+ * Publishes this worker's capacity every half second. The answer has Redis's time and the number
+ * of waiting jobs. An idle worker asks for them once a second.
  */
-import { randomUUID } from 'node:crypto'
 import type { Logger } from '@spillway/common/log'
 import { ThrottledWarning } from '@spillway/common/throttled-warning'
 import { withResolvers } from '@spillway/common/within'
-import { type Publication, writeCapacity } from '@spillway/queue/jobs/capacity'
+import { renewCapacity, writeCapacity } from '@spillway/queue/capacity'
 import type { RedisClock } from '@spillway/queue/redis/clock'
 import type { RedisConnection } from '@spillway/queue/redis/connect'
-import { canaryOf, capacityKey, PUBLISH_INTERVAL_MS, type WorkerCapacity } from '@spillway/queue/wire/capacity'
+import { capacityKey, fingerprintsOf, PUBLISH_INTERVAL_MS, type WorkerCapacity } from '@spillway/queue/wire/capacity'
 import { type Keyring, SEAL_KEYS } from '@spillway/queue/wire/seal'
 import { ReplyError } from 'ioredis'
 import type { CapacityEstimate } from '../hashing/capacity-estimate.js'
 import type { Hasher } from '../hashing/index.js'
+
+interface Published {
+  /** Waiting jobs that can be taken. */
+  waiting: number
+  /** Whether the keys open what gateways seal. */
+  keysFit: boolean
+}
 
 export interface CapacityPublisherOptions {
   redis: RedisConnection
@@ -21,48 +27,43 @@ export interface CapacityPublisherOptions {
   keyring: Keyring
   clock: RedisClock
   log: Logger
-  /** The same in each Redis server: readers count a worker once [random]. */
-  workerId?: string
+  workerId: string
   /** For operators: host name and process id. */
   name: string
   slots: number
   busySlots(): number
-  /** Jobs in hand that take no slot. */
-  asking(): number
-  fallback: boolean
-  hasher: Pick<Hasher, 'unitCosts'>
-  estimate: Pick<CapacityEstimate, 'serviceMs' | 'lineMs' | 'latencyMs' | 'foretoldMs'>
-  /** Called each time that Redis answers; an error is an answer without jobs. */
-  published(answer: Omit<Publication, 'at'>): void
+  hasher: Pick<Hasher, 'unitCosts' | 'mostKib'>
+  estimate: Pick<CapacityEstimate, 'serviceMs' | 'lineMs' | 'latencyMs' | 'estimatedMs'>
+  /** Called at each answer of Redis; an error counts as an answer without jobs. */
+  published(answer: Published): void
 }
 
 export class CapacityPublisher {
   readonly #options: CapacityPublisherOptions
   readonly #workerId: string
-  readonly #refused: ThrottledWarning
+  readonly #otherKeys: ThrottledWarning
   readonly #failed: ThrottledWarning
-  readonly #finished = { answered: 0, expired: 0, failed: 0 }
+  readonly #finished = { answered: 0, skipped: 0, failed: 0 }
   readonly #first = withResolvers<void>()
   readonly #timer: NodeJS.Timeout
   #publishing: Promise<void> | undefined
-  /** From the first publication that is accepted. */
-  #takesJobs = false
   #isAccepted = false
+  #hasAskedInVain = false
 
   constructor(options: CapacityPublisherOptions) {
-    const { log, workerId = randomUUID() } = options
+    const { log, workerId } = options
     this.#options = options
     this.#workerId = workerId
-    this.#refused = new ThrottledWarning(log, 'the workers of this queue have other keys: this one takes no jobs')
+    this.#otherKeys = new ThrottledWarning(log, 'the gateways of this queue have other keys: this worker takes no jobs')
     this.#failed = new ThrottledWarning(log, 'capacity could not be published')
-    // Once the caller has opened the other parts of its queue, which an entry tells about.
+    // Later, because the entry describes parts of the queue that the caller has not opened yet.
     queueMicrotask(() => this.#publishUnlessUnderway())
     this.#timer = setInterval(() => this.#publishUnlessUnderway(), PUBLISH_INTERVAL_MS)
   }
 
   /**
-   * Resolves once Redis accepts a publication: its time is known, and the living workers have the
-   * same keys. Until then this worker takes no jobs.
+   * Resolves once Redis accepts a publication, and the keys open what gateways seal. Until then this
+   * worker takes no jobs.
    */
   get firstPublished(): Promise<void> {
     return this.#first.promise
@@ -92,7 +93,7 @@ export class CapacityPublisher {
         this.#isAccepted = false
         this.#failed.warn(error)
         // Redis is alive, but refuses writes: no job can be taken.
-        if (error instanceof ReplyError) this.#options.published({ waiting: 0, abandoned: 0, active: 0 })
+        if (error instanceof ReplyError) this.#options.published({ waiting: 0, keysFit: true })
       })
       .finally(() => {
         this.#publishing = undefined
@@ -100,31 +101,47 @@ export class CapacityPublisher {
   }
 
   async #publish(): Promise<void> {
-    const { redis, prefix, clock, published } = this.#options
+    const { redis, prefix, clock, busySlots, published } = this.#options
+    if (this.#hasAskedInVain && busySlots() === 0) {
+      this.#hasAskedInVain = false
+      return await renewCapacity(redis, prefix, this.#workerId, this.#entry())
+    }
     const answer = await clock.synchronize(
-      () => writeCapacity(redis, prefix, this.#workerId, this.#entry(), this.#takesJobs),
+      () => writeCapacity(redis, prefix, this.#workerId, this.#entry()),
       ({ at }) => at,
     )
     this.#failed.recovered()
     this.#isAccepted = true
-    if (!('waiting' in answer)) {
-      this.#refused.warn(new Error(`compare ${SEAL_KEYS} with theirs`))
-      return
-    }
-    this.#takesJobs = true
-    published(answer)
-    this.#first.resolve()
+    const keysFit = this.#keysFit(answer.sealing)
+    published({ waiting: answer.waiting, keysFit })
+    if (keysFit) this.#first.resolve()
+    this.#hasAskedInVain = keysFit && answer.waiting === 0
   }
 
-  #entry() {
-    const { keyring, prefix, name, fallback, slots, busySlots, asking, hasher, estimate } = this.#options
+  /** Whether this worker opens the requests of at least one client, or there is no client. */
+  #keysFit(sealing: readonly string[]): boolean {
+    const { keyring, prefix } = this.#options
+    const own = fingerprintsOf(keyring, prefix)
+    const fit = sealing.length === 0 || sealing.some((key) => own.includes(key))
+    if (fit) this.#otherKeys.recovered()
+    else this.#otherKeys.warn(new Error(`compare ${SEAL_KEYS} with theirs`))
+    return fit
+  }
+
+  #entry(): WorkerCapacity {
+    const { keyring, prefix, clock, name, slots, busySlots, hasher, estimate } = this.#options
     return {
-      ...{ keys: canaryOf(keyring, prefix), name, fallback, slots },
+      at: clock.now(),
+      keys: fingerprintsOf(keyring, prefix),
+      name,
+      slots,
       serviceMs: toMicroseconds(estimate.serviceMs()),
       lineMs: toMicroseconds(estimate.lineMs()),
       latencyMs: toMicroseconds(estimate.latencyMs()),
-      unitCosts: { ...hasher.unitCosts, foretoldMs: toMicroseconds(estimate.foretoldMs()) },
-      ...{ busy: busySlots(), asking: asking(), finished: this.#finished },
+      unitCosts: { ...hasher.unitCosts, estimatedMs: toMicroseconds(estimate.estimatedMs()) },
+      mostKib: hasher.mostKib,
+      busy: busySlots(),
+      finished: this.#finished,
     }
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The processors that this process may use. Node and libuv report the machine's (libuv #4740), so
- * this reads the control group, before libuv's thread pool is used: synchronously.
+ * The processors that this process may use. Node and libuv report those of the machine (libuv
+ * #4740). So this reads the control group: synchronously, before libuv's thread pool is used.
  */
 import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
@@ -19,7 +19,7 @@ const system: CpuLimitSources = {
   processors: availableParallelism(),
 }
 
-/** The slots of a worker: as asked for, or by the limit of the pod or of the control group. */
+/** The slots of a worker: as configured, or by the limit of the pod or of the control group. */
 export function workerConcurrency(sources: CpuLimitSources = system): number {
   const asked = positiveInteger(sources.env.WORKER_CONCURRENCY)
   if (asked !== undefined) return asked

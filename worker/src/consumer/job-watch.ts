@@ -1,31 +1,20 @@
 /**
- * Watches for jobs that nothing else ends:
- * - *malformed* jobs, which BullMQ cannot process;
+ * Watches for jobs that no other part ends:
  * - *orphaned* jobs: Redis made them active for this worker, but the reply was lost, or came when
  *   the worker had stopped taking jobs. Stall recovery would wait until their locks expire;
- * - *finished* jobs, a sample of which operators see for minutes. BullMQ deletes old ones only when
+ * - *finished* jobs: operators see the last ones for minutes. BullMQ deletes old ones only when
  *   another job finishes. The capacity of a killed worker goes with them.
  */
 import type { Logger } from '@spillway/common/log'
-import { sweepCapacity } from '@spillway/queue/jobs/capacity'
-import { type LockedJob, lockedJobs, openQueue, readJob } from '@spillway/queue/jobs/jobs'
-import { MalformedJobs } from '@spillway/queue/jobs/malformed-jobs'
+import { type LockedJob, lockedJobs, openQueue, readJob } from '@spillway/queue/bullmq'
+import { sweepCapacity } from '@spillway/queue/capacity'
+import type { RedisClock } from '@spillway/queue/redis/clock'
 import type { RedisConnection } from '@spillway/queue/redis/connect'
 import type { RedisWatch } from '@spillway/queue/redis/watch'
-import { ErrorCode, type Job } from 'bullmq'
 import type { WorkerMetrics } from '../ops/metrics.js'
 
 /** At most 500 completed and 500 failed jobs, for ten minutes. */
 export const KEEP_FINISHED = { age: 600, count: 500 }
-/** Completed jobs kept for operators, a second: a flood leaves a sample. */
-const KEPT_A_SECOND = 50
-/** BullMQ's codes of a job that another worker has, or has ended. */
-const LOCK_CODES: ReadonlySet<unknown> = new Set([
-  ErrorCode.JobLockNotExist,
-  ErrorCode.JobNotInState,
-  ErrorCode.JobLockMismatch,
-])
-
 const SWEEP_INTERVAL_MS = 60_000
 /** Upper bound from Redis's reply to a job in hand (ms): the event loop never hashes. */
 const SETTLE_MS = 50
@@ -34,11 +23,12 @@ interface JobWatchOptions {
   redis: RedisConnection
   prefix: string
   watch: RedisWatch
+  clock: RedisClock
   consumerId: string
   isInHand(jobId: string): boolean
   log: Logger
-  metrics: Pick<WorkerMetrics, 'jobs' | 'requeued'>
-  /** Of finished jobs. */
+  metrics: WorkerMetrics
+  /** How long finished jobs are kept. */
   keepMs?: number
   sweepEveryMs?: number
 }
@@ -46,37 +36,17 @@ interface JobWatchOptions {
 export class JobWatch {
   readonly #options: JobWatchOptions
   readonly #queue: ReturnType<typeof openQueue>
-  readonly #malformed: MalformedJobs
   readonly #sweeping: NodeJS.Timeout
   #settling: NodeJS.Timeout | undefined
-  #kept = { second: 0, jobs: 0 }
   #isClosed = false
 
   constructor(options: JobWatchOptions) {
-    const { redis, metrics, sweepEveryMs = SWEEP_INTERVAL_MS } = options
+    const { redis, sweepEveryMs = SWEEP_INTERVAL_MS } = options
     this.#options = options
     this.#queue = openQueue(options)
-    this.#malformed = new MalformedJobs({
-      ...{ ...options, queue: this.#queue },
-      removed: (count) => metrics.jobs.inc({ job: 'unknown', outcome: 'forged' }, count),
-    })
     this.#sweeping = setInterval(() => this.#sweep(), sweepEveryMs).unref()
     // A Cluster's nodes come and go without events: there, stall recovery takes up orphaned jobs.
     redis.on('ready', this.#onReady)
-  }
-
-  /** Looks for malformed jobs after an error of BullMQ, unless it is of a lock. */
-  suspect(error: Error): void {
-    const isOfLock = ('code' in error && LOCK_CODES.has(error.code)) || error.message.startsWith('could not renew lock')
-    if (!isOfLock) this.#malformed.suspect(error)
-  }
-
-  /** Has a job deleted when it is completed, unless it is of the sample. */
-  keepSample(job: Job): void {
-    const second = Math.floor(performance.now() / 1_000)
-    if (this.#kept.second !== second) this.#kept = { second, jobs: 0 }
-    if (this.#kept.jobs < KEPT_A_SECOND) this.#kept.jobs += 1
-    else job.opts.removeOnComplete = true
   }
 
   /** Requeues the orphaned jobs of a worker that takes no more jobs. */
@@ -89,7 +59,6 @@ export class JobWatch {
     this.#options.redis.off('ready', this.#onReady)
     clearTimeout(this.#settling)
     clearInterval(this.#sweeping)
-    this.#malformed.close()
     await this.#queue.close()
   }
 
@@ -110,12 +79,12 @@ export class JobWatch {
     return (await lockedJobs(redis, prefix, consumerId)).filter(({ id }) => !isInHand(id))
   }
 
-  /** BullMQ moves no job with another lock: a job that has ended or was taken over stays. */
+  /** BullMQ does not move a job with another lock: jobs that ended or were taken over stay. */
   async #requeue({ id, token }: LockedJob): Promise<void> {
     const { metrics, log } = this.#options
     try {
       const job = await readJob(this.#queue, id)
-      if (job === undefined || job === 'malformed') return
+      if (job === undefined) return
       await job.moveToWait(token)
       metrics.requeued.inc()
       log.warn({ jobId: id }, 'orphaned job requeued: the reply with it was lost')
@@ -129,12 +98,12 @@ export class JobWatch {
   }
 
   #sweep(): void {
-    const { redis, prefix, log, keepMs = KEEP_FINISHED.age * 1_000 } = this.#options
+    const { redis, prefix, clock, log, keepMs = KEEP_FINISHED.age * 1_000 } = this.#options
     for (const state of ['completed', 'failed'] as const)
       this.#queue
         .clean(keepMs, KEEP_FINISHED.count, state)
         .catch((error: unknown) => log.warn({ err: error }, 'old finished jobs could not be deleted'))
-    sweepCapacity(redis, prefix).catch((error: unknown) =>
+    sweepCapacity(redis, prefix, clock.now()).catch((error: unknown) =>
       log.warn({ err: error }, 'capacity entries of dead workers could not be deleted'),
     )
   }

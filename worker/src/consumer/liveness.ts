@@ -1,7 +1,7 @@
 /**
  * Liveness of a worker means progress. A worker is dead when
  * - it could take a job and jobs wait, but it has fetched no job for a while;
- * - Redis has not answered on its connection for a while, and does on a new one. A worker whose
+ * - Redis has not answered on its connection for a while, but answers on a new one. A worker whose
  *   Redis server does not answer at all waits.
  */
 
@@ -10,7 +10,7 @@ const SILENCE_MS = 3_000
 const CHECK_INTERVAL_MS = 500
 
 interface LivenessOptions {
-  /** Of jobs in hand. */
+  /** The limit of jobs in hand. */
   limit(): number
   /** Whether the connection to Redis counts as up; otherwise it is being replaced already. */
   isConnected(): boolean
@@ -27,7 +27,7 @@ export class Liveness {
   #active = 0
   #progressAt: number
   #answeredAt: number
-  /** Without progress, when Redis last answered. */
+  /** The time without progress at the last answer of Redis. */
   #idleMs = 0
   #isCutOff = false
   #isAsking = false
@@ -48,7 +48,7 @@ export class Liveness {
     this.#progressed(-1)
   }
 
-  /** Redis answered; `waiting` jobs can be taken. */
+  /** Records an answer of Redis: `waiting` jobs can be taken. */
   redisAnswered(waiting: number): void {
     // In these cases no progress was possible.
     if (waiting === 0 || this.#active >= this.#options.limit() || this.#silentMs() > SILENCE_MS)

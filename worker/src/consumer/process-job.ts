@@ -1,7 +1,8 @@
-/** Processes one job: deadline, seal, hashing, sealed verdict, delivery. */
+/** Processes one job: presence, seal, hashing, and the result, sealed, stored and announced. */
 import type { Logger } from '@spillway/common/log'
-import type { Tracing } from '@spillway/common/tracing'
+import { isPresent } from '@spillway/queue/order'
 import type { RedisClock } from '@spillway/queue/redis/clock'
+import type { RedisConnection } from '@spillway/queue/redis/connect'
 import {
   type HashRequest,
   isHashRequest,
@@ -11,16 +12,25 @@ import {
   type JobName,
   type JobResult,
   jobNames,
-  type Verdict,
+  type Result,
   type VerifyRequest,
 } from '@spillway/queue/wire/job'
-import { type JobRef, requestSeal, upgradeOf, verdictSeal } from '@spillway/queue/wire/reply'
-import { type Keyring, type SealContext, SealError } from '@spillway/queue/wire/seal'
+import {
+  encodeReply,
+  type JobRef,
+  presentKey,
+  replyChannel,
+  requestSeal,
+  resultKey,
+  resultSeal,
+  SKIPPED,
+  upgradeOf,
+} from '@spillway/queue/wire/reply'
+import { type Keyring, SealError } from '@spillway/queue/wire/seal'
 import { type Job, UnrecoverableError } from 'bullmq'
 import type { Hasher } from '../hashing/index.js'
 import { type Performed, type PerformOptions, performHash, performVerify } from '../hashing/perform.js'
 import type { WorkerMetrics } from '../ops/metrics.js'
-import type { Delivery } from './deliver.js'
 
 /**
  * The job was not sealed with our keys for this id, name and deadline. BullMQ does not retry an
@@ -38,139 +48,137 @@ export class ForgedJobError extends UnrecoverableError {
 }
 
 export interface ProcessOptions {
+  redis: RedisConnection
+  prefix: string
   keyring: Keyring
   hasher: Hasher
   clock: RedisClock
   log: Logger
   metrics: WorkerMetrics
-  tracing?: Pick<Tracing, 'inSpan'> | undefined
-  delivery: Pick<Delivery, 'deliver' | 'stored' | 'setAside'>
-  oldSystem?: PerformOptions['oldSystem']
-  beside?: PerformOptions['beside']
-  /** Leaves a job that does not open to a worker with other keys; false where it cannot [false]. */
-  handBack?(data: JobData): Promise<boolean>
+  /** Runs the hashing in a span of the job's trace [no trace]. */
+  inSpan?(name: string, work: () => Promise<Performed>): Promise<Performed>
+  /** Milliseconds from taking a job to its hash, as expected now. */
+  hashMs(): number
+  /** Whether this worker has no other job in hand. */
+  isAlone(): boolean
   taken?(queueWaitMs: number): void
-  /** Whether a job would be answered too late [never]: it is dropped, and its client is told. */
-  isTooLate?(leftMs: number, foretoldMs: number | undefined): boolean
-  hashed?(serviceMs: number, foretoldMs: number | undefined): void
+  hashed?(serviceMs: number, estimatedMs: number | undefined): void
 }
 
-/** No field can be trusted. */
-type IncomingJob = Pick<Job<unknown>, 'name' | 'data'> & Partial<Pick<Job, 'id' | 'attemptsStarted' | 'token'>>
+/** No field is trusted. */
+type IncomingJob = Pick<Job<unknown>, 'name' | 'data'> & Partial<Pick<Job, 'id' | 'opts'>>
 
-/**
- * Throws {@link ForgedJobError} when the payload does not open. Undefined where the job was set
- * aside: it is no longer in this worker's hands.
- */
-export async function processJob(incoming: IncomingJob, options: ProcessOptions): Promise<JobResult | undefined> {
-  const { clock, delivery, keyring, log, metrics } = options
+/** Throws {@link ForgedJobError} when the payload does not open. */
+export async function processJob(incoming: IncomingJob, options: ProcessOptions): Promise<JobResult> {
+  const { clock, keyring, log, metrics } = options
   const { job, data } = parseJob(incoming, metrics)
   const about = { jobId: job.id, requestId: data.requestId }
-  const startedAt = clock.now()
-  const queueWaitMs = Math.max(0, startedAt - data.enqueuedAt)
+  const queueWaitMs = Math.max(0, clock.now() - data.enqueuedAt)
   options.taken?.(queueWaitMs)
   metrics.queueWait.observe({ job: job.name }, queueWaitMs / 1_000)
-  const ended = (outcome: string, message: string, facts = {}): void => {
-    metrics.jobs.inc({ job: job.name, outcome })
-    log.info({ ...about, job: job.name, outcome, queueWaitMs, ...facts }, message)
+  if (!(await isClientPresent(job, data, options))) {
+    metrics.jobs.inc({ job: job.name, outcome: 'skipped' })
+    log.info({ ...about, job: job.name, outcome: 'skipped', queueWaitMs }, 'job skipped: its client is away')
+    return { outcome: 'skipped', queueWaitMs, serviceMs: 0 }
   }
-  const expired = (): JobResult => {
-    ended('expired', 'job dropped')
-    return { outcome: 'expired', queueWaitMs, serviceMs: 0 }
-  }
-  if (startedAt >= job.deadline) return expired()
 
-  if (incoming.attemptsStarted !== 1 && (await hasVerdict(job, options)))
-    return { outcome: 'answered', queueWaitMs, serviceMs: 0 }
-
-  const opened = openedBy(keyring, requestSeal(job), data.sealed)
-  if (opened === undefined) {
-    if (await options.handBack?.(data)) return undefined
-    metrics.sealFailures.inc({ purpose: 'request' })
-    throw forged('the sealed request does not open', job.name, metrics)
-  }
-  const request = requestOf(job, opened.value, metrics)
-  const leftMs = job.deadline - startedAt
+  const request = requestOf(job, data.sealed, options)
   const hasher = options.hasher.ofOwner('owner' in request ? request.owner : undefined)
-  const foretoldMs = hasher.foretell(request)
+  const estimatedMs = hasher.estimateMs(request)
+  const startedAt = performance.now()
+  const performing: PerformOptions = {
+    hasher,
+    // Logged after the answer, which must not be later than the answer to a wrong password.
+    refused: (error) => void setImmediate(() => log.error({ ...about, err: error }, 'job refused')),
+    rehashed: (from) => metrics.rehashes.inc({ from }),
+  }
+  const work = () => perform(request, performing)
+  const { result, algorithm, upgrade } = await (options.inSpan?.(job.name, work) ?? work())
+  const serviceMs = performance.now() - startedAt
+  options.hashed?.(serviceMs, estimatedMs)
+  metrics.service.observe({ job: job.name, algorithm }, serviceMs / 1_000)
+
+  // A client can have come back with a ticket if the job was ticketed, or has waited beyond the
+  // first hold.
+  const { heldUntil = data.presentUntil } = data
+  const mayBeRedeemed = incoming.opts?.priority !== undefined || clock.now() >= heldUntil
+  const redeemerKey = mayBeRedeemed ? presentKey(options.prefix, job.id) : undefined
   /**
    * Not awaited before BullMQ's completion of the job: Redis runs a connection's commands in order,
    * and the slot gets its next job one round trip earlier.
    */
-  const sendAhead = (verdict: Verdict, to: JobRef) =>
-    delivery.deliver({ ...to, replyTo: data.replyTo }, keyring.seal(verdictSeal(to), verdict))
-  if (options.isTooLate?.(leftMs, foretoldMs)) {
-    // Where it is lost, the client waits until the deadline.
-    sendAhead({ kind: 'refused', code: 'expired' }, job).catch(() => undefined)
-    return expired()
-  }
-
-  const hashing = performance.now()
-  let besideMs = 0
-  const beside: PerformOptions['beside'] = async (answer) => {
-    const since = performance.now()
-    try {
-      return await (options.beside?.(answer) ?? answer)
-    } finally {
-      besideMs += performance.now() - since
-    }
-  }
-  const performing: Omit<PerformOptions, 'signal'> = {
-    ...{ hasher, oldSystem: options.oldSystem, beside },
-    // After the answer, which must not come later than to a wrong password.
-    refused: (error) => void setImmediate(() => log.error({ ...about, err: error }, 'job refused')),
-    rehashed: (from) => metrics.rehashes.inc({ from }),
-  }
-  const work = () => untilDeadline(leftMs, (signal) => perform(request, { ...performing, signal }))
-  const performed = await (options.tracing?.inSpan(job.name, {}, work) ?? work())
-  if (performed === undefined) return expired()
-  const { verdict, algorithm, upgrade } = performed
-  if (verdict.kind === 'refused' && verdict.code === 'unavailable') {
-    ended(verdict.code, 'job set aside')
-    const sealed = keyring.seal(verdictSeal(job), verdict)
-    await delivery.setAside({ ...job, replyTo: data.replyTo }, incoming.token ?? '', sealed)
-    return undefined
-  }
-  const serviceMs = performance.now() - hashing - besideMs
-  options.hashed?.(serviceMs, foretoldMs)
-  metrics.service.observe({ job: job.name, algorithm }, serviceMs / 1_000)
-
-  sendAhead(verdict, job).then(
+  const send = (to: JobRef, sealed: Result) =>
+    sendResult(to, keyring.seal(resultSeal(to), sealed), { replyTo: data.replyTo, redeemerKey }, options)
+  send(job, result).then(
     () => {
-      const outcome = verdict.kind === 'refused' ? verdict.code : 'hashed'
-      ended(outcome, 'job answered', { serviceMs: round(serviceMs) })
+      const outcome = result.kind === 'refused' ? result.code : 'hashed'
+      metrics.jobs.inc({ job: job.name, outcome })
+      log.info({ ...about, job: job.name, outcome, queueWaitMs, serviceMs: round(serviceMs) }, 'job answered')
     },
     (error: unknown) => {
       metrics.jobs.inc({ job: job.name, outcome: 'undelivered' })
-      log.error({ ...about, job: job.name, outcome: 'undelivered', err: error }, 'verdict lost')
+      log.error({ ...about, job: job.name, outcome: 'undelivered', err: error }, 'result not stored')
     },
   )
-  // A lost one is made at the next login.
+  // A lost new hash is made again at the next login.
   if (upgrade !== undefined)
-    sendAhead(await upgrade(), upgradeOf(job)).catch((error: unknown) =>
+    send(upgradeOf(job), await upgrade()).catch((error: unknown) =>
       log.warn({ ...about, err: error }, 'a new hash was lost'),
     )
   return { outcome: 'answered', queueWaitMs, serviceMs: round(serviceMs) }
 }
 
+/**
+ * Whether the job's client will be there for its result: see order.ts. A worker with no other job
+ * in hand hashes for any client that is there: otherwise a wrong estimate of the time would stay.
+ */
+async function isClientPresent(
+  job: JobRef,
+  { presentUntil }: JobData,
+  { redis, prefix, clock, hashMs, isAlone }: ProcessOptions,
+): Promise<boolean> {
+  const now = clock.now()
+  const fits = (untilMs: number) => (isAlone() ? untilMs > now : isPresent(untilMs, now, hashMs()))
+  return fits(presentUntil) || fits(now + (await redis.pttl(presentKey(prefix, job.id))))
+}
+
+/**
+ * Stores a result until its job's deadline, and announces it where its client may wait. It is also
+ * announced if a full Redis refuses to store it: held requests then get it.
+ */
+async function sendResult(
+  job: JobRef,
+  sealed: string,
+  { replyTo, redeemerKey }: { replyTo: string; redeemerKey: string | undefined },
+  { redis, prefix, clock }: ProcessOptions,
+): Promise<void> {
+  const keepMs = Math.max(1, job.deadline - clock.now())
+  const announce = (to: string) => redis.publish(replyChannel(prefix, to), encodeReply(job.id, sealed))
+  async function announceToRedeemer(key: string): Promise<void> {
+    const redeemedAt = await redis.get(key)
+    if (redeemedAt !== null && redeemedAt !== replyTo) await announce(redeemedAt)
+  }
+  await Promise.all([
+    redis.set(resultKey(prefix, job.id), sealed, 'PX', keepMs),
+    announce(replyTo),
+    redeemerKey === undefined ? undefined : announceToRedeemer(redeemerKey),
+  ])
+}
+
+/**
+ * Tells the gateway to which the client of a skipped job has come back. Called after the job's
+ * completion: a gateway that reads the job earlier marks its client first.
+ */
+export async function announceSkip(
+  jobId: string,
+  { redis, prefix }: { redis: RedisConnection; prefix: string },
+): Promise<void> {
+  const redeemedAt = await redis.get(presentKey(prefix, jobId))
+  if (redeemedAt !== null) await redis.publish(replyChannel(prefix, redeemedAt), encodeReply(jobId, SKIPPED))
+}
+
 function perform(request: HashRequest | VerifyRequest, options: PerformOptions): Promise<Performed> {
   return 'storedHash' in request ? performVerify(request, options) : performHash(request, options)
-}
-
-/** Whether another worker has answered the job. A verdict that does not open is no answer. */
-async function hasVerdict(job: JobRef, { delivery, keyring }: ProcessOptions): Promise<boolean> {
-  const sealed = await delivery.stored(job)
-  return sealed !== undefined && openedBy(keyring, verdictSeal(job), sealed)?.value !== undefined
-}
-
-/** Undefined for a value that was not sealed with these keys for this job. */
-function openedBy(keyring: Keyring, context: SealContext, sealed: string): { value: unknown } | undefined {
-  try {
-    return { value: keyring.open(context, sealed) }
-  } catch (error) {
-    if (error instanceof SealError) return undefined
-    throw error
-  }
 }
 
 function parseJob({ id, name, data }: IncomingJob, metrics: WorkerMetrics): { job: JobRef; data: JobData } {
@@ -182,27 +190,26 @@ function isJobName(name: string): name is JobName {
   return jobNames.some((known) => known === name)
 }
 
-/** The limit of a timer. */
-const TIMER_MAX_MS = 2 ** 31 - 1
-
-/** The result of the work; undefined where it had not begun at the deadline. */
-async function untilDeadline<T>(leftMs: number, work: (signal: AbortSignal) => Promise<T>): Promise<T | undefined> {
-  const aborter = new AbortController()
-  const timer = setTimeout(() => aborter.abort(), Math.min(leftMs, TIMER_MAX_MS))
-  try {
-    return await work(aborter.signal)
-  } catch (error) {
-    if (error === aborter.signal.reason && aborter.signal.aborted) return undefined
-    throw error
-  } finally {
-    clearTimeout(timer)
+/** The request of a job. Throws {@link ForgedJobError}. */
+function requestOf(job: JobRef, sealed: string, { keyring, metrics }: ProcessOptions): HashRequest | VerifyRequest {
+  const request = opened(keyring, job, sealed)
+  if (request === undefined) {
+    metrics.sealFailures.inc({ purpose: 'request' })
+    throw forged('the sealed request does not open', job.name, metrics)
   }
-}
-
-function requestOf(job: JobRef, request: unknown, metrics: WorkerMetrics): HashRequest | VerifyRequest {
   if (job.name === 'hash' && isHashRequest(request)) return request
   if (job.name === 'verify' && isVerifyRequest(request)) return request
   throw forged('the sealed request is malformed', job.name, metrics)
+}
+
+/** Undefined for a value that was not sealed with these keys for this job. */
+function opened(keyring: Keyring, job: JobRef, sealed: string): unknown {
+  try {
+    return keyring.open(requestSeal(job), sealed)
+  } catch (error) {
+    if (error instanceof SealError) return undefined
+    throw error
+  }
 }
 
 /** Received names would create metric series without a bound. */

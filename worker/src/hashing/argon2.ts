@@ -22,7 +22,7 @@ export interface Argon2Options {
 
 /**
  * Makes argon2id; also verifies argon2i, argon2d and version 16. `@node-rs/argon2` selects code for
- * the processor and takes 0.4 of the time of `argon2` (`pnpm load engines`), which alone takes
+ * the processor and takes 0.4 of the time of `argon2` (`pnpm load engines`). Only `argon2` accepts
  * associated data.
  */
 export class Argon2 implements Method<Argon2Recipe> {
@@ -40,7 +40,7 @@ export class Argon2 implements Method<Argon2Recipe> {
   static async load(threads: Threads, options: Argon2Options = {}): Promise<Argon2> {
     const { native, memoryLimitKib = MEMORY_LIMIT_KIB } = options
     const candidates = [
-      native && (async () => ({ ...nativeEngine(native, argon2Setting), takes: isInText })),
+      native && (async () => engineOf(native, threads)),
       () => nodeRsEngine(threads),
       () => referenceEngine(threads),
     ]
@@ -55,7 +55,7 @@ export class Argon2 implements Method<Argon2Recipe> {
     return this.#engines.first.hash(password, { ...newArgon2Setting(cost), digestBytes: DIGEST_BYTES }, signal)
   }
 
-  /** Undefined for a setting that costs too much or that no engine takes. */
+  /** Undefined for a setting that costs too much or that no engine accepts. */
   async hashExactly(exact: ExactHash, setting: Argon2Setting, signal?: AbortSignal): Promise<string | undefined> {
     const { digestBytes = DIGEST_BYTES, password } = exact
     if (!isPossible(setting) || !this.isAffordable(setting) || digestBytes > DIGEST_LIMIT_BYTES) return undefined
@@ -65,14 +65,14 @@ export class Argon2 implements Method<Argon2Recipe> {
     return await engine?.hash(Buffer.from(password, 'base64'), inputs, signal)
   }
 
-  /** Takes as long as any, and no known password matches. */
-  decoy(cost: Argon2Cost): Argon2Recipe {
+  /** A recipe that takes as long as any other, and that no known password matches. */
+  dummy(cost: Argon2Cost): Argon2Recipe {
     return { method: 'argon2', stored: { ...newArgon2Setting(cost), digest: randomBytes(DIGEST_BYTES) } }
   }
 
   async verify(password: Password, { stored }: Argon2Recipe, signal?: AbortSignal): Promise<boolean> {
     const { digest, ...setting } = stored
-    // Engines read the specification's order of parameters alone.
+    // Engines read parameters only in the order of the specification.
     const text = encoded(setting, digest)
     if (setting.associatedData === undefined) return await this.#engines.verify(password, text, signal)
     const inputs = { ...setting, digestBytes: digest.length }
@@ -98,7 +98,7 @@ function isPossible({ memoryKib, time, parallelism }: Argon2Cost): boolean {
   return time >= 1 && parallelism >= 1 && memoryKib >= 8 * parallelism
 }
 
-/** A setting, with what is not in its text. */
+/** A setting with the inputs that are not in its text. */
 interface Inputs extends Argon2Setting {
   digestBytes: number
   secret?: Buffer
@@ -111,6 +111,16 @@ interface Argon2Engine extends HashEngine<Inputs> {
 
 function isInText({ digestBytes, secret, associatedData }: Inputs): boolean {
   return digestBytes === DIGEST_BYTES && !secret && !associatedData
+}
+
+function engineOf(native: NativeEngine, threads: Threads): Argon2Engine {
+  const engine = nativeEngine(native, argon2Setting)
+  return {
+    ...engine,
+    takes: isInText,
+    verify: (password, stored, signal) =>
+      threads.inEngine(() => engine.verify(password, stored, signal), memoryKibOf(stored)),
+  }
 }
 
 async function nodeRsEngine(threads: Threads): Promise<Argon2Engine> {
@@ -149,10 +159,10 @@ function memoryKibOf(storedHash: string): number | undefined {
   return parseArgon2(storedHash)?.memoryKib
 }
 
-/** The numbers of both packages. */
+/** The numbers of the types in both packages. */
 const TYPES = { argon2d: 0, argon2i: 1, argon2id: 2 } as const
 
-/** A stored hash. Associated data is not in it. */
+/** The text of a stored hash, without associated data. */
 function encoded(setting: Argon2Setting, digest: Buffer): string {
   return `${argon2Setting(setting)}$${unpadded(digest)}`
 }

@@ -3,7 +3,6 @@ import { randomBytes, timingSafeEqual } from 'node:crypto'
 import {
   type BcryptSetting,
   bcryptSetting,
-  decodeBcrypt,
   type ExactHash,
   encodeBcrypt,
   newBcryptSetting,
@@ -13,19 +12,19 @@ import type { BcryptRecipe, Method, Password } from './methods/recipe.js'
 import type { NativeEngine } from './native.js'
 import type { Threads } from './threads.js'
 
-/** The lowest cost there is, and the highest accepted: one bad row must not exhaust a worker. */
+/** The lowest possible cost, and the highest accepted: one bad row must not exhaust a worker. */
 const LOWEST_COST = 4
 const COST_LIMIT = 17
 const DIGEST_BYTES = 23
-/** The key schedule reads so many bytes: the password with its NUL, again and again. */
+/** The key schedule reads this many bytes: the password with its NUL, repeatedly. */
 const KEY_BYTES = 72
 
-/** Of longer passwords: verified by 72 bytes, as nearly all makers do, or never a match. */
+/** Longer passwords are verified by 72 bytes, as nearly all makers do, or never match. */
 export type LongPasswords = 'cut' | 'refuse'
 
 type BcryptCost = Pick<BcryptSetting, 'cost'>
 
-/** Reads 72 bytes of a password; a NUL among them is one like any other. */
+/** Reads 72 bytes of a password; a NUL is a byte like any other. */
 type BcryptEngine = HashEngine<BcryptSetting>
 
 export interface BcryptOptions {
@@ -68,8 +67,8 @@ export class Bcrypt implements Method<BcryptRecipe> {
     return await this.#engines.first.hash(Buffer.from(exact.password, 'base64'), setting, signal)
   }
 
-  /** Takes as long as any, and no known password matches. */
-  decoy({ cost }: BcryptCost): BcryptRecipe {
+  /** A recipe that takes as long as any other, and that no known password matches. */
+  dummy({ cost }: BcryptCost): BcryptRecipe {
     const { salt } = newBcryptSetting(cost)
     return { method: 'bcrypt', variant: '2b', cost, salt, digest: encodeBcrypt(randomBytes(DIGEST_BYTES)) }
   }
@@ -88,7 +87,7 @@ export class Bcrypt implements Method<BcryptRecipe> {
   }
 }
 
-/** What bcrypt reads; undefined where nothing may match: for some makers a NUL ends a password. */
+/** The bytes that bcrypt reads; undefined if nothing may match: a NUL may end a password. */
 function keyOf(password: Buffer, variant: BcryptRecipe['variant'], longPasswords: LongPasswords): Buffer | undefined {
   if (password.includes(0) || (longPasswords === 'refuse' && password.length > KEY_BYTES)) return undefined
   if (variant === '2x') return signExtendedKey(password)
@@ -112,18 +111,11 @@ function signExtendedKey(password: Buffer): Buffer {
   return key
 }
 
-/** Version 2, and version 1, which applications have: it takes cost and salt apart. */
 async function nodeRsEngine(threads: Threads): Promise<BcryptEngine> {
   const { hash, verify } = await import('@node-rs/bcrypt')
-  const bySetting: BcryptEngine['hash'] = async (password, setting) => hash(password, { salt: bcryptSetting(setting) })
-  const bySalt: BcryptEngine['hash'] = (password, { cost, salt }) =>
-    Reflect.apply(hash, undefined, [password, cost, decodeBcrypt(salt)])
-  const setting = newBcryptSetting(LOWEST_COST)
-  const made = await bySetting('', setting).catch(() => '')
-  const hashes = made.startsWith(bcryptSetting(setting)) ? bySetting : bySalt
   return {
     name: '@node-rs/bcrypt',
-    hash: (password, setting) => threads.run(() => hashes(password, setting)),
+    hash: (password, setting) => threads.run(() => hash(password, { salt: bcryptSetting(setting) })),
     verify: (password, stored) => threads.run(() => verify(password, stored)),
   }
 }

@@ -9,13 +9,13 @@ import type { Setting } from '@spillway/queue/wire/setting'
 import type { StoredHash } from '@spillway/queue/wire/stored-hash'
 import { type UnitCosts, workOf as unitsOf } from '@spillway/queue/wire/work'
 import { scryptMemoryBytes } from './methods/derived-key.js'
-import { computeDigest, type DigestProgram, memoryKibOf, readsPassword, roundsOf } from './methods/digest-programs.js'
+import { computeDigest, type DigestProgram, readsPassword, roundsOf } from './methods/digest-programs.js'
 import type { Methods } from './methods/list.js'
 import { type Password, pbkdf2Digests, type Recipe } from './methods/recipe.js'
 
 /** The processor time that one verification may take, in milliseconds. */
 export const TIME_LIMIT_MS = 2_000
-/** The shortest counts: other work of the machine lengthens measurements. */
+/** The shortest measurement counts: other work of the machine lengthens measurements. */
 const MEASUREMENTS = 3
 
 /** Work in units of one kind, which take the same time on one machine. */
@@ -25,7 +25,7 @@ interface Work {
   memoryKib: number
   /** Bytes of the password that each unit reads. */
   bytes: number
-  /** Of a digest. */
+  /** The program of a digest. */
   program?: DigestProgram
 }
 
@@ -52,19 +52,16 @@ const USUAL = {
   /** Rounds; passlib's defaults are 535,000 and 656,000. */
   'sha-crypt-sha256': 535_000,
   'sha-crypt-sha512': 656_000,
-  'sha1-crypt': 500_000,
   'md5-crypt': 1_000,
   plain: 100_000,
   'plain-input': 100_000,
   /** Rounds; WordPress has 2^13, Drupal 2^16. */
   'phpass-md5': 2 ** 18,
   'phpass-sha512': 2 ** 18,
-  /** Blocks of memory; Debian has 4,096 × 32. */
-  yescrypt: 8_192 * 32,
 } as const
 type Kind = keyof typeof USUAL
 
-/** What the old system may have hashed, and by what. */
+/** A text that the old system may have hashed, and the recipe. */
 export interface Attempt {
   text: Password
   recipe: Recipe
@@ -76,39 +73,43 @@ export interface Excess {
 }
 
 interface BoundsOptions {
-  /** The worker's: its cost is accepted whatever it takes. */
+  /** The worker's policy, whose cost is always accepted. */
   policy: HashPolicy
+  /** For a stored hash that is verified alone. */
   memoryLimitKib: number
   /** How many calls of an algorithm are done at a time. */
   width(algorithm: 'argon2' | 'bcrypt'): number
+  /** The times of small hashes [measured here]. */
+  unitCosts?: Bounds['unitCosts'] | undefined
 }
 
 export class Bounds {
-  readonly unitCosts: Omit<UnitCosts, 'foretoldMs'>
+  readonly unitCosts: Omit<UnitCosts, 'estimatedMs'>
+  readonly memoryLimitKib: number
   readonly #own: Work
-  readonly #memoryLimitKib: number
   readonly #measured: Map<Kind, UnitTime>
 
   private constructor({ policy, memoryLimitKib }: BoundsOptions, unitCosts: Bounds['unitCosts']) {
     this.unitCosts = unitCosts
     this.#own = workOfCost(policy)
-    this.#memoryLimitKib = memoryLimitKib
+    this.memoryLimitKib = memoryLimitKib
     this.#measured = new Map<Kind, UnitTime>([
       ['argon2', { ms: unitCosts.argon2Ms, msOfByte: 0 }],
       ['bcrypt', { ms: unitCosts.bcryptMs, msOfByte: 0 }],
     ])
   }
 
-  /** Measures argon2 and bcrypt, with small hashes. */
+  /** Measures argon2 and bcrypt, with small hashes, unless their times are given. */
   static async measure({ argon2, bcrypt }: Methods, options: BoundsOptions): Promise<Bounds> {
-    const { width } = options
+    const { width, unitCosts } = options
+    if (unitCosts !== undefined) return new Bounds(options, unitCosts)
     const cheap = { memoryKib: 2_048, time: 1, parallelism: 1 }
-    const argon2Ms = await msOf(width('argon2'), () => argon2.verify('', argon2.decoy(cheap)))
-    const bcryptMs = await msOf(width('bcrypt'), () => bcrypt.verify('', bcrypt.decoy({ cost: 5 })))
+    const argon2Ms = await msOf(width('argon2'), () => argon2.verify('', argon2.dummy(cheap)))
+    const bcryptMs = await msOf(width('bcrypt'), () => bcrypt.verify('', bcrypt.dummy({ cost: 5 })))
     return new Bounds(options, { argon2Ms: argon2Ms / cheap.memoryKib, bcryptMs: bcryptMs / 2 ** 5 })
   }
 
-  /** Time or memory of a recipe where it is too much; else undefined. */
+  /** The time or memory of a recipe if it is too much; otherwise undefined. */
   excessOf(recipe: Recipe): Excess | undefined {
     return this.#excessOf([workOf(recipe)])
   }
@@ -131,7 +132,7 @@ export class Bounds {
 
   #excessOf(works: readonly Work[]): Excess | undefined {
     const memoryKib = Math.max(...works.map((work) => work.memoryKib))
-    if (memoryKib > this.#memoryLimitKib) return { memoryMib: Math.ceil(memoryKib / 1_024) }
+    if (memoryKib > this.memoryLimitKib) return { memoryMib: Math.ceil(memoryKib / 1_024) }
     const counted = works.filter(({ kind, units }) => kind !== this.#own.kind || units > this.#own.units)
     if (sumOf(counted, ({ kind, units, bytes }) => (bytes > USUAL_BYTES ? 2 : units / USUAL[kind])) <= 1)
       return undefined
@@ -179,14 +180,14 @@ function workOf(recipe: Recipe, bytes = USUAL_BYTES): Work {
   }
 }
 
-/** PBKDF2 before and after scrypt takes as long as so much of N. */
+/** The part of N that takes as long as PBKDF2 before and after scrypt. */
 function pbkdf2Units({ salt }: { salt: Buffer }): number {
   return 16 + salt.length / 32
 }
 
 function digestWork(program: DigestProgram, bytes: number): Work {
   const readBytes = readsPassword(program) ? bytes : 0
-  const work = { units: roundsOf(program), memoryKib: memoryKibOf(program), bytes: readBytes, program }
+  const work = { units: roundsOf(program), memoryKib: 0, bytes: readBytes, program }
   const { kind } = program
   if (kind === 'sha-crypt') return { kind: `sha-crypt-${program.digest}`, ...work }
   if (kind === 'phpass') return { kind: `phpass-${program.digest}`, ...work }
@@ -206,7 +207,7 @@ function measure(kind: Kind, program: DigestProgram | undefined): UnitTime {
     ...sampleOf(kind, program, bytes),
     ms: Number.POSITIVE_INFINITY,
   }))
-  // In turn, because the first of them are slower: their code is not compiled yet.
+  // Alternately, because the first calls are slower: their code is not compiled yet.
   for (let n = 0; n < 2 * MEASUREMENTS; n++) {
     for (const sample of samples) {
       const before = process.cpuUsage()
@@ -232,19 +233,18 @@ function sampleOf(kind: Kind, of: DigestProgram | undefined, bytes: number): { w
 
 /** The same program at a cost of some milliseconds; a plain digest with the slowest function. */
 function shortened(program: DigestProgram): DigestProgram {
-  if (program.kind === 'yescrypt') return { ...program, cost: 256, blockSize: 32 }
   if (program.kind === 'md5-crypt') return program
   return program.kind === 'plain' ? { ...program, digest: 'sha512', rounds: ROUNDS } : { ...program, rounds: ROUNDS }
 }
 
 const SALT = Buffer.from('saltsalt')
 const ROUNDS = 1_000
-/** Of the longer password that is measured. */
+/** The length of the longer password that is measured. */
 const LONG_BYTES = 576
-/** So many bytes at least double the time of a round, whatever a disturbed measurement says. */
+/** This many bytes at least double the time of a round, even if a measurement was disturbed. */
 const LEAST_DOUBLING_BYTES = 4_096
 
-/** The processor time of a call among as many as the engine does at a time, in milliseconds. */
+/** The processor time of one call in a full batch of the engine, in milliseconds. */
 async function msOf(width: number, call: () => Promise<unknown>): Promise<number> {
   let least = Number.POSITIVE_INFINITY
   for (let n = 0; n < MEASUREMENTS; n++) {

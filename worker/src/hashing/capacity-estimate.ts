@@ -1,20 +1,20 @@
 /**
- * Estimates a job's time of a slot. A job's cost is the processor time of its thread, which
- * neighbours on the same cores do not change. The threads' share of a core has two estimates: of
- * the last seconds for the next seconds, and of half a ticket's life for a ticket's life, because a
- * burst says nothing about the time after it. Latency is another time: five jobs hashed together in
- * 80 ms take 16 ms of the slot each.
+ * Estimates the time of a slot that a job takes. A job's cost is the processor time of its thread,
+ * which neighbours on the same cores do not change. The threads' share of a core has two estimates.
+ * The last seconds predict the next seconds. Half a ticket's life predicts a ticket's life, because
+ * a burst says nothing about the time after it. Latency is another time: five jobs hashed together
+ * in 80 ms take 16 ms of the slot each.
  */
 import type { Hasher } from './index.js'
 import type { NativeEngine } from './native.js'
 import type { ThreadTimes } from './threads.js'
 
-/** Weight of a job in the averages, which follow a change in ten jobs. First: 1, 1/2, 1/3, 1/4. */
+/** Weight of a job in averages, which follow a change in ten jobs. First: 1, 1/2, 1/3, 1/4. */
 const JOB_WEIGHT = 0.2
 /** Busy time after which a measurement of a share has a third of its weight. */
 const SOON_MS = 2_000
 const LINE_MS = 150_000
-/** Busy time for which free cores count as seen when a worker starts. */
+/** A new worker counts as having seen free cores for this busy time. */
 const PRIOR_MS = 5_000
 /** How soon an idle worker forgets its last share. */
 const IDLE_MEMORY_MS = 2_000
@@ -30,48 +30,47 @@ const WARM_UP = { algorithm: 'argon2id', memoryKib: 4_096, time: 1, parallelism:
 interface CapacityEstimateOptions {
   slots: number
   /** Values until the first job. */
-  first: { costMs: number; latencyMs: number; foretoldMs: number }
+  first: { costMs: number; latencyMs: number; estimatedMs: number }
   /** The time of the hashing threads so far, counted as in full batches. */
   times(): ThreadTimes
   now?(): number
 }
 
 export class CapacityEstimate {
-  readonly #slots: number
   readonly #times: () => ThreadTimes
   readonly #now: () => number
   readonly #soon: CoreShare
   readonly #line: CoreShare
   #costMs: number
   #latencyMs: number
-  #foretoldMs: number
+  #estimatedMs: number
   #jobs = 0
   /** Jobs that the estimates do not include yet. */
   #added = 0
-  /** Of these, jobs with a prediction. */
-  #foretold = { jobs: 0, ms: 0 }
+  /** The jobs among them that had a prediction. */
+  #estimated = { jobs: 0, ms: 0 }
   #before: ThreadTimes
   #busyAtMs: number
   #lastServiceMs: number
 
   constructor({ slots, first, times, now = () => performance.now() }: CapacityEstimateOptions) {
-    this.#slots = slots
     this.#times = times
     this.#now = now
     this.#soon = new CoreShare(SOON_MS * slots, 0)
     this.#line = new CoreShare(LINE_MS * slots, PRIOR_MS * slots)
     this.#costMs = first.costMs
     this.#latencyMs = first.latencyMs
-    this.#foretoldMs = first.foretoldMs
+    this.#estimatedMs = first.estimatedMs
     this.#before = times()
     this.#busyAtMs = now()
     this.#lastServiceMs = first.costMs
   }
 
-  /** Counts a job with its time from taken to hashed. Without a prediction it counts as right. */
-  finished(latencyMs: number, foretoldMs: number | undefined): void {
+  /** Counts a job with its time from taking to hash. A missing prediction counts as right. */
+  finished(latencyMs: number, estimatedMs: number | undefined): void {
     this.#jobs += 1
-    if (foretoldMs !== undefined) this.#foretold = { jobs: this.#foretold.jobs + 1, ms: this.#foretold.ms + foretoldMs }
+    if (estimatedMs !== undefined)
+      this.#estimated = { jobs: this.#estimated.jobs + 1, ms: this.#estimated.ms + estimatedMs }
     this.#added += 1
     this.#latencyMs += (latencyMs - this.#latencyMs) * Math.max(JOB_WEIGHT, 1 / this.#jobs)
   }
@@ -89,7 +88,7 @@ export class CapacityEstimate {
     return Math.max(LEAST_MS, this.#costMs) / this.#line.value()
   }
 
-  /** The last serviceMs(), which within a batch would charge all of it to its first job. */
+  /** The last value of serviceMs(): a new one would charge a batch to its first job. */
   lastServiceMs(): number {
     return this.#lastServiceMs
   }
@@ -99,14 +98,9 @@ export class CapacityEstimate {
     return this.#latencyMs
   }
 
-  /** The time until a job's hash, with `others` in hand. Admission predicts by the same rule. */
-  answerMs(others: number, foretoldMs = this.#foretoldMs): number {
-    return this.#lastServiceMs * (others / this.#slots + foretoldMs / this.#foretoldMs)
-  }
-
   /** The mean prediction for the jobs of this estimate. */
-  foretoldMs(): number {
-    return this.#foretoldMs
+  estimatedMs(): number {
+    return this.#estimatedMs
   }
 
   #update(): void {
@@ -118,10 +112,10 @@ export class CapacityEstimate {
     const cpuMs = Math.min(wallMs, total.cpuMs - this.#before.cpuMs)
     const weight = Math.max(1 - (1 - JOB_WEIGHT) ** added, added / this.#jobs)
     const perJobMs = Math.max(LEAST_MS, cpuMs / added)
-    const { jobs, ms } = this.#foretold
+    const { jobs, ms } = this.#estimated
     this.#costMs += (perJobMs - this.#costMs) * weight
-    this.#foretoldMs += ((ms + (added - jobs) * perJobMs) / added - this.#foretoldMs) * weight
-    this.#foretold = { jobs: 0, ms: 0 }
+    this.#estimatedMs += ((ms + (added - jobs) * perJobMs) / added - this.#estimatedMs) * weight
+    this.#estimated = { jobs: 0, ms: 0 }
     this.#soon.add(wallMs, cpuMs)
     this.#line.add(wallMs, cpuMs)
     this.#before = total
@@ -154,28 +148,28 @@ class CoreShare {
     this.#cpuMs = this.#cpuMs * kept + cpuMs
   }
 
-  /** 1 until it is known. */
+  /** The share; 1 until it is known. */
   value(): number {
     return this.#wallMs === 0 ? 1 : Math.max(LEAST_SHARE, this.#cpuMs / this.#wallMs)
   }
 }
 
-type MeasuredHasher = Pick<Hasher, 'decoy' | 'times' | 'foretell'> & {
+type MeasuredHasher = Pick<Hasher, 'dummy' | 'times' | 'estimateMs'> & {
   native: Pick<NativeEngine, 'forgetCalls'> | undefined
 }
 
-/** Begins with the least of a few verifies: a process that starts does other things, too. */
+/** Begins with the shortest of a few verifies: a starting process also does other work. */
 export async function measureCapacity(hasher: MeasuredHasher, slots: number): Promise<CapacityEstimate> {
-  await hasher.decoy('warm-up', WARM_UP)
+  await hasher.dummy('warm-up', WARM_UP)
   const first = { costMs: Number.POSITIVE_INFINITY, latencyMs: Number.POSITIVE_INFINITY }
   const begunAt = performance.now()
   for (let n = 0; n < MEASURED && (n === 0 || performance.now() - begunAt < MEASURED_FOR_MS); n += 1) {
     const [startedAt, { wallMs, cpuMs }] = [performance.now(), hasher.times()]
-    await hasher.decoy('measured')
+    await hasher.dummy('measured')
     first.latencyMs = Math.min(first.latencyMs, performance.now() - startedAt)
     first.costMs = Math.min(first.costMs, hasher.times().cpuMs - cpuMs, hasher.times().wallMs - wallMs)
   }
   hasher.native?.forgetCalls()
-  const foretoldMs = hasher.foretell({ password: '' }) ?? first.costMs
-  return new CapacityEstimate({ slots, first: { ...first, foretoldMs }, times: () => hasher.times() })
+  const estimatedMs = hasher.estimateMs({ password: '' }) ?? first.costMs
+  return new CapacityEstimate({ slots, first: { ...first, estimatedMs }, times: () => hasher.times() })
 }

@@ -10,7 +10,7 @@ export interface KnownAnswer<Stored = string> {
   password: string
 }
 
-/** @template Stored its form of a stored hash */
+/** @template Stored the form in which it takes a stored hash */
 export interface Engine<Stored = string> {
   /** The package it comes from. */
   readonly name: string
@@ -23,7 +23,7 @@ export interface HashEngine<Setting> extends Engine {
   hash(password: Password, setting: Setting, signal?: AbortSignal): Promise<string>
 }
 
-/** The native engine, for an algorithm whose settings are written so. */
+/** The native engine for an algorithm; `textOf` writes its settings. */
 export function nativeEngine<Setting>(native: NativeEngine, textOf: (setting: Setting) => string): HashEngine<Setting> {
   return {
     name: NATIVE_NAME,
@@ -43,7 +43,7 @@ export class Engines<E extends Engine<Stored>, Stored = string> {
     this.inOrder = inOrder
   }
 
-  /** Loads the first that works, and the others on demand. Throws when no engine works. */
+  /** Loads the first engine that works, and the others on demand. Throws when no engine works. */
   static async load<E extends Engine<Stored>, Stored = string>(
     candidates: readonly (Candidate<E> | undefined)[],
     knownAnswers: readonly KnownAnswer<Stored>[],
@@ -62,13 +62,13 @@ export class Engines<E extends Engine<Stored>, Stored = string> {
     throw new Error('no implementation of the hash works on this machine')
   }
 
-  /** The first engine that takes something; undefined where no engine does. */
+  /** The first engine that `takes` accepts; undefined if there is none. */
   async firstThat(takes: (engine: E) => boolean): Promise<E | undefined> {
     for await (const engine of this.inOrder()) if (takes(engine)) return engine
     return undefined
   }
 
-  /** Verifies with the first engine that accepts the hash: they differ in accepted formats. */
+  /** Verifies with the first engine that accepts the hash: engines accept different formats. */
   async verify(password: Password, stored: Stored, signal?: AbortSignal): Promise<boolean> {
     let refusal: unknown
     for await (const engine of this.inOrder()) {

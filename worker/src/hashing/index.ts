@@ -1,18 +1,17 @@
-/** Hashing by policy: verifies stored hashes of every format, makes new ones and decoys. */
+/** Hashing by policy: verifies stored hashes of every format, makes new ones and dummy hashes. */
 import type { HashRequest, RefusalCode, VerifyRequest } from '@spillway/queue/wire/job'
 import { bcryptReadsWhole, type HashPolicy } from '@spillway/queue/wire/policy'
 import { type ExactHash, parseSetting } from '@spillway/queue/wire/setting'
 import { isDue, type RehashMode } from '@spillway/queue/wire/stored-hash'
-import { foretell, type Work, workOf, workOfRequest } from '@spillway/queue/wire/work'
+import { estimateMs, type Work, workOf, workOfRequest } from '@spillway/queue/wire/work'
 import type { LongPasswords } from './bcrypt.js'
 import { Bounds, type Excess } from './bounds.js'
 import { createReader, type StoredReading } from './formats/list.js'
 import { type FirebaseProject, keyedOwners, type Pepper } from './formats/settings.js'
 import { algorithmOf, Methods } from './methods/list.js'
-import type { AlgorithmName } from './methods/recipe.js'
+import { type AlgorithmName, UnsupportedHashError } from './methods/recipe.js'
 import { NativeEngine } from './native.js'
 import { LEAST_ARGON2ID, type Policy } from './policy.js'
-import { type TestDouble, testDoubles } from './testdoubles.js'
 import { MEMORY_LIMIT_KIB, policyKib, Threads, type ThreadTimes } from './threads.js'
 
 export type Examined =
@@ -20,32 +19,28 @@ export type Examined =
   | { kind: 'too-costly'; reading: StoredReading; excess: Excess }
   | { kind: 'unknown' }
 
-/** A stored hash of no known format, damaged, or of too high a cost. */
-export class UnsupportedHashError extends Error {
-  override readonly name = 'UnsupportedHashError'
-  readonly code: RefusalCode = 'unsupported_hash'
-}
-
 /** A new password that the algorithm of the policy would truncate. */
 export class UnsupportedPasswordError extends Error {
   override readonly name = 'UnsupportedPasswordError'
   readonly code: RefusalCode = 'unsupported_password'
 }
 
-/** The policy asks for more than a slot has on this machine. */
+/** The policy needs more than a slot has on this machine. */
 export class UnaffordablePolicyError extends Error {
   override readonly name = 'UnaffordablePolicyError'
 }
 
 interface HasherOptions {
-  /** Whether test doubles are accepted [false]. */
-  testHashes?: boolean
   /** Hashing threads [1]. */
   slots?: number
   /** Whether the native engine is used, if it is built [false]. */
   native?: boolean
   /** A slot's memory for one batch, in KiB [1 GiB]. */
   slotKib?: number | undefined
+  /** The memory for a stored hash that is verified alone, in KiB [the slot's]. */
+  mostKib?: number | undefined
+  /** The times of small hashes [measured here]. */
+  unitCosts?: Bounds['unitCosts'] | undefined
   firebase?: FirebaseProject | undefined
   peppers?: readonly Pepper[] | undefined
   /** Owners of stored hashes that are verified with these secrets [a gateway's accounts]. */
@@ -62,12 +57,14 @@ export class Hasher {
   readonly #keyless: Hasher | undefined
   /** The native engine; undefined when not built or disabled. */
   readonly native: NativeEngine | undefined
-  /** The algorithm of new hashes and of decoys, for requests without a policy. */
+  /** The algorithm of new hashes and of dummy hashes, for requests without a policy. */
   readonly algorithm: AlgorithmName
   /** The implementation in use for each family of algorithms. */
   readonly engines: Readonly<Record<string, string>>
   /** The times of small hashes, which predict other costs. */
   readonly unitCosts: Bounds['unitCosts']
+  /** The memory that a stored hash may take, in KiB. */
+  readonly mostKib: number
   /** One sentence for operators: the engine in use, and why not the native one. */
   readonly description: string
 
@@ -81,6 +78,7 @@ export class Hasher {
     this.algorithm = policy.hashes.algorithm
     this.engines = methods.engines()
     this.unitCosts = bounds.unitCosts
+    this.mostKib = bounds.memoryLimitKib
     this.#read = createReader(keyless === undefined ? { firebase: undefined, peppers: [] } : { firebase, peppers })
     this.#ofLongPasswords = this.#isAffordable(policy.longPasswords) ? policy.longPasswords : LEAST_ARGON2ID
     const packages = `${methods.argon2.engine} and ${methods.bcrypt.engine}, one at a time${whyNot}`
@@ -92,22 +90,19 @@ export class Hasher {
    * @throws UnaffordablePolicyError, and an Error where no implementation works here
    */
   static async load(policy: Policy, options: HasherOptions): Promise<Hasher> {
-    const { slots = 1, slotKib: memoryLimitKib = MEMORY_LIMIT_KIB, longPasswords } = options
+    const { slots = 1, slotKib = MEMORY_LIMIT_KIB, mostKib = slotKib, longPasswords, unitCosts } = options
     const { hashes } = policy
-    const widths = { threadKib: memoryLimitKib, policyKib: policyKib(hashes) || undefined }
+    const widths = { threadKib: slotKib, policyKib: policyKib(hashes) || undefined }
     const { native, whyNot = '' } = options.native ? await NativeEngine.tryStart(slots, widths) : {}
-    // Packages have one share of the memory beside the engine's threads, and all without them.
-    const threads = new Threads(slots, (native === undefined ? slots : 1) * memoryLimitKib)
-    const methods = await Methods.load(threads, { native, memoryLimitKib, longPasswords })
+    // Packages get one share of the memory beside the engine's threads, and all of it without them.
+    const threads = new Threads(slots, native === undefined ? Math.max(slots * slotKib, mostKib) : slotKib)
+    const methods = await Methods.load(threads, { native, memoryLimitKib: slotKib, longPasswords })
     if (hashes.algorithm === 'argon2id' && !methods.isAffordable(hashes))
-      throw new UnaffordablePolicyError(
-        `a hash of the policy takes more memory than a slot has here: ${memoryLimitKib} KiB`,
-      )
+      throw new UnaffordablePolicyError(`a hash of the policy takes more memory than a slot has here: ${slotKib} KiB`)
     const width = (algorithm: 'argon2' | 'bcrypt') => (algorithm === 'bcrypt' ? (native?.widthOf(ANY_BCRYPT) ?? 1) : 1)
-    const bounds = await Bounds.measure(methods, { policy: hashes, memoryLimitKib, width })
+    const bounds = await Bounds.measure(methods, { policy: hashes, memoryLimitKib: mostKib, width, unitCosts })
     native?.forgetCalls()
-    const doubles = options.testHashes ? testDoubles(threads) : []
-    const parts = { methods, bounds, threads, doubles, native, whyNot, options }
+    const parts = { methods, bounds, threads, native, whyNot, options }
     return new Hasher(policy, parts, new Hasher(policy, parts))
   }
 
@@ -118,17 +113,16 @@ export class Hasher {
   }
 
   /** Predicted processor time of a request (ms); undefined where its units were not measured. */
-  foretell(request: HashRequest | VerifyRequest): number | undefined {
+  estimateMs(request: HashRequest | VerifyRequest): number | undefined {
     const work = this.#workOf(request)
-    return work && foretell(work, this.unitCosts)
+    return work && estimateMs(work, this.unitCosts)
   }
 
   #workOf(request: HashRequest | VerifyRequest): Work | undefined {
     const { hashes } = this.#policy
     if (!('storedHash' in request) || request.storedHash === null) return workOfRequest(request, hashes)
-    if (this.#doubleOf(request.storedHash) !== undefined) return undefined
     const examined = this.examine(request.storedHash)
-    // By a decoy.
+    // The request takes a dummy hash.
     if (examined.kind !== 'supported') return workOfRequest({ ...request, storedHash: null }, hashes)
     const [recipe] = examined.reading.recipes
     if (recipe.method === 'bcrypt') return workOf({ algorithm: 'bcrypt', cost: recipe.cost })
@@ -160,10 +154,8 @@ export class Hasher {
    */
   async verify(password: string | readonly string[], storedHash: string, signal?: AbortSignal): Promise<boolean> {
     const forms = typeof password === 'string' ? [password] : password
-    const double = this.#doubleOf(storedHash)
-    if (double !== undefined) return await double.verify(forms[0] ?? '', storedHash)
     const { recipes, textsOf = (form) => [form] } = this.#readingOf(storedHash)
-    // Each text that may have been hashed, with each function that it may have been hashed with.
+    // Each text that may have been hashed, with each function that may have hashed it.
     const texts = [...new Set(forms.flatMap(textsOf))]
     const attempts = texts.flatMap((text) => recipes.map((recipe) => ({ text, recipe })))
     const accepted = this.#parts.bounds.acceptedOf(attempts)
@@ -176,9 +168,9 @@ export class Hasher {
   }
 
   /** Verifies against a hash that no password matches, at the cost of the policy. */
-  async decoy(password: string, wanted: HashPolicy = this.#policy.hashes, signal?: AbortSignal): Promise<void> {
+  async dummy(password: string, wanted: HashPolicy = this.#policy.hashes, signal?: AbortSignal): Promise<void> {
     const by = this.#isAffordable(wanted) ? wanted : this.#policy.hashes
-    await this.#parts.methods.verify(password, this.#parts.methods.decoy(by), signal)
+    await this.#parts.methods.verify(password, this.#parts.methods.dummy(by), signal)
   }
 
   /** The policy of a new hash for a right password: argon2id where the worker's would truncate it. */
@@ -193,12 +185,11 @@ export class Hasher {
 
   /** Whether a stored hash must be replaced after a match. Throws {@link UnsupportedHashError}. */
   isDue(storedHash: string, by: HashPolicy = this.#policy.hashes, mode: RehashMode = this.#policy.rehash): boolean {
-    if (this.#doubleOf(storedHash) !== undefined) return false
     this.#readingOf(storedHash)
     return this.#isAffordable(by) && isDue(storedHash, by, mode)
   }
 
-  /** Whether the old system took other passwords for this one, which a new hash would refuse. */
+  /** Whether the old system accepted other passwords for this one, unlike a new hash. */
   isAmbiguous(password: string, storedHash: string): boolean {
     return this.#read(storedHash)?.isAmbiguous?.(password) ?? false
   }
@@ -218,7 +209,7 @@ export class Hasher {
     return examined.kind === 'supported' ? algorithmOf(examined.reading.recipes[0]) : 'other'
   }
 
-  /** How many passwords a slot hashes at a time, as it is best for the last calls. */
+  /** The number of passwords that a slot hashes at a time: the best number for the last calls. */
   batchWidth(): number {
     return this.native?.batchWidth() ?? 1
   }
@@ -235,10 +226,6 @@ export class Hasher {
     throw new UnsupportedHashError('the stored hash is of no supported format or cost')
   }
 
-  #doubleOf(storedHash: string): TestDouble | undefined {
-    return this.#parts.doubles.find(({ recognizes }) => recognizes(storedHash))
-  }
-
   #isAffordable(by: HashPolicy): boolean {
     return this.#parts.methods.isAffordable(by) && this.#parts.bounds.accepts(by)
   }
@@ -248,7 +235,6 @@ interface HasherParts {
   methods: Methods
   bounds: Bounds
   threads: Threads
-  doubles: readonly TestDouble[]
   native: NativeEngine | undefined
   whyNot: string
   options: HasherOptions

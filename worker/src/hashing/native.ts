@@ -33,7 +33,7 @@ interface Profile {
 interface AddonEngine {
   readonly waiting: number
   readonly running: number
-  /** Returns how many such calls one thread does at a time. */
+  /** Returns how many calls of this kind one thread does at a time. */
   submit(id: number, password: string | Uint8Array, stored: string): number
   widthOf(stored: string): number
   cancel(id: number): boolean
@@ -54,20 +54,20 @@ interface Pending {
   reject(reason: unknown): void
 }
 
-/** Share of a wider call's width that each later call keeps: methods come mixed. */
+/** Each later call keeps this share of a wider call's width, because methods are mixed. */
 const WIDTH_DECAY = 0.95
 /** Ids have 32 bits. */
 const IDS = 2 ** 32
 /** The period of a timer that only keeps the process alive while calls are pending. */
 const NEVER_MS = 2 ** 31 - 1
 
-/** Nothing was built, packed or installed for this platform. */
+/** No engine was built, packed or installed for this platform. */
 export class NoEngineError extends Error {
   override readonly name = 'NoEngineError'
 }
 
 interface NativeOptions {
-  /** Memory of a thread's batch [64 MiB]. A hash that takes more is done alone. */
+  /** Memory of a thread's batch [64 MiB]. A hash that needs more is never hashed with others. */
   threadKib?: number | undefined
   /** Memory of a hash for which widths are measured [OWASP's]. */
   policyKib?: number | undefined
@@ -128,7 +128,7 @@ export class NativeEngine {
     return this.#engine.running
   }
 
-  /** The best number of such hashes for one thread at a time. Throws for an unknown format. */
+  /** The best number of hashes like this for one thread at a time. Throws for an unknown format. */
   widthOf(stored: string): number {
     return this.#engine.widthOf(stored)
   }
@@ -206,9 +206,6 @@ export class NativeEngine {
 const require = createRequire(import.meta.url)
 const platform = `${process.platform}-${process.arch}`
 
-/** In the packed client. */
-export const PACKED_ADDON = `spillway.${platform}.node`
-
 /** Packages of the engine. On Linux there is one for each C library. */
 export const ENGINE_PACKAGES = (process.platform === 'linux' ? ['-gnu', '-musl'] : ['']).map(
   (library) => `@spillway/engine-${platform}${library}`,
@@ -219,7 +216,7 @@ const beside = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 const built = beside('../../engine/spillway.node')
 
 /** In the order of trying. */
-export const ADDON_FILES = [...installed(), beside(PACKED_ADDON), built].filter(existsSync)
+export const ADDON_FILES = [...installed(), built].filter(existsSync)
 
 /** The file that is tried first, or where it would be built. */
 export const ADDON_FILE = ADDON_FILES[0] ?? built
@@ -240,14 +237,14 @@ function installed(): string[] {
 
 /** The version of this package, which an engine must have too. */
 export function ownVersion(): string {
-  // In the packed client package.json is beside the programs.
-  const file = [beside('package.json'), beside('../../package.json')].find(existsSync)
+  // In the packed client, package.json is above the programs.
+  const file = [beside('../package.json'), beside('../../package.json')].find(existsSync)
   if (file === undefined) throw new Error('the package has no package.json')
   const { version }: { version: string } = JSON.parse(readFileSync(file, 'utf8'))
   return version
 }
 
-/** The first that loads and is of this version: another may have other doors. */
+/** The first that loads and has this version: another version may export a different API. */
 export function loadAddon(files: readonly string[]): Addon {
   const reasons: string[] = []
   for (const file of files) {
@@ -267,7 +264,7 @@ const HUGE_PAGES_MISSING =
 
 function describe(profile: Profile): string {
   const widths = (['bcrypt', 'argon2', 'pbkdf2', 'scrypt'] as const)
-    // There is no code of the last two for some processors.
+    // Some processors have no code for the last two.
     .filter((name) => profile[`${name}Width`] !== 0)
     .map((name) => `${name} ${profile[`${name}Width`]} at a time (${profile[`${name}Code`]})`)
   const wrong = profile.wrong.join(', ')

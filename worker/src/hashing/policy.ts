@@ -1,4 +1,5 @@
 /** The policy of a worker: algorithm and cost of new hashes for requests without a policy. */
+import type { Settings } from '@spillway/common/read-settings'
 import { choice, integer } from '@spillway/common/settings'
 import type { Argon2Cost, HashPolicy } from '@spillway/queue/wire/policy'
 import { type RehashMode, rehashModes } from '@spillway/queue/wire/stored-hash'
@@ -9,7 +10,7 @@ export const policySettings = {
   HASH_ALGORITHM: choice(
     'argon2id',
     ['argon2id', 'bcrypt'],
-    'Algorithm of new hashes; bcrypt reads 72 bytes, so longer new passwords are then refused, and those of existing accounts are hashed with argon2id',
+    'Algorithm of new hashes; bcrypt reads only 72 bytes, so with bcrypt longer new passwords are refused, and longer passwords of existing accounts are hashed with argon2id',
   ),
   ARGON2_MEMORY_KIB: integer(
     19_456,
@@ -22,24 +23,26 @@ export const policySettings = {
   REHASH: choice(
     'weaker',
     rehashModes,
-    'Which matching hashes are replaced for requests of the service API with `rehash: true` and no policy: `weaker` hashes below the policy, `always` any other algorithm or cost, `never` no hash; gateways have a setting of the same name for logins',
+    'Which matching hashes are replaced for requests of the service API with `rehash: true` and no policy: `weaker` replaces hashes below the policy, `always` hashes with another algorithm or cost, `never` no hash; gateways have a setting with the same name for logins',
   ),
 } as const
-type PolicySettings = FromSchema<{ type: 'object'; properties: typeof policySettings; additionalProperties: false }>
+type PolicySettings = Settings<
+  FromSchema<{ type: 'object'; properties: typeof policySettings; additionalProperties: false }>
+>
 
 export interface Policy {
-  /** As requests bring it. */
+  /** The policy of new hashes, in the form of requests. */
   hashes: HashPolicy
   rehash: RehashMode
-  /** Of a new hash for a right password that bcrypt would truncate. */
+  /** The policy of a new hash for a right password that bcrypt would truncate. */
   longPasswords: Extract<HashPolicy, { algorithm: 'argon2id' }>
 }
 
 export function policyOf(settings: PolicySettings): Policy {
-  const { HASH_ALGORITHM, REHASH, BCRYPT_COST: cost } = settings
-  const { ARGON2_MEMORY_KIB: memoryKib, ARGON2_TIME: time, ARGON2_PARALLELISM: parallelism } = settings
+  const { hashAlgorithm, rehash, bcryptCost: cost } = settings
+  const { argon2MemoryKib: memoryKib, argon2Time: time, argon2Parallelism: parallelism } = settings
   const argon2id = { algorithm: 'argon2id', memoryKib, time, parallelism } as const
-  return asPolicy(HASH_ALGORITHM === 'bcrypt' ? { algorithm: 'bcrypt', cost } : argon2id, REHASH, argon2id)
+  return asPolicy(hashAlgorithm === 'bcrypt' ? { algorithm: 'bcrypt', cost } : argon2id, rehash, argon2id)
 }
 
 export function argon2idPolicy(cost: Argon2Cost): Policy {

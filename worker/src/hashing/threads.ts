@@ -1,6 +1,7 @@
 /** The threads that hash, and their memory. */
 import { totalmem } from 'node:os'
 import limitConcurrency, { type LimitFunction } from 'p-limit'
+import { UnsupportedHashError } from './methods/recipe.js'
 
 /** Times of hashing threads so far (ms): of all calls from begin to end, and on a processor. */
 export interface ThreadTimes {
@@ -10,38 +11,42 @@ export interface ThreadTimes {
 
 /** The most that any hash may take, in KiB. */
 export const MEMORY_LIMIT_KIB = 1_048_576
-/** What a thread has at least, in KiB: OWASP's argon2id is always accepted. */
+/** The least memory of a thread, in KiB: OWASP's argon2id is always accepted. */
 const LEAST_KIB = 19_456
-/** For the program itself (KiB): it takes 90 to 110 MiB. Chart and sizing guide repeat this. */
-export const PROGRAM_KIB = 128 * 1_024
+/**
+ * For the program itself (KiB): it takes 90 to 110 MiB. OWASP's first choice of scrypt, 128 MiB and
+ * 1 KiB, then fits into 256 MiB.
+ */
+export const PROGRAM_KIB = 127 * 1_024
 
 interface MemoryOptions {
   /** Hashing threads that there are processors for. */
   slots: number
-  /** Of a new hash; 0 for bcrypt. */
+  /** The memory of a new hash; 0 for bcrypt. */
   policyKib: number
   /** Whether another process has the same limit. */
   isShared: boolean
-  /** Of the control group [this process's]. */
+  /** The limit of the control group [this process's]. */
   limitBytes?: number
 }
 
 /**
- * Shares out what the limit leaves beside the program: a share for each thread, and one for all
- * that packages hash beside the native engine. Threads are as many as have what the policy takes:
- * the kernel kills a process above its limit, then every worker that takes the job.
+ * Divides the memory that the limit leaves after the program: a share for each thread, and one for
+ * all packages beside the native engine. A stored hash that takes more than a share is verified
+ * alone, with all of it. There are only as many threads as can have the policy's memory: the kernel
+ * kills a process above its limit, and then every worker that takes the job.
  */
 export function hashingMemory({
   slots,
   policyKib,
   isShared,
   limitBytes = Math.min(process.constrainedMemory() || Number.POSITIVE_INFINITY, totalmem()),
-}: MemoryOptions): { slots: number; slotKib: number } {
+}: MemoryOptions): { slots: number; slotKib: number; mostKib: number } {
   const leftKib = Math.max(0, limitBytes / 1_024 - (isShared ? 2 : 1) * PROGRAM_KIB)
   const fitting = Math.floor(leftKib / Math.max(LEAST_KIB, policyKib)) - 1
   const threads = Math.max(1, Math.min(slots, fitting))
-  const shareKib = Math.floor(leftKib / (threads + 1))
-  return { slots: threads, slotKib: Math.max(LEAST_KIB, Math.min(MEMORY_LIMIT_KIB, shareKib)) }
+  const bounded = (kib: number) => Math.max(LEAST_KIB, Math.min(MEMORY_LIMIT_KIB, Math.floor(kib)))
+  return { slots: threads, slotKib: bounded(leftKib / (threads + 1)), mostKib: bounded(leftKib) }
 }
 
 export function policyKib(policy: { algorithm: string; memoryKib?: number }): number {
@@ -58,51 +63,56 @@ export class Threads {
   #running = 0
   #readAtMs = 0
 
-  /** @param memoryKib of all calls at a time [unlimited]; a call that asks for more gets all */
+  /** @param memoryKib of all calls at a time [unlimited] */
   constructor(count: number, memoryKib = Number.POSITIVE_INFINITY) {
     this.#whenFree = limitConcurrency(count)
     this.#memoryKib = memoryKib
     this.#freeKib = memoryKib
   }
 
-  /** Runs a call when a thread is free, and so much memory. */
-  run<T>(call: () => Promise<T>, askedKib = 0): Promise<T> {
-    return this.#whenFree(() => this.#timed(call, Math.min(askedKib, this.#memoryKib)))
+  /** Runs a call when a thread and its memory are free. Throws {@link UnsupportedHashError}. */
+  async run<T>(call: () => Promise<T>, takesKib = 0): Promise<T> {
+    if (takesKib > this.#memoryKib)
+      throw new UnsupportedHashError('the stored hash takes more memory than packages have beside the engine')
+    return await this.#whenFree(() => this.#timed(call, takesKib))
   }
 
-  /** Runs a test double, which waits in place of hashing: its time counts as processor time. */
-  pretend<T>(call: () => Promise<T>): Promise<T> {
-    return this.#whenFree(async () => {
-      const startedAt = performance.now()
-      try {
-        return await call()
-      } finally {
-        const tookMs = performance.now() - startedAt
-        this.#times.wallMs += tookMs
-        this.#times.cpuMs += tookMs
-      }
-    })
+  /**
+   * Runs a call of the native engine, whose threads have as much memory each as all packages have.
+   * Beyond that, the engine hashes alone, and packages take no memory meanwhile.
+   */
+  async inEngine<T>(call: () => Promise<T>, takesKib = 0): Promise<T> {
+    return await (takesKib > this.#memoryKib ? this.#holding(this.#memoryKib, call) : call())
   }
 
   times(): ThreadTimes {
     return { ...this.#times }
   }
 
-  async #timed<T>(call: () => Promise<T>, takesKib: number): Promise<T> {
+  #timed<T>(call: () => Promise<T>, takesKib: number): Promise<T> {
+    return this.#holding(takesKib, async () => {
+      const startedAt = performance.now()
+      this.#change(1)
+      try {
+        return await call()
+      } finally {
+        this.#change(-1)
+        this.#times.wallMs += performance.now() - startedAt
+      }
+    })
+  }
+
+  async #holding<T>(takesKib: number, call: () => Promise<T>): Promise<T> {
     await this.#roomFor(takesKib)
-    const startedAt = performance.now()
-    this.#change(1)
     try {
       return await call()
     } finally {
-      this.#change(-1)
-      this.#times.wallMs += performance.now() - startedAt
       this.#freeKib += takesKib
       this.#beginWaiting()
     }
   }
 
-  /** Node tells no time of libuv's threads: while calls run, the process's time counts. */
+  /** Node does not report the time of libuv's threads: during calls, the process's time counts. */
   #change(by: 1 | -1): void {
     const { user, system } = process.cpuUsage()
     const nowMs = (user + system) / 1_000
@@ -111,7 +121,7 @@ export class Threads {
     this.#running += by
   }
 
-  /** In the order of calls. */
+  /** Waits for memory, in the order of calls. */
   #roomFor(takesKib: number): Promise<void> | undefined {
     if (takesKib === 0) return undefined
     return new Promise((begin) => {

@@ -8,12 +8,12 @@ import type { Policy } from '../hashing/policy.js'
 
 /**
  * Outcomes of jobs. `hashed` also stands for every completed verify: only the gateway learns
- * whether the password matched. `unavailable`: set aside, because the old system gave no verdict.
- * `undelivered`: Redis refused the verdict until its deadline.
+ * whether the password matched. `skipped`: unhashed, because its client was away. `undelivered`:
+ * Redis refused to store the result, which was announced anyway.
  */
 const outcomes = [
-  ...(['hashed', 'expired', 'forged', 'unsupported_hash'] as const),
-  ...(['unsupported_password', 'hashing_failed', 'unavailable', 'undelivered'] as const),
+  ...(['hashed', 'skipped', 'forged', 'unsupported_hash'] as const),
+  ...(['unsupported_password', 'hashing_failed', 'undelivered'] as const),
 ] as const
 
 const QUEUE_WAIT_BUCKETS_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
@@ -27,7 +27,8 @@ interface WorkerState {
   busySlots(): number
   /** How long this worker has made no progress although it could have, in milliseconds. */
   stuckMs(): number
-  queues: readonly { address: string; takesWrites(): boolean; eviction(): Eviction | undefined }[]
+  takesWrites(): boolean
+  eviction(): Eviction | undefined
 }
 
 export class WorkerMetrics extends Metrics {
@@ -51,11 +52,6 @@ export class WorkerMetrics extends Metrics {
     'Stored hashes below the policy that were replaced at a login, by their algorithm',
     { from: algorithmNames },
   )
-  readonly oldSystem = this.counter(
-    'spillway_old_system_answers_total',
-    'Questions to the old system of LEGACY_VERIFY_URL, by its answer; unavailable where it gave no verdict in time',
-    { answer: ['yes', 'no', 'unavailable'] },
-  )
   readonly sealFailures = this.counter(
     'spillway_seal_failures_total',
     'Sealed values that did not open: forged, swapped, damaged, or of an unknown key',
@@ -73,11 +69,6 @@ export class WorkerMetrics extends Metrics {
     'spillway_jobs_requeued_total',
     'Jobs requeued: unfinished by a stopping worker, or orphaned by a lost reply of Redis',
   )
-  readonly tickets = this.counter(
-    'spillway_absent_tickets_total',
-    'Tickets whose clients were absent: passed over at their turn, abandoned until their deadline',
-    { event: ['passed_over', 'abandoned'] },
-  )
 
   constructor() {
     super()
@@ -86,7 +77,7 @@ export class WorkerMetrics extends Metrics {
 
   /** Adds gauges of a worker's state, read at each scrape. */
   exposeState(state: WorkerState): void {
-    const { slots, policy, engines, queues, busySlots, stuckMs } = state
+    const { slots, policy, engines, busySlots, stuckMs } = state
     this.gauge('spillway_worker_slots', 'Hashing threads of this worker', () => slots)
     this.gauge('spillway_worker_slots_busy', 'Slots that hold a job now', busySlots)
     this.gauge(
@@ -94,12 +85,7 @@ export class WorkerMetrics extends Metrics {
       'For how long jobs have waited that could have been taken, without any progress',
       () => stuckMs() / 1_000,
     )
-    this.exposeRedis(() =>
-      queues.map((queue) => ({
-        ...{ address: queue.address, eviction: queue.eviction },
-        isConnected: () => queue.takesWrites(),
-      })),
-    )
+    this.exposeRedis(state)
     const { hashes } = policy
     const policyLabels =
       hashes.algorithm === 'bcrypt'

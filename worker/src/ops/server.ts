@@ -1,6 +1,5 @@
 /** The only listener of a worker: metrics and probes. */
 import { createServer, type Server, type ServerResponse } from 'node:http'
-import { limitPipelining } from '@spillway/common/pipeline-limit'
 import type { Registry } from 'prom-client'
 
 interface OpsOptions {
@@ -34,7 +33,6 @@ export class OpsServer {
       else response.writeHead(503, { 'content-type': 'text/plain' }).end('failing\n')
     })
     server.on('checkExpectation', (request, response) => server.emit('request', request, response))
-    limitPipelining(server)
     await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, host, resolve))
     const address = server.address()
     if (address === null || typeof address === 'string') throw new Error('the ops server is bound to no port')

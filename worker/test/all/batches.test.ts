@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { until } from '@spillway/infra/processes/until'
-import type { PasswordClient } from '@spillway/queue/queue-client'
+import type { PasswordClient } from '@spillway/queue/client'
 import { test } from 'vitest'
 import { ADDON_FILE } from '../../src/hashing/native.ts'
-import { answerOf, clientFor, startedWorker } from '../parts.ts'
+import { clientFor, resultOf, startedWorker, submit } from '../parts.ts'
 
 const skip = existsSync(ADDON_FILE) ? false : 'worker/engine has not been built here: that takes cargo'
 
@@ -14,7 +14,7 @@ const storedHash = '$2b$08$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW
 
 async function verify(client: PasswordClient): Promise<void> {
   // Four hundred at once may take a busy machine longer than a minute.
-  const answer = await answerOf(await client.submit('verify', { password: 'wrong', storedHash }), 110_000)
+  const answer = await resultOf(await submit(client, 'verify', { password: 'wrong', storedHash }), 110_000)
   assert.equal(typeof answer === 'object' && answer.kind, 'mismatch')
 }
 

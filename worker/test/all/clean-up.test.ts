@@ -1,14 +1,11 @@
 // Ended jobs leave nothing in a client's memory, a worker's, or Redis, on rare paths as well.
 import assert from 'node:assert/strict'
-import { createLogger } from '@spillway/common/log'
 import { until } from '@spillway/infra/processes/until'
-import type { JobRef, PasswordClient } from '@spillway/queue/queue-client'
-import { RedisClock } from '@spillway/queue/redis/clock'
+import type { JobRef, PasswordClient } from '@spillway/queue/client'
 import { test } from 'vitest'
-import { Delivery } from '../../src/consumer/deliver.ts'
 import { forgotten } from '../garbage.ts'
-import { answerOf, clientFor, keepingLog, readyClient, startedWorker, submitted } from '../parts.ts'
-import { failureOf, jobKey, redisProxy, resultOf, type Space, spaceFor } from '../space.ts'
+import { clientFor, keepingLog, readyClient, resultOf, startedWorker, submit, submitted } from '../parts.ts'
+import { completionOf, jobKey, redisProxy, type Space, spaceFor, whenFailed } from '../space.ts'
 
 const request = { password: 'right', storedHash: '$spillway-token$' }
 
@@ -19,7 +16,7 @@ const ends: [how: string, end: (space: Space, client: PasswordClient) => Promise
     async (space, client) => {
       await startedWorker(space)
       const pending = await submitted(client)
-      await answerOf(pending)
+      await resultOf(pending)
       return pending.job
     },
   ],
@@ -27,33 +24,27 @@ const ends: [how: string, end: (space: Space, client: PasswordClient) => Promise
     'outlasts its wait',
     async (_space, client) => {
       const pending = await submitted(client)
-      assert.equal(await answerOf(pending, 20), undefined)
+      assert.equal(await resultOf(pending, 20), undefined)
       return pending.job
     },
   ],
   [
-    'is given a ticket at once',
-    async (_space, client) => {
-      const pending = await client.submit('verify', request, { lane: 'deferred' })
-      assert.equal(await answerOf(pending, 0), undefined)
-      return pending.job
-    },
-  ],
-  [
-    'is cancelled',
+    'is removed',
     async (_space, client) => {
       const pending = await submitted(client)
-      await assert.rejects(pending.answer({ waitMs: 60_000, signal: AbortSignal.timeout(20) }))
-      assert.equal(await client.cancel(pending.job), true)
+      await assert.rejects(pending.result(60_000, AbortSignal.timeout(20)))
+      assert.equal(await client.remove(pending.job), true)
       return pending.job
     },
   ],
   [
     'is redeemed',
     async (space, client) => {
-      await startedWorker(space)
       const job = await jobOfAnother(space)
-      await answerOf(await client.resume(job))
+      await client.present(job, 60_000)
+      const redeemed = await client.resume(job)
+      await startedWorker(space)
+      assert.ok(await resultOf(redeemed))
       return job
     },
   ],
@@ -61,7 +52,7 @@ const ends: [how: string, end: (space: Space, client: PasswordClient) => Promise
     'is redeemed too early',
     async (space, client) => {
       const job = await jobOfAnother(space)
-      assert.equal(await answerOf(await client.resume(job), 20), undefined)
+      assert.equal(await resultOf(await client.resume(job), 20), undefined)
       return job
     },
   ],
@@ -82,7 +73,8 @@ const ends: [how: string, end: (space: Space, client: PasswordClient) => Promise
     async (space, client) => {
       const job = await jobOfAnother(space)
       const pending = await client.resume(job)
-      await assert.rejects(pending.answer({ waitMs: 60_000, signal: AbortSignal.timeout(20) }))
+      await assert.rejects(pending.result(60_000, AbortSignal.timeout(20)))
+      await client.left(job)
       return job
     },
   ],
@@ -95,33 +87,19 @@ for (const [how, end] of ends) {
   })
 }
 
-test.concurrent('a verdict that has been delivered is forgotten by its worker', async (t) => {
-  const { redis, prefix } = spaceFor(t)
-  const log = createLogger({ service: 'test', level: 'silent' })
-  const delivery = new Delivery({ redis, prefix, clock: new RedisClock(), log })
-  const deliver = async () => {
-    const delivered = delivery.deliver({ id: 'a', name: 'verify', deadline: Date.now() + 500, replyTo: 'b' }, 'sealed')
-    await delivered
-    return new WeakRef(delivered)
-  }
-  await forgotten(await deliver())
-  await delivery.settled()
-})
-
-test.concurrent('jobs that failed, expired or were refused are no longer in the hands of a worker, which hands none of them back', async (t) => {
+test.concurrent('jobs that failed, were skipped or refused are no longer in the hands of a worker, which hands none of them back', async (t) => {
   const { space, client } = await clientFor(t)
-  const [forged, expired, refused] = [
-    await client.submit('verify', request),
-    await client.submit('verify', request),
-    await client.submit('verify', { ...request, storedHash: 'unsupported' }),
+  const [forged, skipped, refused] = [
+    await submit(client, 'verify', request),
+    await submit(client, 'verify', request, { presentMs: 0 }),
+    await submit(client, 'verify', { ...request, storedHash: 'unsupported' }),
   ]
-  await rewrite(space, forged.job, { sealed: 'made up' })
-  await rewrite(space, expired.job, { deadline: 1 })
+  await forge(space, forged.job)
   const { lines, log } = keepingLog()
   const worker = await startedWorker(space, { log })
-  await answerOf(refused)
-  await until(() => failureOf(space, forged.job.id))
-  await until(() => resultOf(space, expired.job.id))
+  await resultOf(refused)
+  await whenFailed(space, forged.job.id)
+  await until(() => completionOf(space, skipped.job.id))
 
   const metrics = async () => await (await fetch(`${worker.opsUrl}/metrics`)).text()
   await until(async () => /^spillway_worker_slots_busy 0$/m.test(await metrics()))
@@ -130,34 +108,35 @@ test.concurrent('jobs that failed, expired or were refused are no longer in the 
   assert.deepEqual(requeued, [])
 })
 
-test.concurrent('of jobs that were redeemed, forged, refused or cancelled no key stays beyond their deadline', async (t) => {
+test.concurrent('of jobs that were redeemed, forged, refused, skipped or removed no key stays beyond their deadline', async (t) => {
   const space = spaceFor(t)
-  const [client, elsewhere] = [await readyClient(space, { jobLifeMs: 15_000 }), await readyClient(space)]
+  const [client, elsewhere] = [await readyClient(space), await readyClient(space)]
+  const shortly = { lifeMs: 15_000 }
   const [redeemed, forged, refused, left] = [
-    await client.submit('verify', request),
-    await client.submit('verify', request),
-    await client.submit('verify', { ...request, storedHash: 'unsupported' }),
-    await client.submit('verify', request, { lane: 'deferred' }),
+    await submit(client, 'verify', request, { ...shortly, presentMs: 0 }),
+    await submit(client, 'verify', request, shortly),
+    await submit(client, 'verify', { ...request, storedHash: 'unsupported' }, shortly),
+    await submit(client, 'verify', request, { ...shortly, place: 'ticketed' }),
   ]
-  await rewrite(space, forged.job, { sealed: 'made up' })
-  // Nobody waits for it any more: else it would be taken for lost, and added again.
-  await answerOf(left, 0)
-  assert.equal(await client.cancel(left.job), true)
+  await submit(client, 'verify', request, { ...shortly, presentMs: 0 })
+  await forge(space, forged.job)
+  assert.equal(await client.remove(left.job), true)
+  await elsewhere.present(redeemed.job, 60_000)
   const early = await elsewhere.resume(redeemed.job)
   const worker = await startedWorker(space)
-  await answerOf(early)
-  await answerOf(refused)
-  await until(() => failureOf(space, forged.job.id))
+  assert.ok(await resultOf(early))
+  assert.ok(await resultOf(refused))
+  await whenFailed(space, forged.job.id)
   await worker.close()
-  // The codes of a worker's keys stay for a minute after its end.
-  const stays = ['passwords:', 'line', 'canary'].map((name) => `${space.prefix}:${name}`)
+  // The fingerprints of a worker's keys stay for a minute after its end.
+  const stays = ['passwords:', 'line', 'sealing'].map((name) => `${space.prefix}:${name}`)
   const isLeft = (key: string) => !stays.some((name) => key.startsWith(name)) || key === jobKey(space, left.job.id)
   await until(async () => !(await space.redis.keys(`${space.prefix}*`)).some(isLeft), { what: 'no key that is left' })
 })
 
 /** A job that another client added, as its ticket tells of it. */
 async function jobOfAnother(space: Space): Promise<JobRef> {
-  const { job } = await submitted(await readyClient(space))
+  const { job } = await submit(await readyClient(space), 'verify', request, { place: 'ticketed' })
   return { ...job }
 }
 
@@ -165,8 +144,8 @@ async function weakly(job: Promise<JobRef>): Promise<WeakRef<JobRef>> {
   return new WeakRef(await job)
 }
 
-/** Changes what is stored of a waiting job. */
-async function rewrite(space: Space, { id }: JobRef, change: object): Promise<void> {
+/** Makes the sealed request of a waiting job up. */
+async function forge(space: Space, { id }: JobRef): Promise<void> {
   const data = JSON.parse((await space.redis.hget(jobKey(space, id), 'data')) ?? '')
-  await space.redis.hset(jobKey(space, id), 'data', JSON.stringify({ ...data, ...change }))
+  await space.redis.hset(jobKey(space, id), 'data', JSON.stringify({ ...data, sealed: 'made up' }))
 }

@@ -47,8 +47,8 @@ const madeOf = new Map([
 const cut = ['H20', 'H20b']
 /** Some seconds each: they are tried once. */
 const dear = [
-  ...['C11', 'C24', 'C25', 'H04a', 'H04b', 'passlib-sha256_crypt-default', 'passlib-sha512_crypt-default'],
-  ...['mkpasswd-yescrypt-R6', 'mkpasswd-yescrypt-R8', 'mkpasswd-sha512crypt-R500000'],
+  ...['C11', 'C24', 'C25', 'H04a', 'passlib-sha256_crypt-default', 'passlib-sha512_crypt-default'],
+  'mkpasswd-sha512crypt-R500000',
 ]
 
 async function assertVerified(hasher: Hasher, { maker, password, storedHash }: Made): Promise<void> {
@@ -81,13 +81,20 @@ const hashers = {
 }
 afterAll(() => hashers.native.native?.close())
 
-for (const [n, one] of rows.entries()) {
-  const name = `${n}, ${one.maker}`
-  test(`${name}: the right password matches, and no other`, () => assertVerified(hashers.packages, one))
+for (const [n, one] of rows.entries())
+  test(`${n}, ${one.maker}: the right password matches, and no other`, () => assertVerified(hashers.packages, one))
+
+/** The first of each format, but for those whose text tells less than how they were made. */
+const ofEachFormat = new Map<string, Made>()
+for (const one of rows) {
+  const label = hashers.packages.algorithmOf(one.storedHash)
+  if (!ofEachFormat.has(label) && !dear.includes(idOf(one)) && !refused.has(idOf(one))) ofEachFormat.set(label, one)
+}
+
+for (const [label, one] of ofEachFormat) {
   // The native engine computes these functions alone.
-  const isNative =
-    /^(\$|\{?\w+\}?\$*)?.*(\$2[aby]\$|argon2|scrypt|pbkdf2)/i.test(one.storedHash) && !dear.includes(idOf(one))
-  test.skipIf(hashers.native.native === undefined || !isNative)(`${name}: also by the native engine`, () =>
+  const isNative = /bcrypt|argon2|scrypt|pbkdf2/i.test(label)
+  test.skipIf(hashers.native.native === undefined || !isNative)(`${label}: also by the native engine`, () =>
     assertVerified(hashers.native, one),
   )
 }
@@ -96,31 +103,18 @@ for (const [n, one] of rows.entries()) {
 function damagedOf(text: string): string[] {
   const at = Math.max(text.lastIndexOf('$'), text.lastIndexOf(':'), text.lastIndexOf('}')) + 1
   const last = text.slice(at)
-  const damaged = [
-    text.slice(0, -1),
-    text.slice(0, -2),
-    text.slice(0, -4),
-    `${text}0`,
-    `${text}A`,
-    `${text}===`,
-    `${text}\0`,
-    `${text} `,
-  ]
+  const damaged = [text.slice(0, -1), text.slice(0, -4), `${text}0`, `${text}===`, `${text}\0`]
   const ALPHABET = './0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz+'
   const body = text.replace(/=+$/, '')
   const end = ALPHABET.indexOf(body.at(-1) ?? '')
-  for (const bit of [1, 2, 4, 8, 16, 32])
-    damaged.push(body.slice(0, -1) + (ALPHABET[end ^ bit] ?? '?') + text.slice(body.length))
+  for (const bit of [1, 4, 32]) damaged.push(body.slice(0, -1) + (ALPHABET[end ^ bit] ?? '?') + text.slice(body.length))
   if (/^[0-9a-f]+$/.test(last))
     damaged.push(text.slice(0, at) + last.toUpperCase().replace(/.$/, (x) => x.toLowerCase()))
   return damaged.filter((other) => other !== text)
 }
 
-const notDamaged = /^(H0[4-9]|C17|C20|H13|H1[0-2]|H2[0-9])|default|yescrypt|django/
-for (const [n, one] of rows.entries()) {
-  const { maker, password, storedHash } = one
-  if (dear.includes(idOf(one)) || notDamaged.test(maker)) continue
-  test(`${n}, ${maker}: no damage matches, a digit too many, cut short, or bits to spare`, async () => {
+for (const [label, { password, storedHash }] of ofEachFormat) {
+  test(`${label}: no damage matches, a digit too many, cut short, or bits to spare`, async () => {
     for (const text of damagedOf(storedHash)) {
       if (hashers.packages.examine(text).kind !== 'supported') continue
       assert.equal(await hashers.packages.verify([password.normalize('NFKC'), password], text), false, text)

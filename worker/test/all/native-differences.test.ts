@@ -12,8 +12,8 @@ const skip = existsSync(ADDON_FILE) ? false : 'worker/engine has not been built 
 
 const notX64 = process.arch === 'x64' ? false : 'there is code for x86-64 alone'
 
-/** Ten thousand of bcrypt and argon2, and others; the package takes ten times as long for bcrypt */
-const PASSWORDS = { bcrypt: 2_000, argon2: 8_000, pbkdf2: 5_000, scrypt: 5_000 }
+/** The package takes ten times as long for bcrypt. The engine's own tests compare with other implementations. */
+const PASSWORDS = { bcrypt: 400, argon2: 1_600, pbkdf2: 1_000, scrypt: 1_000 }
 const TOGETHER = 50
 /** Blowfish's keys end here: what stands behind is not read. */
 const BCRYPT_READS = 72
@@ -59,7 +59,7 @@ async function compare(name: keyof typeof PASSWORDS, one: (random: Random, n: nu
     await Promise.all(Array.from({ length: TOGETHER }, (_, k) => one(random, n + k)))
 }
 
-test.skipIf(skip)('bcrypt: hashes and verdicts are those of the package', async () => {
+test.skipIf(skip)('bcrypt: hashes and results are those of the package', async () => {
   const engine = await NativeEngine.start(2)
   await compare('bcrypt', async (random, n) => {
     const plain = password(random)
@@ -72,16 +72,16 @@ test.skipIf(skip)('bcrypt: hashes and verdicts are those of the package', async 
     const theirs = await bcrypt.hash(plain, salt)
     const where = `seed ${seed}, password ${n}: ${plain.toString('hex')} ${salt}`
     const setting = salt.replace('$2b', `$2${version}`)
-    const [ours, verdict] = await Promise.all([engine.hash(plain, setting), engine.verify(other, theirs)])
+    const [ours, result] = await Promise.all([engine.hash(plain, setting), engine.verify(other, theirs)])
     assert.equal(ours.replace(/^\$2./, '$2b'), theirs, where)
-    assert.equal(verdict, await bcrypt.compare(other, theirs), where)
+    assert.equal(result, await bcrypt.compare(other, theirs), where)
     if (version === 'a' && n % 4 === 0 && plain.length < 255)
       assert.equal(ours, await bcrypt.hash(plain, setting), where)
     if (n % 10 === 0) assert.equal(await engine.verify(plain.subarray(0, BCRYPT_READS), ours), true, where)
   })
 })
 
-test.skipIf(skip)('argon2: hashes and verdicts are those of the package', async () => {
+test.skipIf(skip)('argon2: hashes and results are those of the package', async () => {
   const engine = await NativeEngine.start(2)
   await compare('argon2', async (random, n) => {
     const plain = password(random)
@@ -100,16 +100,16 @@ test.skipIf(skip)('argon2: hashes and verdicts are those of the package', async 
     const theirs = await argon2.hash(plain, options)
     const where = `seed ${seed}, password ${n}: ${plain.toString('hex')} ${theirs}`
     const setting = theirs.slice(0, theirs.lastIndexOf('$'))
-    const [same, verdict, ours] = await Promise.all([
+    const [same, result, ours] = await Promise.all([
       engine.verify(plain, theirs),
       engine.verify(other, theirs),
       engine.hash(plain, setting),
     ])
     assert.equal(same, true, where)
-    assert.equal(verdict, other.equals(plain), where)
+    assert.equal(result, other.equals(plain), where)
     // A new digest has 32 bytes.
     if (n % 4 === 0) assert.equal(ours, await argon2.hash(plain, { ...options, hashLength: 32 }), where)
-    if (n % 10 === 0) assert.equal(await argon2.verify(ours, other), verdict, where)
+    if (n % 10 === 0) assert.equal(await argon2.verify(ours, other), result, where)
   })
 })
 
@@ -120,19 +120,19 @@ async function compareKey(engine: NativeEngine, random: Random, n: number, setti
   const key = derive(plain, random.pick([16, 20, 24, 32, 48, 64]))
   const where = `seed ${seed}, password ${n}: ${plain.toString('hex')} ${setting} ${key.toString('hex')}`
   const theirs = `${setting}$${unpadded(key)}`
-  const [same, verdict, ours] = await Promise.all([
+  const [same, result, ours] = await Promise.all([
     engine.verify(plain, theirs),
     engine.verify(other, theirs),
     engine.hash(plain, setting),
   ])
   assert.equal(same, true, where)
   // HMAC pads a key with zeros and digests one longer than a block: such passwords are the same.
-  assert.equal(verdict, derive(other, key.length).equals(key), where)
+  assert.equal(result, derive(other, key.length).equals(key), where)
   assert.equal(ours, `${setting}$${unpadded(derive(plain, 32))}`, where)
 }
 type Derive = (password: Buffer, bytes: number) => Buffer
 
-test.skipIf(skip || notX64)('PBKDF2: hashes and verdicts are those of node:crypto', async () => {
+test.skipIf(skip || notX64)('PBKDF2: hashes and results are those of node:crypto', async () => {
   const engine = await NativeEngine.start(2)
   await compare('pbkdf2', async (random, n) => {
     const salt = random.bytes(1 + random.below(random.pick([8, 32, 512])))
@@ -143,7 +143,7 @@ test.skipIf(skip || notX64)('PBKDF2: hashes and verdicts are those of node:crypt
   })
 })
 
-test.skipIf(skip || notX64)('scrypt: hashes and verdicts are those of node:crypto', async () => {
+test.skipIf(skip || notX64)('scrypt: hashes and results are those of node:crypto', async () => {
   const engine = await NativeEngine.start(2)
   await compare('scrypt', async (random, n) => {
     const salt = random.bytes(1 + random.below(random.pick([8, 32, 512])))
@@ -172,7 +172,7 @@ test.skipIf(skip)('malformed hashes are refused, whatever they were made from', 
     '$pbkdf2-sha256$i=20$c2FsdA$g+sQC2o6l18P4//NwkGYUjIVTmhova8bJhzLGP7kyQg',
     '$scrypt$ln=4,r=2,p=1$TmFDbA$I3jXhrpz0gg3wlH51s4Tv3zUs1B8KQihag/WvIY+GRw',
   ] as const
-  for (let n = 0; n < 2_000; n += 1) {
+  for (let n = 0; n < 1_000; n += 1) {
     const bytes = Buffer.from(random.pick(hashes))
     const at = random.below(bytes.length)
     const kind = random.below(3)
@@ -195,7 +195,7 @@ test.skipIf(skip)('malformed hashes are refused, whatever they were made from', 
     '$pbkdf2-sha256$i=2000001$c2FsdA$g+sQC2o6l18P4//NwkGYUjIVTmhova8bJhzLGP7kyQg',
     `$pbkdf2-sha256$i=1000001$c2FsdA$${'A'.repeat(86)}`,
     '$pbkdf2-sha256$i=4294967297$c2FsdA$g+sQC2o6l18P4//NwkGYUjIVTmhova8bJhzLGP7kyQg',
-    '$scrypt$ln=17,r=8,p=1$TmFDbA$I3jXhrpz0gg3wlH51s4Tv3zUs1B8KQihag/WvIY+GRw',
+    '$scrypt$ln=20,r=8,p=1$TmFDbA$I3jXhrpz0gg3wlH51s4Tv3zUs1B8KQihag/WvIY+GRw',
     '$scrypt$ln=16,r=8,p=9$TmFDbA$I3jXhrpz0gg3wlH51s4Tv3zUs1B8KQihag/WvIY+GRw',
     '$scrypt$ln=64,r=8,p=1$TmFDbA$I3jXhrpz0gg3wlH51s4Tv3zUs1B8KQihag/WvIY+GRw',
     '$scrypt$ln=4,r=4294967295,p=4294967295$TmFDbA$I3jXhrpz0gg3wlH51s4Tv3zUs1B8KQihag/WvIY+GRw',

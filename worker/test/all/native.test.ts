@@ -1,6 +1,6 @@
 // The native engine as JavaScript sees it. Skipped where it has not been built.
 import assert from 'node:assert/strict'
-import { pbkdf2Sync } from 'node:crypto'
+import { pbkdf2Sync, scryptSync } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 import { startProcess } from '@spillway/infra/processes/node-process'
@@ -10,7 +10,8 @@ import { argon2Setting, newArgon2Setting } from '@spillway/queue/wire/setting'
 import { unpadded } from '@spillway/queue/wire/stored-hash'
 import { test } from 'vitest'
 import { measureCapacity } from '../../src/hashing/capacity-estimate.ts'
-import { Hasher, UnsupportedHashError } from '../../src/hashing/index.ts'
+import { Hasher } from '../../src/hashing/index.ts'
+import { UnsupportedHashError } from '../../src/hashing/methods/recipe.ts'
 import { ADDON_FILE, NATIVE_NAME, NativeEngine } from '../../src/hashing/native.ts'
 import { argon2idPolicy } from '../../src/hashing/policy.ts'
 import { extendedBytes, vectorPassword, vectors } from '../format-vectors.ts'
@@ -41,10 +42,10 @@ test.skipIf(skip)('what is hashed to measure a worker says nothing of the batche
 })
 
 test.skipIf(skip)('an engine that is built is the first of a hasher, and named in what a worker says', async () => {
-  const hasher = await Hasher.load(argon2idPolicy(policy), { testHashes: false, native: true, slots: 2 })
+  const hasher = await Hasher.load(argon2idPolicy(policy), { native: true, slots: 2 })
   const { argon2, bcrypt, digest } = hasher.engines
   assert.deepEqual([argon2, bcrypt, digest], [NATIVE_NAME, NATIVE_NAME, 'node:crypto'])
-  assert.match(hasher.description, /worker\/engine, bcrypt \d+ at a time \(\w+\), argon2 [1-4] at a time \(\w+\)/)
+  assert.match(hasher.description, /worker\/engine, bcrypt \d+ at a time \(\w+\), argon2 [1-4] at a time \([\w, ]+\)/)
   if (process.arch === 'x64') {
     assert.deepEqual([hasher.engines.pbkdf2, hasher.engines.scrypt], [NATIVE_NAME, NATIVE_NAME])
     assert.match(hasher.description, /pbkdf2 \d+ at a time \(.+\), scrypt [1-4] at a time \(.+\)/)
@@ -64,7 +65,7 @@ test.skipIf(skip)('an engine that is built is the first of a hasher, and named i
 test.skipIf(skip || (process.arch === 'x64' ? false : 'there is code for x86-64 alone'))(
   'PBKDF2 with SHA-256 and scrypt of other systems are verified by the engine, PBKDF2 with other digests by node:crypto',
   async () => {
-    const hasher = await Hasher.load(argon2idPolicy(policy), { testHashes: false, native: true, slots: 1 })
+    const hasher = await Hasher.load(argon2idPolicy(policy), { native: true, slots: 1 })
     const derived = vectors.filter(({ label }) => label === 'pbkdf2' || label === 'scrypt')
     for (const { origin, storedHash } of derived) {
       // Firebase's needs the key itself.
@@ -84,9 +85,24 @@ test.skipIf(skip || (process.arch === 'x64' ? false : 'there is code for x86-64 
   },
 )
 
+test.skipIf(skip || (process.arch === 'x64' ? false : 'there is code for x86-64 alone'))(
+  "OWASP's first choice of scrypt, beyond the share of a thread, is verified by the engine",
+  async () => {
+    const [salt, cost] = [Buffer.from('salt of a hash'), { N: 2 ** 17, r: 8, p: 1, maxmem: 2 ** 28 }]
+    const key = scryptSync(vectorPassword, salt, 32, cost)
+    const stored = `$scrypt$ln=17,r=8,p=1$${unpadded(salt)}$${unpadded(key)}`
+    const memory = { slots: 2, slotKib: 43_691, mostKib: 131_073 }
+    const hasher = await Hasher.load(argon2idPolicy(policy), { native: true, ...memory })
+    const { wallMs } = hasher.native?.times() ?? assert.fail()
+    assert.equal(await hasher.verify(vectorPassword, stored), true)
+    assert.equal(await hasher.verify('another', stored), false)
+    assert.notEqual(hasher.native?.times().wallMs, wallMs)
+  },
+)
+
 test('where it is turned off the packages hash, and where there is no engine, what a worker says tells how to have it', async (t) => {
   for (const native of [false, true]) {
-    const hasher = await Hasher.load(argon2idPolicy(policy), { testHashes: false, native })
+    const hasher = await Hasher.load(argon2idPolicy(policy), { native })
     t.onTestFinished(() => hasher.native?.close())
     if (native && skip === false) continue
     assert.equal(hasher.native, undefined)
@@ -99,22 +115,22 @@ test('where it is turned off the packages hash, and where there is no engine, wh
 })
 
 test.skipIf(skip)('a hash of a form that only the packages know is verified by them', async () => {
-  const hasher = await Hasher.load(argon2idPolicy(policy), { testHashes: false, native: true, slots: 1 })
+  const hasher = await Hasher.load(argon2idPolicy(policy), { native: true, slots: 1 })
   // A salt whose last character has bits that mean nothing.
   const lenient = '$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHQ$nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/5'
   await assert.rejects(async () => hasher.native?.verify('password', lenient), /does not know this form/)
   await hasher.verify('password', lenient).catch((error: unknown) => assert.ok(error instanceof Error))
 })
 
-test.skipIf(skip)('many calls at once are all answered, each with its own verdict', async () => {
+test.skipIf(skip)('many calls at once are all answered, each with its own result', async () => {
   const engine = await NativeEngine.start(2)
   const settings = [newSetting(policy), newSetting({ ...policy, memoryKib: 72 }), '$2b$04$CCCCCCCCCCCCCCCCCCCCC.']
   const hashes = await Promise.all(
     Array.from({ length: 60 }, (_, n) => engine.hash(`password ${n}`, settings[n % 3] ?? '')),
   )
-  const verdicts = await Promise.all(hashes.map((hash, n) => engine.verify(`password ${n % 4 ? n : 'x'}`, hash)))
+  const results = await Promise.all(hashes.map((hash, n) => engine.verify(`password ${n % 4 ? n : 'x'}`, hash)))
   const right = hashes.map((_, n) => n % 4 !== 0)
-  assert.deepEqual(verdicts, right)
+  assert.deepEqual(results, right)
   assert.deepEqual([engine.waiting, engine.running], [0, 0])
 })
 

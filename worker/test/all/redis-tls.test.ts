@@ -6,11 +6,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { canIssue, createAuthority, issue } from '@spillway/infra/harness/certificates'
 import { Keeper, stopOrder } from '@spillway/infra/processes/keeper'
 import { freePort } from '@spillway/infra/processes/port'
-import { programsDir } from '@spillway/infra/processes/repository'
 import { until } from '@spillway/infra/processes/until'
-import { canIssue, createAuthority, issue } from '@spillway/infra/rig/certificates'
 import { findRedis } from '@spillway/infra/services/redis'
 import { connectRedis } from '@spillway/queue/redis/connect'
 import { afterAll, beforeAll, describe, test } from 'vitest'
@@ -24,15 +23,9 @@ afterAll(async () => {
 })
 /** Parameters of a URL. */
 const clientFiles = `cert=${join(dir, 'numbered.crt')}&key=${join(dir, 'numbered.key')}`
-const found = await findRedis({ keeper, dir, durable: false, programsDir, say: () => undefined })
+const program = await findRedis({ keeper, dir, say: () => undefined })
 
-/** Why it cannot be tried here; false where it can. */
-function skip(): string | false {
-  if (!canIssue()) return 'needs OpenSSL 3'
-  return found(0).process.args.length > 1 && 'needs a Redis outside of a container'
-}
-
-describe.skipIf(skip())('over TLS', () => {
+describe.skipIf(!canIssue() && 'needs OpenSSL 3')('over TLS', () => {
   let master = 0
   let sentinel = 0
 
@@ -101,7 +94,6 @@ describe.skipIf(skip())('over TLS', () => {
 /** Starts a Redis that has no port without TLS; resolves with its port when it answers there. */
 async function startTls(role: 'master' | 'strict' | 'sentinel' | 'node', settings: string[]): Promise<number> {
   const port = await freePort()
-  const { process: program } = found(port)
   const file = join(dir, `${role}.conf`)
   const certificate = role === 'node' ? 'named' : 'numbered'
   const tls = [

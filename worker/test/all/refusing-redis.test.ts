@@ -1,27 +1,33 @@
 // A Redis that answers, and refuses to write: because it is full, or has lost its replicas.
 import assert from 'node:assert/strict'
+import { withDoubles } from '@spillway/infra/harness/spillway'
 import { startProcess } from '@spillway/infra/processes/node-process'
 import { freePort } from '@spillway/infra/processes/port'
 import { until } from '@spillway/infra/processes/until'
+import { resultKey } from '@spillway/queue/wire/reply'
 import { test } from 'vitest'
 import { refuseWrites, startOwnRedis } from '../own-redis.ts'
-import { answerOf, readyClient, startedWorker, workerEnvironment } from '../parts.ts'
+import { jobsAreCounted, readyClient, resultOf, startedWorker, submit, workerEnvironment } from '../parts.ts'
 import { activeJobs, spaceFor, waitingJobs } from '../space.ts'
-import { entry, startedWorkerProcess } from '../worker-process.ts'
+import { startedWorkerProcess } from '../worker-process.ts'
 
 const redisUrl = await startOwnRedis()
 
 const request = { password: 'right', storedHash: '$spillway-wait$500$' }
 const match = { kind: 'match' }
 
-test('a job in hand when Redis becomes full is answered while it is full', async (t) => {
+test('the result of a job in hand when Redis becomes full is announced, and not stored', async (t) => {
   const space = spaceFor(t, redisUrl)
   const client = await readyClient(space)
-  await startedWorker(space)
-  const pending = await client.submit('verify', request)
+  const worker = await startedWorker(space)
+  const pending = await submit(client, 'verify', request)
   await until(async () => (await activeJobs(space)).length === 1)
-  await refuseWrites(space, 'OOM')
-  assert.deepEqual(await answerOf(pending), match)
+  const takeAgain = await refuseWrites(space, 'OOM')
+  assert.deepEqual(await resultOf(pending), match)
+  await jobsAreCounted(worker, 'verify undelivered 1')
+  assert.equal(await space.redis.exists(resultKey(space.prefix, pending.job.id)), 0)
+  await takeAgain()
+  assert.deepEqual(await resultOf(await submit(client, 'verify', request)), match)
 })
 
 for (const why of ['OOM', 'NOREPLICAS'] as const) {
@@ -38,7 +44,7 @@ for (const why of ['OOM', 'NOREPLICAS'] as const) {
     })
     assert.deepEqual([...answers], [200])
     await takeAgain()
-    assert.deepEqual(await answerOf(await client.submit('verify', request)), match)
+    assert.deepEqual(await resultOf(await submit(client, 'verify', request)), match)
   })
 }
 
@@ -52,16 +58,16 @@ test('a client that may not subscribe again goes on, and has its replies when it
   await until(() => !client.isReady())
   await space.redis.call('ACL', 'SETUSER', 'default', 'allchannels')
   await until(() => client.isReady())
-  assert.deepEqual(await answerOf(await client.submit('verify', request)), match)
+  assert.deepEqual(await resultOf(await submit(client, 'verify', request)), match)
 })
 
 test('a worker that is started while Redis is full is alive, not ready, and ready when there is room', async (t) => {
   const space = spaceFor(t, redisUrl)
   const client = await readyClient(space)
-  const pending = await client.submit('verify', request)
+  const pending = await submit(client, 'verify', request)
   const takeAgain = await refuseWrites(space, 'OOM')
   const port = await freePort()
-  const worker = startProcess({ entry, env: { ...workerEnvironment(space), OPS_PORT: String(port) } })
+  const worker = startProcess({ ...withDoubles, env: { ...workerEnvironment(space), OPS_PORT: String(port) } })
   space.closing(() => worker.close())
   await worker.waitForLog(({ msg }) => msg === 'capacity could not be published')
   const probe = async (path: string) => (await fetch(`http://127.0.0.1:${port}${path}`)).status
@@ -71,20 +77,20 @@ test('a worker that is started while Redis is full is alive, not ready, and read
   await takeAgain()
   await worker.waitForLog(({ msg }) => msg === 'worker ready')
   assert.equal(await probe('/readyz'), 200)
-  assert.deepEqual(await answerOf(pending), match)
+  assert.deepEqual(await resultOf(pending), match)
 })
 
 test('SIGTERM while Redis refuses writes: the job in hand is finished, and the exit code is 0', async (t) => {
   const space = spaceFor(t, redisUrl)
   const client = await readyClient(space)
   const worker = await startedWorkerProcess(space)
-  const pending = await client.submit('verify', { ...request, storedHash: '$spillway-wait$1000$' })
+  const pending = await submit(client, 'verify', { ...request, storedHash: '$spillway-wait$1000$' })
   await until(async () => (await activeJobs(space)).length === 1)
   const takeAgain = await refuseWrites(space, 'NOREPLICAS')
   const stopped = worker.stop('SIGTERM')
   const refused = await worker.waitForLog(({ msg }) => msg === 'worker shutdown step failed')
   assert.equal(refused.step, 'withdraw capacity')
   await takeAgain()
-  assert.deepEqual(await answerOf(pending), match)
+  assert.deepEqual(await resultOf(pending), match)
   assert.deepEqual(await stopped, { code: 0, signal: null })
 })

@@ -7,8 +7,7 @@ import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { type TestContext, test } from 'vitest'
-import { answerOf, clientFor } from '../parts.ts'
-import { spaceFor } from '../space.ts'
+import { clientFor, resultOf, submit } from '../parts.ts'
 import { startedWorkerProcess } from '../worker-process.ts'
 
 const log = fileURLToPath(new URL('../../common/dist/log.js', import.meta.url))
@@ -82,17 +81,11 @@ test.concurrent('a full disk keeps no process from going on, nor from its exit',
   assert.deepEqual(await ended(child), { code: 3, said: '' })
 })
 
-test.concurrent('an idle worker whose log nobody reads any more ends at a SIGTERM with exit code 0', async (t) => {
-  const worker = await startedWorkerProcess(spaceFor(t))
-  worker.closeStdout()
-  assert.deepEqual(await worker.stop(), { code: 0, signal: null })
-})
-
-test.concurrent('a worker whose log nobody reads any more works on, and tries to write no more often than before', async (t) => {
+test.concurrent('a worker whose log nobody reads any more works on, tries to write no more often than before, and ends at a SIGTERM with exit code 0', async (t) => {
   const { space, client } = await clientFor(t)
   const worker = await startedWorkerProcess(space)
   worker.closeStdout()
-  assert.ok(await answerOf(await client.submit('hash', { password: 'x' })))
+  assert.ok(await resultOf(await submit(client, 'hash', { password: 'x' })))
   if (process.platform === 'linux') {
     const before = writesOf(worker.pid)
     await sleep(1_000)

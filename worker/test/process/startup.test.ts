@@ -1,10 +1,9 @@
 // A worker that cannot start says why in one sentence, exits with 1, and has touched no job.
 import assert from 'node:assert/strict'
 import { startProcess } from '@spillway/infra/processes/node-process'
-import { until } from '@spillway/infra/processes/until'
 import { test } from 'vitest'
-import { clientFor, workerEnvironment } from '../parts.ts'
-import { activeJobs, redisProxy, type Space, spaceFor, waitingJobs } from '../space.ts'
+import { clientFor, submit, workerEnvironment } from '../parts.ts'
+import { activeJobs, type Space, spaceFor, waitingJobs } from '../space.ts'
 import { entry, startedWorkerProcess } from '../worker-process.ts'
 
 /** The one line that a worker ends with in this environment. */
@@ -34,7 +33,7 @@ test.concurrent('an environment that is wrong: all of its names, none of its val
 test.concurrent('a taken ops port: no job was taken', async (t) => {
   const { space, client } = await clientFor(t)
   const other = await startedWorkerProcess(spaceFor(t))
-  const { job } = await client.submit('hash', { password: 'x' })
+  const { job } = await submit(client, 'hash', { password: 'x' })
   const sentence = await refusal(space, { ...workerEnvironment(space), OPS_PORT: new URL(other.opsUrl).port })
   assert.match(sentence, /^The worker cannot start: .*EADDRINUSE.*\d+/)
   assert.deepEqual(await waitingJobs(space), [job.id])
@@ -51,22 +50,4 @@ test.concurrent('a user or password that Redis does not know', async (t) => {
   const line = await worker.waitForLog(({ msg = '' }) => /cannot start|redis connection failed/.test(msg))
   assert.match(JSON.stringify(line), /WRONGPASS|NOAUTH/)
   assert.ok(!worker.output().includes('hush'), worker.output())
-})
-
-test.concurrent('a worker that does not find Redis says so once in ten seconds, without a stack, and when it is there', async (t) => {
-  const space = spaceFor(t)
-  const proxy = await redisProxy(space)
-  proxy.refuse()
-  const worker = startProcess({ entry, env: { ...workerEnvironment(space), REDIS_URL: proxy.url } })
-  space.closing(() => worker.close())
-  const { reason } = await worker.waitForLog(({ msg }) => msg === 'redis connection failed')
-  assert.equal(typeof reason, 'string')
-  const foundAt = performance.now()
-  await until(() => performance.now() - foundAt > 2_000)
-  const most = 1 + Math.floor((performance.now() - foundAt) / 10_000)
-  const lines = worker.logs.filter(({ level }) => level === 'warn')
-  assert.ok(lines.length <= most, worker.output())
-  assert.ok(!worker.output().includes('stack'), worker.output())
-  proxy.restore()
-  await worker.waitForLog(({ msg }) => msg === 'redis connection is back')
 })

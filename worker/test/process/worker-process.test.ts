@@ -1,13 +1,11 @@
 // The worker as a process: what it says, what it serves, and the threads it hashes on.
 import assert from 'node:assert/strict'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { getPriority } from 'node:os'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { startProcess } from '@spillway/infra/processes/node-process'
-import { until } from '@spillway/infra/processes/until'
 import { test } from 'vitest'
 import { NATIVE_NAME } from '../../src/hashing/native.ts'
-import { answerOf, clientFor, workerEnvironment } from '../parts.ts'
+import { clientFor, resultOf, submit, workerEnvironment } from '../parts.ts'
 import { jobKey, spaceFor } from '../space.ts'
 import { entry, startedWorkerProcess } from '../worker-process.ts'
 
@@ -29,7 +27,7 @@ test('when it is ready it says where its probes are and how many jobs it does at
   assert.equal(ready.pid, worker.pid)
   assert.match(String(ready.opsUrl), /^http:\/\/127\.0\.0\.1:\d+$/)
 
-  await answerOf(await client.submit('hash', { password: 'x' }))
+  await resultOf(await submit(client, 'hash', { password: 'x' }))
   assert.deepEqual(await get(worker, '/healthz'), [200, 'ok\n'])
   assert.deepEqual(await get(worker, '/readyz'), [200, 'ok\n'])
   const [status, metrics] = await get(worker, '/metrics')
@@ -42,35 +40,16 @@ test('when it is ready it says where its probes are and how many jobs it does at
   assert.equal((await get(worker, '/metrics', 'POST'))[0], 405)
 })
 
-test.skipIf(existsSync('/proc/self/status') ? false : 'this system does not count how often a process is woken')(
-  'while there is nothing to do it sleeps, and its session has the share of any other',
-  async (t) => {
-    const worker = await startedWorkerProcess(spaceFor(t))
-    const awakenings = () =>
-      Number(/^voluntary_ctxt_switches:\s+(\d+)$/m.exec(readFileSync(`/proc/${worker.pid}/status`, 'utf8'))?.[1])
-    const wokenInASecond = async () => {
-      const before = awakenings()
-      await sleep(1_000)
-      return awakenings() - before
-    }
-    // Its start goes on for a while in the background.
-    await until(async () => (await wokenInASecond()) < 40, { what: 'a second in which it is woken less than 40 times' })
-    // Its session has the share of any other: what empties the line does not come last.
-    const autogroup = `/proc/${worker.pid}/autogroup`
-    if (existsSync(autogroup)) assert.match(readFileSync(autogroup, 'utf8'), / nice 0$/m)
-  },
-)
-
 test('its log follows a job by id, and never what it carries', async (t) => {
   const { space, client } = await clientFor(t)
   const worker = await startedWorkerProcess(space, { LOG_LEVEL: 'trace' })
-  const hash = await client.submit('hash', { password: 'correct-horse-1' })
-  const hashed = await answerOf(hash)
+  const hash = await submit(client, 'hash', { password: 'correct-horse-1' })
+  const hashed = await resultOf(hash)
   assert.ok(typeof hashed === 'object' && hashed.kind === 'hashed')
-  const verify = await client.submit('verify', { password: 'correct-horse-1', storedHash: hashed.hash })
-  const refused = await client.submit('verify', { password: 'correct-horse-1', storedHash: 'unsupported-hash-5' })
-  await Promise.all([answerOf(verify), answerOf(refused)])
-  const forged = await client.submit('hash', { password: 'correct-horse-1' })
+  const verify = await submit(client, 'verify', { password: 'correct-horse-1', storedHash: hashed.hash })
+  const refused = await submit(client, 'verify', { password: 'correct-horse-1', storedHash: 'unsupported-hash-5' })
+  await Promise.all([resultOf(verify), resultOf(refused)])
+  const forged = await submit(client, 'hash', { password: 'correct-horse-1' })
   await space.redis.hset(jobKey(space, forged.job.id), 'name', 'verify')
 
   await worker.waitForLog(({ msg, jobId }) => msg === 'job answered' && jobId === verify.job.id)
@@ -91,7 +70,6 @@ test.skipIf(withoutProc())(
     await idle.waitForLog(({ msg }) => msg === 'idle')
     const sizes: [slots: number, env: Record<string, string>][] = [
       [1, { CPU_LIMIT_MILLICORES: '1900', HASH_ENGINE: 'packages' }],
-      [3, { WORKER_CONCURRENCY: '3' }],
       [7, { WORKER_CONCURRENCY: '7', UV_THREADPOOL_SIZE: '3' }],
     ]
     for (const [slots, env] of sizes) {

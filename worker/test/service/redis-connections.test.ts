@@ -1,6 +1,5 @@
 // Connections to Redis: where they lead, and the log of those that fail and come back.
 import assert from 'node:assert/strict'
-import { ThrottledWarning } from '@spillway/common/throttled-warning'
 import { until } from '@spillway/infra/processes/until'
 import { askOnNewConnection, connectRedis, type RedisConnection } from '@spillway/queue/redis/connect'
 import { RedisWatch } from '@spillway/queue/redis/watch'
@@ -60,55 +59,6 @@ test.concurrent('any number of failures of any number of connections is one line
     const messages = lines.splice(0).map(({ msg }) => msg)
     assert.deepEqual(messages, [FAILED, BACK])
   }
-})
-
-test.concurrent('a connection that was ended is not waited for', async (t) => {
-  const { lines, log } = linesOf()
-  const { connections, proxy } = await watched(t, new RedisWatch(log, HOUR_MS))
-  connections[1]?.disconnect()
-  proxy.refuse()
-  await until(() => lines.length > 0)
-  proxy.restore()
-  await until(() => lines.some(({ msg }) => msg === BACK))
-})
-
-test.concurrent('while it lasts, a line now and then says how often', async (t) => {
-  const { lines, log } = linesOf()
-  const { proxy, failures } = await watched(t, new RedisWatch(log, 200))
-  proxy.refuse()
-  await until(() => lines.length >= 3)
-  assert.deepEqual(new Set(lines.map(({ msg }) => msg)), new Set([FAILED]))
-  assert.equal(lines[0]?.times, 1)
-  const told = lines.reduce((sum, { times }) => sum + times, 0)
-  assert.ok(told > lines.length, `${told} failures in ${lines.length} lines`)
-  // The duplicate's line is not counted here.
-  assert.ok(failures() > 0)
-  proxy.restore()
-})
-
-test.concurrent('the first of what happens often is told at once, and the others are counted until the next line', async () => {
-  const { lines, log } = linesOf()
-  const everyMs = 50
-  const warning = new ThrottledWarning(log, 'it failed', everyMs)
-  let told = 0
-  const tell = () => {
-    told += 1
-    warning.warn(new Error('why'))
-  }
-  const startedAt = performance.now()
-  await until(() => {
-    tell()
-    return lines.length === 4
-  })
-  assert.ok(performance.now() - startedAt >= 3 * everyMs)
-  assert.deepEqual(lines[0], { msg: 'it failed', reason: 'why', times: 1 })
-  assert.equal(
-    lines.reduce((sum, { times }) => sum + times, 0),
-    told,
-  )
-  warning.recovered()
-  tell()
-  assert.equal(lines.length, 5)
 })
 
 test('a connection uses the database that its URL names', async (t) => {

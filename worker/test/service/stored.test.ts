@@ -1,17 +1,17 @@
 // The traces of jobs that others can read in Redis: keys and messages, and their names.
 import assert from 'node:assert/strict'
 import { until } from '@spillway/infra/processes/until'
-import { queueKey } from '@spillway/queue/jobs/keys'
+import { queueKey } from '@spillway/queue/keys'
 import { DEFAULT_QUEUE_PREFIX } from '@spillway/queue/wire/job'
-import { verdictKey } from '@spillway/queue/wire/reply'
+import { resultKey } from '@spillway/queue/wire/reply'
 import { Redis } from 'ioredis'
 import { test } from 'vitest'
 import { Hasher } from '../../src/hashing/index.ts'
 import { argon2idPolicy } from '../../src/hashing/policy.ts'
-import { answerOf, clientAndWorker, clientFor, policy, readyClient, startedWorker } from '../parts.ts'
-import { failureOf, jobKey, resultOf, type Space, spaceFor, waitingJobs } from '../space.ts'
+import { clientAndWorker, clientFor, policy, readyClient, resultOf, startedWorker, submit } from '../parts.ts'
+import { completionOf, jobKey, type Space, spaceFor, whenFailed } from '../space.ts'
 
-const hasher = await Hasher.load(argon2idPolicy(policy), { testHashes: false })
+const hasher = await Hasher.load(argon2idPolicy(policy), {})
 
 /** Everything that stands under the prefix, as text. */
 async function dump({ redis, prefix }: Space): Promise<string> {
@@ -48,7 +48,7 @@ async function listen(space: Space): Promise<string[]> {
   return messages
 }
 
-test('no password, hash or verdict stands in Redis in clear: waiting, answered, failed or announced', async (t) => {
+test('no password, hash or result stands in Redis in clear: waiting, answered, failed or announced', async (t) => {
   const space = spaceFor(t)
   const messages = await listen(space)
   const client = await readyClient(space)
@@ -60,26 +60,26 @@ test('no password, hash or verdict stands in Redis in clear: waiting, answered, 
   }
   const storedHash = await hasher.hash(secrets.right)
   const pending = [
-    await client.submit('verify', { password: secrets.right, storedHash }),
-    await client.submit('verify', { password: secrets.wrong, storedHash }),
-    await client.submit('verify', { password: secrets.right, storedHash, nextPassword: secrets.next }),
-    await client.submit('hash', { password: secrets.fresh }),
-    await client.submit('verify', { password: secrets.wrong, storedHash: 'unsupported-hash-5' }),
+    await submit(client, 'verify', { password: secrets.right, storedHash }),
+    await submit(client, 'verify', { password: secrets.wrong, storedHash }),
+    await submit(client, 'verify', { password: secrets.right, storedHash, nextPassword: secrets.next }),
+    await submit(client, 'hash', { password: secrets.fresh }),
+    await submit(client, 'verify', { password: secrets.wrong, storedHash: 'unsupported-hash-5' }),
   ]
-  const forged = await client.submit('verify', { password: secrets.wrong, storedHash })
+  const forged = await submit(client, 'verify', { password: secrets.wrong, storedHash })
   await space.redis.hset(jobKey(space, forged.job.id), 'name', 'hash')
   const dumps = [await dump(space)]
 
   await startedWorker(space)
-  const answers = await Promise.all(pending.map((one) => answerOf(one)))
-  await until(() => failureOf(space, forged.job.id))
-  await until(() => resultOf(space, pending.at(-1)?.job.id ?? ''))
+  const answers = await Promise.all(pending.map((one) => resultOf(one)))
+  await whenFailed(space, forged.job.id)
+  await until(() => completionOf(space, pending.at(-1)?.job.id ?? ''))
   dumps.push(await dump(space))
 
   const hashes = answers.flatMap((answer) => (typeof answer === 'object' && 'hash' in answer ? [answer.hash] : []))
   assert.equal(hashes.length, 2)
   const text = dumps.join('\n') + messages.join('\n')
-  for (const { job } of pending) assert.ok(text.includes(verdictKey(space.prefix, job.id)), 'the verdict was looked at')
+  for (const { job } of pending) assert.ok(text.includes(resultKey(space.prefix, job.id)), 'the result was looked at')
   assert.equal(messages.length, pending.length)
   const inClear = [...Object.values(secrets), storedHash, ...hashes, 'unsupported-hash-5', '$argon2', 'mismatch']
   for (const secret of inClear.filter((secret) => secret !== undefined)) {
@@ -93,55 +93,37 @@ test('a finished job does not tell a right password from a wrong one', async (t)
   const storedHash = await hasher.hash('right')
   const kept = []
   for (const password of ['right', 'wrong']) {
-    const { job } = await client.submit('verify', { password, storedHash })
-    await until(() => resultOf(space, job.id))
+    const { job } = await submit(client, 'verify', { password, storedHash })
+    await until(() => completionOf(space, job.id))
     const { data, returnvalue, ...others } = await space.redis.hgetall(jobKey(space, job.id))
-    const verdict = await space.redis.get(verdictKey(space.prefix, job.id))
+    const result = await space.redis.get(resultKey(space.prefix, job.id))
     kept.push({
       fields: Object.keys(others).sort(),
       result: Object.keys(JSON.parse(returnvalue ?? '')),
       outcome: JSON.parse(returnvalue ?? '').outcome,
-      lengths: [data?.length, verdict?.length],
+      lengths: [data?.length, result?.length],
     })
   }
   assert.deepEqual(kept[0], kept[1])
 })
 
 test('every key stands under the prefix, and nothing but finished jobs and counters outlives its deadline', async (t) => {
-  const { space, client } = await clientFor(t, { jobLifeMs: 500 })
+  const { space, client } = await clientFor(t)
   const worker = await startedWorker(space)
-  const pending = await client.submit('hash', { password: 'x' })
-  await answerOf(pending)
+  const pending = await submit(client, 'hash', { password: 'x' }, { lifeMs: 5_000 })
+  await resultOf(pending)
   await worker.close()
   await until(() => client.now() > pending.job.deadline + 20)
   const names = (await space.redis.keys(`${space.prefix}*`)).map((key) => key.slice(space.prefix.length))
-  const known = /^:canary$|^:passwords:(events|id|meta|marker|stalled-check|stalled|completed|failed|[0-9a-f-]{36})$/
+  const known = /^:sealing$|^:passwords:(events|id|meta|marker|stalled-check|stalled|completed|failed|[0-9a-f-]{36})$/
   const unknown = names.filter((name) => !known.test(name))
   assert.deepEqual(unknown, [])
 })
 
 test("jobs wait in the list that the autoscaler watches: the prefix's own, by default {spillway}:passwords:wait", async (t) => {
   const { space, client } = await clientFor(t)
-  const { job } = await client.submit('hash', { password: 'x' })
+  const { job } = await submit(client, 'hash', { password: 'x' })
   assert.deepEqual(await space.redis.lrange(`${space.prefix}:passwords:wait`, 0, -1), [job.id])
   assert.equal(queueKey(DEFAULT_QUEUE_PREFIX, 'wait'), '{spillway}:passwords:wait')
   assert.equal(queueKey(DEFAULT_QUEUE_PREFIX, 'active'), '{spillway}:passwords:active')
-})
-
-test('a client that is told no prefix uses the default one', async (t) => {
-  const space = spaceFor(t)
-  // A database of its own: other tests and other runs may use the default prefix in theirs.
-  const redisUrl = new URL(space.redisUrl)
-  redisUrl.pathname = '/9'
-  const redis = new Redis(redisUrl.href)
-  space.closing(async () => {
-    await redis.del(await redis.keys('{spillway}:passwords:*'))
-    redis.disconnect()
-  })
-  const elsewhere = { ...space, redis, redisUrl: redisUrl.href, prefix: '{spillway}' }
-  const client = await readyClient({ ...elsewhere }, { prefix: DEFAULT_QUEUE_PREFIX })
-  const { job } = await client.submit('hash', { password: 'x' })
-  assert.ok((await redis.lrange('{spillway}:passwords:wait', 0, -1)).includes(job.id))
-  assert.equal(await client.cancel(job), true)
-  assert.ok(!(await waitingJobs(elsewhere)).includes(job.id))
 })

@@ -1,6 +1,5 @@
-// Estimates of a job: its thread's processor time, the share of a core, the time to the verdict.
+// Estimates of a job: its thread's processor time, the share of a core, the time to the result.
 import assert from 'node:assert/strict'
-import type { HashPolicy } from '@spillway/queue/wire/policy'
 import { test, vi } from 'vitest'
 import { CapacityEstimate, measureCapacity } from '../../src/hashing/capacity-estimate.ts'
 
@@ -13,7 +12,7 @@ function scene({ slots = 1, costMs = 20 } = {}) {
   let nowMs = 0
   const estimate = new CapacityEstimate({
     slots,
-    first: { costMs, latencyMs: 60, foretoldMs: costMs },
+    first: { costMs, latencyMs: 60, estimatedMs: costMs },
     times: () => ({ ...spent }),
     now: () => nowMs,
   })
@@ -23,13 +22,13 @@ function scene({ slots = 1, costMs = 20 } = {}) {
     jobs(
       count: number,
       costMs: number,
-      { share = 1, latencyMs = 60, foretoldMs }: { share?: number; latencyMs?: number; foretoldMs?: number } = {},
+      { share = 1, latencyMs = 60, estimatedMs }: { share?: number; latencyMs?: number; estimatedMs?: number } = {},
     ): void {
       for (let n = 0; n < count; n += 1) {
         spent.cpuMs += costMs
         spent.wallMs += costMs / share
         nowMs += costMs / share / slots
-        estimate.finished(latencyMs, foretoldMs)
+        estimate.finished(latencyMs, estimatedMs)
         if (Math.floor(nowMs / 500) > Math.floor((nowMs - costMs / share / slots) / 500)) estimate.serviceMs()
       }
     },
@@ -77,41 +76,18 @@ test('a change of hashes is followed within about ten jobs, for the next seconds
   }
 })
 
-test('what was told last may be asked for between the jobs of a batch, whose time is counted at once', () => {
-  let spentMs = 0
-  const times = () => ({ wallMs: spentMs, cpuMs: spentMs })
-  const estimate = new CapacityEstimate({ slots: 1, first: { costMs: 20, latencyMs: 60, foretoldMs: 20 }, times })
-  for (let batch = 0; batch < 20; batch += 1) {
-    spentMs += 80
-    for (let n = 0; n < 5; n += 1) {
-      estimate.finished(80, undefined)
-      assert.equal(estimate.lastServiceMs(), batch === 0 ? 20 : 16)
-    }
-    assert.equal(estimate.serviceMs(), 16)
-  }
-})
-
-test('what was foretold is remembered as long as what it took, and a job that was not foretold counts as what it took', () => {
+test('what was estimated is remembered as long as what it took, and a job that was not estimated counts as what it took', () => {
   const { estimate, jobs } = scene()
-  for (const [costMs, foretoldMs] of [
+  for (const [costMs, estimatedMs] of [
     [250, 200],
     [20, 30],
   ] as const) {
-    jobs(40, costMs, { foretoldMs })
-    const ratio = estimate.serviceMs() / estimate.foretoldMs()
-    near(ratio, costMs / foretoldMs, 0.05)
+    jobs(40, costMs, { estimatedMs })
+    const ratio = estimate.serviceMs() / estimate.estimatedMs()
+    near(ratio, costMs / estimatedMs, 0.05)
   }
   jobs(40, 90)
-  near(estimate.foretoldMs(), estimate.serviceMs(), 0.05)
-})
-
-test('a job is answered after those in hand, and after its own time by what was foretold', () => {
-  const { estimate, jobs } = scene({ slots: 2 })
-  jobs(200, 50, { foretoldMs: 40 })
-  const serviceMs = estimate.serviceMs()
-  near(estimate.answerMs(0, 80), serviceMs * 2)
-  near(estimate.answerMs(6, 80), serviceMs * 5)
-  near(estimate.answerMs(6, undefined), serviceMs * 4)
+  near(estimate.estimatedMs(), estimate.serviceMs(), 0.05)
 })
 
 test('a burst in which everything else runs first changes the next seconds, and hardly the line', () => {
@@ -125,25 +101,6 @@ test('a burst in which everything else runs first changes the next seconds, and 
   assert.ok(estimate.lineMs() < 40 * 1.25, `${estimate.lineMs()} ms`)
   idle(10_000)
   assert.ok(estimate.serviceMs() < 40 * 1.25, 'idle threads do not go on getting as little as they got last')
-})
-
-test('estimates remember as much elapsed time of each thread, however many threads there are', () => {
-  const estimates = [1, 4].map((slots) => {
-    const { estimate, jobs } = scene({ slots })
-    jobs(400 * slots, 40)
-    jobs(20 * slots, 40, { share: 0.3 })
-    return [estimate.serviceMs(), estimate.lineMs()]
-  })
-  const [[one = 0, oneLine = 0] = [], [four = 0, fourLine = 0] = []] = estimates
-  near(four, one, 0.02)
-  near(fourLine, oneLine, 0.02)
-})
-
-test('a share of a core that lasts is believed by both', () => {
-  const { estimate, jobs } = scene({ slots: 2 })
-  jobs(3_000, 20, { share: 0.5 })
-  near(estimate.serviceMs(), 40, 0.02)
-  near(estimate.lineMs(), 40, 0.1)
 })
 
 test('property: whatever happens, the line is never believed to be faster than free cores, nor slower than the least share that was seen', () => {
@@ -171,28 +128,19 @@ test('property: whatever happens, the line is never believed to be faster than f
   }
 })
 
-test('without jobs the last times stay', () => {
-  const { estimate, jobs, idle } = scene()
-  jobs(100, 16)
-  const before = [estimate.serviceMs(), estimate.lineMs()]
-  idle(3_600_000)
-  near(estimate.serviceMs(), before[0] ?? 0)
-  assert.equal(estimate.lineMs(), before[1])
-})
-
 test('a worker begins with the least processor time of a few verifies, without loading, on a busy machine too', async () => {
   let [nowMs, spentMs, calls] = [0, 0, 0]
   vi.spyOn(performance, 'now').mockImplementation(() => nowMs)
   const times = () => ({ wallMs: nowMs, cpuMs: spentMs })
   const estimate = await measureCapacity(
     {
-      async decoy() {
+      async dummy() {
         calls += 1
         nowMs += calls === 1 ? 900 : calls === 2 ? 90 : 50
         spentMs += calls === 1 ? 800 : calls === 2 ? 40 : 20
       },
       times,
-      foretell: () => undefined,
+      estimateMs: () => undefined,
       native: {
         forgetCalls() {
           calls = 0
@@ -208,50 +156,4 @@ test('a worker begins with the least processor time of a few verifies, without l
   estimate.finished(60, undefined)
   near(estimate.serviceMs(), 50)
   assert.equal(estimate.latencyMs(), 60)
-})
-
-test('a slow hash is measured once, so that a worker starts soon', async () => {
-  let [nowMs, spentMs, calls] = [0, 0, 0]
-  const policies: (HashPolicy | undefined)[] = []
-  vi.spyOn(performance, 'now').mockImplementation(() => nowMs)
-  const estimate = await measureCapacity(
-    {
-      async decoy(_, policy) {
-        calls += 1
-        policies.push(policy)
-        spentMs += 300
-        if (calls > 1) nowMs += 200
-      },
-      times: () => ({ wallMs: spentMs, cpuMs: spentMs }),
-      foretell: () => undefined,
-      native: undefined,
-    },
-    1,
-  )
-  assert.equal(calls, 2)
-  assert.equal(estimate.serviceMs(), 300)
-  // What is done before that one is cheap, whatever the policy costs.
-  const [warmUp, measured] = policies
-  assert.ok(warmUp?.algorithm === 'argon2id' && warmUp.memoryKib * warmUp.time <= 4_096)
-  assert.equal(measured, undefined)
-})
-
-test('a worker measures quick hashes four times, at no more than the elapsed time, and takes the foretold time from the engine', async () => {
-  let [wallMs, cpuMs, calls] = [0, 0, 0]
-  const estimate = await measureCapacity(
-    {
-      async decoy() {
-        calls += 1
-        wallMs += 1
-        // A process that is still loading takes more processor time than the elapsed time.
-        cpuMs += 3
-      },
-      times: () => ({ wallMs, cpuMs }),
-      foretell: ({ password }) => (password === '' ? 2 : undefined),
-      native: undefined,
-    },
-    1,
-  )
-  assert.equal(calls, 5)
-  assert.deepEqual([estimate.serviceMs(), estimate.foretoldMs()], [1, 2])
 })

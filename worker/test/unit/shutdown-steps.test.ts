@@ -1,7 +1,7 @@
 // The steps of a shutdown, which go on after failures.
 import assert from 'node:assert/strict'
 import { Shutdown } from '@spillway/common/shutdown'
-import { closeConsumer } from '@spillway/queue/jobs/jobs'
+import { closeConsumer } from '@spillway/queue/bullmq'
 import { test } from 'vitest'
 
 test('a step that rejects, throws or never ends is logged, and all the others run', async () => {

@@ -3,11 +3,11 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { createApiClient } from '@spillway/infra/rig/api-client'
-import { createNamespace, scratchDir } from '@spillway/infra/rig/namespace'
-import { openSpillway } from '@spillway/infra/rig/spillway'
+import { breached } from '@spillway/infra/accounts/breached'
+import { createApiClient } from '@spillway/infra/harness/api-client'
+import { createNamespace, scratchDir } from '@spillway/infra/harness/namespace'
+import { openSpillway } from '@spillway/infra/harness/spillway'
 import { test } from 'vitest'
-import { breached } from '../../src/breached.ts'
 
 const sha1 = (password: string) => createHash('sha1').update(password).digest('hex').toUpperCase()
 

@@ -4,12 +4,15 @@ import { randomUUID } from 'node:crypto'
 import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
-import { createNamespace } from '@spillway/infra/rig/namespace'
+import { createNamespace } from '@spillway/infra/harness/namespace'
+import { capacityKey } from '@spillway/queue/wire/capacity'
 import { firebaseProject } from '@spillway/worker/hashing/formats/settings'
+import { Redis } from 'ioredis'
 import { test } from 'vitest'
+import { entry as workerEntry } from '../../../../worker/test/capacity-entry.ts'
 import { bcrypt, cheapHasher, ndjson, newEmail, openAccounts, rejectedOf } from '../accounts.ts'
 
-const { accounts, database, dir, fileOf, stored } = await openAccounts()
+const { accounts, database, dir, fileOf, namespace, stored } = await openAccounts()
 
 const argon2id = `$argon2id$v=19$m=19456,t=2,p=1$c29tZXNhbHQ$${'A'.repeat(43)}`
 
@@ -77,14 +80,44 @@ test('a confirmed address stays confirmed, with its date or the date of the acco
   ])
 })
 
-test('a dry run counts by format and writes nothing but the lines it would reject', async () => {
+test('a dry run counts by format and by reason, and writes nothing', async () => {
   const email = newEmail()
   const file = await fileOf('dry.ndjson', `${ndjson([{ email, passwordHash: bcrypt }, { email: 'x' }])}`)
   const { stdout } = await accounts(['import', '--dry-run', file])
   assert.match(stdout, /Nothing was written/)
   assert.match(stdout, /^ +1 {2}bcrypt$/m)
+  assert.match(stdout, /^Rejected 1 lines:\n +1 {2}has an e-mail address that is not valid \(first in line 2\)$/m)
   assert.equal(await stored(email), null)
-  assert.deepEqual(await rejectedOf(file), [{ line: 2, reason: 'has an e-mail address that is not valid' }])
+  await assert.rejects(stat(`${file}.rejected.ndjson`), { code: 'ENOENT' })
+})
+
+test('an import rejects a hash for which workers have no memory, as they publish it or as an option says', async (t) => {
+  const hashes = ['m=102400,t=2,p=8', 'm=262144,t=3,p=1'].map(
+    (cost) => `$argon2id$v=19$${cost}$c29tZXNhbHQ$${'A'.repeat(43)}`,
+  )
+  const file = await fileOf('dear.ndjson', ndjson(hashes.map((passwordHash) => ({ email: newEmail(), passwordHash }))))
+  const { redisUrl: REDIS_URL, queuePrefix: QUEUE_PREFIX } = namespace
+  const redis = new Redis(REDIS_URL)
+  t.onTestFinished(() => redis.disconnect())
+  const publish = async () => {
+    const [s] = await redis.time()
+    const entry = JSON.stringify({ ...workerEntry, mostKib: 65_536, at: Number(s) * 1_000 + 500 })
+    await redis.hset(capacityKey(QUEUE_PREFIX), 'a-worker', entry)
+  }
+  // The end of the test interrupts the last one.
+  const publishing = setInterval(() => publish().catch(() => undefined), 100)
+  t.onTestFinished(() => clearInterval(publishing))
+  const told = async (args: string[], env = {}) => (await accounts(['import', '--dry-run', file, ...args], env)).stdout
+  const small = await told([])
+  assert.match(small, /^Checked for workers of 256 MiB, because no worker was found/m)
+  assert.match(
+    small,
+    /^ +1 {2}has .* costs too much \(argon2\): 256 MiB of memory, where workers have 129 MiB for a hash: they need a worker\.memory of 383Mi \(first in line 2\)$/m,
+  )
+  assert.doesNotMatch(await told(['--worker-memory', '384']), /Rejected/)
+  const asked = await told([], { REDIS_URL, QUEUE_PREFIX })
+  assert.match(asked, /^Checked for the workers of the queue \(1\)\.$/m)
+  assert.match(asked, /^ +1 {2}has .* 100 MiB of memory, where workers have 64 MiB for a hash/m)
 })
 
 test('what is wrong with a line is told by its number, and nothing of what it holds; the others are imported', async () => {
@@ -167,7 +200,7 @@ test("Firebase's export is read as it is, and its passwords match by the signer 
     { line: 6, reason: 'has a hash of Firebase that is damaged, or of another project than FIREBASE_SIGNER_KEY' },
   ])
   const hasher = await cheapHasher({
-    firebase: firebaseProject({ FIREBASE_SIGNER_KEY, FIREBASE_SALT_SEPARATOR: 'Bw==' }),
+    firebase: firebaseProject({ firebaseSignerKey: FIREBASE_SIGNER_KEY, firebaseSaltSeparator: 'Bw==' }),
   })
   for (const address of [email, second]) {
     const account = await stored(address)
@@ -210,6 +243,8 @@ test('what is exported is imported again as it was, and counted by its hashes', 
   try {
     const count = await database.user.count()
     assert.ok((await database.user.count({ where: { emailConfirmedAt: { not: null } } })) > 0)
+    const [disabled = assert.fail('no account')] = await database.user.findMany({ take: 1 })
+    await database.user.update({ where: { id: disabled.id }, data: { disabledAt: new Date() } })
     const file = join(dir, 'export.ndjson')
     assert.match((await accounts(['export', file])).stdout, new RegExp(`Exported ${count} accounts`))
     assert.equal((await stat(file)).mode & 0o077, 0)
@@ -221,7 +256,9 @@ test('what is exported is imported again as it was, and counted by its hashes', 
     assert.match((await accounts(['import', file], there)).stdout, new RegExp(`Created ${count} accounts`))
     const again = join(dir, 'again.ndjson')
     await accounts(['export', again], there)
-    assert.equal(await readFile(again, 'utf8'), await readFile(file, 'utf8'))
+    const text = await readFile(file, 'utf8')
+    assert.equal(text.match(/"disabledAt":"/g)?.length, 1)
+    assert.equal(await readFile(again, 'utf8'), text)
     assert.match((await accounts(['hashes'])).stdout, /^ +\d+ {2}bcrypt, cost 10\n[\s\S]*argon2id, m=19456,t=2,p=1/)
   } finally {
     await other.close()

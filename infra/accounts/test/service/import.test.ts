@@ -2,16 +2,18 @@
 // mapped; weak digests rest inside argon2id.
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { deletedAddressDigests } from '@spillway/api/deletion'
 import type { Passwords } from '@spillway/client'
+import { openDeleted } from '@spillway/infra/accounts/deleted'
+import { createKinds } from '@spillway/infra/accounts/stored-accounts'
+import { newSealKey } from '@spillway/infra/start/secrets'
+import { parseKeyring } from '@spillway/queue/client'
 import { test } from 'vitest'
-import { LinesFile } from '../../src/import.ts'
-import { createKinds } from '../../src/stored-accounts.ts'
 import { bcrypt, cheapHasher, imported as importedBy, ndjson, newEmail, openAccounts } from '../accounts.ts'
 
-const { database, dir, fileOf } = await openAccounts()
+const { database, fileOf } = await openAccounts()
 const hasher = await cheapHasher()
+const sealKeys = `${newSealKey('new')},${newSealKey('old')}`
 const storedOf = (email: string) => database.user.findUniqueOrThrow({ where: { email } })
 
 const passwords: Pick<Passwords, 'hash'> = { hash: (password) => hasher.hash(password) }
@@ -19,7 +21,11 @@ const passwords: Pick<Passwords, 'hash'> = { hash: (password) => hasher.hash(pas
 async function imported(records: readonly object[], ...options: string[]) {
   const file = await fileOf(`${randomUUID()}.ndjson`, ndjson(records))
   // Nothing else of it is used.
-  const result = await importedBy(hasher, file, options, { database, passwords: () => passwords as Passwords })
+  const result = await importedBy(hasher, file, options, {
+    database,
+    passwords: () => passwords as Passwords,
+    findDeleted: await openDeleted(database, sealKeys),
+  })
   return { ...result, rejected: result.rejectedLines.map(({ line, reason }) => [line, reason] as const) }
 }
 
@@ -52,6 +58,23 @@ test('an id that belongs to another address is named, and new ids are mapped, al
   assert.equal(mapped.get('17'), id)
   assert.equal(mapped.get('user_2'), (await storedOf(two)).id)
   assert.match((await imported(rows)).rejected[0]?.[1] ?? '', /^has an id that is no UUID: --id new/)
+})
+
+test('an account that was deleted does not come back by an import, by any of the seal keys; without its key nothing is imported', async () => {
+  const [deleted, other] = [newEmail(), newEmail()]
+  const [, digest = assert.fail('no second key')] = deletedAddressDigests(deleted, parseKeyring(sealKeys))
+  await database.deletedAddress.create({ data: { digest: new Uint8Array(digest), keyId: 'old' } })
+  const md5 = '5f4dcc3b5aa765d61d8327deb882cf99'
+  const rows = [
+    { email: deleted.toUpperCase(), passwordHash: bcrypt },
+    { email: other, passwordHash: bcrypt },
+    { email: deleted, passwordHash: `md5$x$${md5}` },
+  ]
+  const result = await imported(rows)
+  assert.deepEqual([result.created, result.existing, result.deleted, result.rejected], [1, 0, 2, []])
+  assert.equal(await database.user.count({ where: { email: deleted } }), 0)
+  for (const keys of [undefined, newSealKey('new')])
+    await assert.rejects(openDeleted(database, keys), /set SPILLWAY_SEAL_KEYS to a list that has the keys old\.$/)
 })
 
 test('weak digests of every format rest inside argon2id, and their passwords log in', async () => {
@@ -87,14 +110,4 @@ test('hashes are counted by names of formats', () => {
   assert.equal(kindOf('pbkdf2_sha256$36000$xIEozuZVAoYm$uW1b35DUKyhvQAf1mBqMvoBDcqSD06juzyO/nmyV0+w='), 'Django PBKDF2')
   assert.equal(kindOf(`$of$pepper:devise$${bcrypt}`), 'hash of what was made of the password: pepper:devise')
   assert.equal(kindOf('x'), 'no known format')
-})
-
-test('the file of rejected lines goes on where an import goes on', async () => {
-  const file = join(dir, 'rejected.ndjson')
-  for (const append of [false, true]) {
-    const lines = new LinesFile(file, { append })
-    lines.add({ line: append ? 7 : 3, reason: 'is disabled (banned)' })
-    await lines.close()
-  }
-  assert.deepEqual((await readFile(file, 'utf8')).match(/"line":\d/g), ['"line":3', '"line":7'])
 })

@@ -1,10 +1,10 @@
 // `pnpm accounts` as a client of the API for operators, at the ops port of a gateway.
 import assert from 'node:assert/strict'
-import { createNamespace } from '@spillway/infra/rig/namespace'
-import { openSpillway } from '@spillway/infra/rig/spillway'
+import { accounts as run } from '@spillway/infra/accounts/command'
+import { createNamespace } from '@spillway/infra/harness/namespace'
+import { openSpillway } from '@spillway/infra/harness/spillway'
 import { connectDatabase } from '@spillway/prisma'
 import { afterAll, test } from 'vitest'
-import { accounts as run } from '../../src/command.ts'
 
 const OPS_PASSWORD = 'a password for operators'
 const namespace = await createNamespace()

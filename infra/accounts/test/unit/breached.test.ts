@@ -6,9 +6,9 @@ import { readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { PasswordList } from '@spillway/api/breached-list'
 import { fold } from '@spillway/api/credentials'
-import { scratchDir } from '@spillway/infra/rig/namespace'
+import { commonListFile, commonPasswords, breached as run, writeCommonList } from '@spillway/infra/accounts/breached'
+import { scratchDir } from '@spillway/infra/harness/namespace'
 import { afterAll, test } from 'vitest'
-import { commonListFile, commonPasswords, breached as run, writeCommonList } from '../../src/breached.ts'
 
 const dir = await scratchDir({ onTestFinished: afterAll })
 
@@ -35,33 +35,23 @@ const passwords = Array.from({ length: 10_000 }, (_, n) => listed(n))
 const others = passwords.map((_, n) => `other ${n}`)
 const whole = await publicList('whole.txt', passwords)
 
-test('every password of the list is found, and of others as few as were asked for', async () => {
-  const { list, bytes } = await build(whole, '--min-count', '1', '--one-in', '256')
+test('every password of the list is found, and of others one in a million', async () => {
+  const { list, bytes } = await build(whole, '--top', '10000')
   for (const password of passwords) assert.ok(list.has(password), password)
-  // 14 + 8 bits of each hash, in whole bytes: 10,000 of 2^24 values, which is one in 1,678.
-  const expected = (others.length * passwords.length) / 2 ** 24
-  const found = others.filter((password) => list.has(password)).length
-  assert.ok(Math.abs(found - expected) < 5 * Math.sqrt(expected), `${found} were found, not ${expected}`)
-  // Without the header.
-  assert.ok((bytes - 256) / passwords.length <= 3, `${bytes} bytes`)
-})
-
-test('by default one in a million is found that is not listed', async () => {
-  const { list } = await build(whole, '--min-count', '1')
+  // 14 + 20 bits of each hash, in whole bytes, without the header.
+  assert.equal((bytes - 256) / passwords.length, 5)
   assert.deepEqual(
     others.filter((password) => list.has(password)),
     [],
   )
 })
 
-test('the most frequent ones are taken, or those that were found so often', async () => {
+test('the most frequent ones are taken', async () => {
   const top = await build(whole, '--top', '150')
-  const often = await build(whole, '--min-count', '9851')
-  for (const { list } of [top, often])
-    assert.deepEqual(
-      passwords.filter((password) => list.has(password)),
-      passwords.slice(-150),
-    )
+  assert.deepEqual(
+    passwords.filter((password) => top.list.has(password)),
+    passwords.slice(-150),
+  )
   // All were found once: the first ones by hash.
   const same = join(dir, 'same.txt')
   const hashes = ['a', 'b', 'c', 'd'].map(sha1).sort()
@@ -73,14 +63,6 @@ test('the most frequent ones are taken, or those that were found so often', asyn
       .map(sha1)
       .sort(),
     hashes.slice(0, 3),
-  )
-})
-
-test('a list of one password is a list', async () => {
-  const { list } = await build(await publicList('one.txt', ['only']), '--top', '5')
-  assert.deepEqual(
-    ['only', 'other'].filter((password) => list.has(password)),
-    ['only'],
   )
 })
 

@@ -5,12 +5,12 @@ import { existsSync, readdirSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { scratchDir } from '@spillway/infra/rig/namespace'
+import { dockerfile } from '@spillway/infra/docker/engine'
+import { scratchDir } from '@spillway/infra/harness/namespace'
+import { hadolint, schemasDir } from '@spillway/infra/helm/programs'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { test } from 'vitest'
 import { parse } from 'yaml'
-import { hadolint, schemasDir } from '../../../helm/src/programs.ts'
-import { dockerfile } from '../../src/engine.ts'
 
 const fetched = (path: string): string | false =>
   existsSync(path) ? false : 'not fetched yet: run pnpm --filter @spillway/infra check'
@@ -30,36 +30,6 @@ test.skipIf(fetched(composeSchema))('the compose file has the fields that compos
   const text = await readFile(composeFile, 'utf8')
   assert.ok(validate(parse(text, { merge: true })), JSON.stringify(validate.errors))
   assert.ok(!validate(parse(text.replace('stop_grace_period', 'stop_grace'), { merge: true })))
-})
-
-test('images run as a user other than root, and are built on a base of an exact version', async () => {
-  const text = await readFile(dockerfile, 'utf8')
-  const stages = [...text.matchAll(/^FROM (\S+) AS (\S+)\n((?:(?!^FROM ).*\n?)*)/gm)]
-  assert.deepEqual(
-    stages.map(([, , name]) => name),
-    ['build', 'engine', 'runtime', 'worker', 'gateway'],
-  )
-  for (const [, base = '', name = '', steps = ''] of stages) {
-    if (['worker', 'gateway'].includes(name)) {
-      assert.equal(base, 'runtime')
-      assert.doesNotMatch(steps, /^(USER|RUN) /m)
-    } else assert.match(base, /^[a-z]+:\d+\.\d+\.\d+-[a-z-]+$/)
-    if (name === 'runtime') assert.match(steps, /^USER [1-9]\d*:[1-9]\d*$/m)
-  }
-})
-
-test('every image of the compose file is of an exact version, and what it mounts is there', async () => {
-  const { services }: { services: Record<string, { image: string; volumes?: string[] }> } = parse(
-    await readFile(composeFile, 'utf8'),
-    { merge: true },
-  )
-  for (const [name, { image, volumes = [] }] of Object.entries(services)) {
-    assert.match(image, /^(spillway\/\w+:local|[\w/]+:v?\d+\.\d+\.\d+[\w-]*|[\w/]+:\d+\.\d+-\w+)$/, name)
-    for (const volume of volumes.filter((one) => one.startsWith('.'))) {
-      const path = new URL(volume.split(':')[0] ?? '', composeFile)
-      assert.ok(existsSync(path), volume)
-    }
-  }
 })
 
 test('workers see the seal keys and no other, gateways all, the rest none; each finds the files that it reads', async (t) => {

@@ -89,17 +89,7 @@ topologySpreadConstraints:
   valueFrom: { fieldRef: { fieldPath: status.podIP } }
 {{- end -}}
 
-{{/* Today's policy for new hashes, which gateways pass on to their fallback; REHASH is theirs as well. */}}
-{{- define "spillway.env.policy" -}}
-- { name: HASH_ALGORITHM, value: {{ .Values.config.hashAlgorithm }} }
-- { name: ARGON2_MEMORY_KIB, value: {{ .Values.config.argon2.memoryKib | int | quote }} }
-- { name: ARGON2_TIME, value: {{ .Values.config.argon2.time | int | quote }} }
-- { name: ARGON2_PARALLELISM, value: {{ .Values.config.argon2.parallelism | int | quote }} }
-- { name: BCRYPT_COST, value: {{ .Values.config.bcryptCost | int | quote }} }
-- { name: REHASH, value: {{ .Values.config.rehash }} }
-{{- end -}}
-
-{{/* What accounts of other systems need, for what verifies them: workers, and gateways with a fallback. */}}
+{{/* What workers need to verify hashes of other systems. */}}
 {{- define "spillway.env.imported" -}}
 - { name: BCRYPT_LONG_PASSWORDS, value: {{ .Values.config.bcryptLongPasswords }} }
 {{- with .Values.config.keyedHashesFor }}
@@ -114,14 +104,6 @@ topologySpreadConstraints:
 {{- with .Values.keys.peppers }}
 {{- if .secret }}
 {{ include "spillway.env.secret" (list "PASSWORD_PEPPERS" .) }}
-{{- end }}
-{{- end }}
-{{- with .Values.oldSystem }}
-{{- if .url }}
-- { name: LEGACY_VERIFY_URL, value: {{ .url | quote }} }
-{{ include "spillway.env.secret" (list "LEGACY_VERIFY_KEY" $.Values.keys.oldSystem) }}
-- { name: LEGACY_VERIFY_TIMEOUT_MS, value: {{ .timeoutMs | int | quote }} }
-- { name: LEGACY_VERIFY_CONCURRENCY, value: {{ .concurrency | int | quote }} }
 {{- end }}
 {{- end }}
 {{- end -}}

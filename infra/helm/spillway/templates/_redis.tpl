@@ -2,15 +2,7 @@
 {{- define "spillway.redis.check" -}}
 {{- $redis := .Values.redis -}}
 {{- if and (eq $redis.mode "single") (ne (len $redis.addresses) 1) -}}
-{{- fail "redis.mode is single, so redis.addresses must name one host: for more, set redis.mode to sentinel or cluster, or to several." -}}
-{{- end -}}
-{{- range $redis.draining -}}
-{{- if or (ne $redis.mode "several") (not (has . $redis.addresses)) -}}
-{{- fail "redis.draining names addresses of redis.addresses, with redis.mode several." -}}
-{{- end -}}
-{{- end -}}
-{{- if and $redis.draining (eq (len (uniq $redis.draining)) (len (uniq $redis.addresses))) -}}
-{{- fail "redis.draining must leave one of redis.addresses for new jobs." -}}
+{{- fail "redis.mode is single, so redis.addresses must name one host: for more, set redis.mode to sentinel or cluster." -}}
 {{- end -}}
 {{- if and (eq $redis.mode "sentinel") (not $redis.sentinelMaster) -}}
 {{- fail "redis.mode is sentinel, so redis.sentinelMaster must name the master that the sentinels watch." -}}
@@ -29,13 +21,6 @@
 {{- $redis := .Values.redis -}}
 {{- $scheme := ternary "rediss" "redis" $redis.tls -}}
 {{- $login := ternary (printf "%s:$(REDIS_PASSWORD)@" $redis.username) (ternary (printf "%s@" $redis.username) "" (not (empty $redis.username))) (not (empty $redis.password.secret)) -}}
-{{- if eq $redis.mode "several" -}}
-{{- $urls := list -}}
-{{- range $redis.addresses -}}
-{{- $urls = append $urls (printf "%s%s://%s%s/%v" (ternary "drain:" "" (has . $redis.draining)) $scheme $login . $redis.database) -}}
-{{- end -}}
-{{- join " " $urls -}}
-{{- else -}}
 {{- $scheme -}}
 {{- if ne $redis.mode "single" -}}+{{ $redis.mode }}{{- end -}}
 ://
@@ -45,20 +30,19 @@
 {{- if eq $redis.mode "sentinel" -}}/{{ $redis.sentinelMaster }}/{{ $redis.database }}{{- end -}}
 {{- if $redis.sentinelPassword.secret -}}?sentinelPassword=$(SENTINEL_PASSWORD){{- end -}}
 {{- end -}}
-{{- end -}}
 
-{{/* Addresses as seen from another namespace, where KEDA lives: a bare Service name would not resolve there. Takes (list root addresses). */}}
+{{/* Addresses as seen from another namespace, where KEDA lives: a bare Service name would not resolve there. */}}
 {{- define "spillway.redis.absoluteAddresses" -}}
-{{- $root := index . 0 -}}
-{{- $namespace := $root.Release.Namespace -}}
+{{- $namespace := .Release.Namespace -}}
+{{- $port := ternary ":26379" ":6379" (eq .Values.redis.mode "sentinel") -}}
 {{- $absolute := list -}}
-{{- range index . 1 -}}
+{{- range .Values.redis.addresses -}}
 {{- $host := regexReplaceAll ":[0-9]+$" . "" -}}
-{{- $port := trimPrefix $host . -}}
+{{- $given := trimPrefix $host . -}}
 {{- if not (or (contains "." $host) (hasPrefix "[" $host)) -}}
 {{- $host = printf "%s.%s.svc" $host $namespace -}}
 {{- end -}}
-{{- $absolute = append $absolute (printf "%s%s" $host (default (ternary ":26379" ":6379" (eq $root.Values.redis.mode "sentinel")) $port)) -}}
+{{- $absolute = append $absolute (printf "%s%s" $host (default $port $given)) -}}
 {{- end -}}
 {{- join "," $absolute -}}
 {{- end -}}
@@ -80,12 +64,12 @@
 {{- end -}}
 
 {{/*
-The keys that hold the queue's unfinished jobs as BullMQ makes them, by what the scaler calls them: jobs with a request that is
-held for them, those with a ticket alone, those that run. A job in none of them would be one that the scaler does not see.
+The keys that hold the queue's unfinished jobs as BullMQ makes them, by what the scaler calls them: open jobs, ticketed jobs, and
+jobs in hand. A job in none of them would be one that the scaler does not see.
 */}}
 {{- define "spillway.redis.queueKeys" -}}
 {{- $queue := printf "%s:passwords" .Values.redis.queuePrefix -}}
-{{- dict "waiting" (printf "%s:wait" $queue) "deferred" (printf "%s:prioritized" $queue) "active" (printf "%s:active" $queue) | toJson -}}
+{{- dict "open" (printf "%s:wait" $queue) "ticketed" (printf "%s:prioritized" $queue) "active" (printf "%s:active" $queue) | toJson -}}
 {{- end -}}
 
 {{/* Environment of every process that speaks to Redis. */}}

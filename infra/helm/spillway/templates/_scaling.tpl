@@ -1,30 +1,4 @@
-{{/* Refuses bounds that no autoscaler of the workers takes. */}}
-{{- define "spillway.scaling.check" -}}
-{{- with .Values.autoscaling -}}
-{{- if gt (int .minReplicas) (int .maxReplicas) -}}
-{{- fail "autoscaling.minReplicas is above autoscaling.maxReplicas: raise the one or lower the other." -}}
-{{- end -}}
-{{- end -}}
-{{- end -}}
-
-{{/*
-Refuses a KEDA that is too old, where its version is known: from the values, or from the label of its resource definition. Rendering
-without a cluster knows none. Takes (list root oldest sentence).
-*/}}
-{{- define "spillway.scaling.kedaVersion" -}}
-{{- $version := (index . 0).Values.autoscaling.kedaVersion -}}
-{{- if not $version -}}
-{{- $definition := lookup "apiextensions.k8s.io/v1" "CustomResourceDefinition" "" "scaledobjects.keda.sh" -}}
-{{- $version = dig "metadata" "labels" "app.kubernetes.io/version" "" $definition -}}
-{{- end -}}
-{{- if regexMatch `^v?\d+\.\d+` $version -}}
-{{- if semverCompare (printf "<%s.0-0" (index . 1)) $version -}}
-{{- fail (printf "%s It takes KEDA %s or newer, and the cluster has %s: upgrade KEDA first." (index . 2) (index . 1) $version) -}}
-{{- end -}}
-{{- end -}}
-{{- end -}}
-
-{{/* How fast workers come and go, whoever reads the queue. */}}
+{{/* How fast workers come and go, whichever autoscaler decides. */}}
 {{- define "spillway.scaling.behavior" -}}
 {{- with .Values.autoscaling -}}
 # Up at once and by as much as is needed, because people wait; down slowly, because the spike may come back.
@@ -40,4 +14,46 @@ scaleDown:
 {{/* The name of the autoscaler of the workers: KEDA names its own after the ScaledObject. */}}
 {{- define "spillway.scaling.name" -}}
 {{- ternary "keda-hpa-" "" (eq .Values.autoscaling.mode "keda") -}}{{- include "spillway.name" . -}}-worker
+{{- end -}}
+
+{{/* The Redis user of KEDA: its own, or the user of the pods. */}}
+{{- define "spillway.scaling.redisUser" -}}
+{{- $own := .Values.autoscaling.redisUser -}}
+{{- $pods := .Values.redis -}}
+{{- if and $own.username (not $own.secret) -}}
+{{- fail "autoscaling.redisUser.username needs autoscaling.redisUser.secret: the Secret that holds the password of that user." -}}
+{{- end -}}
+{{- if $own.username -}}
+{{- $own | toJson -}}
+{{- else -}}
+{{- dict "username" $pods.username "secret" $pods.password.secret "key" $pods.password.key | toJson -}}
+{{- end -}}
+{{- end -}}
+
+{{/* A trigger that counts the jobs in one key of the queue. Takes (list root name key). */}}
+{{- define "spillway.scaling.trigger" -}}
+{{- $root := index . 0 -}}
+{{- $redis := $root.Values.redis -}}
+{{- $user := include "spillway.scaling.redisUser" $root | fromJson -}}
+{{- include "spillway.redis.check" $root -}}
+- type: {{ get (dict "single" "redis" "sentinel" "redis-sentinel" "cluster" "redis-cluster") $redis.mode }}
+  name: {{ index . 1 }}
+  metadata:
+    {{ ternary "address" "addresses" (eq $redis.mode "single") }}: {{ include "spillway.redis.absoluteAddresses" $root | quote }}
+    {{- if eq $redis.mode "sentinel" }}
+    sentinelMaster: {{ $redis.sentinelMaster | quote }}
+    {{- end }}
+    {{- with $user.username }}
+    username: {{ . | quote }}
+    {{- end }}
+    {{- if ne $redis.mode "cluster" }}
+    databaseIndex: {{ $redis.database | quote }}
+    {{- end }}
+    enableTLS: {{ $redis.tls | quote }}
+    listName: {{ index . 2 | quote }}
+    # Required, and without effect beside a formula.
+    listLength: {{ mul $root.Values.worker.cores $root.Values.autoscaling.jobsPerSlot | quote }}
+  {{- if or $user.secret $redis.sentinelPassword.secret $root.Values.tls.ca.secret }}
+  authenticationRef: { name: {{ include "spillway.name" $root }}-redis }
+  {{- end }}
 {{- end -}}

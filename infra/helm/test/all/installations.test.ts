@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { scratchDir } from '@spillway/infra/rig/namespace'
+import { promtool, skipWithoutPromtool } from '@spillway/infra/grafana/prometheus'
+import { scratchDir } from '@spillway/infra/harness/namespace'
+import { manifests, renderChart } from '@spillway/infra/helm/chart'
 import { test } from 'vitest'
-import { promtool, skipWithoutPrometheus } from '../../../grafana/src/prometheus.ts'
-import { manifests, renderChart } from '../../src/chart.ts'
 import { helm, skip, specOf } from '../programs.ts'
 
 interface Spec {
@@ -51,7 +51,7 @@ function autoscaler({ namespace, service }: Installation, desired: number): obje
 }
 
 const logins = 'spillway_http_requests_total'
-const noWorker = 'No worker is alive: every login gets a ticket, or waits for a gateway to hash it'
+const noWorker = 'No worker is alive: every login gets a ticket'
 const tests = [
   {
     name: 'one has lost its workers',
@@ -78,6 +78,7 @@ const tests = [
       series('spillway_predicted_wait_seconds', blue, '', '20x20'),
       series('spillway_predicted_wait_seconds', green, '', '40x20'),
       series('spillway_predicted_wait_seconds', west, '', '0x20'),
+      ...installations.map((one) => series('spillway_setting_seconds', one, ',setting="login_wait"', '8x20')),
       ...autoscaler(blue, 20),
       ...autoscaler(green, 4),
       ...autoscaler(west, 20),
@@ -97,7 +98,7 @@ test.skipIf(skip)('every selector names the installation', async () => {
   }
 })
 
-test.skipIf(skip || skipWithoutPrometheus)("no installation hides another's trouble", async (t) => {
+test.skipIf(skip || skipWithoutPromtool)("no installation hides another's trouble", async (t) => {
   const dir = await scratchDir(t)
   const rule_files = installations.map(({ release, namespace }) => `${namespace}-${release}.yaml`)
   // JSON is YAML.

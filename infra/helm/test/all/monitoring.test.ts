@@ -1,13 +1,11 @@
 // The chart's rules and dashboards for Prometheus and Grafana: all of them are installed.
 import assert from 'node:assert/strict'
-import { cp, readdir, readFile, rm } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { run } from '@spillway/infra/processes/run'
-import { scratchDir } from '@spillway/infra/rig/namespace'
+import { chartDir, type Manifest } from '@spillway/infra/helm/chart'
 import { test } from 'vitest'
 import { parse } from 'yaml'
-import { chartDir, type Manifest } from '../../src/chart.ts'
-import { helm, rendered, skip, specOf } from '../programs.ts'
+import { rendered, skip, specOf } from '../programs.ts'
 
 interface Group {
   name: string
@@ -76,14 +74,4 @@ test.skipIf(skip)('the ConfigMap has every dashboard', async () => {
   const dashboards = await carried('dashboards')
   assert.deepEqual(configMap?.data, Object.fromEntries(dashboards))
   assert.ok(dashboards.length > 0)
-})
-
-test.skipIf(skip)('a chart that has lost them is refused, and not installed with empty objects', async (t) => {
-  const dir = await scratchDir(t)
-  await cp(chartDir, dir, { recursive: true })
-  for (const folder of ['alerts', 'dashboards']) await rm(join(dir, 'files', folder), { recursive: true, force: true })
-  for (const part of ['prometheusRule', 'dashboards']) {
-    const rendering = run(helm, ['template', 'spillway', dir, '--set', `monitoring.${part}.enabled=true`])
-    await assert.rejects(rendering, /has lost files/, part)
-  }
 })

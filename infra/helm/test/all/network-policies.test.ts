@@ -68,16 +68,3 @@ test.skipIf(skip)('the service API is closed until it is on, and then open to th
   assert.ok(off.every(({ metadata }) => metadata.name !== 'spillway-service-api'))
   assert.doesNotMatch(JSON.stringify(await rendered('Deployment', {})), /SERVICE_KEYS|"service"/)
 })
-
-test.skipIf(skip)('workers reach the old system, and gateways where they hash', async () => {
-  const set = ['oldSystem.url=https://old.example.com:8443/verify', 'oldSystem.to[0].ipBlock.cidr=10.4.0.0/16']
-  const to = [{ ipBlock: { cidr: '10.4.0.0/16' } }]
-  const components = async (more: string[]) => JSON.stringify(await policy('to-old-system', [...set, ...more]))
-  assert.deepEqual((await policy('to-old-system', set)).egress, [{ ports: [{ port: 8443, protocol: 'TCP' }], to }])
-  const plain = await policy('to-old-system', ['oldSystem.url=https://old.example.com'])
-  assert.deepEqual(plain.egress, [{ ports: [{ port: 443, protocol: 'TCP' }] }])
-  assert.match(await components([]), /"values":\["worker"\]/)
-  assert.match(await components(['gateway.fallbackSlots=1']), /"values":\["worker","gateway"\]/)
-  const off = await rendered('NetworkPolicy', {})
-  assert.ok(off.every(({ metadata }) => metadata.name !== 'spillway-to-old-system'))
-})

@@ -1,6 +1,7 @@
 // Properties of the pods that operators rely on.
 import assert from 'node:assert/strict'
-import { readFile } from 'node:fs/promises'
+import { GatewayConfig } from '@spillway/api/config'
+import { WorkerConfig } from '@spillway/worker/config'
 import { test } from 'vitest'
 import { rendered, skip, specOf } from '../programs.ts'
 
@@ -173,56 +174,33 @@ test.skipIf(skip)('gateways alone are told of mail, and how long its links are g
   await assert.rejects(deployment('gateway', [...withMail, 'mail.resetTtlS=59']), /resetTtlS/)
 })
 
-const withOldSystem = [
-  'oldSystem.url=https://old.example.com/verify',
-  'oldSystem.timeoutMs=1500',
-  'oldSystem.concurrency=8',
-]
+test.skipIf(skip)('what hashes of other systems need goes to workers, and its secrets come from Secrets', async () => {
+  const set = ['keys.peppers.secret=old-peppers', 'config.bcryptLongPasswords=refuse', 'config.keyedHashesFor=shop']
+  const names = ['PASSWORD_PEPPERS', 'BCRYPT_LONG_PASSWORDS', 'KEYED_HASHES_FOR']
+  const given = (one: DeploymentSpec) =>
+    names.map((name) => variable(one, name)?.valueFrom ?? variable(one, name)?.value)
+  const pepper = { secretKeyRef: { name: 'old-peppers', key: 'peppers' } }
+  assert.deepEqual(given(await deployment('worker', set)), [pepper, 'refuse', 'shop'])
+  assert.deepEqual(given(await deployment('worker')), [undefined, 'cut', undefined])
+  assert.deepEqual(given(await deployment('gateway', set)), [undefined, undefined, undefined])
+})
 
-test.skipIf(skip)(
-  'what accounts of other systems need goes to what hashes, and its secrets come from Secrets',
-  async () => {
-    const config = ['config.bcryptLongPasswords=refuse', 'config.keyedHashesFor=shop']
-    const set = ['keys.peppers.secret=old-peppers', ...config, ...withOldSystem]
-    const names = [
-      'PASSWORD_PEPPERS',
-      ...['KEY', 'URL', 'TIMEOUT_MS', 'CONCURRENCY'].map((end) => `LEGACY_VERIFY_${end}`),
-    ]
-    names.push('BCRYPT_LONG_PASSWORDS', 'KEYED_HASHES_FOR')
-    const secret = (name: string, key: string) => ({ secretKeyRef: { name, key } })
-    const given = (one: DeploymentSpec) =>
-      names.map((name) => variable(one, name)?.valueFrom ?? variable(one, name)?.value)
-    const all = [
-      secret('old-peppers', 'peppers'),
-      secret('spillway-keys', 'oldSystem'),
-      ...['https://old.example.com/verify', '1500', '8', 'refuse', 'shop'],
-    ]
-    assert.deepEqual(given(await deployment('worker', set)), all)
-    assert.deepEqual(given(await deployment('gateway', [...set, 'gateway.fallbackSlots=1'])), all)
-    const gateway = await deployment('gateway', set)
-    assert.ok(given(gateway).every((one) => one === undefined))
-    assert.equal(variable(gateway, 'LEGACY_VERIFY')?.value, 'true')
-    assert.equal(variable(await deployment('gateway'), 'LEGACY_VERIFY'), undefined)
-    const without = given(await deployment('worker'))
-    assert.deepEqual(without.filter(Boolean), ['cut'])
-    await assert.rejects(deployment('worker', ['oldSystem.url=http://old.example.com']), /oldSystem/)
-  },
-)
-
-test.skipIf(skip)('every variable that a pod is given is one that somebody reads', async () => {
-  const ofWorker = ['config', 'consumer/cpu-limit', 'hashing/policy', 'hashing/formats/settings']
-  const shared = ['worker/common/src/settings', 'worker/queue/src/settings']
-  const sources = ['api/src/config', ...shared, ...ofWorker.map((name) => `worker/src/${name}`)]
-  const read = await Promise.all(
-    sources.map((file) => readFile(new URL(`../../../../${file}.ts`, import.meta.url), 'utf8')),
-  )
+test.skipIf(skip)('every variable that a pod is given is one that its process reads', async () => {
   // Those that Node reads, and those that other variables are made of.
-  const known = `${read.join()} UV_THREADPOOL_SIZE NODE_EXTRA_CA_CERTS POD_IP REDIS_PASSWORD SENTINEL_PASSWORD`
+  const others = ['UV_THREADPOOL_SIZE', 'NODE_EXTRA_CA_CERTS', 'POD_IP', 'REDIS_PASSWORD', 'SENTINEL_PASSWORD']
+  const read = {
+    gateway: Object.keys(GatewayConfig.properties),
+    worker: [...Object.keys(WorkerConfig.properties), 'CPU_LIMIT_MILLICORES'],
+  }
   const secrets = ['tls.ca.secret=ca', 'keys.firebase.secret=firebase', 'keys.peppers.secret=old-peppers']
-  const set = [...secrets, 'breachedPasswords.claim=lists', ...withOldSystem, ...behindSentinels, ...withMail]
-  for (const component of ['gateway', 'worker']) {
+  const set = [...secrets, 'breachedPasswords.claim=lists', 'serviceApi.enabled=true', ...behindSentinels, ...withMail]
+  for (const [component, known] of Object.entries(read)) {
     const { env } = (await deployment(component, set)).template.spec.containers[0]
-    const unread = env.map(({ name }) => name).filter((name) => !new RegExp(`\\b${name}\\b`).test(known))
-    assert.deepEqual(unread, [], component)
+    const names = env.map(({ name }) => name)
+    assert.deepEqual(
+      names.filter((name) => !known.includes(name) && !others.includes(name)),
+      [],
+      component,
+    )
   }
 })

@@ -6,8 +6,8 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { createNamespace } from '@spillway/infra/rig/namespace'
-import { openSpillway } from '@spillway/infra/rig/spillway'
+import { createNamespace } from '@spillway/infra/harness/namespace'
+import { openSpillway } from '@spillway/infra/harness/spillway'
 import { afterAll, test } from 'vitest'
 
 const programs = fileURLToPath(new URL('../../spillway/files/promises/', import.meta.url))

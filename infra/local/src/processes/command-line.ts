@@ -16,23 +16,12 @@ export function parseCommandLine<const T extends Options>(
   { allowPositionals = false } = {},
 ) {
   try {
-    const given = joinNegative(args.filter((argument) => argument !== '--'))
+    const given = args.filter((argument) => argument !== '--')
     return parseArgs({ args: given, allowPositionals, options: { ...options, ...help } })
   } catch (cause) {
     const message = cause instanceof Error ? cause.message.split(/\.( |$)|\n/)[0] : String(cause)
     throw new UserError(`${message}: see "${command} --help".`, { cause })
   }
-}
-
-/** `--rate -5` becomes `--rate=-5`, not ambiguous to Node: the option's own check reports it. */
-function joinNegative(args: readonly string[]): string[] {
-  const joined: string[] = []
-  for (const argument of args) {
-    const option = joined.at(-1)
-    if (/^-[\d.]/.test(argument) && /^--[\w-]+$/.test(option ?? '')) joined[joined.length - 1] = `${option}=${argument}`
-    else joined.push(argument)
-  }
-  return joined
 }
 
 /** A whole number within bounds, which the sentence names. */

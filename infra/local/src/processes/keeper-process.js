@@ -7,8 +7,8 @@ import { existsSync, readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** How long a process may take to end by its own signal before it is killed. */
-const graceMs = Number(process.argv[2])
+/** Longer than a worker's grace period, and than PostgreSQL's checkpoint at shutdown. */
+const graceMs = 15_000
 /** How long a process may take to end after SIGKILL. */
 const killMs = 1_000
 const pollMs = 20

@@ -20,8 +20,6 @@ interface KeptProcess {
   signal?: NodeJS.Signals
   cwd?: string
   env?: NodeJS.ProcessEnv
-  uid?: number | undefined
-  gid?: number | undefined
   /** A file descriptor that takes both outputs; without it both are piped. */
   logFd?: number
 }
@@ -38,19 +36,15 @@ export class ToolFailure extends UserError {
   }
 }
 
-/** Longer than a worker's grace period, and than PostgreSQL's checkpoint at shutdown. */
-const defaultGraceMs = 15_000
-
 export class Keeper {
   readonly #process: ChildProcess
   readonly #stdin: Writable
   readonly #exited: Promise<unknown>
   readonly #closing: (() => void)[] = []
 
-  /** Processes that do not end within graceMs [15 s] after their signal are killed. */
-  constructor(graceMs = defaultGraceMs) {
+  constructor() {
     const script = fileURLToPath(new URL('keeper-process.js', import.meta.url))
-    const keeper = spawn(process.execPath, [script, String(graceMs)], {
+    const keeper = spawn(process.execPath, [script], {
       detached: true,
       cwd: '/',
       stdio: ['pipe', 'ignore', 'ignore'],

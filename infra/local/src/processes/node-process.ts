@@ -1,8 +1,8 @@
 import { EventEmitter, on } from 'node:events'
 import { closeSync, openSync, writeSync } from 'node:fs'
 import { createInterface } from 'node:readline'
+import { pinned } from './cores.ts'
 import { Keeper, stopOrder } from './keeper.ts'
-import { pinned } from './processor-time.ts'
 import { repositoryDir } from './repository.ts'
 import { until } from './until.ts'
 

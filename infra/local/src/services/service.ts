@@ -1,9 +1,8 @@
 // Runs a server as a process: starts it, waits until it answers, stops it, and starts it again.
 import { once } from 'node:events'
-import { closeSync, existsSync, openSync, readFileSync, rmSync } from 'node:fs'
+import { closeSync, openSync } from 'node:fs'
 import { UserError } from '../processes/command-line.ts'
 import { type Keeper, logTailOf, stopOrder, type Tool } from '../processes/keeper.ts'
-import { findProcess, isRunning } from '../processes/process-table.ts'
 import { until } from '../processes/until.ts'
 
 export interface ServiceOptions {
@@ -24,8 +23,6 @@ interface ServiceProcess {
   process: Tool & { stopOrder?: number }
   input?: string
   logFile: string
-  /** Whether output of earlier processes in this file is kept [no]. */
-  keepsLog?: boolean
   url: string
   /** Rejects, or resolves to false, while the service does not answer. */
   ping(url: string): Promise<unknown>
@@ -52,14 +49,14 @@ export async function startService(options: ServiceProcess) {
     },
     /** Starts it again, on the same port and data; resolves when it answers. */
     async start(): Promise<void> {
-      running = await launch({ ...options, keepsLog: true })
+      running = await launch(options)
     },
     close: (): Promise<void> => running.close(),
   }
 }
 
-async function launch({ keeper, name, logFile, keepsLog = false, url, ...what }: ServiceProcess) {
-  const logFd = openSync(logFile, keepsLog ? 'a' : 'w')
+async function launch({ keeper, name, logFile, url, ...what }: ServiceProcess) {
+  const logFd = openSync(logFile, 'a')
   const child = keeper.spawn({ stopOrder: stopOrder.service, ...what.process, logFd })
   closeSync(logFd)
   child.stdin?.on('error', () => {})
@@ -85,18 +82,4 @@ async function launch({ keeper, name, logFile, keepsLog = false, url, ...what }:
   const how = ended ? ` (${ended})` : ''
   await close()
   throw new UserError(`${name} did not start${how}: ${logTailOf(logFile)} (its log: ${logFile})`)
-}
-
-/** For servers of an earlier run whose keeper was killed, too. */
-const graceMs = 15_000
-
-/** Stops the process of a pid file, unless its command line says that it got the pid later. */
-export async function endOrphan(pidFile: string, marker: RegExp, signal: NodeJS.Signals): Promise<void> {
-  if (!existsSync(pidFile)) return
-  const pid = Number.parseInt(readFileSync(pidFile, 'utf8'), 10)
-  if (pid > 0 && marker.test(findProcess(pid)?.command ?? '')) {
-    process.kill(pid, signal)
-    await until(() => !isRunning(pid), { timeoutMs: graceMs }).catch(() => process.kill(pid, 'SIGKILL'))
-  }
-  rmSync(pidFile, { force: true })
 }

@@ -1,6 +1,6 @@
 // What a start needs first: the platform, the packages compiled by turbo (which caches unchanged
 // ones), the native hashing engine, and the migrated database.
-import { copyFileSync, existsSync, renameSync, rmSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { UserError } from '../processes/command-line.ts'
@@ -22,10 +22,12 @@ export async function build(keeper: Keeper, packages: string[] = []): Promise<vo
   const lock = await takeLock(join(defaultStateDir, 'build.lock'), keeper, WAIT_MS)
   if (!lock) throw new UserError('Another build of this checkout does not end: stop it and try again.')
   const filters = packages.map((name) => `--filter=${name}...`)
+  // turbo looks for pnpm on the PATH, where `npx pnpm` puts it, and `npx vitest` does not.
+  const [command, ...args] = onPath(['pnpm']) === undefined ? ['npx', '--yes', 'pnpm', 'exec', 'turbo'] : [turbo]
   try {
     await keeper.run({
-      command: turbo,
-      args: ['run', 'build', '--output-logs=errors-only', '--log-order=grouped', ...filters],
+      command,
+      args: [...args, 'run', 'build', '--output-logs=errors-only', '--log-order=grouped', ...filters],
       cwd: repositoryDir,
       env: { ...process.env, ...turboEnv },
     })
@@ -79,6 +81,7 @@ export async function pack(folder: string, outdir: string): Promise<string> {
     const lock = await takeLock(join(defaultStateDir, 'pack.lock'), keeper, WAIT_MS)
     if (!lock) throw new UserError('Another process packs in this checkout and does not end: stop it and try again.')
     try {
+      mkdirSync(outdir, { recursive: true })
       if (!existsSync(tarball))
         await keeper.run({ command: 'npx', args: ['--yes', 'pnpm', 'pack', '--pack-destination', outdir], cwd })
     } finally {
@@ -135,7 +138,7 @@ export async function buildEngine(
 /** Told after a few seconds: a build without a change is quicker. */
 async function runCargo(keeper: Keeper, say: (sentence: string) => void, inBackground: boolean): Promise<void> {
   const once = hasEngine() ? 'because it changed' : 'once'
-  const meanwhile = inBackground ? ', at the lowest priority. Until then the packages hash.' : '.'
+  const meanwhile = inBackground ? ', at the lowest priority. Until the next start the packages hash.' : '.'
   const tell = () =>
     say(`Building the native hashing engine with cargo, ${once}: about a minute of two cores${meanwhile}`)
   const timer = setTimeout(tell, TOLD_AFTER_MS)

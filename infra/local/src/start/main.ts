@@ -2,16 +2,38 @@
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { onLauncherGone, runCommand } from '../processes/command.ts'
-import { report, UserError } from '../processes/command-line.ts'
+import { parseCommandLine, report, UserError, whole } from '../processes/command-line.ts'
 import { Keeper } from '../processes/keeper.ts'
 import { startServices } from '../services/services.ts'
 import { build, buildEngine, checkPlatform, hasEngine, migrate } from './build.ts'
 import { takeLock } from './lock.ts'
 import { expectReadyLines, startCluster } from './member.ts'
-import { help, parseOptions, type StartOptions } from './options.ts'
 import { choosePlaces, hostToDial, readEnvironment } from './places.ts'
-import { evictionNotice, screen } from './screen.ts'
+import { screen } from './screen.ts'
 import { loadSecrets } from './secrets.ts'
+
+const help = `pnpm start [--gateways N] [--workers N] [--fresh]
+
+Starts PostgreSQL, Redis, gateways and workers on this machine, and prints where each thing listens. Ctrl-C ends it all.
+
+  --gateways N   how many gateways [1]
+  --workers N    how many workers [1]; each hashes as many passwords at a time as there are cores, so that more of them
+                 make nothing faster here, and every hash slower: set WORKER_CONCURRENCY with it
+  --fresh        deletes what earlier runs left in SPILLWAY_DIR first: accounts, jobs, logs and secrets
+  --help         prints this
+
+From the environment:
+
+  PORT           of the first gateway [3000]; the others get the next ones. 0: any free ones
+  OPS_PORT       of the first gateway's ops port [9464]; the other gateways and then the workers get the next ones
+  DATABASE_URL   the URL of the PostgreSQL server [an embedded server]
+  REDIS_URL      the URL of the Redis server [an embedded server]
+  SPILLWAY_DIR   where data, logs and secrets are kept [.spillway]
+
+The embedded PostgreSQL listens on port 15432 and Redis on 16379 of the loopback interface, or on any free port where
+those are taken. Every other variable reaches the gateways and workers as it is, such as WORKER_CONCURRENCY or LOG_LEVEL
+(info, debug or trace).
+`
 
 /** How long to wait for an earlier run that is stopping. */
 const closingMs = 3_000
@@ -51,25 +73,40 @@ async function start(options: StartOptions, keeper: Keeper, fail: (error: unknow
   const { databaseUrl, redisUrl } = services
   await migrate(keeper, databaseUrl)
   const members = { keeper, environment, secrets, databaseUrl, redisUrl, logDir, say, fail }
-  const { renewWorkers, ...places } = await startCluster({ ...wanted, ...members })
+  const places = await startCluster({ ...wanted, ...members })
   const { PORT, OPS_PORT } = places.gateways[0]?.ports ?? {}
   const [gatewayUrl, opsUrl] = [`http://${hostToDial(environment.host)}:${PORT}`, `http://127.0.0.1:${OPS_PORT}`]
   // For `pnpm seed` and `pnpm accounts`.
-  writeFileSync(running, JSON.stringify({ databaseUrl, gatewayUrl, opsUrl }), { mode: 0o600 })
+  writeFileSync(running, JSON.stringify({ databaseUrl, redisUrl, gatewayUrl, opsUrl }), { mode: 0o600 })
   const { OPS_USER: user = 'operator', OPS_PASSWORD: password = secrets.opsPassword } = environment.inherited
   say(screen({ ...members, ...places }, { user, password }))
-  const notice = await evictionNotice(opsUrl)
-  if (notice !== '') say(notice)
   if (!wantsEngine || hasEngine()) return
   // The first build takes a minute: the start does not wait for it.
-  if (!(await buildEngine(keeper, say, { inBackground: true }))) return
-  await renewWorkers()
-  if (!keeper.closing) say('The native hashing engine is built, and has taken over from the packages.')
+  if (await buildEngine(keeper, say, { inBackground: true }))
+    say('The native hashing engine is built: workers use it from their next start on.')
 }
 
 function forget(stateDir: string): void {
   for (const name of ['postgres', 'redis', 'secrets.json'])
     rmSync(join(stateDir, name), { recursive: true, force: true })
+}
+
+const most = 64
+
+type StartOptions = ReturnType<typeof parseOptions>
+
+function parseOptions(args: string[]) {
+  const { values } = parseCommandLine('pnpm start', args, {
+    gateways: { type: 'string', default: '1' },
+    workers: { type: 'string', default: '1' },
+    fresh: { type: 'boolean' },
+  })
+  return {
+    gateways: whole('--gateways', values.gateways, { most }),
+    workers: whole('--workers', values.workers, { most }),
+    fresh: values.fresh === true,
+    help: values.help === true,
+  }
 }
 
 async function main(): Promise<void> {

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { UserError } from '../processes/command-line.ts'
 import { type Keeper, logTailOf, stopOrder } from '../processes/keeper.ts'
-import { type NodeProcess, type ProcessOptions, startProcess } from '../processes/node-process.ts'
+import { type Exit, type NodeProcess, type ProcessOptions, startProcess } from '../processes/node-process.ts'
 import { until } from '../processes/until.ts'
 import { hostToDial, type LocalEnvironment, type Place, portsIn } from './places.ts'
 import type { Secrets } from './secrets.ts'
@@ -99,13 +99,6 @@ export function expectReadyLines({ LOG_LEVEL: level = '' }: NodeJS.ProcessEnv): 
   throw new UserError(`LOG_LEVEL must be info, debug or trace here, not "${level}": the log tells when all is ready.`)
 }
 
-/** A member of the cluster, which is started again whenever it ends. */
-interface KeptMember {
-  place: Place
-  /** Ends it and resolves when it is ready again. Jobs wait meanwhile. */
-  renew(): Promise<void>
-}
-
 /** Starts all members; resolves when every gateway is ready. Needs a migrated database. */
 export async function startCluster(options: ClusterOptions) {
   const { environment, secrets, databaseUrl, redisUrl } = options
@@ -136,23 +129,17 @@ export async function startCluster(options: ClusterOptions) {
     all(gatewayProgram, options.gateways),
     all(workerProgram, options.workers),
   ])
-  await Promise.all(gateways.map(({ place }) => isReady(place, host, workers.length)))
-  return {
-    gateways: gateways.map(({ place }) => place),
-    workers: workers.map(({ place }) => place),
-    async renewWorkers(): Promise<void> {
-      for (const worker of workers) await worker.renew()
-    },
-  }
+  await Promise.all(gateways.map((gateway) => isReady(gateway, host, workers.length)))
+  return { gateways, workers }
 }
 
-/** Starts a member, again whenever it ends after it was ready. */
+/** Starts a member, again whenever it ends after it was ready. Resolves to where it listens. */
 async function keepRunning(
   program: Program,
   { name, ports }: Place,
   env: NodeJS.ProcessEnv,
   options: ClusterOptions,
-): Promise<KeptMember> {
+): Promise<Place> {
   const { keeper, say, fail } = options
   const logFile = join(options.logDir, `${name.replace(' ', '-')}.log`)
   const how = { name, keeper, logFile, env: { ...env, ...ports }, keepOnly: 'nothing' } as const
@@ -161,26 +148,16 @@ async function keepRunning(
   })
   // Started again, it listens where it did before.
   const place = { name, ports: portsIn(program === gatewayProgram ? member : { opsUrl: member.opsUrl }) }
-  let isRenewed = false
-  const again = member.exited.then(async ({ code, signal }): Promise<KeptMember | undefined> => {
-    if (keeper.closing) return undefined
-    const how = signal ?? `exit code ${code}`
-    if (!isRenewed) {
-      say(`${name} ended (${how}) and is started again. Its log ends with: ${logTailOf(logFile)}`)
-      await sleep(RESTART_MS)
-    }
-    return keeper.closing ? undefined : await keepRunning(program, place, env, options)
-  })
-  again.catch(fail)
-  return {
-    place,
-    async renew() {
-      if (member.exit !== undefined) return await (await again)?.renew()
-      isRenewed = true
-      member.signal('SIGTERM')
-      await again
-    },
+  const startAgain = async ({ code, signal }: Exit): Promise<void> => {
+    if (keeper.closing) return
+    say(
+      `${name} ended (${signal ?? `exit code ${code}`}) and is started again. Its log ends with: ${logTailOf(logFile)}`,
+    )
+    await sleep(RESTART_MS)
+    if (!keeper.closing) await keepRunning(program, place, env, options)
   }
+  member.exited.then(startAgain).catch(fail)
+  return place
 }
 
 /** A gateway that does not know the workers yet would give tickets. */

@@ -73,8 +73,10 @@ export function findRunning(stateDir: string, otherwise: string) {
   if (!isHeld(join(stateDir, 'start.lock')))
     throw new UserError(`Nothing runs here: run "pnpm start" first, or ${otherwise}.`)
   try {
-    const { databaseUrl, gatewayUrl, opsUrl } = JSON.parse(readFileSync(join(stateDir, 'running.json'), 'utf8'))
-    return { databaseUrl: String(databaseUrl), gatewayUrl: String(gatewayUrl), opsUrl: String(opsUrl) }
+    const running: Record<'databaseUrl' | 'redisUrl' | 'gatewayUrl' | 'opsUrl', string> = JSON.parse(
+      readFileSync(join(stateDir, 'running.json'), 'utf8'),
+    )
+    return running
   } catch (cause) {
     throw new UserError('"pnpm start" is not ready yet: wait until it has printed where things listen.', { cause })
   }

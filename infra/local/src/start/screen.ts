@@ -1,5 +1,4 @@
-// The output of `pnpm start` when everything is ready, and its notice of Redis servers that may
-// evict keys.
+// The output of `pnpm start` when everything is ready.
 import type { ClusterOptions } from './member.ts'
 import { hostToDial } from './places.ts'
 
@@ -19,6 +18,9 @@ export function screen(cluster: Cluster, operator: { user: string; password: str
     ),
     ['live page', `${ops(OPS_PORT)}/   user ${operator.user}, password ${operator.password}`],
     ['queues', `${ops(OPS_PORT)}/queues`],
+    ['audit', `${ops(OPS_PORT)}/audit`],
+    ['runbooks', `${ops(OPS_PORT)}/runbooks`],
+    ['ops API', `${ops(OPS_PORT)}/docs`],
     ['PostgreSQL', environment.databaseUrl === undefined ? databaseUrl : 'the one of DATABASE_URL'],
     ['Redis', environment.redisUrl === undefined ? redisUrl : 'the one of REDIS_URL'],
     ['logs', logDir],
@@ -35,21 +37,4 @@ Register, then log in (workers show /metrics, /healthz and /readyz on their ops 
 
   curl -i ${url(PORT)}/v1/login ${body}
 `
-}
-
-/** A sentence for each server; empty if all have the policy `noeviction`. Never rejects. */
-export async function evictionNotice(opsUrl: string): Promise<string> {
-  const page = await fetch(`${opsUrl}/metrics`).then(
-    (response) => response.text(),
-    () => '',
-  )
-  const series = page.matchAll(/^spillway_redis_evicts(?:\{redis="([^"]*)"\})? (1|NaN)$/gim)
-  return [...series]
-    .map(([, address, value]) => {
-      const server = address === undefined ? 'The Redis server' : `The Redis server ${address}`
-      return value === '1'
-        ? `${server} may evict keys: counters of guesses, marks of used tickets and jobs. Set its maxmemory-policy to noeviction.`
-        : `${server} does not tell whether it evicts keys: its maxmemory-policy must be noeviction.`
-    })
-    .join('\n')
 }

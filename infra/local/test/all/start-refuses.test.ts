@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:net'
+import { scratchDir } from '@spillway/infra/harness/namespace'
+import { listening } from '@spillway/infra/processes/port'
 import { test } from 'vitest'
-import { listening } from '../../src/processes/port.ts'
-import { scratchDir } from '../../src/rig/namespace.ts'
 import { runStart } from '../spillway.ts'
 
 test('a port that is taken is named, with the way out', async (t) => {
@@ -21,10 +21,7 @@ test('a wrong option or variable is one sentence and exit code 1', async (t) => 
   const dir = await scratchDir(t)
   const wrong: [string[], NodeJS.ProcessEnv, RegExp][] = [
     [['--gateways', 'many'], {}, /^--gateways takes a whole number from 1 to 64, not "many"\.$/],
-    [['--gateway', '2'], {}, /^Unknown option '--gateway': see "pnpm start --help"\.$/],
-    [['2'], {}, /^Unexpected argument '2'.*: see "pnpm start --help"\.$/],
     [[], { PORT: 'http' }, /^PORT must be a port from 0 to 65535, not "http"\.$/],
-    [[], { LOG_LEVEL: 'warn' }, /^LOG_LEVEL must be info, debug or trace here, not "warn": .*\.$/],
     [
       [],
       { REDIS_URL: 'redis://127.0.0.1:1' },

@@ -3,12 +3,12 @@ import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { scratchDir } from '@spillway/infra/harness/namespace'
+import type { NodeProcess } from '@spillway/infra/processes/node-process'
+import { findProcess } from '@spillway/infra/processes/process-table'
+import { onPath } from '@spillway/infra/processes/run'
+import { until } from '@spillway/infra/processes/until'
 import { afterAll, test } from 'vitest'
-import type { NodeProcess } from '../../src/processes/node-process.ts'
-import { findProcess } from '../../src/processes/process-table.ts'
-import { onPath } from '../../src/processes/run.ts'
-import { until } from '../../src/processes/until.ts'
-import { scratchDir } from '../../src/rig/namespace.ts'
 import { allEnded, curls, runStart, status, whenUp } from '../spillway.ts'
 
 const dir = await scratchDir({ onTestFinished: afterAll })
@@ -34,6 +34,7 @@ test('the printed commands work', async () => {
   assert.equal(await status(register), 409)
   assert.equal(await status(login), 200)
   assert.match(spillway.output(), /gateway 2 .*\n.*worker 1 .*\n.*worker 2 /)
+  assert.match(spillway.output(), /\/queues\n.*\/audit\n.*\/runbooks\n.*ops API .*\/docs\n/)
   assert.equal(statSync(join(dir, 'secrets.json')).mode & 0o077, 0)
   if (onPath(['curl']) === undefined) return
   const shown = execFileSync('sh', ['-c', String(login)], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })

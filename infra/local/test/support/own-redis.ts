@@ -3,8 +3,8 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Keeper } from '../../src/processes/keeper.ts'
-import { startRedis } from '../../src/services/redis.ts'
+import { Keeper } from '@spillway/infra/processes/keeper'
+import { startRedis } from '@spillway/infra/services/redis'
 
 export type OwnRedis = Awaited<ReturnType<typeof startOwnRedis>>
 

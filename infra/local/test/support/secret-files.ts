@@ -28,8 +28,12 @@ export function assertSecretFiles(
       const { [name]: value, ...others } = env
       const variable = `${name}_FILE`
       assert.ok(value, `${name} has no value here`)
-      for (const end of ['', '\n', '\r\n']) {
-        writeFileSync(file, value + end)
+      for (const [start, end] of [
+        ['', ''],
+        ['', '\n'],
+        ['\ufeff', '\r\n'],
+      ] as const) {
+        writeFileSync(file, start + value + end)
         assert.deepEqual(read({ ...others, [name]: '', [variable]: file }), read(env), name)
       }
       const refused = (wrong: NodeJS.ProcessEnv, sentence: string) =>
@@ -39,6 +43,10 @@ export function assertSecretFiles(
           `${name}: ${sentence}`,
         )
       refused({ [name]: value, [variable]: file }, `${name} and ${variable} are both set`)
+      for (const text of [`\ufeff${value}`, value]) {
+        writeFileSync(file, text, 'utf16le')
+        refused({ [variable]: file }, `${variable} names a file that is not UTF-8`)
+      }
       writeFileSync(file, '\n')
       refused({ [variable]: file }, `${variable} names an empty file`)
       refused({ [variable]: join(dir, 'none') }, `${variable} names a file that cannot be read (ENOENT)`)

@@ -1,8 +1,8 @@
 // What `pnpm start` prints of servers that are not its own: nothing of their URLs, which may hold passwords.
 import assert from 'node:assert/strict'
+import { readEnvironment } from '@spillway/infra/start/places'
+import { screen } from '@spillway/infra/start/screen'
 import { test } from 'vitest'
-import { readEnvironment } from '../../src/start/places.ts'
-import { screen } from '../../src/start/screen.ts'
 
 test.each([
   ['REDIS_URL', 'redis+sentinel://ann:hush@cache/main?sentinelPassword=hush'],

@@ -1,114 +1,96 @@
-// A page to log in and to wait on. With a bundler the import is from '@spillway/client/browser'.
-import { login, logout, restore, resume } from './spillway/browser.js'
-import { inClock, problemOf, supportCode, words } from './words.js'
+// A page to log in and to wait on. With a bundler the import is from '@spillway/client/follow'.
+import { login, logout, refresh, resume } from './follow.js'
 
 const baseUrl = document.querySelector('meta[name="spillway-gateway"]').content
-const element = (id) => document.getElementById(id)
-const [form, waiting, inside] = ['form', 'waiting', 'inside'].map(element)
-const [title, state, numbers, position] = ['waiting-title', 'state', 'numbers', 'position'].map(element)
-const [eta, bar, code] = ['eta', 'bar', 'code'].map(element)
-const [submit, leave] = ['submit', 'leave'].map(element)
+const [form, waiting, inside] = ['form', 'waiting', 'inside'].map((id) => document.getElementById(id))
+const [title, state, code, problem] = ['title', 'state', 'code', 'problem'].map((id) => document.getElementById(id))
 
 /** A login that takes no longer needs no page to wait on. */
 const SHOW_AFTER_MS = 800
 
-/** Ends the call that the page makes. There is one at a time: a login, what is left of one after a reload, or a log out. */
+const titles = {
+  sending: 'Logging in',
+  queued: 'You are in the queue',
+  paused: 'Logins are paused',
+  busy: 'Please wait',
+  offline: 'No connection',
+}
+
+const problems = {
+  invalid_credentials: 'The e-mail address or the password is wrong.',
+  invalid_request: 'The e-mail address or the password is not valid.',
+  gave_up: 'There was no answer. Please try again.',
+}
+
+/** Ends the call that the page makes: there is one at a time. */
 let aborter = new AbortController()
-/** When the answer is expected, and when waiting for it began, in epoch milliseconds. */
-let expected
 
 function show(section) {
   for (const each of [form, waiting, inside]) each.hidden = each !== section
   section.querySelector('h1').focus()
 }
 
-function showWaiting() {
-  if (waiting.hidden) show(waiting)
+// A screen reader hears the text when it changes.
+function onProgress({ state: now, position, etaS, requestId }) {
+  if (now !== 'sending' && waiting.hidden) show(waiting)
+  title.textContent = titles[now]
+  const ahead =
+    position === undefined ? '' : `${position} ${position === 1 ? 'person is' : 'people are'} ahead of you. `
+  const expected =
+    etaS === undefined
+      ? ''
+      : `It is expected to take ${etaS < 90 ? `${etaS} seconds` : `${Math.round(etaS / 60)} minutes`}.`
+  state.textContent = ahead + expected
+  code.textContent = requestId === undefined ? '' : `Support code: ${requestId}`
 }
 
-function onProgress(progress) {
-  if (progress.state !== 'sending') showWaiting()
-  const { title: heading, text } = words[progress.state]
-  for (const [part, news] of [
-    [title, heading],
-    [state, text(progress)],
-  ])
-    if (part.textContent !== news) part.textContent = news
-  code.textContent = supportCode(progress)
-  numbers.hidden = progress.etaS === undefined
-  position.textContent = progress.position ?? '–'
-  const now = Date.now()
-  if (progress.etaS === undefined) expected = undefined
-  else expected = { begin: expected?.begin ?? now, end: now + progress.etaS * 1_000 }
-  tick()
-}
-
-function tick() {
-  const leftMs = expected && Math.max(0, expected.end - Date.now())
-  eta.textContent = leftMs === undefined ? '–' : leftMs < 1_000 ? 'a moment' : inClock(Math.ceil(leftMs / 1_000))
-  bar.style.width = expected ? `${100 - (100 * leftMs) / Math.max(1, expected.end - expected.begin)}%` : '0'
-}
-
-/** Begins a call in place of the one before it, whose end then changes nothing. Resolves with what it found, or undefined. */
-async function call(begin, section) {
+/** Begins a call in place of the one before it, whose end then changes nothing. */
+async function call(begin, whenFailed) {
   aborter.abort()
-  const own = new AbortController()
-  aborter = own
-  for (const problem of document.querySelectorAll('[role="alert"]')) problem.textContent = ''
+  aborter = new AbortController()
+  const { signal } = aborter
+  problem.textContent = ''
   try {
-    const found = await begin({ baseUrl, signal: own.signal, sessionCookie: true })
-    return own.signal.aborted ? undefined : found
+    const found = await begin({ baseUrl, signal, sessionCookie: true, onProgress })
+    if (!signal.aborted && found !== undefined) show(found)
   } catch (error) {
-    if (own.signal.aborted) return undefined
-    show(section)
-    section.querySelector('[role="alert"]').textContent = `${problemOf(error)} ${supportCode(error)}`.trim()
-    if (section === form) form.elements.password.select()
-    return undefined
+    if (signal.aborted) return
+    show(whenFailed)
+    problem.textContent = error.needsPassword
+      ? 'Your place in the queue has ended while the page was away. Please log in again.'
+      : `${problems[error.code] ?? error.message} ${code.textContent}`
   }
 }
 
-/** Shows the page to wait on for as long as a login takes, if somebody asked for it and it takes long; then who is inside, or the form. */
-async function wait(begin, isAsked) {
-  expected = undefined
-  const showing = isAsked ? setTimeout(showWaiting, SHOW_AFTER_MS) : undefined
-  const ticking = setInterval(tick, 1_000)
-  const tokens = await call((options) => begin({ ...options, onProgress }), form)
-  clearTimeout(showing)
-  clearInterval(ticking)
-  if (tokens !== undefined) enter()
-}
-
-// A page of your own calls your application with tokens.accessToken. What outlives the page is in a cookie that no script reads.
-function enter() {
-  form.reset()
-  show(inside)
-}
-
-form.addEventListener('submit', (event) => {
+form.addEventListener('submit', async (event) => {
   event.preventDefault()
-  const { email, password } = form.elements
-  onProgress({ state: 'sending' })
-  void wait((options) => login({ ...options, email: email.value, password: password.value }), true)
+  const [email, password] = [form.elements.email.value, form.elements.password.value]
+  const showing = setTimeout(show, SHOW_AFTER_MS, waiting)
+  await call(async (options) => {
+    // A page of your own calls your application with the access token. What outlives the page is in a cookie that no script reads.
+    await login({ ...options, email, password })
+    form.reset()
+    return inside
+  }, form)
+  clearTimeout(showing)
 })
-element('cancel').addEventListener('click', () => {
+
+document.getElementById('cancel').addEventListener('click', () => {
   aborter.abort()
   show(form)
 })
-leave.addEventListener('click', async () => {
-  leave.disabled = true
-  const hasLeft = await call(async (options) => {
-    await logout({ ...options, giveUpAfterMs: 15_000 })
-    return true
-  }, inside)
-  leave.disabled = false
-  if (hasLeft) show(form)
-})
 
-// After a reload: the ticket is still there, the password is not. Or the browser has the cookie of a session: the form is there meanwhile,
-// and a login ends this call.
-submit.disabled = false
-void wait(async (options) => {
-  const tokens = await resume(options)
-  if (tokens !== undefined) return tokens
-  return restore({ ...options, onProgress: undefined }).catch(() => undefined)
-}, false)
+document.getElementById('leave').addEventListener('click', () =>
+  call(async (options) => {
+    await logout({ ...options, onProgress: undefined })
+    return form
+  }, inside),
+)
+
+// After a reload the ticket is still there, or the browser has the cookie of a session. The form is there meanwhile, and a login ends this call.
+document.getElementById('submit').disabled = false
+void call(async (options) => {
+  const tokens =
+    (await resume(options)) ?? (await refresh({ ...options, onProgress: undefined }).catch(() => undefined))
+  return tokens && inside
+}, form)

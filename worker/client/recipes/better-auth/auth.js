@@ -1,10 +1,11 @@
 // Better Auth without a database: its tables are kept in memory, and in users.json for the next
 // start.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import bcrypt from 'bcrypt'
+import { createPasswords } from '@spillway/client'
 import { betterAuth } from 'better-auth'
 import { memoryAdapter } from 'better-auth/adapters/memory'
 
+const passwords = createPasswords()
 const empty = { user: [], account: [], session: [], verification: [] }
 const tables = existsSync('users.json') ? { ...empty, ...JSON.parse(readFileSync('users.json', 'utf8')) } : empty
 
@@ -13,8 +14,8 @@ export const auth = betterAuth({
   emailAndPassword: {
     enabled: true,
     password: {
-      hash: (password) => bcrypt.hash(password, 10),
-      verify: ({ password, hash }) => bcrypt.compare(password, hash),
+      hash: (password) => passwords.hash(password),
+      verify: ({ password, hash }) => passwords.verify(password, hash),
     },
   },
   databaseHooks: {

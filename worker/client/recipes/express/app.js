@@ -1,7 +1,7 @@
 // Express: users register and log in. They are kept in memory, and in users.json for the next
 // start.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import bcrypt from 'bcrypt'
+import bcrypt from '@spillway/client/bcrypt'
 import express from 'express'
 
 const COST = 10

@@ -1,62 +1,61 @@
-/** Admission of calls: what cannot be answered in time is refused before it costs anything. */
-import { Admission, type Refused } from '@spillway/queue/wait/admission'
-import { Pace } from '@spillway/queue/wait/refusal-pace'
+/**
+ * Admission of calls, by the order of the line (@spillway/queue/order): a call that cannot be
+ * answered in time is refused before it costs anything.
+ */
+import { type Place, placeOf, Refusals, type Request, roomOfLine } from '@spillway/queue/order'
 import type { Backend } from './backend.js'
 import { PasswordsError } from './passwords-error.js'
 
-/** How long calls are let in without a worker: a restart of a worker should fail no call. */
+/** How long calls are accepted without a worker: the restart of a worker must not fail calls. */
 const NO_WORKER_GRACE_MS = 2_000
-/** When to come back where nothing hashes: workers publish their capacity twice a second. */
+/** The retry time while nothing hashes: workers publish their capacity twice a second. */
 const NO_WORKER_RETRY_MS = 1_000
 
 export class CallAdmission {
   readonly #backend: Pick<Backend, 'load'>
+  readonly #maxOutstanding: number
   readonly #now: () => number
-  readonly #admission: Admission
-  readonly #refusals: Pace
-  readonly #tickets: Pace
+  readonly #refusals: Refusals
   #noWorkersSince: number | undefined
 
   constructor(backend: Pick<Backend, 'load'>, maxOutstanding: number, now: () => number = () => performance.now()) {
     this.#backend = backend
+    this.#maxOutstanding = maxOutstanding
     this.#now = now
-    const load = () => backend.load()
-    // Nobody is held here, and a ticket says itself how long it lives.
-    this.#admission = new Admission({ load, predictedWaitMs: () => 0, maxOutstanding, lifeMs: 0, now })
-    const perSecond = () => load().jobsPerSecond
-    this.#refusals = new Pace({ perSecond })
-    this.#tickets = new Pace({ perSecond })
+    this.#refusals = new Refusals(now)
   }
 
   /** `busy` or `no_worker` for a call that cannot be answered in time. Undefined lets it in. */
   refusalOf(waitMs: number): PasswordsError | undefined {
-    return this.#noWorkerForLong() ?? busy(this.#admission.refusalOfCall(waitMs))
+    const load = this.#backend.load()
+    // Calls go before tickets. While no capacity is known, the last known one counts.
+    const ofCalls = { ...load, line: 0, jobsPerSecond: load.jobsPerSecond || load.linePerSecond }
+    const request = { holdMs: waitMs, ticketLifeMs: 0, goesBeforeTickets: true }
+    const isOpen = placeOf(ofCalls, request, this.#maxOutstanding) === 'open'
+    return this.noWorkers() ?? (isOpen ? undefined : this.#busy())
   }
 
-  /** The same of a call with a ticket, which waits behind the others. */
-  ticketRefusalOf(lifeMs: number): PasswordsError | undefined {
-    return this.#noWorkerForLong() ?? busy(this.#admission.refusalOfTicket(lifeMs))
+  /** The place of a request that has or gets a ticket. Throws `busy`. */
+  placeOf(request: Request): Exclude<Place, 'refused'> {
+    const load = this.#backend.load()
+    const place = placeOf(load, request, this.#maxOutstanding)
+    // Open calls go before it, too.
+    const hasRoom = place === 'open' || load.open + load.line < roomOfLine(load, request.ticketLifeMs)
+    if (place === 'refused' || !hasRoom) throw this.#busy()
+    return place
   }
 
-  /** Holds a refusal until it is due: a client that calls again at once gains nothing. */
-  refusalIsDue(): Promise<void> {
-    return new Promise((resolve) => this.#refusals.whenDue(resolve))
+  /** `no_worker` if there has been no worker for a while. */
+  noWorkers(): PasswordsError | undefined {
+    this.#noWorkersSince = this.#lacksWorkers() ? (this.#noWorkersSince ?? this.#now()) : undefined
+    const isLong = this.#noWorkersSince !== undefined && this.#now() - this.#noWorkersSince > NO_WORKER_GRACE_MS
+    return isLong ? noWorker() : undefined
   }
 
-  /** The same of a ticket, which a client may throw away and ask anew. */
-  ticketIsDue(): Promise<void> {
-    return new Promise((resolve) => this.#tickets.whenDue(resolve))
-  }
-
-  /** The error of a call that a worker dropped, because it would have been answered too late. */
-  expired(): PasswordsError {
-    const retryAfterMs = this.#admission.retryAfterS() * 1_000
-    return new PasswordsError('expired', 'there was no answer before the deadline', { retryAfterMs })
-  }
-
-  /** The error of a call that nobody took in time. */
+  /** The error of a call whose time ran out. */
   late(): PasswordsError {
-    return this.#lacksWorkers() ? noWorker() : this.expired()
+    if (this.#lacksWorkers()) return noWorker()
+    return new PasswordsError('expired', 'there was no result before the deadline', this.#retryAfter())
   }
 
   #lacksWorkers(): boolean {
@@ -64,18 +63,16 @@ export class CallAdmission {
     return known && slots === 0
   }
 
-  #noWorkerForLong(): PasswordsError | undefined {
-    this.#noWorkersSince = this.#lacksWorkers() ? (this.#noWorkersSince ?? this.#now()) : undefined
-    const isLong = this.#noWorkersSince !== undefined && this.#now() - this.#noWorkersSince > NO_WORKER_GRACE_MS
-    return isLong ? noWorker() : undefined
+  #busy(): PasswordsError {
+    return new PasswordsError('busy', 'the result would come too late', this.#retryAfter())
+  }
+
+  #retryAfter(): { retryAfterMs: number } {
+    const { jobsPerSecond, linePerSecond } = this.#backend.load()
+    return { retryAfterMs: this.#refusals.retryAfterS(jobsPerSecond || linePerSecond) * 1_000 }
   }
 }
 
 function noWorker(): PasswordsError {
   return new PasswordsError('no_worker', 'no worker is alive', { retryAfterMs: NO_WORKER_RETRY_MS })
-}
-
-function busy(refused: Refused | undefined): PasswordsError | undefined {
-  if (refused === undefined) return undefined
-  return new PasswordsError('busy', 'the answer would come too late', { retryAfterMs: refused.retryAfterS * 1_000 })
 }

@@ -1,50 +1,57 @@
 /** What hashes for an application: the workers of a queue, or a process beside it. */
-import type { Load } from '@spillway/queue/wire/capacity'
-import type { JobName, Requests, Verdict } from '@spillway/queue/wire/job'
-import type { JobRef } from '@spillway/queue/wire/reply'
+import type { Load, Place } from '@spillway/queue/order'
+import type { JobName, Requests, Result } from '@spillway/queue/wire/job'
 import type { Tally } from '@spillway/queue/wire/work'
+import type { ApplicationTicket } from './tickets.js'
 
 export interface PerformOptions {
   waitMs: number
   signal: AbortSignal | undefined
 }
 
-/** Work that has a ticket. */
+export interface FollowOptions {
+  /** Gives a place to a job that has to be added. Throws `busy`. */
+  place(): Exclude<Place, 'refused'>
+  holdMs: number
+  /** Fires when the client has left. */
+  signal: AbortSignal
+}
+
+/** What became of a ticket while its client was held. */
 export interface Followed {
-  /** Undefined while there is no answer. */
-  verdict: Verdict | undefined
-  /** Neither the work nor its verdict is here: there will be no answer. */
-  isLost: boolean
-  /** What is ahead of it, if that is known, and how long it has to wait, in milliseconds. */
-  ahead: number | undefined
-  waitMs: number
+  result: Result | undefined
+  /** The attempt of the next ticket. */
+  attempt: number
+  number: number | undefined
+  /** How many requests are before it, and milliseconds until its result. */
+  position: number
+  etaMs: number
 }
 
 export interface Backend {
   readonly by: 'workers' | 'process'
   load(): Load
-  predictedWaitMs(): number
+  /** Epoch milliseconds by the clock of deadlines. */
+  now(): number
   /** Resolves once the load is known, or after this time. Rejects when nothing can hash here. */
   whenKnown(waitMs: number): Promise<void>
   /**
    * Undefined when the time ran out or the signal fired first; work that has not begun is then
-   * cancelled. A worker that dropped it as too late answers `expired`.
+   * cancelled.
    */
   perform<Name extends JobName>(
     name: Name,
     request: Requests[Name],
     options: PerformOptions,
-  ): Promise<Verdict | undefined>
-  /** Begins work for a ticket, which lives for so long. */
-  begin(request: Requests['verify'], lifeMs: number): Promise<JobRef>
-  /** Waits for work that was begun, also elsewhere. The signal says that its client has left. */
-  follow(job: JobRef, options: PerformOptions): Promise<Followed>
-  /** Forgets the answer of a ticket: true for one caller alone. What a queue has, others mark. */
-  take(job: JobRef): boolean
+  ): Promise<Result | undefined>
+  /** Waits for the result of a ticket, and starts its request again if no job of it is left. */
+  follow(ticket: ApplicationTicket, options: FollowOptions): Promise<Followed>
+  /** True for a ticket that was not used before. Absent where other processes redeem tickets, too. */
+  readonly markUsed?: (ticketId: string) => boolean
   close(): Promise<void>
 }
 
-/** In milliseconds: hashes that take less say little of those that take more. */
+/** In milliseconds: shorter hashes say little about longer ones. */
 const SAYS_LITTLE_MS = 1
 
 /**
@@ -53,11 +60,11 @@ const SAYS_LITTLE_MS = 1
  * @param own the calls that wait or are hashed; all others take as long as recent hashes
  */
 export function withOwnWork(load: Load, own: Tally): Load {
-  const { unitCosts, waiting, deferred, active } = load
+  const { unitCosts, open, line, active } = load
   if (unitCosts === undefined || load.serviceMs === 0 || own.count === 0) return load
-  const others = Math.max(0, waiting + deferred + active - own.count)
-  const takenOfForetold = (load.serviceMs + SAYS_LITTLE_MS) / (unitCosts.foretoldMs + SAYS_LITTLE_MS)
-  const ownMs = takenOfForetold * own.meanMs(unitCosts)
+  const others = Math.max(0, open + line + active - own.count)
+  const takenOfEstimate = (load.serviceMs + SAYS_LITTLE_MS) / (unitCosts.estimatedMs + SAYS_LITTLE_MS)
+  const ownMs = takenOfEstimate * own.meanMs(unitCosts)
   const serviceMs = (own.count * ownMs + others * load.serviceMs) / (own.count + others)
   const dearer = serviceMs / load.serviceMs
   return {

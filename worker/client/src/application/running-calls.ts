@@ -1,13 +1,14 @@
-/** The calls of an application: admitted, bounded by their deadlines, told to its metrics. */
+/** The calls of an application: admitted, bounded by their deadlines, reported to its metrics. */
 import cluster from 'node:cluster'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isMainThread } from 'node:worker_threads'
 import { within } from '@spillway/common/within'
-import { hasServersAtPaths } from '@spillway/queue/inside/node'
-import type { JobName, Requests, Verdict } from '@spillway/queue/wire/job'
+import { pacedMs, type Request } from '@spillway/queue/order'
+import type { JobName, Requests, Result } from '@spillway/queue/wire/job'
 import { CallAdmission } from './admission.js'
-import type { Backend } from './backend.js'
+import type { Backend, Followed } from './backend.js'
 import { PasswordsError } from './passwords-error.js'
+import type { ApplicationTicket } from './tickets.js'
 import type { CallOptions, Logger, ObservedCall } from './types.js'
 
 /** How long a call may take in a process that serves. In any other it has no limit. */
@@ -15,7 +16,7 @@ export const WAIT_MS = 8_000
 /** The longest delay of a timer. */
 export const LONGEST_MS = 2 ** 31 - 1
 
-export type Answered = Exclude<Verdict, { kind: 'refused' }>
+export type Answered = Exclude<Result, { kind: 'refused' }>
 
 interface RunningCallsOptions {
   waitMs: number | undefined
@@ -56,10 +57,10 @@ export class RunningCalls {
     { signal, deadline }: CallOptions,
   ): Promise<Answered> {
     const answer = async (call: AbortSignal) => {
-      const verdict = await this.#runWithin(remainingMs(deadline, this.usualMs()), name, request, call)
-      if (verdict !== undefined && !isExpired(verdict)) return accepted(verdict)
+      const result = await this.#runWithin(remainingMs(deadline, this.usualMs()), name, request, call)
+      if (result !== undefined) return accepted(result)
       this.throwIfOver(signal)
-      throw verdict === undefined ? this.#admission.late() : this.#admission.expired()
+      throw this.#admission.late()
     }
     return await this.#observed(name, signal, () => this.untilClosed(signal, answer))
   }
@@ -69,20 +70,17 @@ export class RunningCalls {
     name: Name,
     request: Requests[Name],
     signal: AbortSignal,
-  ): Promise<Verdict | undefined> {
+  ): Promise<Result | undefined> {
     const backend = this.#backend
     if (totalMs === Number.POSITIVE_INFINITY)
-      return await this.#patience.attempt(async (waitMs) => {
-        const verdict = await backend.perform(name, request, { waitMs, signal })
-        return verdict !== undefined && isExpired(verdict) ? undefined : verdict
-      }, signal)
+      return await this.#patience.attempt((waitMs) => backend.perform(name, request, { waitMs, signal }), signal)
     const endsAt = performance.now() + totalMs
     const left = () => Math.max(0, endsAt - performance.now())
     if (!backend.load().known) await within(left(), backend.whenKnown(left()), signal)
     if (signal.aborted) return undefined
     const refused = this.#admission.refusalOf(left())
-    if (refused !== undefined) throw await this.#whenDue(refused, left(), signal)
-    // Nothing is awaited between: a call counts as soon as it is let in.
+    if (refused !== undefined) throw await paced(refused, left(), signal)
+    // Nothing is awaited between: a call counts as soon as it is admitted.
     return await backend.perform(name, request, { waitMs: left(), signal })
   }
 
@@ -94,20 +92,37 @@ export class RunningCalls {
         await this.known(totalMs, call)
         this.throwIfOver(signal)
         const refused = this.#admission.refusalOf(totalMs)
-        if (refused !== undefined) throw await this.#whenDue(refused, totalMs, call)
+        if (refused !== undefined) throw await paced(refused, totalMs, call)
         return undefined
       }),
     )
   }
 
-  /** Rejects where a ticket with this life would be refused; else resolves when one is due. */
-  async admitTicket(lifeMs: number, call: AbortSignal): Promise<void> {
-    await this.known(WAIT_MS, call)
+  /** Holds the client of a new ticket, for a moment: a client that throws tickets away gains nothing. */
+  async begin(ticket: ApplicationTicket, lifeMs: number, call: AbortSignal): Promise<Followed> {
+    const refused = this.#admission.noWorkers()
+    if (refused !== undefined) throw await paced(refused, lifeMs, call)
+    const request = { holdMs: 0, ticketLifeMs: lifeMs, goesBeforeTickets: false }
+    const followed = await this.#follow(ticket, request, pacedMs(lifeMs), call)
     this.throwIfOver(undefined)
-    const refused = this.#admission.ticketRefusalOf(lifeMs)
-    if (refused !== undefined) throw await this.#whenDue(refused, WAIT_MS, call)
-    await within(WAIT_MS, this.#admission.ticketIsDue(), call)
-    this.throwIfOver(undefined)
+    return followed
+  }
+
+  /** Holds a client that comes back with its ticket. */
+  async redeem(ticket: ApplicationTicket, holdMs: number, lifeMs: number, call: AbortSignal): Promise<Followed> {
+    const request = { holdMs, ticketLifeMs: lifeMs, goesBeforeTickets: true }
+    return await this.#follow(ticket, request, Math.min(holdMs, lifeMs), call)
+  }
+
+  /** @param request the request that needs a place, if no job of the ticket is left */
+  async #follow(ticket: ApplicationTicket, request: Request, holdMs: number, signal: AbortSignal): Promise<Followed> {
+    try {
+      const place = () => this.#admission.placeOf(request)
+      return await this.#backend.follow(ticket, { place, holdMs, signal })
+    } catch (error) {
+      if (!(error instanceof PasswordsError) || error.code !== 'busy') throw error
+      throw await paced(error, request.ticketLifeMs, signal)
+    }
   }
 
   /** Resolves once the load is known, or after this time. */
@@ -115,12 +130,7 @@ export class RunningCalls {
     if (!this.#backend.load().known) await within(waitMs, this.#backend.whenKnown(waitMs), call)
   }
 
-  async #whenDue(refused: PasswordsError, leftMs: number, signal: AbortSignal): Promise<PasswordsError> {
-    await within(leftMs, this.#admission.refusalIsDue(), signal)
-    return refused
-  }
-
-  /** Gives a call a signal that fires with its own, and when all is closed. */
+  /** Gives a call a signal that fires with its own signal, and when all is closed. */
   async untilClosed<T>(signal: AbortSignal | undefined, run: (call: AbortSignal) => Promise<T>): Promise<T> {
     this.throwIfOver(signal)
     const call = new AbortController()
@@ -140,7 +150,7 @@ export class RunningCalls {
     if (this.#isClosed) throw new PasswordsError('closed', 'close() was called')
   }
 
-  /** Tells how a call ended. Errors in arguments and results without a verdict are no calls. */
+  /** Reports how a call ended, but no errors in arguments and no undefined results. */
   async #observed<T extends Answered | undefined>(
     call: ObservedCall['call'],
     signal: AbortSignal | undefined,
@@ -157,9 +167,9 @@ export class RunningCalls {
       }
     }
     try {
-      const verdict = await run()
-      if (verdict !== undefined) ended(verdict.kind)
-      return verdict
+      const result = await run()
+      if (result !== undefined) ended(result.kind)
+      return result
     } catch (error) {
       if (error instanceof PasswordsError) ended(error.code)
       else if (signal?.aborted) ended('aborted')
@@ -175,12 +185,15 @@ export class RunningCalls {
   }
 }
 
-/** Looking for servers takes long where much keeps a process alive. */
+/** The search for servers takes long if much keeps a process alive. */
 const LOOK_AGAIN_MS = 100
 
-/** Whether this process answers requests of others. In a script nobody gives up waiting. */
+/**
+ * Whether this process answers requests of others, over TCP. In a script nobody gives up waiting. A
+ * server at a path is not seen: an application behind one sets `waitMs`.
+ */
 class Serving {
-  /** Once true, until the end. True also where it cannot be known: in a thread, or without Node. */
+  /** Stays true once it is true. True also if it cannot be known: in a thread, or without Node. */
   #serves = cluster.isWorker || !isMainThread || typeof process.getActiveResourcesInfo !== 'function'
   #lookedAt = Number.NEGATIVE_INFINITY
 
@@ -188,7 +201,7 @@ class Serving {
     const now = performance.now()
     if (this.#serves || now - this.#lookedAt < LOOK_AGAIN_MS) return this.#serves
     this.#lookedAt = now
-    this.#serves = process.getActiveResourcesInfo().includes('TCPServerWrap') || hasServersAtPaths()
+    this.#serves = process.getActiveResourcesInfo().includes('TCPServerWrap')
     return this.#serves
   }
 }
@@ -201,34 +214,31 @@ function remainingMs(deadline: number | Date | undefined, waitMs: number): numbe
   return leftMs === Number.POSITIVE_INFINITY ? leftMs : Math.min(leftMs, LONGEST_MS)
 }
 
-/** Whether a worker dropped the work, because its answer would have come too late. */
-function isExpired(verdict: Verdict): boolean {
-  return verdict.kind === 'refused' && verdict.code === 'expired'
+/** The refusal, once it is due: a client that calls again at once gains nothing. */
+async function paced(refused: PasswordsError, leftMs: number, signal: AbortSignal): Promise<PasswordsError> {
+  await within(pacedMs(leftMs), new Promise(() => undefined), signal)
+  return refused
 }
 
 const REFUSALS = {
-  // Of a ticket: other calls are `expired` themselves.
-  expired: ['ticket_expired', 'the ticket has expired'],
-  unavailable: ['queue_unavailable', 'no verdict could be had'],
-  unsupported_hash: ['unsupported_hash', 'nothing here makes or verifies such a hash'],
-  unsupported_password: ['unsupported_password', 'bcrypt would truncate this password (72 bytes)'],
-  hashing_failed: ['hashing_failed', 'the hash failed'],
-} as const
+  unsupported_hash: 'nothing here makes or verifies such a hash',
+  unsupported_password: 'bcrypt would truncate this password (72 bytes)',
+  hashing_failed: 'the hash failed',
+}
 
-/** The verdict; throws where a worker refused. */
-export function accepted(verdict: Verdict): Answered {
-  if (verdict.kind !== 'refused') return verdict
-  const [code, message] = REFUSALS[verdict.code]
-  throw new PasswordsError(code, message)
+/** The result; throws if a worker refused. */
+export function accepted(result: Result): Answered {
+  if (result.kind !== 'refused') return result
+  throw new PasswordsError(result.code, REFUSALS[result.code])
 }
 
 // Calls without a deadline wait in their order until there is room: neither the queue nor the
-// process beside holds more than a minute's work. Where nothing hashes they are refused as others.
+// process beside holds more than a minute's work. If nothing hashes, they are refused like others.
 
 /** How long one attempt may wait to be hashed. */
-export const ATTEMPT_MS = 60_000
+const ATTEMPT_MS = 60_000
 const ADMIT_AGAIN_MS = 100
-/** Of what admission takes for the rest of an attempt: its prediction may be wrong. */
+/** The share of an attempt that admission may predict as its wait: predictions may be wrong. */
 const SHARE = 0.5
 
 export class Patience {
@@ -240,14 +250,14 @@ export class Patience {
     this.#admit = admit
   }
 
-  /** The first verdict of an attempt; undefined when the signal fires first. */
+  /** The first result of an attempt; undefined when the signal fires first. */
   async attempt<T>(perform: (waitMs: number) => Promise<T | undefined>, signal: AbortSignal): Promise<T | undefined> {
     while (!signal.aborted) {
       const turn = this.#admitted(this.#last, signal)
       this.#last = turn.catch(() => undefined)
       await turn
-      const verdict = signal.aborted ? undefined : await perform(ATTEMPT_MS)
-      if (verdict !== undefined) return verdict
+      const result = signal.aborted ? undefined : await perform(ATTEMPT_MS)
+      if (result !== undefined) return result
     }
     return undefined
   }

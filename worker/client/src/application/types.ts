@@ -18,7 +18,7 @@ export type HashPolicy =
       cost?: number
     }
 
-/** Any logger of this form fits, such as Pino's. */
+/** Any logger with these methods fits, for instance Pino's. */
 export interface Logger {
   error(facts: object, message: string): void
   warn(facts: object, message: string): void
@@ -28,8 +28,8 @@ export interface Logger {
 
 export interface PasswordsOptions {
   /**
-   * The Redis of the workers: `redis://`, `redis+sentinel://` or `redis+cluster://`, `rediss` for
-   * TLS; several separated by white space [none: passwords are hashed in a process beside].
+   * The URL of the workers' Redis: `redis://`, `redis+sentinel://` or `redis+cluster://`, with TLS
+   * `rediss` [a process beside this one hashes].
    */
   redis?: string | undefined
   /** With `redis`: the workers' SPILLWAY_SEAL_KEYS, `kid:base64` of 32 bytes, comma-separated. */
@@ -45,28 +45,23 @@ export interface PasswordsOptions {
   rehash?: 'never' | 'when-weaker' | undefined
   /**
    * How long a call without a deadline may take, in milliseconds [8000 in a process that listens as
-   * a server; else Infinity: as long as it takes].
+   * a server; otherwise Infinity: no limit].
    */
   waitMs?: number | undefined
   /** Calls that may be outstanding, whatever the predicted wait [10000]. */
   maxOutstanding?: number | undefined
-  /** Without `redis`: hashes at a time [the processors that this process may use]. */
+  /** Without `redis`: the number of hashes at a time [the processors that this process may use]. */
   concurrency?: number | undefined
-  /**
-   * With `redis`: hashes at a time of a process beside, which takes over while no worker is alive
-   * or Redis is down [0: no such process].
-   */
-  fallbackConcurrency?: number | undefined
-  /** Whether this process itself hashes, for tests, not one beside it [under Jest and Vitest]. */
+  /** For tests: whether this process itself hashes, not one beside it [under Jest and Vitest]. */
   inProcess?: boolean | undefined
   /**
-   * With `redis`, for tickets: marks a ticket as used in your database, to be kept until then. True
-   * unless it was marked before. If it throws, so does `redeem`, and the ticket stays good.
+   * With `redis`, for tickets: marks a ticket as used in your database, until then. Returns true
+   * unless it was marked before. If it throws, `redeem` rejects, and the ticket stays valid.
    */
   markUsed?: ((ticketId: string, until: Date) => boolean | Promise<boolean>) | undefined
-  /** Called at the end of each call, for metrics. What it throws is logged. */
+  /** Called at the end of each call, for metrics. Its errors are logged. */
   onCall?: ((call: ObservedCall) => void) | undefined
-  /** With `redis`: the W3C trace context of the moment, for spans of workers. */
+  /** With `redis`: returns the current W3C trace context, for spans of workers. */
   traceparent?: (() => string | undefined) | undefined
   /** Where failures of connections and processes are logged [the console, warnings and errors]. */
   log?: Logger | undefined
@@ -75,7 +70,7 @@ export interface PasswordsOptions {
 /** A call that ended. A login that `admit` refuses is a `verify` that was refused. */
 export interface ObservedCall {
   call: 'verify' | 'hash'
-  /** What hashed, or would have: the workers of a queue or the process beside this one. */
+  /** What hashed, or would have hashed: the workers of a queue or the process beside this one. */
   by: 'workers' | 'process'
   /** `aborted`: by the call's own signal. */
   outcome: 'match' | 'mismatch' | 'hashed' | 'aborted' | PasswordsErrorCode
@@ -84,11 +79,11 @@ export interface ObservedCall {
 }
 
 export interface CallOptions {
-  /** Cancels the call: it rejects with the signal's reason, and is not hashed if not begun. */
+  /** Cancels the call: it rejects with the signal's reason. Work that has not begun is dropped. */
   signal?: AbortSignal | undefined
   /**
-   * When the answer is of no use any more, in epoch milliseconds or as a Date; Infinity for never
-   * [waitMs from now].
+   * The time after which the answer is useless, in epoch milliseconds or as a Date; Infinity for no
+   * limit [waitMs from now].
    */
   deadline?: number | Date | undefined
 }
@@ -102,26 +97,26 @@ export interface ClientResponse {
 
 export interface VerifyOptions extends CallOptions {
   /**
-   * Reads the stored hash again, once the password has matched. If it was replaced meanwhile, the
+   * Reads the stored hash again after the password has matched. If it was replaced meanwhile, the
    * password is verified with the new one: an old password does not match after its change. `null`
    * or undefined matches no password.
    */
   currentHash?: ReadHash | undefined
   /**
-   * Stores a new hash in place of a matching one that is weaker than the policy. Store it only
-   * where the stored hash is still that, by a condition of the update. It is awaited, and the call
-   * rejects as it does [no hash is replaced].
+   * Stores a new hash in place of a matching one that is weaker than the policy. Store it only if
+   * the stored hash is still `storedHash`, by a condition of the update. The call awaits it, and
+   * rejects if it rejects [no hash is replaced].
    */
   onRehash?: ((newHash: string, storedHash: string) => void | Promise<void>) | undefined
   /**
-   * The stored hash is of no supported algorithm or cost, which the log says too; awaited before
-   * the call resolves with false. It took as long as a hash of the policy.
+   * Called if the algorithm or cost of the stored hash is not supported, which is also logged. The
+   * call awaits it, then resolves with false. It takes as long as a hash of the policy.
    */
   onUnsupported?: (() => void | Promise<void>) | undefined
 }
 
 export interface BeginOptions {
-  /** Who wants to log in, such as a user's id: sealed into the ticket, and told by `redeem`. */
+  /** Who wants to log in, for instance a user's id: in the sealed ticket, returned by `redeem`. */
   subject?: string | undefined
   /** How long the ticket lives, in milliseconds [300000]. */
   lifeMs?: number | undefined
@@ -134,31 +129,32 @@ type ReadHash = (subject?: string) => string | null | undefined | Promise<string
 
 export interface RedeemOptions {
   /**
-   * Reads the stored hash of the subject, once the password has matched. If it was replaced since
+   * Reads the stored hash of the subject after the password has matched. If it was replaced since
    * `begin`, the call rejects with `hash_replaced`: the password may be an old one.
    */
   currentHash: ReadHash
-  /** How long to wait for the answer, in milliseconds [8000]. */
+  /** How long to wait for the result, in milliseconds [8000]. */
   holdMs?: number | undefined
-  /** Fires when the client has left: the call rejects with its reason; the ticket stays good. */
+  /** Fires when the client has left: the call rejects with its reason; the ticket stays valid. */
   signal?: AbortSignal | undefined
 }
 
-/** Once, `match` or `mismatch`; until then `waiting`, with what to answer with status 202. */
+/** `match` or `mismatch`, once; before that `waiting`, with the body of an answer of status 202. */
 export type Redeemed =
   | {
       outcome: 'match'
       subject: string | undefined
       /** The hash that the password matched. */
       storedHash: string
-      /** Store it where the stored hash is still `storedHash`. */
+      /** Store it only if the stored hash is still `storedHash`. */
       newHash: string | undefined
     }
   | { outcome: 'mismatch'; subject: string | undefined }
   | { outcome: 'waiting'; answer: WaitingAnswer }
 
-/** As a gateway says it, so that the client for pages follows it. Times are in seconds. */
+/** The body that gateways send, which the client for pages follows. Times are in seconds. */
 export interface WaitingAnswer {
+  /** Replaces the ticket that was redeemed. */
   ticket: string
   retryAfter: number
   position?: number
@@ -176,7 +172,7 @@ export interface Capacity {
   known: boolean
   /** Workers that are alive, or processes. */
   workers: number
-  /** Hashes at a time, and hashes a second, of all of them together. */
+  /** Hashes at a time, and hashes a second, of all workers or processes together. */
   slots: number
   jobsPerSecond: number
   /** The mean time of a hash, in milliseconds. */
@@ -191,33 +187,35 @@ export interface Capacity {
 /** Every call rejects with a `PasswordsError`, unless its own signal fires. */
 export interface Passwords {
   /**
-   * Asks before anything else is done for a login: rejects where `verify` would as `busy` or
-   * `no_worker`. Resolves with options for the calls of this request, which are taken back when its
+   * Call this before anything else for a login: it rejects if `verify` would, with `busy` or
+   * `no_worker`. Resolves with options for the calls of this request, which are cancelled when its
    * client leaves.
    */
   admit(response?: ClientResponse): Promise<CallOptions>
   /**
    * Whether a password matches a stored hash: argon2id, argon2i, argon2d, bcrypt, and the formats
-   * of other systems that workers know. For an unknown user give `null`: that takes as long as a
-   * hash of the policy, and is never true. Nor is any other text, such as an empty one.
+   * of other systems that workers know. For an unknown user pass `null`: it takes as long as a hash
+   * of the policy, and never matches. Other texts, for instance an empty one, never match either.
    */
   verify(password: string, storedHash: string | null, options?: VerifyOptions): Promise<boolean>
   /**
-   * Begins to verify as `verify` does, and resolves with a ticket at once: the answer may come
-   * later than a connection lives. Tickets fill 0.6 of what is hashed within the life of a ticket.
+   * Begins to verify as `verify` does. Resolves with a ticket when there is a result, or within
+   * four seconds: the result may come later than a connection lives. The ticket contains the sealed
+   * request. Tickets may fill 0.6 of what is hashed within the life of a ticket.
    */
   begin(password: string, storedHash: string | null, options?: BeginOptions): Promise<string>
   /**
-   * Waits for the answer of a ticket. It is given once, to any process with the same seal keys;
-   * without a queue only to the process that gave the ticket. Rejects with `invalid_ticket`,
-   * `ticket_expired`, `ticket_used`, `ticket_lost` or `hash_replaced`.
+   * Waits for the result of a ticket, and starts its request again if it was lost. The result is
+   * given once, to any process with the same seal keys; without a queue, only to the process that
+   * issued the ticket. Rejects with `invalid_ticket`, `ticket_expired`, `ticket_used`,
+   * `hash_replaced`, or `busy`; after `busy` the ticket is still valid.
    */
   redeem(ticket: string, options: RedeemOptions): Promise<Redeemed>
   /** A new hash to store, by this policy [the policy of the options]. */
   hash(password: string, policy?: HashPolicy, options?: CallOptions): Promise<string>
-  /** Whether a hash is below a policy [the options'] or of no known format. Hashes nothing. */
+  /** Whether a hash is below a policy [the options'] or of an unknown format. Hashes nothing. */
   needsRehash(storedHash: string, policy?: HashPolicy): boolean
   capacity(): Capacity
-  /** Rejects what waits with `closed`, and disconnects. */
+  /** Rejects waiting calls with `closed`, and disconnects. */
   close(): Promise<void>
 }

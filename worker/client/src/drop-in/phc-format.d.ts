@@ -1,4 +1,4 @@
-// The package has no types of its own. Where a text does not hold them, params, salt and hash are
+// The package has no types of its own. If a text does not contain them, params, salt and hash are
 // undefined, and reading them throws.
 declare module '@phc/format' {
   export function serialize(fields: object): string

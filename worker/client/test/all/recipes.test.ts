@@ -1,96 +1,61 @@
-// The recipes, installed from the registry with the packed package: their users register and log in before the change, after it in both
-// modes, and before it once more. Those that are large to install are left to `pnpm --filter @spillway/client recipes`.
+// The recipes, installed from the registry with the packed package: users register and log in, nobody else does, and a process beside hashes.
+// Those that are large to install are left to `pnpm --filter @spillway/client recipes`.
 import assert from 'node:assert/strict'
-import { copyFile, readFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import { findProcess } from '@spillway/infra/processes/process-table'
-import { childrenOf } from '@spillway/infra/processes/processor-time'
-import { createNamespace, scratchDir } from '@spillway/infra/rig/namespace'
-import { type Member, startMember, workerProgram } from '@spillway/infra/start/member'
-import { newSealKey } from '@spillway/infra/start/secrets'
-import { afterAll, type TestContext, test } from 'vitest'
-import { packed, skip } from '../installed.ts'
-import { type Installed, installRecipe, recipes } from '../recipes/install.ts'
-import { type StartedRecipe, startRecipe, type User } from '../recipes/start.ts'
+import { cp } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { createApiClient } from '@spillway/infra/harness/api-client'
+import { scratchDir } from '@spillway/infra/harness/namespace'
+import { startProcess } from '@spillway/infra/processes/node-process'
+import { freePort } from '@spillway/infra/processes/port'
+import { findPids, findProcess } from '@spillway/infra/processes/process-table'
+import { until } from '@spillway/infra/processes/until'
+import { test } from 'vitest'
+import { env, packed, run, skip } from '../installed.ts'
 
-const USERS_FILE = 'users.json'
-
-const chosen = recipes.filter(({ isLight }) => isLight || process.env.SPILLWAY_RECIPES === 'all')
-/** Of a recipe: it is installed, and the large ones are built twice. */
+const own = { register: '/users', login: '/login' }
+const ofBetterAuth = { register: '/api/auth/sign-up/email', login: '/api/auth/sign-in/email' }
+const recipes = [
+  { name: 'express', start: ['app.js'], isLight: true, paths: own },
+  { name: 'fastify', start: ['app.js'], isLight: false, paths: own },
+  { name: 'nestjs', start: ['dist/main.js'], isLight: true, paths: own },
+  { name: 'nextjs', start: ['node_modules/next/dist/bin/next', 'start'], isLight: false, paths: own },
+  { name: 'better-auth', start: ['server.js'], isLight: false, paths: ofBetterAuth },
+]
+const recipesDir = fileURLToPath(new URL('../../recipes', import.meta.url))
+/** What running a recipe in its own folder leaves there. */
+const LEFT = ['node_modules', 'dist', '.next', 'package-lock.json', 'users.json']
+/** It is installed, and perhaps built. */
 const timeout = 400_000
 
-const dir = await scratchDir({ onTestFinished: afterAll })
+for (const { name, start, paths } of recipes.filter(
+  ({ isLight }) => isLight || process.env.SPILLWAY_RECIPES === 'all',
+)) {
+  test.skipIf(skip)(`recipes/${name}: users register and log in, and nobody else`, { timeout }, async (t) => {
+    const cwd = join(await scratchDir(t), name)
+    await cp(join(recipesDir, name), cwd, { recursive: true, filter: (path) => !LEFT.includes(basename(path)) })
+    await run('npm', ['install', '--include=dev', '--no-audit', '--no-fund', await packed()], { cwd, env })
+    await run('npm', ['run', 'build', '--if-present'], { cwd, env })
 
-/** What a recipe is started with to use the queue of a worker, which hashes one password at a time. */
-async function startedQueue(t: TestContext): Promise<{ env: NodeJS.ProcessEnv; worker: Member }> {
-  const { redisUrl, queuePrefix, close } = await createNamespace()
-  t.onTestFinished(close)
-  const shared = { REDIS_URL: redisUrl, SPILLWAY_SEAL_KEYS: newSealKey() }
-  const ofWorker = { QUEUE_PREFIX: queuePrefix, OPS_PORT: '0', WORKER_CONCURRENCY: '1' }
-  const worker = await startMember(workerProgram, { env: { ...shared, ...ofWorker } })
-  t.onTestFinished(() => worker.close())
-  return { env: { ...shared, SPILLWAY_QUEUE_PREFIX: queuePrefix }, worker }
-}
+    const port = String(await freePort())
+    const url = `http://127.0.0.1:${port}`
+    const [entry = '', ...args] = start
+    const secrets = { BETTER_AUTH_URL: url, BETTER_AUTH_SECRET: 'only for recipes, on the loopback interface' }
+    const variables = { ...env, NEXT_TELEMETRY_DISABLED: '1', PORT: port, SPILLWAY_WAIT_MS: '60000', ...secrets }
+    const started = startProcess({ entry, args, cwd, env: variables })
+    t.onTestFinished(() => void started.close())
+    const client = createApiClient(url, { timeoutMs: 60_000 })
+    t.onTestFinished(() => client.close())
+    // No recipe has a page at its root.
+    await until(async () => started.exit !== undefined || (await client.get('/')).status === 404)
 
-/** Whether the application has a process beside it that hashes. */
-function hashesBeside({ pid }: StartedRecipe): boolean {
-  return childrenOf(pid).some((child) => findProcess(child)?.command.includes('hashing-program'))
-}
-
-/** The hashes in the file of the users, without anything that is not one of bcrypt at cost 10. */
-async function hashesIn(folder: string): Promise<string[]> {
-  return (await readFile(join(folder, USERS_FILE), 'utf8')).match(/\$2b\$10\$[./A-Za-z0-9]{53}(?=")/g) ?? []
-}
-
-/** Users who registered at any of the versions log in, one more registers, and nobody else gets in. */
-async function visited(recipe: StartedRecipe, registered: User[]): Promise<void> {
-  for (const user of registered) assert.equal(await recipe.login(user), 200, `${user.email} logs in`)
-  const user = { email: `ada-${registered.length}@example.com`, password: `correct horse ${registered.length}` }
-  const registration = await recipe.register(user)
-  assert.ok([200, 201].includes(registration), `a registration is answered ${registration}:\n${recipe.output()}`)
-  registered.push(user)
-  assert.equal(await recipe.login(user), 200, recipe.output())
-  assert.equal(await recipe.login({ ...user, password: 'wrong' }), 401)
-  assert.equal(await recipe.login({ ...user, email: 'eve@example.com' }), 401)
-  assert.ok((await recipe.register({ ...user, password: 'of another' })) >= 400, 'an address is registered once')
-  assert.equal(await recipe.login({ ...user, password: 'of another' }), 401)
-}
-
-for (const recipe of chosen) {
-  test.skipIf(skip)(
-    `recipes/${recipe.name}: hashes made before the change are accepted after it, and the other way round`,
-    { timeout },
-    async (t) => {
-      const folders = await installRecipe(recipe, await packed(), join(dir, recipe.name))
-      const { env: queue, worker } = await startedQueue(t)
-      const registered: User[] = []
-      let last: string | undefined
-
-      const visit = async (
-        version: keyof Installed,
-        env: NodeJS.ProcessEnv,
-        look: (started: StartedRecipe) => void,
-      ) => {
-        const folder = folders[version]
-        if (last !== undefined && last !== folder) await copyFile(join(last, USERS_FILE), join(folder, USERS_FILE))
-        last = folder
-        const started = await startRecipe(recipe, { folder, env: { SPILLWAY_WAIT_MS: '60000', ...env } })
-        try {
-          await visited(started, registered)
-          look(started)
-        } finally {
-          await started.close()
-        }
-        assert.equal((await hashesIn(folder)).length, registered.length)
-      }
-
-      await visit('before', {}, (started) => assert.ok(!hashesBeside(started)))
-      await visit('after', {}, (started) => assert.ok(hashesBeside(started)))
-      await visit('after', queue, (started) => assert.ok(!hashesBeside(started)))
-      const metrics = await (await fetch(`${worker.opsUrl}/metrics`)).text()
-      assert.match(metrics, /^spillway_jobs_total\{job="hash",outcome="hashed"\} [1-9]/m)
-      assert.match(metrics, /^spillway_jobs_total\{job="verify",outcome="hashed"\} [1-9]/m)
-      await visit('before', {}, (started) => assert.ok(!hashesBeside(started)))
-    },
-  )
+    const post = async (path: string, body: object) => (await client.post(path, { name: 'Ada', ...body })).status
+    const ada = { email: 'ada@example.com', password: 'correct horse' }
+    assert.ok([200, 201].includes(await post(paths.register, ada)), started.output())
+    assert.equal(await post(paths.login, ada), 200, started.output())
+    assert.equal(await post(paths.login, { ...ada, password: 'wrong horse' }), 401)
+    assert.equal(await post(paths.login, { ...ada, email: 'eve@example.com' }), 401)
+    assert.ok((await post(paths.register, ada)) >= 400, 'an address is registered once')
+    assert.ok(findPids('hashing-program').some((pid) => findProcess(pid)?.parentPid === started.pid))
+  })
 }

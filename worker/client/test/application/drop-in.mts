@@ -2,8 +2,6 @@
 import argon2, { type Options } from '@spillway/client/argon2'
 import bcrypt, * as named from '@spillway/client/bcrypt'
 import bcryptjs from '@spillway/client/bcryptjs'
-import nodeRsArgon2, { type Options as NodeRsOptions } from '@spillway/client/node-rs-argon2'
-import * as nodeRsBcrypt from '@spillway/client/node-rs-bcrypt'
 
 const cheap: Options = { memoryCost: 64, timeCost: 1, parallelism: 1, type: argon2.argon2id }
 
@@ -16,10 +14,4 @@ const isDigest: boolean = await argon2.verify(digest, 'correct horse')
 const needsRehash: boolean = argon2.needsRehash(digest)
 console.log(JSON.stringify([stored.slice(0, 7), isRight, isWrong, raw.byteLength, isDigest, needsRehash]))
 
-const theirs: NodeRsOptions = { memoryCost: 64, timeCost: 1 }
-const others: boolean[] = [
-  await bcryptjs.compare('correct horse', await bcryptjs.hash('correct horse', 4)),
-  await nodeRsBcrypt.verify('correct horse', stored),
-  await nodeRsArgon2.verify(await nodeRsArgon2.hash('correct horse', theirs), 'correct horse'),
-]
-if (others.includes(false)) throw new Error(`a password does not match: ${others}`)
+if (!(await bcryptjs.compare('correct horse', await bcryptjs.hash('correct horse', 4)))) throw new Error('no match')

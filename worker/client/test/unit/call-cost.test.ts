@@ -1,8 +1,7 @@
 // What calls will take, by units of work that whatever hashes has measured: before one as dear was ever hashed.
 import assert from 'node:assert/strict'
-import { foretell, Tally, workOfRequest } from '@spillway/queue/wire/work'
+import { estimateMs, Tally, workOfRequest } from '@spillway/queue/wire/work'
 import { test } from 'vitest'
-import { depth, workers } from '../../../queue/test/load-scene.ts'
 import { withOwnWork } from '../../src/application/backend.ts'
 import { Calls } from '../../src/application/beside/calls.ts'
 
@@ -22,29 +21,29 @@ test('work is what the setting, the stored hash or the policy of a request says;
   assert.equal(workOfRequest({ password: 'x', storedHash: 'of another system' }, policy), undefined)
 })
 
-/** Hashes of the policy took half as much again as was foretold for them, of which a millisecond does not count. */
-const unitCosts = { argon2Ms: 0.0002, bcryptMs: 0.01, foretoldMs: 8 }
+/** Hashes of the policy took half as much again as was estimated for them, of which a millisecond does not count. */
+const unitCosts = { argon2Ms: 0.0002, bcryptMs: 0.01, estimatedMs: 8 }
 const RATIO = 13 / 9
-const nothing = { ...depth, waiting: 0, deferred: 0, active: 0 }
-const times = { serviceMs: 12, jobsPerSecond: 166, linePerSecond: 150 }
-const told = { ...workers, ...nothing, ...times, known: true, unitCosts }
+const nothing = { known: true, paused: false, open: 0, line: 0, active: 0 }
+const times = { serviceMs: 12, latencyMs: 12, jobsPerSecond: 166, linePerSecond: 150 }
+const told = { ...nothing, ...times, workers: 1, slots: 2, unitCosts }
 
 test('a first burst of dear hashes counts as what it will take, by the ratio that others had', () => {
   const own = new Tally()
   assert.deepEqual(withOwnWork(told, own), told)
   for (let n = 0; n < 3; n += 1) own.add({ kind: 'bcrypt', units: 4_096 })
-  const { serviceMs, jobsPerSecond } = withOwnWork({ ...told, waiting: 2, active: 1 }, own)
-  const foretoldMs = foretell({ kind: 'bcrypt', units: 4_096 }, unitCosts)
-  assert.ok(Math.abs(serviceMs - RATIO * foretoldMs) < 1e-6)
+  const { serviceMs, jobsPerSecond } = withOwnWork({ ...told, open: 2, active: 1 }, own)
+  const estimatedMs = estimateMs({ kind: 'bcrypt', units: 4_096 }, unitCosts)
+  assert.ok(Math.abs(serviceMs - RATIO * estimatedMs) < 1e-6)
   assert.ok(Math.abs(jobsPerSecond * serviceMs - told.jobsPerSecond * told.serviceMs) < 1e-6)
 })
 
 test('jobs of others count as what was hashed of late, and so do other formats', () => {
   const own = new Tally()
   own.add({ kind: 'bcrypt', units: 4_096 })
-  const { serviceMs } = withOwnWork({ ...told, waiting: 8, active: 2 }, own)
-  const foretoldMs = foretell({ kind: 'bcrypt', units: 4_096 }, unitCosts)
-  assert.ok(Math.abs(serviceMs - (9 * 12 + RATIO * foretoldMs) / 10) < 1e-6)
+  const { serviceMs } = withOwnWork({ ...told, open: 6, line: 2, active: 2 }, own)
+  const estimatedMs = estimateMs({ kind: 'bcrypt', units: 4_096 }, unitCosts)
+  assert.ok(Math.abs(serviceMs - (9 * 12 + RATIO * estimatedMs) / 10) < 1e-6)
   const other = new Tally()
   other.add(undefined)
   assert.ok(Math.abs(withOwnWork(told, other).serviceMs - RATIO * 8) < 1e-6)

@@ -1,16 +1,7 @@
 // The sum of workers' entries, and invalid entries.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { toEntries } from '@spillway/queue/jobs/keys'
-import {
-  areForEachOther,
-  canaryKey,
-  canaryOf,
-  FRESH_FOR_MS,
-  finishedBy,
-  liveWorkers,
-  sumCapacity,
-} from '@spillway/queue/wire/capacity'
+import { FRESH_FOR_MS, fingerprintsOf, liveWorkers, sumCapacity } from '@spillway/queue/wire/capacity'
 import { parseKeyring } from '@spillway/queue/wire/seal'
 import { test } from 'vitest'
 import { entry, now } from '../../../test/capacity-entry.ts'
@@ -48,10 +39,10 @@ test('without workers there is no capacity', () => {
 
 test('what work takes is the mean over the slots of workers', () => {
   const told = (slots: number, ms: number) =>
-    JSON.stringify({ ...entry, slots, unitCosts: { argon2Ms: ms, bcryptMs: 10 * ms, foretoldMs: 100 * ms } })
+    JSON.stringify({ ...entry, slots, unitCosts: { argon2Ms: ms, bcryptMs: 10 * ms, estimatedMs: 100 * ms } })
   const entries = { one: told(1, 0.1), two: told(3, 0.3) }
-  const { argon2Ms = 0, bcryptMs = 0, foretoldMs = 0 } = sumCapacity(liveWorkers(entries, now)).unitCosts ?? {}
-  const rounded = [argon2Ms, bcryptMs, foretoldMs].map((ms) => Math.round(ms * 1_000))
+  const { argon2Ms = 0, bcryptMs = 0, estimatedMs = 0 } = sumCapacity(liveWorkers(entries, now)).unitCosts ?? {}
+  const rounded = [argon2Ms, bcryptMs, estimatedMs].map((ms) => Math.round(ms * 1_000))
   assert.deepEqual(rounded, [250, 2_500, 25_000])
 })
 
@@ -83,59 +74,20 @@ test('an entry with a shorter time than workers publish is ignored, as its capac
   assert.equal(speedOf({ latencyMs: Number.MIN_VALUE }), 0)
 })
 
-test('a stand-in at a gateway gives slots, and is no worker', () => {
-  const { workers, slots } = sumCapacity(liveWorkers({ one: JSON.stringify({ ...entry, fallback: true }) }, now))
-  assert.deepEqual({ workers, slots }, { workers: 0, slots: 4 })
-})
-
 test('a live worker is told of by its id, without what a newer version adds', () => {
   const live = liveWorkers({ one: JSON.stringify({ ...entry, since: 'version 2' }) }, now)
   assert.deepEqual(live, new Map([['one', entry]]))
 })
 
-test('names and values that come by turns are put together, and half a pair is left out', () => {
-  assert.deepEqual(toEntries(['a', '1', 'b', 2]), { a: '1', b: '2' })
-  assert.deepEqual(toEntries(['a', '1', 'b']), { a: '1' })
-  for (const none of [[], null, 'ab', undefined]) assert.deepEqual(toEntries(none), {})
-})
-
-test('jobs that ended are counted whatever became of them', () => {
-  assert.equal(finishedBy({ ...entry, finished: { answered: 4, expired: 2, failed: 1 } }), 7)
-})
-
-// The canary of workers' keys, by which a client notices that it has others.
+// Fingerprints of keys, by which clients and workers notice that they have others.
 
 const [a, b] = ['a', 'b'].map((kid) => `${kid}:${randomBytes(32).toString('base64')}`)
-const canary = (keys: string, prefix = '{spillway}') => canaryOf(parseKeyring(keys), prefix)
-const fit = (one: string, other: string) => areForEachOther(canary(one), canary(other))
 
-test('keys fit through all steps of a rotation', () => {
-  for (const [one, other] of [
-    [`${a}`, `${a}`],
-    [`${a},${b}`, `${a}`],
-    [`${b},${a}`, `${a},${b}`],
-    [`${b}`, `${b},${a}`],
-  ] as const)
-    assert.deepEqual([fit(one, other), fit(other, one)], [true, true])
-})
-
-test('keys do not fit where either side seals by a key that the other lacks', () => {
-  for (const [one, other] of [
-    [`${a}`, `${b}`],
-    [`${b},${a}`, `${a}`],
-    [`${a}`, `${b},${a}`],
-  ] as const)
-    assert.equal(fit(one, other), false)
-  assert.equal(areForEachOther(canary(`${a}`), ''), false)
-  assert.equal(areForEachOther(canary(`${a}`), 'garbage,,'), false)
-})
-
-test('a canary holds the first 12 bytes of a keyed code for each key', () => {
-  assert.equal(canaryKey('{spillway}'), '{spillway}:canary')
-  const [code] = parseKeyring(`${a}`).macs({ purpose: 'canary', id: '{spillway}' })
-  assert.equal(canary(`${a}`), code.subarray(0, 12).toString('base64url'))
-})
-
-test('a canary is another one for each queue', () => {
-  assert.notEqual(canary(`${a}`), canary(`${a}`, '{other}'))
+test('a fingerprint is the start of a keyed code, of the key that seals first, and another one for each queue', () => {
+  const both = parseKeyring(`${a},${b}`)
+  const codes = both.macs({ purpose: 'fingerprint', id: '{spillway}' })
+  const expected = codes.map((code) => code.subarray(0, 12).toString('base64url'))
+  assert.deepEqual(fingerprintsOf(both, '{spillway}'), expected)
+  assert.deepEqual(fingerprintsOf(parseKeyring(`${a}`), '{spillway}'), expected.slice(0, 1))
+  assert.notDeepEqual(fingerprintsOf(both, '{other}'), expected)
 })

@@ -5,12 +5,29 @@ use crate::block::Block;
 use crate::plan::Code;
 
 /// Makes the third block from the first two: overwrites its contents, or mixes with them.
-pub type Run = [unsafe fn(&Block, &Block, &mut Block); 2];
+type Make = [unsafe fn(&Block, &Block, &mut Block, Ahead); 2];
+
+/// The reference and the target of a block to be made soon. They are only prefetched.
+pub type Ahead = [*const Block; 2];
+
+/// The functions of a compressor.
+#[derive(Clone, Copy)]
+pub struct Run {
+    /// Prefetches nothing.
+    plain: Make,
+    /// Prefetches what is ahead, a few lines at a time: for more than two hashes together.
+    pub(super) spread: Option<Make>,
+}
+
 /// Code for one kind of processor and any number of hashes: it makes one block at a time.
 pub type Compressor = Code<Run>;
 
 /// For every processor, ARM included.
-pub const PORTABLE: Compressor = Code { name: "portable", lanes: WIDEST, run: [portable::<false>, portable::<true>] };
+pub const PORTABLE: Compressor = code("portable", [portable::<false>, portable::<true>], None);
+
+const fn code(name: &'static str, plain: Make, spread: Option<Make>) -> Compressor {
+    Code { name, lanes: WIDEST, run: Run { plain, spread } }
+}
 
 /// Code that this processor can run, the portable code first.
 pub fn available() -> Vec<Compressor> {
@@ -20,31 +37,38 @@ pub fn available() -> Vec<Compressor> {
     {
         use super::x86::{avx2, avx512};
         if is_x86_feature_detected!("avx2") {
-            available.push(Code {
-                name: "avx2",
-                lanes: WIDEST,
-                run: [avx2::compress::<false>, avx2::compress::<true>],
-            });
+            available.push(code("avx2", [avx2::compress::<false>, avx2::compress::<true>], None));
         }
         if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw") {
-            available.push(Code {
-                name: "avx512",
-                lanes: WIDEST,
-                run: [avx512::compress::<false>, avx512::compress::<true>],
-            });
+            let plain: Make = [avx512::compress::<false, false>, avx512::compress::<true, false>];
+            let spread: Make = [avx512::compress::<false, true>, avx512::compress::<true, true>];
+            available.push(code("avx512", plain, None));
+            available.push(code("avx512, spread prefetches", plain, Some(spread)));
         }
     }
     available
 }
 
-/// Makes a block by this code.
+/// Makes a block by this code. Only code that spreads prefetches takes what is ahead.
 #[inline(always)]
-pub(super) fn compress(compressor: Compressor, [previous, reference]: [&Block; 2], target: &mut Block, mix: bool) {
+pub(super) fn compress(
+    compressor: Compressor,
+    [previous, reference]: [&Block; 2],
+    target: &mut Block,
+    mix: bool,
+    ahead: Option<Ahead>,
+) {
+    let mix = usize::from(mix);
     // SAFETY: `available` made the code, after the processor said that it has the features.
-    unsafe { (compressor.run[usize::from(mix)])(previous, reference, target) }
+    unsafe {
+        match (compressor.run.spread, ahead) {
+            (Some(spread), Some(ahead)) => spread[mix](previous, reference, target, ahead),
+            _ => compressor.run.plain[mix](previous, reference, target, [reference; 2]),
+        }
+    }
 }
 
-fn portable<const MIX: bool>(previous: &Block, reference: &Block, target: &mut Block) {
+fn portable<const MIX: bool>(previous: &Block, reference: &Block, target: &mut Block, _: Ahead) {
     let mut input = *previous;
     input.mix(reference);
     let mut words = input;
@@ -103,10 +127,10 @@ mod tests {
             for seed in 1..if cfg!(miri) { 2 } else { 100 } {
                 let [first, second, before] = [block(seed), block(seed + 1_000), block(seed + 2_000)];
                 let mut expected = before;
-                compress(PORTABLE, [&first, &second], &mut expected, mix);
+                compress(PORTABLE, [&first, &second], &mut expected, mix, None);
                 for compressor in available() {
                     let mut target = before;
-                    compress(compressor, [&first, &second], &mut target, mix);
+                    compress(compressor, [&first, &second], &mut target, mix, Some([&first, &second]));
                     assert_eq!(target, expected, "{}", compressor.name);
                 }
             }

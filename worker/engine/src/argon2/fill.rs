@@ -1,7 +1,7 @@
 //! Fills the memory (RFC 9106, section 3.4) of several passwords in step. While one computes a
 //! block, the next reference blocks of the others are prefetched.
 
-use super::compress::{Compressor, compress};
+use super::compress::{Ahead, Compressor, compress};
 use super::{Params, Variant, Version};
 use crate::block::{Block, prefetch_line};
 
@@ -45,12 +45,13 @@ fn fill_dependent<const WIDTH: usize>(
         let previous = &memory[segment.previous(params, first)];
         *reference = segment.reference(params, first, previous.0[0]);
     }
+    let mut ahead = None;
     for i in first..params.segment_blocks() {
         for (memory, reference) in memories.iter_mut().zip(&mut references) {
-            let chosen_by = make_block(params, compressor, segment, i, memory, *reference);
+            let chosen_by = make_block(params, compressor, segment, i, memory, *reference, ahead);
             if i + 1 < params.segment_blocks() {
                 *reference = segment.reference(params, i + 1, chosen_by);
-                prefetch::<WIDTH>(segment, memory, [*reference, segment.target(params, i + 1)]);
+                ahead = prefetch::<WIDTH>(compressor, segment, memory, [*reference, segment.target(params, i + 1)]);
             }
         }
     }
@@ -70,10 +71,9 @@ fn fill_independent<const WIDTH: usize>(
         let next = (i + 1 < params.segment_blocks())
             .then(|| segment.reference(params, i + 1, addresses.at(compressor, i + 1)));
         for memory in memories.iter_mut() {
-            if let Some(next) = next {
-                prefetch::<WIDTH>(segment, memory, [next, segment.target(params, i + 1)]);
-            }
-            make_block(params, compressor, segment, i, memory, reference);
+            let ahead = next
+                .and_then(|next| prefetch::<WIDTH>(compressor, segment, memory, [next, segment.target(params, i + 1)]));
+            make_block(params, compressor, segment, i, memory, reference, ahead);
         }
         reference = next.unwrap_or_default();
     }
@@ -88,13 +88,14 @@ fn make_block(
     i: usize,
     memory: &mut [Block],
     reference: usize,
+    ahead: Option<Ahead>,
 ) -> u64 {
     let target = segment.target(params, i);
     let (before, rest) = memory.split_at_mut(target);
     let (block, after) = rest.split_first_mut().expect("the target is in the memory");
     let other = |at: usize| if at < target { &before[at] } else { &after[at - target - 1] };
     let mix = segment.pass > 0 && params.version == Version::V19;
-    compress(compressor, [other(segment.previous(params, i)), other(reference)], block, mix);
+    compress(compressor, [other(segment.previous(params, i)), other(reference)], block, mix, ahead);
     block.0[0]
 }
 
@@ -163,8 +164,8 @@ impl Addresses {
         if self.counted.0[6] == 0 || i.is_multiple_of(ADDRESSES) {
             self.counted.0[6] += 1;
             let mut once = Block::ZERO;
-            compress(compressor, [&Block::ZERO, &self.counted], &mut once, false);
-            compress(compressor, [&Block::ZERO, &once], &mut self.current, false);
+            compress(compressor, [&Block::ZERO, &self.counted], &mut once, false, None);
+            compress(compressor, [&Block::ZERO, &once], &mut self.current, false, None);
         }
         self.current.0[i % ADDRESSES]
     }
@@ -172,13 +173,23 @@ impl Addresses {
 
 /// Prefetches a reference, and the target that it is mixed into; the first pass only overwrites, and
 /// reading that took 5 to 20 % more. Into the first-level cache, or for more than two hashes into
-/// the second: the first fetches few lines at a time, and three hashes took a fifth longer.
+/// the second: the first fetches few lines at a time, and three hashes took a fifth longer. With more
+/// than two, code that spreads the prefetches over a compression gets the blocks instead.
 #[inline(always)]
-fn prefetch<const WIDTH: usize>(segment: Segment, memory: &[Block], [reference, target]: [usize; 2]) {
+fn prefetch<const WIDTH: usize>(
+    compressor: Compressor,
+    segment: Segment,
+    memory: &[Block],
+    [reference, target]: [usize; 2],
+) -> Option<Ahead> {
+    if WIDTH > 2 && compressor.run.spread.is_some() {
+        return Some([&memory[reference], &memory[target]]);
+    }
     let blocks = if segment.pass > 0 { &[reference, target][..] } else { &[reference] };
     for line in blocks.iter().flat_map(|&at| memory[at].0.chunks_exact(8)) {
         if WIDTH > 2 { prefetch_line::<false>(line) } else { prefetch_line::<true>(line) }
     }
+    None
 }
 
 #[cfg(test)]

@@ -5,28 +5,32 @@
 //! two or four: as many columns are permuted together, and no word is moved before or after.
 
 /// GB of quadruples of vectors, each step of all of them in turn: a step waits for the one before,
-/// and a processor finds other work only near in the code.
+/// and a processor finds other work only near in the code. The block runs after each pair of steps.
 macro_rules! quarters {
-    ($([$a:ident $b:ident $c:ident $d:ident])+) => {
+    ($between:block $([$a:ident $b:ident $c:ident $d:ident])+) => {
         $($a = sum($a, $b);)+
         $($d = turned_by_32(xor($d, $a));)+
+        $between
         $($c = sum($c, $d);)+
         $($b = turned_by_24(xor($b, $c));)+
+        $between
         $($a = sum($a, $b);)+
         $($d = turned_by_16(xor($d, $a));)+
+        $between
         $($c = sum($c, $d);)+
         $($b = turned_by_63(xor($b, $c));)+
+        $between
     };
 }
 
 /// P of the columns whose pairs are in these vectors.
 macro_rules! columns {
     ($([$a0:ident $a1:ident $b0:ident $b1:ident $c0:ident $c1:ident $d0:ident $d1:ident])+) => {
-        quarters!($([$a0 $b0 $c0 $d0] [$a1 $b1 $c1 $d1])+);
+        quarters!({} $([$a0 $b0 $c0 $d0] [$a1 $b1 $c1 $d1])+);
         // The diagonals: the second row moves by one word, the third by two, the fourth by three.
         $(($b0, $b1) = (across($b1, $b0), across($b0, $b1));)+
         $(($d0, $d1) = (across($d0, $d1), across($d1, $d0));)+
-        quarters!($([$a0 $b0 $c1 $d0] [$a1 $b1 $c0 $d1])+);
+        quarters!({} $([$a0 $b0 $c1 $d0] [$a1 $b1 $c0 $d1])+);
         $(($b0, $b1) = (across($b0, $b1), across($b1, $b0));)+
         $(($d0, $d1) = (across($d1, $d0), across($d0, $d1));)+
     };
@@ -37,6 +41,7 @@ macro_rules! vectors {
     ($vector:ty, #$attribute:tt $($operations:tt)+) => {
         use std::arch::x86_64::*;
 
+        use super::super::compress::Ahead;
         use crate::block::Block;
 
         type Vector = $vector;
@@ -87,14 +92,14 @@ pub mod avx512 {
     /// P of pairs of rows. Halves of vectors change places, so that a vector has the same four
     /// words of both.
     macro_rules! rows {
-        ($([$a:ident $c:ident $b:ident $d:ident])+) => {
+        ($between:block $([$a:ident $c:ident $b:ident $d:ident])+) => {
             $(($a, $b) = (_mm512_shuffle_i64x2::<0x44>($a, $b), _mm512_shuffle_i64x2::<0xee>($a, $b));)+
             $(($c, $d) = (_mm512_shuffle_i64x2::<0x44>($c, $d), _mm512_shuffle_i64x2::<0xee>($c, $d));)+
-            quarters!($([$a $b $c $d])+);
+            quarters!($between $([$a $b $c $d])+);
             $($b = _mm512_permutex_epi64::<0x39>($b);)+
             $($c = _mm512_permutex_epi64::<0x4e>($c);)+
             $($d = _mm512_permutex_epi64::<0x93>($d);)+
-            quarters!($([$a $b $c $d])+);
+            quarters!($between $([$a $b $c $d])+);
             $($b = _mm512_permutex_epi64::<0x93>($b);)+
             $($c = _mm512_permutex_epi64::<0x4e>($c);)+
             $($d = _mm512_permutex_epi64::<0x39>($d);)+
@@ -103,9 +108,39 @@ pub mod avx512 {
         };
     }
 
-    /// Makes a block from two others; mixes it with its old contents, or overwrites them.
+    /// Prefetches the next two lines of the reference ahead, and of its target that is mixed into. The
+    /// vector passes through, or the compiler would gather all prefetches at one place.
+    #[inline]
     #[target_feature(enable = "avx512f,avx512bw")]
-    pub fn compress<const MIX: bool>(previous: &Block, reference: &Block, target: &mut Block) {
+    fn prefetch<const MIX: bool>(ahead: &mut Ahead, vector: &mut Vector) {
+        for block in &mut ahead[..1 + usize::from(MIX)] {
+            // Not under Miri, which knows no assembler.
+            if !cfg!(miri) {
+                // SAFETY: prefetches change nothing and fault at no address, and the vector stays as it is.
+                unsafe {
+                    std::arch::asm!(
+                        "prefetcht1 [{block}]",
+                        "prefetcht1 [{block} + 64]",
+                        "/* {vector} */",
+                        block = in(reg) *block,
+                        vector = inout(zmm_reg) *vector,
+                        options(readonly, nostack, preserves_flags),
+                    );
+                }
+            }
+            *block = block.wrapping_byte_add(128);
+        }
+    }
+
+    /// Makes a block from two others; mixes it with its old contents, or overwrites them. With `SPREAD`
+    /// it prefetches what is ahead.
+    #[target_feature(enable = "avx512f,avx512bw")]
+    pub fn compress<const MIX: bool, const SPREAD: bool>(
+        previous: &Block,
+        reference: &Block,
+        target: &mut Block,
+        mut ahead: Ahead,
+    ) {
         /// The same for each vector and its number.
         macro_rules! each {
             (begin $($i:literal $vector:ident),+) => {$(let mut $vector = input(previous, reference, $i);)+};
@@ -113,7 +148,11 @@ pub mod avx512 {
         }
         each!(begin 0 v0, 1 v1, 2 v2, 3 v3, 4 v4, 5 v5, 6 v6, 7 v7);
         each!(begin 8 v8, 9 v9, 10 v10, 11 v11, 12 v12, 13 v13, 14 v14, 15 v15);
-        rows!([v0 v1 v2 v3] [v4 v5 v6 v7] [v8 v9 v10 v11] [v12 v13 v14 v15]);
+        rows!({
+            if SPREAD {
+                prefetch::<MIX>(&mut ahead, &mut v15);
+            }
+        } [v0 v1 v2 v3] [v4 v5 v6 v7] [v8 v9 v10 v11] [v12 v13 v14 v15]);
         columns!([v0 v2 v4 v6 v8 v10 v12 v14] [v1 v3 v5 v7 v9 v11 v13 v15]);
         each!(end 0 v0, 1 v1, 2 v2, 3 v3, 4 v4, 5 v5, 6 v6, 7 v7);
         each!(end 8 v8, 9 v9, 10 v10, 11 v11, 12 v12, 13 v13, 14 v14, 15 v15);
@@ -147,7 +186,7 @@ pub mod avx2 {
 
     /// Makes a block from two others; mixes it with its old contents, or overwrites them.
     #[target_feature(enable = "avx2")]
-    pub fn compress<const MIX: bool>(previous: &Block, reference: &Block, target: &mut Block) {
+    pub fn compress<const MIX: bool>(previous: &Block, reference: &Block, target: &mut Block, _: Ahead) {
         let mut words = Block::ZERO;
         /// P of rows, of which a vector has four words.
         macro_rules! rows {
@@ -156,11 +195,11 @@ pub mod avx2 {
                 $(let mut $b = input(previous, reference, $first + 1);)+
                 $(let mut $c = input(previous, reference, $first + 2);)+
                 $(let mut $d = input(previous, reference, $first + 3);)+
-                quarters!($([$a $b $c $d])+);
+                quarters!({} $([$a $b $c $d])+);
                 $($b = _mm256_permute4x64_epi64::<0x39>($b);)+
                 $($c = _mm256_permute4x64_epi64::<0x4e>($c);)+
                 $($d = _mm256_permute4x64_epi64::<0x93>($d);)+
-                quarters!($([$a $b $c $d])+);
+                quarters!({} $([$a $b $c $d])+);
                 $(words.set_vector($first, $a);)+
                 $(words.set_vector($first + 1, _mm256_permute4x64_epi64::<0x93>($b));)+
                 $(words.set_vector($first + 2, _mm256_permute4x64_epi64::<0x4e>($c));)+

@@ -10,7 +10,7 @@ export class RedisClock {
   #offsetMs = performance.timeOrigin
   #isSynchronized = false
 
-  /** Epoch milliseconds by Redis's clock; by this machine's until the first reading. */
+  /** Epoch milliseconds by Redis's clock; by this machine's clock until the first reading. */
   readonly now = (): number => Math.round(performance.now() + this.#offsetMs)
 
   /** Takes a reading from a call whose answer contains Redis's time. Rejects as the call does. */

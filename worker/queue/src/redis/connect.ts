@@ -3,8 +3,7 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createSecureContext } from 'node:tls'
 import { within } from '@spillway/common/within'
-import { Cluster, type ClusterOptions, Redis } from 'ioredis'
-import { type LoginOptions, own } from '../inside/ioredis.js'
+import { Cluster, type ClusterOptions, Redis, type RedisOptions } from 'ioredis'
 import { parseRedisUrl, type RedisTarget, type TlsFiles } from './url.js'
 
 export type RedisConnection = Redis | Cluster
@@ -20,36 +19,36 @@ export type ConnectionRole = 'producer' | 'consumer'
 const PRODUCER_COMMAND_TIMEOUT_MS = 2_000
 const CONNECT_TIMEOUT_MS = 2_000
 /**
- * A connection that receives nothing for this long while an answer is due is replaced: it may be
- * dead. Longer than any command takes, workers' blocking reads included.
+ * A connection is replaced if it receives nothing for this long while an answer is due: it may be
+ * dead. No command takes longer, not even a worker's blocking read.
  */
-const SOCKET_TIMEOUT_MS = 2_500
-/** After a failover all commands in flight fail together, and reconnect once in this time. */
+const SOCKET_TIMEOUT_MS = 5_000
+/** After a failover all commands in flight fail together: they cause one reconnect in this time. */
 const READONLY_DEBOUNCE_MS = 100
 const RECONNECT_MAX_MS = 500
 
 /**
- * Opens a connection. Throws for an invalid URL and for unreadable files alone.
+ * Opens a connection. Throws only for an invalid URL and for unreadable files.
  *
- * @param currentUrl reads the URL again each time that it connects, for a rotated user, password or
- *   certificate; the place stays the same [it never changes]
+ * @param currentUrl reads the URL again at each connect, for a rotated user, password or
+ *   certificate; the server stays the same [the URL never changes]
  */
 export function connectRedis(url: string, role: ConnectionRole, currentUrl = () => url): RedisConnection {
   const target = parseRedisUrl(url)
+  const currentLogin = () => loginOf(parseRedisUrl(currentUrl()))
   const retryStrategy = (attempt: number) => Math.min(attempt * 50, RECONNECT_MAX_MS)
   const { family } = target.login
   const shared = {
     ...loginOf(target),
     ...(family === undefined ? {} : { family }),
-    currentLogin: () => loginOf(parseRedisUrl(currentUrl())),
     ...(role === 'producer'
       ? { maxRetriesPerRequest: 1, commandTimeout: PRODUCER_COMMAND_TIMEOUT_MS }
       : { maxRetriesPerRequest: null }),
     connectTimeout: CONNECT_TIMEOUT_MS,
     socketTimeout: SOCKET_TIMEOUT_MS,
     reconnectOnError: reconnectOnReadOnly(),
-    // ioredis would subscribe again without a catch: a refusal would end the process. Subscribers
-    // do it themselves.
+    // ioredis does not catch a refusal when it subscribes again, which would end the process.
+    // Subscribers subscribe again themselves.
     autoResubscribe: false,
   }
   const enableOfflineQueue = role === 'consumer'
@@ -60,14 +59,80 @@ export function connectRedis(url: string, role: ConnectionRole, currentUrl = () 
       clusterRetryStrategy: retryStrategy,
       ...keepHostNames(target),
     }
-    return own(new Cluster(target.nodes, options))
+    return prepared(new Cluster(target.nodes, options), currentLogin)
   }
   const options = { ...shared, db: target.database, enableOfflineQueue, retryStrategy }
-  return own(new Redis({ ...options, ...(target.kind === 'sentinel' ? throughSentinels(target) : target.node) }))
+  const place = target.kind === 'sentinel' ? throughSentinels(target) : target.node
+  return prepared(new Redis({ ...options, ...place }), currentLogin)
 }
 
-/** What a connection authenticates with. By default, ioredis uses `tls` for no Sentinel. */
-function loginOf(target: RedisTarget): LoginOptions {
+/** The options with which a connection authenticates. */
+type Login = Pick<
+  RedisOptions,
+  'username' | 'password' | 'tls' | 'sentinelUsername' | 'sentinelPassword' | 'sentinelTLS'
+>
+
+/** Prepares a connection and its duplicates, such as BullMQ's for blocking reads. */
+function prepared<T extends RedisConnection>(connection: T, currentLogin: () => Login): T {
+  // ioredis reads the options at each connect. If they cannot be renewed, the last ones stay.
+  const renew = (options: RedisOptions) => {
+    try {
+      Object.assign(options, currentLogin())
+    } catch (error) {
+      connection.emit('error', error)
+    }
+  }
+  if (connection instanceof Redis) {
+    connection.on('reconnecting', () => renew(connection.options))
+    const duplicate = connection.duplicate.bind(connection)
+    connection.duplicate = (...options) => {
+      renew(connection.options)
+      return prepared(duplicate(...options), currentLogin)
+    }
+  } else {
+    connection.on('+node', (node: Redis) => renew(node.options))
+    const duplicate = connection.duplicate.bind(connection)
+    connection.duplicate = (...options) => prepared(duplicate(...options), currentLogin)
+  }
+  endWhenDisconnected(connection)
+  return connection
+}
+
+/**
+ * A connection that is closed while it waits to reconnect would never emit `end`, and would leave
+ * its commands unanswered (redis/ioredis#2169). So its next attempt becomes its last.
+ */
+function endWhenDisconnected(connection: RedisConnection): void {
+  const name = connection instanceof Redis ? 'retryStrategy' : 'clusterRetryStrategy'
+  const strategy: unknown = Reflect.get(connection.options, name)
+  const disconnect = connection.disconnect.bind(connection)
+  let isEnding = false
+  connection.disconnect = (reconnect = false) => {
+    if (reconnect || connection.status !== 'reconnecting') return disconnect(reconnect)
+    if (isEnding) return
+    isEnding = true
+    Object.assign(connection.options, { [name]: () => null })
+    const connected = () => disconnect()
+    connection.once('connect', connected)
+    connection.once('end', () => {
+      connection.off('connect', connected)
+      Object.assign(connection.options, { [name]: strategy })
+      isEnding = false
+    })
+  }
+}
+
+/**
+ * From now on the connection keeps the process alive only while it connects or waits to reconnect.
+ * A call that waits for an answer keeps the process alive by its own timer.
+ */
+export function unrefRedis(connection: RedisConnection): void {
+  if (connection instanceof Redis) connection.on('connect', () => connection.stream.unref())
+  else connection.on('+node', unrefRedis)
+}
+
+/** By default ioredis does not use `tls` for Sentinels. */
+function loginOf(target: RedisTarget): Login {
   const { username, password, tls: files } = target.login
   const tls = files && readTlsFiles(files)
   const login = { username, password, ...(tls ? { tls } : {}) }
@@ -76,7 +141,7 @@ function loginOf(target: RedisTarget): LoginOptions {
   return { ...login, sentinelUsername, sentinelPassword, ...(tls ? { sentinelTLS: tls } : {}) }
 }
 
-/** Closes a connection: with QUIT when it is open, so that commands are answered. */
+/** Closes a connection: with QUIT when it is open, so that pending commands are answered. */
 export async function quitRedis(connection: RedisConnection): Promise<void> {
   if (connection.status === 'ready') await connection.quit().catch(() => undefined)
   connection.disconnect()
@@ -87,7 +152,7 @@ function keepHostNames({ login }: RedisTarget): Pick<ClusterOptions, 'dnsLookup'
   return login.tls || login.family !== undefined ? { dnsLookup: (host, done) => done(null, host) } : {}
 }
 
-/** By default, ioredis uses `tls` not for the server that Sentinels name. */
+/** By default ioredis does not use `tls` for the master that Sentinel reports. */
 function throughSentinels({ nodes, master, login }: Extract<RedisTarget, { kind: 'sentinel' }>) {
   return {
     sentinels: nodes,
@@ -99,7 +164,7 @@ function throughSentinels({ nodes, master, login }: Extract<RedisTarget, { kind:
 
 type TlsContents = { [name in keyof TlsFiles]: Buffer }
 
-/** Throws a sentence with the parameter, without the path and the contents. */
+/** Throws an error that names the parameter, but not the path or the contents. */
 function readTlsFiles(files: TlsFiles): TlsContents {
   const contents: TlsContents = {}
   for (const name of ['ca', 'cert', 'key'] as const) {
@@ -135,7 +200,7 @@ function reconnectOnReadOnly(): (error: Error) => boolean {
 
 const NEW_CONNECTION_MS = 3_000
 
-/** Asks Redis on a new connection. Undefined where it does not answer. Never rejects. */
+/** Asks Redis on a new connection. Undefined if Redis does not answer. Never rejects. */
 export async function askOnNewConnection<T>(
   redisUrl: string,
   ask: (redis: RedisConnection) => Promise<T>,

@@ -1,5 +1,5 @@
 /**
- * Watches whether a Redis server may evict keys: counters of guesses, marks of used tickets, jobs.
+ * Watches whether a Redis server may evict keys: counters of guesses, jobs, results.
  * Many managed services do so by default, and operators change it while Redis runs.
  */
 import type { Logger } from '@spillway/common/throttled-warning'
@@ -8,7 +8,7 @@ import type { RedisConnection } from './connect.js'
 
 const READ_INTERVAL_MS = 60_000
 
-/** `none`: `noeviction`; `possible`: any other policy; `unknown`: Redis does not tell. */
+/** `none`: `noeviction`; `possible`: any other policy; `unknown`: Redis does not report it. */
 export type Eviction = 'none' | 'possible' | 'unknown'
 
 /** Reads and logs each change, with the address and the policy, until the connection is closed. */
@@ -38,7 +38,7 @@ export class EvictionWatch {
     if (redis.status !== 'ready') return
     const nodes = redis instanceof Redis ? [redis] : redis.nodes('master')
     const policies = await Promise.all(nodes.map(policyOf)).catch(() => undefined)
-    // Redis went away meanwhile.
+    // The connection to Redis was lost meanwhile.
     if (policies === undefined) return
     const policy = policies.find((each) => each !== 'noeviction') ?? 'noeviction'
     if (policy === this.#readBefore) return
@@ -53,7 +53,7 @@ export class EvictionWatch {
     if (this.#state === 'possible')
       this.#log.warn(
         { ...facts, policy },
-        'redis may evict counters of guesses, marks of used tickets and jobs: set its maxmemory-policy to noeviction',
+        'redis may evict counters of guesses, jobs and results: set its maxmemory-policy to noeviction',
       )
     else if (this.#state === 'unknown')
       this.#log.warn(facts, 'redis does not tell whether it evicts keys: its maxmemory-policy must be noeviction')
@@ -61,7 +61,7 @@ export class EvictionWatch {
   }
 }
 
-/** Empty where Redis does not tell. INFO needs fewer rights than CONFIG. Rejects without Redis. */
+/** The policy; empty if Redis does not report it. INFO needs fewer rights than CONFIG. */
 async function policyOf(redis: Redis): Promise<string> {
   const told = /^maxmemory_policy:([\w-]+)\r?$/m.exec(String(await redis.info('memory').catch(unlessAway(redis))))?.[1]
   if (told !== undefined) return told
@@ -70,7 +70,7 @@ async function policyOf(redis: Redis): Promise<string> {
   return typeof policy === 'string' ? policy : ''
 }
 
-/** What Redis refuses it does not tell; a connection that ended tells nothing about Redis. */
+/** A refused command reports no policy. Rejects if the connection ended. */
 function unlessAway(redis: Redis): (error: unknown) => undefined {
   return (error) => {
     if (redis.status !== 'ready') throw error

@@ -1,16 +1,21 @@
-/** Redis scripts as functions, by EVALSHA: ioredis sends a source once a connection. */
+/**
+ * Redis scripts as functions, by EVALSHA: ioredis sends a source once for each connection. Scripts
+ * are `.lua` files in a folder `scripts`. A name ends with the number of keys (`promote-2.lua`); the
+ * header lists keys, arguments and result. `--- @include "name"` stands for `includes/name.lua` of
+ * the same folder.
+ */
+import { readFileSync } from 'node:fs'
 import type { RedisConnection } from './connect.js'
-import { readScript } from './read-script.js'
 
 type Script = (redis: RedisConnection, keys: readonly string[], ...args: (string | number)[]) => Promise<unknown>
 
 /**
  * Reads a script now, and defines it as a command of each connection that it is called on.
  *
- * @param name with the number of keys, as `passOver-8`; unique among all scripts
- * @param folder URL of the folder, with a slash at its end [the queue's scripts]
+ * @param name with the number of keys, as `promote-2`; unique among all scripts
+ * @param folder URL of the folder, with a slash at its end
  */
-export function defineScript(name: string, folder?: URL): Script {
+export function defineScript(name: string, folder: URL): Script {
   const lua = readScript(name, folder)
   const numberOfKeys = Number(/-(\d+)$/.exec(name)?.[1])
   const command = `spillway:${name}`
@@ -23,21 +28,37 @@ export function defineScript(name: string, folder?: URL): Script {
   }
 }
 
-// Redis is not trusted, and a connection that lost a reply gives each command another's.
-
-/** The reply is not one of the command. */
-export class UnexpectedReply extends Error {
-  override readonly name = 'UnexpectedReply'
-}
-
-/** A whole number of 0 or more. Throws {@link UnexpectedReply} for anything else. */
+/** A whole number of 0 or more. Throws for any other value: Redis is not trusted. */
 export function toCount(part: unknown): number {
   if (typeof part === 'number' && Number.isSafeInteger(part) && part >= 0) return part
-  throw new UnexpectedReply('Redis gave no number where a script returns one')
+  throw new TypeError('Redis gave no number where a script returns one')
 }
 
-/** A reply as a list. Throws {@link UnexpectedReply} for anything else. */
+/** A reply as a list. Throws for any other value. */
 export function toList(reply: unknown): unknown[] {
   if (Array.isArray(reply)) return reply
-  throw new UnexpectedReply('Redis gave no list where a script returns one')
+  throw new TypeError('Redis gave no list where a script returns one')
+}
+
+const HEADER = /^--\[\[\n.*?^\]\]\n/gms
+const INCLUDE = /^--- @include "(\w+)"\n/gm
+
+/**
+ * The source of a script without headers, with every include once.
+ *
+ * @param folder URL of the folder, with a slash at its end
+ */
+function readScript(name: string, folder: URL): string {
+  const included = new Set<string>()
+
+  function expanded(file: string): string {
+    const source = readFileSync(new URL(file, folder), 'utf8').replace(HEADER, '')
+    return source.replace(INCLUDE, (_, part: string) => {
+      if (included.has(part)) return ''
+      included.add(part)
+      return expanded(`includes/${part}.lua`)
+    })
+  }
+
+  return expanded(`${name}.lua`)
 }

@@ -1,8 +1,8 @@
 /**
  * Redis URLs: `redis://` and `rediss://` (TLS),
  * `redis+sentinel://user:password@host:port,host:port/master-name/db`,
- * `redis+cluster://user:password@host:port,host:port`, and both of the latter with `rediss+` for
- * TLS, to Sentinels too. `valkey` stands for `redis` in all of them. `unix://user:password@/path?db=1`
+ * `redis+cluster://user:password@host:port,host:port`. The last two use TLS with `rediss+`, also to
+ * Sentinels. `valkey` stands for `redis` in all of them. `unix://user:password@/path?db=1`
  * is a Unix socket. User and password are for the servers; for Sentinels there are
  * `?sentinelUsername=…&sentinelPassword=…`. All take `?family=4` or `6`, for names with addresses
  * of both kinds, and with TLS `?ca=…`, `?cert=…&key=…`: files in PEM.
@@ -24,7 +24,7 @@ interface Credentials {
   password?: string
 }
 
-/** PEM files; authorities replace Node's. */
+/** PEM files; `ca` replaces Node's authorities. */
 export interface TlsFiles {
   ca?: string
   cert?: string
@@ -93,6 +93,29 @@ export function parseRedisUrl(url: string): RedisTarget {
   if (others.length > 0)
     throw new Error('REDIS_URL must name one host: for more, redis+sentinel:// or redis+cluster://')
   return { kind: 'single', login, node, database: parseDatabase(path) }
+}
+
+/** Hosts, and what is chosen there, for operators: no user and no password. */
+export function redisAddress(url: string): string {
+  const target = parseRedisUrl(url)
+  const nodes = target.kind === 'single' ? [target.node] : target.nodes
+  const hosts = nodes
+    .map((node) =>
+      'path' in node ? node.path : `${node.host.includes(':') ? `[${node.host}]` : node.host}:${node.port}`,
+    )
+    .sort()
+  const master = target.kind === 'sentinel' ? `/${target.master}` : ''
+  const database = target.kind === 'cluster' || target.database === 0 ? '' : `/${target.database}`
+  return `${hosts.join(',')}${master}${database}`
+}
+
+/** Checks a rotated URL: user, password and certificates may change; the server may not. */
+export function sameServerAs(url: string): (rotated: string) => void {
+  const address = redisAddress(url)
+  return (rotated) => {
+    if (redisAddress(rotated) !== address)
+      throw new Error('REDIS_URL names another server than at the start: a restart takes it')
+  }
 }
 
 function credentials(username?: string, password?: string): Credentials {

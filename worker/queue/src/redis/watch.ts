@@ -1,11 +1,10 @@
-/** Logs failures of the connections to Redis, throttled, and when all are restored. */
+/** Logs failures of the connections to Redis, throttled, and the moment when all are restored. */
 
 import { type Logger, ThrottledWarning } from '@spillway/common/throttled-warning'
 import { Redis } from 'ioredis'
-import { MISSING_RIGHT } from '../inside/ioredis.js'
 import type { RedisConnection } from './connect.js'
 
-/** A connection counts as restored after this time: one may break again and again. */
+/** A connection counts as restored after this time: it may break again at once. */
 const STEADY_MS = 1_000
 
 export class RedisWatch {
@@ -14,7 +13,6 @@ export class RedisWatch {
   readonly #logged = new WeakSet<Error>()
   readonly #connectionFailed
   readonly #queueFailed
-  readonly #rightMissing
   #failedAt: number | undefined
   #timer: NodeJS.Timeout | undefined
 
@@ -23,10 +21,9 @@ export class RedisWatch {
     this.#log = log
     this.#connectionFailed = new ThrottledWarning(log, 'redis connection failed', everyMs)
     this.#queueFailed = new ThrottledWarning(log, 'queue error', everyMs)
-    this.#rightMissing = new ThrottledWarning(log, 'redis user lacks a right', everyMs)
   }
 
-  /** Logs failures of a connection and of its duplicates, as BullMQ's for blocking reads. */
+  /** Logs failures of a connection and of its duplicates, such as BullMQ's for blocking reads. */
   watch(connection: RedisConnection, name: string): void {
     this.#connections.add(connection)
     let hasFailed = false
@@ -41,9 +38,6 @@ export class RedisWatch {
       hasFailed = false
     })
     connection.on('end', () => this.#connections.delete(connection))
-    const reportMissingRight = (error: Error) => this.#rightMissing.warn(error, { facts: { connection: name } })
-    if (connection instanceof Redis) connection.on(MISSING_RIGHT, reportMissingRight)
-    else connection.on('+node', (node: Redis) => node.on(MISSING_RIGHT, reportMissingRight))
     const watched = <T extends RedisConnection>(duplicate: T): T => {
       this.watch(duplicate, `${name}, duplicate`)
       return duplicate
@@ -57,7 +51,7 @@ export class RedisWatch {
     }
   }
 
-  /** Whether an error of a watched connection has been logged: BullMQ emits those too. */
+  /** Whether an error of a watched connection has been logged: BullMQ emits the same errors. */
   isLogged(error: Error): boolean {
     return this.#logged.has(error)
   }

@@ -1,5 +1,5 @@
 /** Messages between an application and the process beside it, both of one version. */
-import type { JobName, Requests, Verdict } from './job.js'
+import type { JobName, Requests, Result } from './job.js'
 import type { HashPolicy } from './policy.js'
 import type { UnitCosts } from './work.js'
 
@@ -15,7 +15,7 @@ export interface BesideRequest {
   readonly request: Requests[JobName]
 }
 
-/** Takes a request back whose answer nobody waits for. What has begun is answered all the same. */
+/** Cancels a request whose answer nobody waits for. A request that has begun is answered anyway. */
 export interface BesideCancellation {
   readonly id: number
   readonly cancelled: true
@@ -32,18 +32,18 @@ export interface BesideCapacity {
   slots: number
   /** How many requests the process takes at a time. */
   inHand: number
-  /** Time of a slot for each request in milliseconds: next seconds, and after them. */
+  /** Time of a slot for each request, in milliseconds: in the next seconds, and after them. */
   serviceMs: number
   lineMs: number
-  /** The time from taking a request to its verdict, in milliseconds. */
+  /** The time from taking a request to its result, in milliseconds. */
   latencyMs: number
   unitCosts: UnitCosts
 }
 
 export type BesideMessage =
-  /** Requests can be taken. Repeated once with the engine's sentence when that is found. */
+  /** Requests can be taken. Repeated once, when the engine's description is known. */
   | { kind: 'ready'; capacity: BesideCapacity; engine: string | undefined }
   /** The process cannot hash, and ends. */
   | { kind: 'unfit'; code: 'not_installed' | 'unsupported_policy'; reason: string }
   | { kind: 'alive' }
-  | { kind: 'performed'; id: number; verdict: Verdict; capacity: BesideCapacity }
+  | { kind: 'performed'; id: number; result: Result; capacity: BesideCapacity }

@@ -13,8 +13,9 @@ export function newId(atMs = Date.now()): string {
   return `${timeOf(atMs)}-${VERSION}${hex.slice(0, 3)}-${variant}${hex.slice(3, 6)}-${hex.slice(6, 18)}`
 }
 
+/** The least id of a time; before 1970, the least id of all. */
 export function firstIdAt(ms: number): string {
-  return `${timeOf(ms)}-7000-8000-000000000000`
+  return `${timeOf(Math.max(0, ms))}-7000-8000-000000000000`
 }
 
 function timeOf(ms: number): string {

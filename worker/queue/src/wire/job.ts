@@ -15,16 +15,8 @@ export const DEFAULT_QUEUE_PREFIX = '{spillway}'
 export const jobNames = ['hash', 'verify'] as const
 export type JobName = (typeof jobNames)[number]
 
-/**
- * The lanes: `held` jobs run before `deferred` ones, which age, and `known` ones, from devices that
- * have logged in before, overtake held ones (see lanes.ts). A job that is `behind` follows all
- * deferred ones, and is hashed only while its client is there. For BullMQ, `known` and `held` jobs
- * are one list; the others have a priority, and run after it. The autoscaler counts all.
- */
-export const lanes = ['known', 'held', 'deferred', 'behind'] as const
-export type Lane = (typeof lanes)[number]
-export const DEFERRED_PRIORITY = 1
-export const BEHIND_PRIORITY = 2
+/** BullMQ's priority of ticketed jobs. Open jobs have no priority, and go first: see order.ts. */
+export const TICKETED_PRIORITY = 1
 
 /** The maximum length of a sealed request, in characters: workers refuse longer ones. */
 export const SEALED_MAX_LENGTH = 32_768
@@ -33,32 +25,35 @@ export const REQUEST_ID = '^[\\w.-]{1,64}$'
 
 /**
  * The data of a job in Redis, readable by anyone who can read Redis. Times are epoch milliseconds
- * by Redis's clock. The seal authenticates `deadline` alone: forging the others causes at worst a
+ * by Redis's clock. The seal authenticates only `deadline`: other forged fields cause at worst a
  * wrong metric or log line, a missed message or a further attempt.
  */
 const JobData = objectOf(
   {
     deadline: { type: 'integer' },
     enqueuedAt: { type: 'integer' },
+    /** The time until which the client of the first request is present. */
+    presentUntil: { type: 'integer' },
     replyTo: { type: 'string', maxLength: 64 },
     sealed: { type: 'string', maxLength: SEALED_MAX_LENGTH },
   },
   {
-    /** Of the request that had it added. */
+    /** The latest time of the answer to the first request, if its client is present for longer. */
+    heldUntil: { type: 'integer' },
+    /** The id of the request that added the job. */
     requestId: { type: 'string', pattern: REQUEST_ID },
-    /** The worker that could not open it. */
-    unopenedBy: { type: 'string', maxLength: 64 },
   },
 )
 export type JobData = FromSchema<typeof JobData>
 export const isJobData = /* @__PURE__ */ checkFor<JobData>(JobData)
 
 /**
- * The result of a job that BullMQ keeps for operators, without whether a password was right. Times
- * reveal that where a match is followed by a second hash.
+ * The result that BullMQ keeps for operators. It does not say whether a password was right, but
+ * times reveal that if a match is followed by a second hash.
  */
 const JobResult = objectOf({
-  outcome: { enum: ['answered', 'expired'] },
+  /** `skipped`: unhashed, because its client was not there. */
+  outcome: { enum: ['answered', 'skipped'] },
   queueWaitMs: { type: 'number' },
   serviceMs: { type: 'number' },
 })
@@ -66,8 +61,8 @@ export type JobResult = FromSchema<typeof JobResult>
 export const isJobResult = /* @__PURE__ */ checkFor<JobResult>(JobResult)
 
 /**
- * The sealed contents of a `hash` job [by the worker's policy]. With `exact` the hash is made of
- * what that holds alone. The sender checks what comes back (isOf in stored-hash.ts; the setting).
+ * The sealed contents of a `hash` job [by the worker's policy]. With `exact` the hash is made only
+ * from what `exact` contains. The sender checks the result (isOf in stored-hash.ts; the setting).
  */
 const HashRequest = objectOf({ password: { type: 'string' } }, { policy: HashPolicySchema, exact: ExactHashSchema })
 export interface HashRequest {
@@ -78,26 +73,24 @@ export interface HashRequest {
 export const isHashRequest = /* @__PURE__ */ checkFor<HashRequest>(HashRequest)
 
 /**
- * The sealed contents of a `verify` job. `storedHash: null` requests a decoy: a verify at the cost
+ * The sealed contents of a `verify` job. `storedHash: null` requests a dummy hash: a verify at the cost
  * of the policy that never matches, so that an unknown user takes as long as a known one.
  *
- * Without a next password a match may be hashed anew. With `upgrade` that delays nothing: the
- * verdict says whether a new hash follows, in a reply of its own (upgradeOf in reply.ts). Else the
- * new hash comes with the verdict, unless `rehash` is false: of a stored hash below the policy of
- * the request, or by the policy of the worker, which includes when.
+ * Without a next password a match may get a new hash. With `upgrade` that delays nothing: the
+ * result says whether a new hash follows, in a reply of its own (upgradeOf in reply.ts). Without
+ * `upgrade`, the result carries the new hash. If the request has a policy, only a weaker hash is
+ * replaced. Otherwise the policy of the worker decides. `rehash: false` turns this off.
  */
 const VerifyRequest = objectOf(
   { password: { type: 'string' }, storedHash: { type: ['string', 'null'] } },
   {
-    /** As typed, where a normal form made another text of it: old systems hashed that. */
+    /** The password as typed, if its normal form is another text: old systems hashed it so. */
     typed: { type: 'string' },
     /**
-     * Whose stored hash it is: `accounts` of a gateway, `service:` with its name, or nobody's, an
-     * application's own. Workers use peppers and other secrets for owners that the operator named.
+     * The owner of the stored hash: `accounts` of a gateway, `service:` with a name, or absent for
+     * an application. Workers use peppers and other secrets only for owners that operators name.
      */
     owner: { type: 'string' },
-    /** Asked beside the decoy if `ask`: a yes is a match with a new hash. */
-    oldSystem: objectOf({ email: { type: 'string' }, ask: { type: 'boolean' } }),
     /** Hashed when the password matches. */
     nextPassword: { type: 'string' },
     policy: HashPolicySchema,
@@ -110,7 +103,6 @@ export interface VerifyRequest {
   typed?: string
   storedHash: string | null
   owner?: string
-  oldSystem?: { email: string; ask: boolean }
   nextPassword?: string
   policy?: HashPolicy
   rehash?: boolean
@@ -125,22 +117,20 @@ export const ownerOfService = (name: string): string => `service:${name}`
 
 /**
  * The size of a verify request without its passwords, in bytes of JSON. Hashes of up to 193
- * characters fit, as the longest of the PHC string format. Longer ones take a multiple.
+ * characters fit, the length of the longest PHC string. Longer hashes take a multiple of this size.
  */
 const BESIDES_PASSWORDS_BYTES = 256
 
 /**
- * Pads verify requests to one size for any stored hash, and whatever the old system is asked: the
- * size of the sealed request (in blocks) would reveal whether there is one. Workers ignore it.
+ * Pads verify requests to one size for any stored hash: otherwise the size of the sealed request
+ * (in blocks) would reveal whether there is one. Workers ignore the padding.
  */
 export function padRequest(request: Requests[JobName]): object {
   if (!('storedHash' in request)) return request
-  const { nextPassword: _, typed: __, oldSystem, ...contents } = request
+  const { nextPassword: _, typed: __, ...contents } = request
   const besides = Buffer.byteLength(JSON.stringify({ ...contents, password: '', padding: '' }))
   const missing = Math.ceil(besides / BESIDES_PASSWORDS_BYTES) * BESIDES_PASSWORDS_BYTES - besides
-  // `true` is shorter than `false`.
-  const ofAsk = oldSystem?.ask ? 1 : 0
-  return { ...request, padding: ' '.repeat(missing + ofAsk) }
+  return { ...request, padding: ' '.repeat(missing) }
 }
 
 /** The sealed contents by job name. */
@@ -150,11 +140,11 @@ export interface Requests {
 }
 
 /**
- * The verdict of a job, sealed in Redis. `hash` of a match is a new hash to store: of
- * `nextPassword` if there was one, else of the password if that was due. `hashFollows` is said only
- * to requests with `upgrade`.
+ * The result of a job, sealed in Redis. After a match `hash` is a new hash to store: of
+ * `nextPassword` if there was one, otherwise of the password if a new hash was due. Only requests
+ * with `upgrade` get `hashFollows`.
  */
-const Verdict = {
+const Result = {
   type: 'object',
   discriminator: { propertyName: 'kind' },
   required: ['kind'],
@@ -164,16 +154,15 @@ const Verdict = {
     objectOf({ kind: { const: 'mismatch' } }),
     objectOf({
       kind: { const: 'refused' },
-      code: { enum: ['unsupported_hash', 'unsupported_password', 'hashing_failed', 'expired', 'unavailable'] },
+      code: { enum: ['unsupported_hash', 'unsupported_password', 'hashing_failed'] },
     }),
   ],
 } as const
-export type Verdict = FromSchema<{ oneOf: (typeof Verdict)['oneOf'] }>
-export const isVerdict = /* @__PURE__ */ checkFor<Verdict>(Verdict)
+export type Result = FromSchema<{ oneOf: (typeof Result)['oneOf'] }>
+export const isResult = /* @__PURE__ */ checkFor<Result>(Result)
 
 /**
- * Why a worker refused a job: a stored hash of no supported algorithm or cost, a new password that
- * bcrypt would truncate, a job that would be answered after its deadline. `unavailable`: another
- * system would have had to answer, and did not; the job is set aside (jobs/ticket.ts).
+ * Why a worker refused a job: an unsupported stored hash, a new password that bcrypt would
+ * truncate, or an error of the hashing code.
  */
-export type RefusalCode = Extract<Verdict, { kind: 'refused' }>['code']
+export type RefusalCode = Extract<Result, { kind: 'refused' }>['code']

@@ -1,4 +1,4 @@
-/** JSON schemas of objects. */
+/** JSON schemas of objects, without Ajv: a drop-in loads them at its import. */
 
 type Properties = Readonly<Record<string, object>>
 
@@ -9,7 +9,7 @@ export interface ObjectSchema<All, Required> {
   readonly additionalProperties: false
 }
 
-/** The JSON schema of an object with these properties alone: required ones, then optional ones. */
+/** The JSON schema of an object with only these properties: required ones, then optional ones. */
 export function objectOf<const All extends Properties>(required: All): ObjectSchema<All, keyof All & string>
 export function objectOf<const Required extends Properties, const Optional extends Properties>(
   required: Required,

@@ -4,7 +4,7 @@
  */
 import { Ajv, type Options, type ValidateFunction } from 'ajv'
 
-export const validation: Options = {
+const validation: Options = {
   removeAdditional: true,
   discriminator: true,
   allowUnionTypes: true,
@@ -17,11 +17,7 @@ export const validation: Options = {
 }
 const ajv = new Ajv(validation)
 
-/** Schemas compiled so far: the package has them compiled ahead (packaging/ready-made.ts). */
-export const known: object[] = []
-
 /** Compiles a type guard for `T`, the schema's own type: `checkFor<FromSchema<…>>(schema)`. */
 export function checkFor<T>(schema: object): ValidateFunction<T> {
-  known.push(schema)
   return ajv.compile<T>(schema)
 }

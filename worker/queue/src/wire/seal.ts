@@ -18,7 +18,7 @@ export const SEAL_KEYS = 'SPILLWAY_SEAL_KEYS'
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
 
-/** Plaintexts are padded to a multiple: it hides lengths and the kind of a verdict. */
+/** Plaintexts are padded to a multiple of this, which hides lengths and the kind of a result. */
 const PADDED_BYTES = 256
 
 /** A value was forged, swapped, replayed or damaged, or its key is not in the keyring. */
@@ -30,15 +30,15 @@ export class SealError extends StacklessError {
 /** The bindings of a sealed value: it opens only for the same purpose, id and further values. */
 export interface SealContext {
   purpose:
-    | ('request' | 'verdict' | 'canary' | 'ticket' | 'application-ticket' | 'mail')
-    | ('account' | 'device' | 'device-id' | 'challenge' | 'line' | 'refresh-token' | 'operator')
-  /** The id of the job, the mail or whatever the purpose names, for which the key is derived. */
+    | ('request' | 'result' | 'fingerprint' | 'ticket' | 'application-ticket' | 'mail')
+    | ('account' | 'deleted-address' | 'device' | 'refresh-token')
+  /** The id of the job, mail or other object, from which the key is derived. */
   id: string
   /** Further values that must be the same at both ends. */
   bind?: readonly (string | number)[]
 }
 
-/** Keys by their names, of which the first seals and all open. */
+/** Keys by name. The first key seals; all keys open. */
 export class Keyring implements KeyList {
   readonly setting = SEAL_KEYS
   #keys: ReadonlyMap<string, KeyObject>
@@ -53,7 +53,7 @@ export class Keyring implements KeyList {
     return [...this.#keys.keys()]
   }
 
-  /** Takes another list of keys, by the checks of a start. A new key needs a new name. */
+  /** Takes another list of keys, checked as at the start. A new key needs a new name. */
   replace(text: string): void {
     refuseGuessableKeys(SEAL_KEYS, text)
     const other = parseKeyring(text)
@@ -64,13 +64,17 @@ export class Keyring implements KeyList {
     this.#sealing = other.#sealing
   }
 
-  /** Seals any JSON value under the first key. */
-  seal(context: SealContext, value: unknown): string {
+  /**
+   * Seals any JSON value under the first key.
+   *
+   * @param paddedBytes the plaintext is padded to a multiple of it [256]
+   */
+  seal(context: SealContext, value: unknown, paddedBytes = PADDED_BYTES): string {
     const [kid, key] = this.#sealing
     const nonce = randomBytes(NONCE_BYTES)
     const cipher = createCipheriv('aes-256-gcm', deriveKey(key, context), nonce)
     cipher.setAAD(associatedData(kid, context))
-    const parts = [nonce, cipher.update(pad(JSON.stringify(value))), cipher.final(), cipher.getAuthTag()]
+    const parts = [nonce, cipher.update(pad(JSON.stringify(value), paddedBytes)), cipher.final(), cipher.getAuthTag()]
     return `${kid}.${Buffer.concat(parts).toString('base64url')}`
   }
 
@@ -97,7 +101,7 @@ export class Keyring implements KeyList {
     }
   }
 
-  /** Codes of an id (HMAC-SHA256), of the first key first: for signed texts. */
+  /** Codes of an id (HMAC-SHA256) for signed texts: one for each key, in the order of the keys. */
   macs(context: Pick<SealContext, 'purpose' | 'id'>): [Buffer, ...Buffer[]] {
     const [, ...others] = this.#keys.values()
     return [deriveKey(this.#sealing[1], context), ...others.map((key) => deriveKey(key, context))]
@@ -122,7 +126,7 @@ export function parseKeyring(text: string): Keyring {
 /**
  * Derives a key for each id and purpose: random 96-bit nonces stay far below the limit of uses per
  * key. One block of the KDF in counter mode (SP 800-108, 4.1): counter, label, zero, context,
- * length in bits. A quarter of the time of HKDF, whose extraction step random keys do not need.
+ * length in bits. It takes a quarter of HKDF's time: random keys need no extraction step.
  */
 function deriveKey(key: KeyObject, { purpose, id }: SealContext): Buffer {
   return createHmac('sha256', key).update(`\x00\x00\x00\x01spillway/1/${purpose}\x00${id}\x00\x00\x01\x00`).digest()
@@ -133,21 +137,21 @@ function associatedData(kid: string, context: SealContext): Buffer {
 }
 
 /** Pads with blanks, which JSON ignores at the end: no unpadding is needed. */
-function pad(json: string): Buffer {
+function pad(json: string, paddedBytes: number): Buffer {
   const length = Buffer.byteLength(json)
-  const padded = Buffer.alloc(Math.ceil(length / PADDED_BYTES) * PADDED_BYTES, ' ')
+  const padded = Buffer.alloc(Math.ceil(length / paddedBytes) * paddedBytes, ' ')
   padded.write(json)
   return padded
 }
 
-// Random bytes from a pool: a call of the system takes some microseconds whatever its length.
+// Random bytes from a pool: a system call takes some microseconds for any length.
 
 const POOL_BYTES = 4_096
 
 const pool = Buffer.alloc(POOL_BYTES)
 let used = POOL_BYTES
 
-/** Bytes that nobody else is given: they are wiped from the pool. */
+/** Random bytes, which are wiped from the pool: nobody gets them again. */
 export function randomBytes(count: number): Buffer<ArrayBuffer> {
   if (used + count > POOL_BYTES) {
     randomFillSync(pool)
@@ -192,7 +196,7 @@ export function refuseGuessableKeys(variable: string, text: string): void {
   }
 }
 
-/** Two random keys in 10^14 are printable text throughout. */
+/** Two random keys in 10^14 consist of printable text. */
 function isGuessable(key: Uint8Array): boolean {
   const steps = [...key].map((byte, n) => (byte - (key[n - 1] ?? 0)) & 0xff).slice(1)
   const isText = key.every((byte) => byte >= 0x20 && byte < 0x7f)

@@ -1,6 +1,6 @@
 /**
- * Settings: all that a hash is made with, as callers of the packages bcrypt and argon2 may give it.
- * In text: a stored hash without its digest.
+ * Settings: all inputs of a hash, as callers of the packages bcrypt and argon2 may give them. As
+ * text, a setting is a stored hash without its digest.
  */
 import { randomBytes } from 'node:crypto'
 import type { FromSchema } from 'json-schema-to-ts'
@@ -33,10 +33,10 @@ export interface BcryptSetting {
   salt: string
 }
 
-/** What stands in for the digest that a setting lacks. */
+/** A placeholder for the digest that a setting lacks. */
 const ANY_DIGEST = 'AAAAAAAAAAA'
 
-/** Parses a setting, with which its hash begins; else undefined. Costs are not checked. */
+/** Parses a setting, the beginning of a hash; undefined for another text. Does not check costs. */
 export function parseSetting(text: string): Setting | undefined {
   const { version, cost = 0, salt = '', digest } = parseBcrypt(text) ?? {}
   if (version === '2b' && digest === '' && /[.Oeu]$/.test(salt)) return { algorithm: 'bcrypt', cost, salt }
@@ -66,12 +66,12 @@ export function argon2Setting(setting: Argon2Setting): string {
 const BASE64 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
 const BCRYPT_BASE64 = './ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
 
-/** bcrypt's base64 has the same bits as any, in another alphabet and without padding. */
+/** bcrypt's base64 encodes the same bits with another alphabet and without padding. */
 export function encodeBcrypt(bytes: Uint8Array): string {
   return unpadded(bytes).replace(/./g, (character) => BCRYPT_BASE64.charAt(BASE64.indexOf(character)))
 }
 
-/** The bytes of bcrypt's base64; bits of the last character that are not used do not matter. */
+/** The bytes of bcrypt's base64; unused bits of the last character are ignored. */
 export function decodeBcrypt(text: string): Buffer {
   return Buffer.from(
     text.replace(/./g, (character) => BASE64.charAt(BCRYPT_BASE64.indexOf(character))),

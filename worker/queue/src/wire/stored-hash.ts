@@ -2,8 +2,8 @@
 import { createHash } from 'node:crypto'
 import type { Argon2Cost, HashPolicy } from './policy.js'
 
-/** In place of a hash, where the old system is asked at the first login. */
-export const ASK_OLD_SYSTEM = '$ask-old-system$'
+/** Replaces the hash of an account that was imported without a hash that can be verified. */
+export const NO_PASSWORD = '$none$'
 
 export type StoredHash = Argon2Hash | { algorithm: 'bcrypt'; cost: number }
 
@@ -15,11 +15,11 @@ export interface Argon2Setting extends Argon2Cost {
 
 export interface Argon2Hash extends Argon2Setting {
   digest: Buffer
-  /** That the hash was made with, beside password and salt. */
+  /** An input of the hash, in addition to password and salt. */
   associatedData?: Buffer
 }
 
-/** Parses argon2's PHC strings and bcrypt's modular crypt format; else undefined. */
+/** Parses argon2's PHC strings and bcrypt's modular crypt format; undefined for other texts. */
 export function parseStoredHash(text: string): StoredHash | undefined {
   const { version, cost = 0, digest = '' } = parseBcrypt(text) ?? {}
   if (version === undefined) return parseArgon2(text)
@@ -28,14 +28,14 @@ export function parseStoredHash(text: string): StoredHash | undefined {
 
 const BCRYPT = /^\$(2[abxy]?)\$(\d{2})\$([./A-Za-z0-9]{22})([./A-Za-z0-9]{31})?$/
 
-/** The parts of a hash of bcrypt, as written; of a setting the digest is empty. Else undefined. */
+/** The parts of a bcrypt hash, as written; a setting has no digest. Undefined for other texts. */
 export function parseBcrypt(text: string): { version: string; cost: number; salt: string; digest: string } | undefined {
   const [, version, cost, salt = '', digest = ''] = BCRYPT.exec(text) ?? []
   return version === undefined ? undefined : { version, cost: Number(cost), salt, digest }
 }
 
 const ARGON2 = /^\$(argon2id|argon2i|argon2d)\$(?:v=(16|19)\$)?([a-z]+=[^$]+)\$([A-Za-z0-9+/]+=*)\$([A-Za-z0-9+/]+=*)$/
-/** Hashes from before argon2 had versions do not name one. */
+/** The version of old argon2 hashes, which name no version. */
 const FIRST_VERSION = 16
 /** RFC 9106, 3.1. */
 const SALT_MIN_BYTES = 8
@@ -43,7 +43,7 @@ const DIGEST_MIN_BYTES = 4
 
 /**
  * Parses a stored hash of argon2, whatever its cost: parameters in any order (the package argon2
- * writes `m,p,t`), without a version, with `data`, with padded base64. Else undefined.
+ * writes `m,p,t`), without a version, with `data`, with padded base64. Undefined for other texts.
  */
 export function parseArgon2(text: string): Argon2Hash | undefined {
   const [, algorithm, version = FIRST_VERSION, parameters = '', saltText = '', digestText = ''] =
@@ -73,8 +73,8 @@ function argon2Parameters(text: string): (Argon2Cost & Pick<Argon2Hash, 'associa
 }
 
 /**
- * Whether a stored hash is weaker than the policy: under argon2id, bcrypt and older variants of
- * argon2 are; under bcrypt, argon2 is not. A text of no known format is below any policy.
+ * Whether a stored hash is weaker than the policy. bcrypt and older variants of argon2 are weaker
+ * than argon2id; argon2 is not weaker than bcrypt. A text of an unknown format is below any policy.
  */
 export function isBelow(storedHash: string, policy: HashPolicy): boolean {
   const stored = parseStoredHash(storedHash)
@@ -84,7 +84,7 @@ export function isBelow(storedHash: string, policy: HashPolicy): boolean {
   return stored.memoryKib < policy.memoryKib || stored.time < policy.time
 }
 
-/** When a match is hashed anew: if not of the policy, if weaker, or never. */
+/** When a matching hash is replaced: if it is not of the policy, if it is weaker, or never. */
 export const rehashModes = ['always', 'weaker', 'never'] as const
 export type RehashMode = (typeof rehashModes)[number]
 
@@ -105,7 +105,7 @@ export function isOf(hash: string, policy: HashPolicy): boolean {
 
 /** Algorithm and cost for people: `argon2id, m=19456,t=2,p=1`; of other formats, the identifier. */
 export function describeHash(storedHash: string): string {
-  if (storedHash === ASK_OLD_SYSTEM) return 'no hash: the old system is asked'
+  if (storedHash === NO_PASSWORD) return 'no password: begins with a reset mail'
   const stored = parseStoredHash(storedHash)
   if (stored === undefined) return /^\$([\w-]{1,32})\$/.exec(storedHash)?.[1] ?? 'another format'
   if (stored.algorithm === 'bcrypt') return `bcrypt, cost ${stored.cost}`
@@ -117,18 +117,18 @@ export function storedHashDigest(storedHash: string): string {
   return createHash('sha256').update(storedHash).digest('base64')
 }
 
-/** Base64 as PHC strings have it. */
+/** The unpadded base64 of PHC strings. */
 export function unpadded(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString('base64').replace(/=+$/, '')
 }
 
-/** Bytes of base64, padded or not; undefined for what no encoder writes. */
+/** Bytes of base64, padded or not; undefined for a text that no encoder writes. */
 export function decodeBase64(text: string): Buffer | undefined {
   const bytes = Buffer.from(text, 'base64')
   return text === unpadded(bytes) || text === bytes.toString('base64') ? bytes : undefined
 }
 
-/** Two parts of one text: both are padded where padding is due, or neither is. */
+/** Two parts of one text: both are padded where needed, or neither is. */
 export function decodeBase64Pair(one: string, other: string): [Buffer, Buffer] | undefined {
   const bytes: [Buffer, Buffer] = [Buffer.from(one, 'base64'), Buffer.from(other, 'base64')]
   const isWritten = (encode: (bytes: Buffer) => string) => encode(bytes[0]) === one && encode(bytes[1]) === other

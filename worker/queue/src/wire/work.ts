@@ -1,6 +1,6 @@
 /**
- * What a request will take before it is hashed: units of work, each of which takes one time on one
- * machine. Whatever hashes measures its units and tells them with its capacity.
+ * Predicts the time of a request in units of work. On one machine, each unit always takes the same
+ * time. Workers and processes measure their units, and publish them with their capacity.
  */
 import type { Requests } from './job.js'
 import type { HashPolicy } from './policy.js'
@@ -17,11 +17,11 @@ export interface Work {
 export interface UnitCosts {
   argon2Ms: number
   bcryptMs: number
-  /** Mean of what these units foretold for the jobs timed beside them: a ratio for all others. */
-  foretoldMs: number
+  /** The mean estimate by these units for the timed jobs, used for all other formats. */
+  estimatedMs: number
 }
 
-/** What a request takes of a processor beside its units, in milliseconds. */
+/** Processor time of a request in addition to its units, in milliseconds. */
 const REQUEST_MS = 0.1
 
 export function workOf(cost: HashPolicy | Setting | StoredHash): Work {
@@ -40,7 +40,7 @@ export function workOfRequest(request: Requests['hash'] | Requests['verify'], po
   return workOf(setting ?? wanted)
 }
 
-export function foretell({ kind, units }: Work, { argon2Ms, bcryptMs }: Omit<UnitCosts, 'foretoldMs'>): number {
+export function estimateMs({ kind, units }: Work, { argon2Ms, bcryptMs }: Omit<UnitCosts, 'estimatedMs'>): number {
   return REQUEST_MS + units * (kind === 'argon2' ? argon2Ms : bcryptMs)
 }
 
@@ -62,12 +62,12 @@ export class Tally {
     this.#change(work, -1)
   }
 
-  /** The mean of their times in milliseconds; of other formats as of what was hashed. */
-  meanMs({ argon2Ms, bcryptMs, foretoldMs }: UnitCosts): number {
-    if (this.#count === 0) return foretoldMs
+  /** The mean time in milliseconds. Other formats count with `estimatedMs`. */
+  meanMs({ argon2Ms, bcryptMs, estimatedMs }: UnitCosts): number {
+    if (this.#count === 0) return estimatedMs
     const { argon2, bcrypt } = this.#units
     const known = argon2 * argon2Ms + bcrypt * bcryptMs + (this.#count - this.#others) * REQUEST_MS
-    return (known + this.#others * foretoldMs) / this.#count
+    return (known + this.#others * estimatedMs) / this.#count
   }
 
   #change(work: Work | undefined, by: 1 | -1): void {

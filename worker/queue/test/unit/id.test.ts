@@ -19,4 +19,5 @@ test('the first id of a time is before all of it, and after those before', () =>
     assert.ok(newId(1_700_000_000_001) > first)
     assert.ok(newId(1_700_000_000_000) < first)
   }
+  assert.equal(firstIdAt(Date.parse('0001-01-01')), firstIdAt(0))
 })

@@ -1,4 +1,4 @@
-/** argon2 and bcrypt, and bcrypt of a digest, which reads passwords beyond 72 bytes whole. */
+/** argon2 and bcrypt, and bcrypt of a digest, which reads all of a password beyond 72 bytes. */
 import { createHash, createHmac } from 'node:crypto'
 import { decodeBcrypt, encodeBcrypt } from '@spillway/queue/wire/setting'
 import { parseArgon2, parseBcrypt } from '@spillway/queue/wire/stored-hash'

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { crypt64Digit, type DigestProgram } from '../methods/digest-programs.js'
 import type { DigestRecipe } from '../methods/recipe.js'
 import { escapedHtml, slashed } from './envelopes.js'
-import { crypt64Bytes, type Format, formatOf, type Reading, weak } from './format.js'
+import { type Format, formatOf, type Reading, weak } from './format.js'
 
 const SHA_CRYPT_ROUNDS = { byDefault: 5_000, least: 1_000 }
 
@@ -47,19 +47,6 @@ export const cryptFormats: readonly Format[] = [
       return ofProgram({ kind: 'sha-crypt', digest, rounds, salt }, encoded)
     },
   ),
-  // With libxcrypt's flags (`j`), one lane and no ROM. N and r are a character each: log N - 1, r - 1.
-  formatOf(
-    'crypt(3) yescrypt',
-    'Debian, Fedora and Ubuntu since 2021',
-    /^\$y\$j([./0-9A-Z])([./0-9A-Z])\$([./0-9A-Za-z]{2,86})\$([./0-9A-Za-z]{43})$/,
-    ([logCost, size, saltText, encoded]) => {
-      const [cost, blockSize] = [2 ** (crypt64Digit(logCost) + 1), crypt64Digit(size) + 1]
-      const salt = crypt64Bytes(saltText)
-      // As the reference implementation requires: more than one state for each lane.
-      if (salt === undefined || cost < 4 || blockSize < 1) return undefined
-      return ofProgram({ kind: 'yescrypt', cost, blockSize, salt }, encoded)
-    },
-  ),
   weak(
     formatOf(
       'crypt(3) MD5',
@@ -68,13 +55,6 @@ export const cryptFormats: readonly Format[] = [
       ([magic, salt, encoded]) =>
         ofProgram({ kind: 'md5-crypt', magic: magic === '$1$' ? '$1$' : '$apr1$', salt }, encoded),
     ),
-  ),
-  formatOf(
-    'crypt(3) SHA-1',
-    'NetBSD, passlib',
-    /^\$sha1\$(\d{1,9})\$([./0-9A-Za-z]{0,64})\$([./0-9A-Za-z]{28})$/,
-    ([rounds, salt, encoded]) =>
-      Number(rounds) < 1 ? undefined : ofProgram({ kind: 'sha1-crypt', rounds: Number(rounds), salt }, encoded),
   ),
   phpass,
   // Accounts of Drupal 6 in Drupal 7 to 10: phpass of the MD5 in hexadecimal.

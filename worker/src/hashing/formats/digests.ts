@@ -1,12 +1,11 @@
-/** Digests, salted or not: most are too fast to rest in a table, however they are written. */
-import { createHash } from 'node:crypto'
+/** Digests, salted or not: most are too fast to be stored as they are, however they are written. */
 import { type PlainDigest, type PlainProgram, plainDigests } from '../methods/digest-programs.js'
-import type { DigestEncoding, DigestRecipe, Password } from '../methods/recipe.js'
+import type { DigestEncoding, DigestRecipe } from '../methods/recipe.js'
 import { type Format, formatOf, hexBytes, paddedBase64, weak } from './format.js'
 
 const DIGEST_BYTES: Record<PlainDigest, number> = { md5: 16, sha1: 20, sha256: 32, sha384: 48, sha512: 64 }
 
-/** A digest, with one round unless told otherwise; undefined for a text of another length. */
+/** A digest, by default of one round; undefined for a text of another length. */
 export function plainRecipe(
   of: Omit<PlainProgram, 'kind' | 'rounds'> & { rounds?: number },
   text: string,
@@ -19,15 +18,10 @@ export function plainRecipe(
 
 const LDAP_SALT_BYTES = { least: 4, most: 64 }
 
-const MAGENTO = /^([0-9a-f]{32,64}):([^:$]{1,128}):((?:[01]:)*)(0|1|2|3_32_(\d{1,2})_(\d{1,10}))$/
-/** libsodium takes no other length. */
-const MAGENTO_SALT_BYTES = 16
-const INTERACTIVE = { time: 2, memoryBytes: 67_108_864 }
-
 export const digestFormats: readonly Format[] = [
   formatOf(
     'Apache Shiro 1',
-    'Sonatype Nexus 3, Apache Shiro',
+    'Apache Shiro',
     /^\$shiro1\$(SHA-256|SHA-512|SHA-1|MD5)\$(\d{1,9})\$([A-Za-z0-9+/]*={0,2})\$([A-Za-z0-9+/]+={0,2})$/,
     ([name, count, saltText, encoded]) => {
       const [digest, salt, rounds] = [digestOf(name), paddedBase64(saltText), Number(count)]
@@ -43,7 +37,7 @@ export const digestFormats: readonly Format[] = [
     /^\$symfony\$([A-Za-z0-9_-]{0,256})\$([A-Za-z0-9+/]{86}==)$/,
     ([encoded, digest]) => {
       const salt = Buffer.from(encoded, 'base64url')
-      // Symfony adds the salt in braces, where there is one.
+      // Symfony adds the salt in braces, if there is one.
       const braced = salt.length === 0 ? salt : Buffer.concat([Buffer.from('{'), salt, Buffer.from('}')])
       const program = { digest: 'sha512', salt: braced, place: 'after', rounds: 5_000, behind: 'input' } as const
       return plainRecipe(program, digest, 'base64')
@@ -72,8 +66,8 @@ export const digestFormats: readonly Format[] = [
       },
     ),
   ),
-  // Text of two functions: Django puts the salt before the password, Werkzeug has it as the key of
-  // an HMAC.
+  // Two functions write this text: Django puts the salt before the password, Werkzeug uses it as
+  // the key of an HMAC.
   weak(
     formatOf(
       'digest with its name and salt',
@@ -87,40 +81,7 @@ export const digestFormats: readonly Format[] = [
       },
     ),
   ),
-  // `hash:salt:versions`. Each version hashes the output of the one before: MD5, SHA-256, argon2id
-  // with libsodium's interactive cost or one that the text gives.
-  formatOf('Magento 2', 'Magento 2, Adobe Commerce', MAGENTO, ([hex, salt, earlier, last, time, memoryBytes]) => {
-    if (last === '0' || last === '1') return undefined
-    const digest = hexBytes(hex)
-    const saltBytes = Buffer.from(salt).subarray(0, MAGENTO_SALT_BYTES)
-    const memoryKib = Number(memoryBytes || INTERACTIVE.memoryBytes) / 1_024
-    if (digest?.length !== 32 || saltBytes.length < MAGENTO_SALT_BYTES || !Number.isInteger(memoryKib)) return undefined
-    const cost = { memoryKib, time: Number(time || INTERACTIVE.time), parallelism: 1 }
-    if (cost.time < 1 || memoryKib < 8) return undefined
-    const stored = { algorithm: 'argon2id', version: 19, ...cost, salt: saltBytes, digest } as const
-    return { recipes: [{ method: 'argon2', stored }], textsOf: (password) => [magentoText(earlier, salt, password)] }
-  }),
-  // Accounts that have not logged in since Magento 2.4.
-  weak(
-    formatOf('Magento 2 digest', 'Magento 1 and 2 before 2.4', MAGENTO, ([hex, salt, earlier, last]) => {
-      if (earlier !== '' || (last !== '0' && last !== '1')) return undefined
-      const digest = last === '0' ? 'md5' : 'sha256'
-      return plainRecipe({ digest, salt: Buffer.from(salt), place: 'before' }, hex, 'hex')
-    }),
-  ),
 ]
-
-function magentoText(versions: string, salt: string, password: Password): Password {
-  const steps = versions.split(':').filter(Boolean)
-  return steps.reduce<Password>(
-    (text, version) =>
-      createHash(version === '0' ? 'md5' : 'sha256')
-        .update(salt)
-        .update(text)
-        .digest('hex'),
-    password,
-  )
-}
 
 /** The digest of a name in any case, with or without a hyphen. */
 export function digestOf(name: string): PlainDigest | undefined {

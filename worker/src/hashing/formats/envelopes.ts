@@ -1,6 +1,6 @@
 /**
- * Stored hashes of other formats inside a text: a prefix that names the algorithm, a record of PHP,
- * and `$of$<step>,<step>$<stored hash>`, which an import writes where a password was peppered,
+ * Stored hashes of other formats inside a text: a prefix that names the algorithm, and
+ * `$of$<step>,<step>$<stored hash>`, which an import writes where a password was peppered,
  * digested, escaped or trimmed before it was hashed.
  */
 import { isUtf8 } from 'node:buffer'
@@ -42,13 +42,11 @@ const prefixes: readonly Format[] = [
     [/^\{ARGON2(?:ID|I)?\}(\$argon2.*)$/, 'argon2'],
     [/^\{BLF-CRYPT\}(\$2.*)$/, 'bcrypt'],
     [/^\{(?:SHA256|SHA512|MD5)-CRYPT\}(\$[156]\$.*)$/, 'digest'],
-    [/^\{(?:CRYPT|crypt)\}(\$.*)$/, 'bcrypt', 'digest', 'scrypt'],
+    [/^\{(?:CRYPT|crypt)\}(\$.*)$/, 'bcrypt', 'digest'],
   ),
-  enveloped('Nextcloud prefix', 'Nextcloud, ownCloud', [/^1\|(\$2.*)$/, 'bcrypt'], [/^[23]\|(\$argon2.*)$/, 'argon2']),
-  enveloped('XenForo record', 'XenForo 1 and 2', [/^a:1:\{s:4:"hash";s:60:"(\$2y.{57})";\}$/, 'bcrypt']),
 ]
 
-/** Text is hashed as UTF-8. A pepper that is no UTF-8 makes bytes of it. */
+/** Text is hashed as UTF-8. A pepper that is not UTF-8 turns it into bytes. */
 type Step = (password: Password) => Password
 
 const ofText: Record<string, Step> = {
@@ -64,13 +62,13 @@ const ofText: Record<string, Step> = {
 
 const lowerCase = (letters: string) => letters.toLowerCase()
 
-/** Bytes that are no UTF-8 are changed as PHP changes them: a character is a byte. */
+/** Bytes that are not UTF-8 are changed as PHP changes them: a character is a byte. */
 function changed(password: Password, change: (text: string) => string): Password {
   if (typeof password === 'string') return change(password)
   return Buffer.from(change(Buffer.from(password).toString('latin1')), 'latin1')
 }
 
-/** A text as long as that is one. */
+/** The password and the pepper: a text if they are text, otherwise bytes. */
 function followedBy(password: Password, pepper: Buffer): Password {
   return typeof password === 'string' && isUtf8(pepper)
     ? password + pepper.toString()
@@ -83,7 +81,7 @@ const PATTERN = /^\$of\$([\w:,-]{1,128})\$(.+)$/
 
 const madeOf: Format = {
   name: 'hash of what was made of the password',
-  makers: 'Devise with a pepper, Flask-Security, Meteor, vBulletin 5, phpBB, MyBB: by an import with --made-of',
+  makers: 'Devise with a pepper, Flask-Security, Meteor, phpBB: by an import with --made-of',
   read(text, context) {
     const [, names = '', inner] = PATTERN.exec(text) ?? []
     const steps = stepsOf(names, context.peppers)

@@ -1,38 +1,37 @@
 /** A format of stored hashes, which is a row of the table in list.ts, and its texts. */
 import { decodeBase64, decodeBase64Pair } from '@spillway/queue/wire/stored-hash'
-import { decodeCrypt64, encodeCrypt64 } from '../methods/digest-programs.js'
 import type { Password, Recipe } from '../methods/recipe.js'
 import type { FirebaseProject, Pepper } from './settings.js'
 
 export interface Format {
-  /** As operators read it. */
+  /** The name that operators read. */
   name: string
-  /** Who writes it. */
+  /** The systems that write it. */
   makers: string
-  /** Too fast to rest in the table: an import has it hashed with argon2id (wrapped.ts). */
+  /** Too fast to be stored as it is: an import hashes it with argon2id (wrapped.ts). */
   isWeak?: true
   /** Reads a stored hash, whatever it costs; undefined for a text that its makers do not write. */
   read(text: string, context: FormatContext): Reading | undefined
 }
 
 export interface Reading {
-  /** What the text may have been made with, in the order of trying. */
+  /** The recipes that may have made the text, in the order of trying. */
   recipes: [Recipe, ...Recipe[]]
-  /** What the old system may have hashed for a typed password, in the order of trying [itself]. */
+  /** The texts that the old system may have hashed for a password, in order of trying [itself]. */
   textsOf?(password: Password): Password[]
-  /** Whether the old system took this password for another, of which a new hash would not be. */
+  /** Whether the old system confused this password with another one, as a new hash would not. */
   isAmbiguous?(password: string): boolean
-  /** As the format says, where it is in an envelope. */
+  /** `isWeak` of the format inside, if the hash is in an envelope. */
   isWeak?: boolean
 }
 
-/** Whether a stored hash is too fast to rest in the table. */
+/** Whether a stored hash is too fast to be stored as it is. */
 export function isWeak(reading: Reading & { format: Format }): boolean {
   return reading.isWeak ?? reading.format.isWeak ?? false
 }
 
 export interface FormatContext {
-  /** Reads a text by all formats. */
+  /** Reads a text with all formats. */
   read(text: string): (Reading & { format: Format }) | undefined
   /** The project whose accounts were imported from Firebase, if there is one. */
   firebase: FirebaseProject | undefined
@@ -40,7 +39,7 @@ export interface FormatContext {
   peppers: readonly Pepper[]
 }
 
-/** Of a pattern, empty where they took no part. */
+/** The groups of a pattern; a group that took no part is empty. */
 type Groups = readonly [string, string, string, string, string, string]
 
 /** A format whose texts match one pattern. `read` makes a recipe or a reading of the groups. */
@@ -63,7 +62,7 @@ export function formatOf(
   }
 }
 
-/** A format that is too fast to rest in the table. */
+/** A format that is too fast to be stored as it is. */
 export function weak(format: Format): Format {
   return { ...format, isWeak: true }
 }
@@ -90,7 +89,7 @@ export function isUsualKey(key: Buffer): boolean {
   return [16, 20, 24, 32, 48, 50, 64, 128, 256, 512].includes(key.length)
 }
 
-// Bytes as formats write them, read strictly: undefined for what no encoder writes.
+// Bytes as formats write them, read strictly: undefined for a text that no encoder writes.
 
 /** Hexadecimal, all of it in lower or in upper case. */
 export function hexBytes(text: string): Buffer | undefined {
@@ -102,18 +101,13 @@ export function paddedBase64(text: string): Buffer | undefined {
   return bytes?.toString('base64') === text ? bytes : undefined
 }
 
-/** Base64 with dots in place of pluses, as passlib writes it. */
-export function adaptedBase64(text: string): Buffer | undefined {
-  return /[+=]/.test(text) ? undefined : decodeBase64(text.replaceAll('.', '+'))
-}
-
-/** A salt and a key in base64, both of them padded or both not. */
+/** A salt and a key in base64, both padded or both unpadded. */
 export function base64Pair(salt: string, key: string): { salt?: Buffer; key?: Buffer } {
   const [saltBytes, keyBytes] = decodeBase64Pair(salt, key) ?? []
   return saltBytes === undefined || keyBytes === undefined ? {} : { salt: saltBytes, key: keyBytes }
 }
 
-/** The same as passlib writes it, or in usual base64. */
+/** The same in passlib's base64, with dots in place of pluses, or in usual base64. */
 export function adaptedPair(salt: string, key: string): { salt?: Buffer; key?: Buffer } {
   if (/[+=]/.test(salt + key)) return base64Pair(salt, key)
   return base64Pair(salt.replaceAll('.', '+'), key.replaceAll('.', '+'))
@@ -121,12 +115,6 @@ export function adaptedPair(salt: string, key: string): { salt?: Buffer; key?: B
 
 export function urlBase64(text: string): Buffer | undefined {
   return decodeBase64(text.replaceAll('-', '+').replaceAll('_', '/'))
-}
-
-/** crypt(3)'s base64. */
-export function crypt64Bytes(text: string): Buffer | undefined {
-  const bytes = decodeCrypt64(text)
-  return encodeCrypt64(bytes) === text ? bytes : undefined
 }
 
 /** Bytes that are text. */

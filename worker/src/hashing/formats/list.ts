@@ -19,12 +19,12 @@ export const formats: readonly Format[] = [
 
 export type StoredReading = Reading & { format: Format }
 
-/** Of envelopes inside each other. */
+/** The greatest number of envelopes inside each other. */
 const DEPTH_MAX = 3
 /** Longer texts are not stored hashes. */
 const TEXT_MAX_LENGTH = 2_048
 
-/** Readings kept, for about all jobs in hand: a job reads its stored hash several times. */
+/** Readings that are kept, for about all jobs in hand: a job reads its hash several times. */
 const RECENT_MAX = 64
 
 /** Returns the parser of stored hashes. Undefined for a text of no format. */

@@ -1,7 +1,6 @@
 /** PBKDF2 of frameworks, directories and products. */
 import { type Pbkdf2Recipe, pbkdf2Digests, type Recipe } from '../methods/recipe.js'
 import {
-  adaptedBase64,
   adaptedPair,
   base64Pair,
   type Format,
@@ -10,7 +9,6 @@ import {
   isUsualKey,
   paddedBase64,
   SALT_MAX_BYTES,
-  urlBase64,
   utf8Bytes,
 } from './format.js'
 
@@ -94,48 +92,11 @@ export const pbkdf2Formats: readonly Format[] = [
     /^\$pbkdf2(?:-(?<digest>sha256|sha512))?\$(?<iterations>\d{1,9})\$(?<salt>[A-Za-z0-9./+]+=*)\$(?<key>[A-Za-z0-9./+]+=*)$/,
     { pair: adaptedPair, keyBytes: 'digest' },
   ),
-  // A digest for each of some functions. The last is the strongest: passlib sorts them by name.
-  named(
-    'passlib scram',
-    'passlib',
-    /^\$scram\$(?<iterations>\d{1,9})\$(?<salt>[A-Za-z0-9./]+)\$(?:sha-\d+=[A-Za-z0-9./]+,)*(?<digest>sha-\d+)=(?<key>[A-Za-z0-9./]+)$/,
-    { salt: adaptedBase64, key: adaptedBase64, keyBytes: 'digest' },
-  ),
-  named(
-    'Mattermost PBKDF2',
-    'Mattermost 11 and later',
-    /^\$pbkdf2\$f=(?<digest>SHA(?:256|512)),w=(?<iterations>\d{1,9}),l=(?<length>\d{1,4})\$(?<salt>[A-Za-z0-9+/]+)\$(?<key>[A-Za-z0-9+/]+)$/,
-    { pair: base64Pair },
-  ),
-  named(
-    'MediaWiki PBKDF2',
-    'MediaWiki',
-    /^:pbkdf2:(?<digest>sha\d+):(?<iterations>\d{1,9}):(?<length>\d{1,4}):(?<salt>[A-Za-z0-9+/]+=*):(?<key>[A-Za-z0-9+/]+=*)$/,
-    { salt: paddedBase64, key: paddedBase64 },
-  ),
-  named(
-    'Seafile PBKDF2',
-    'Seafile',
-    /^PBKDF2SHA256\$(?<iterations>\d{1,9})\$(?<salt>[0-9a-f]{64})\$(?<key>[0-9a-f]{64})$/,
-    { digest: 'sha256', salt: hexBytes, key: hexBytes },
-  ),
-  named(
-    'GRUB PBKDF2',
-    'GRUB, passlib',
-    /^grub\.pbkdf2\.sha512\.(?<iterations>\d{1,9})\.(?<salt>[0-9A-F]+)\.(?<key>[0-9A-F]{128})$/,
-    { digest: 'sha512', salt: hexBytes, key: hexBytes },
-  ),
   named(
     'LDAP PBKDF2',
     'OpenLDAP, 389 Directory Server, passlib',
     /^\{PBKDF2(?:-(?<digest>SHA(?:1|256|512)))?\}(?<iterations>\d{1,9})\$(?<salt>[A-Za-z0-9./+]+=*)\$(?<key>[A-Za-z0-9./+]+=*)$/,
     { pair: adaptedPair, keyBytes: 'digest' },
-  ),
-  named(
-    'Dovecot PBKDF2',
-    'Dovecot',
-    /^\{PBKDF2\}\$1\$(?<salt>[^$]{1,64})\$(?<iterations>\d{1,9})\$(?<key>[0-9a-f]{40})$/,
-    { salt: utf8Bytes, key: hexBytes },
   ),
   // Four bytes of iterations, 64 of salt, 256 of key.
   formatOf(
@@ -154,18 +115,6 @@ export const pbkdf2Formats: readonly Format[] = [
     const [salt, key] = [bytes?.subarray(0, 16), bytes?.subarray(16)]
     return pbkdf2Recipe({ digest: 'sha1', iterations: 10_000, salt, key, keyBytes: 32 })
   }),
-  // The rounds are hexadecimal; no rounds are 400 (hexadecimal 190). Cryptacular uses base64url.
-  formatOf(
-    'PBKDF2 $p5k2$',
-    'passlib, Dwayne Litzenberger, Cryptacular',
-    /^(\$p5k2\$([0-9a-f]{0,8})\$[A-Za-z0-9./]{1,64})\$([A-Za-z0-9./]{32})$|^\$p5k2\$([0-9a-f]{1,8})\$([A-Za-z0-9_-]+={0,2})\$([A-Za-z0-9_-]{27}=)$/,
-    ([setting, rounds, key, urlRounds, urlSalt, urlKey]) => {
-      const parts = { digest: 'sha1', iterations: Number.parseInt(rounds || urlRounds || '190', 16) }
-      return setting === ''
-        ? pbkdf2Recipe({ ...parts, salt: urlBase64(urlSalt), key: urlBase64(urlKey), keyBytes: 20 })
-        : pbkdf2Recipe({ ...parts, salt: utf8Bytes(setting), key: adaptedBase64(key), keyBytes: 24 })
-    },
-  ),
   {
     name: 'ASP.NET Identity',
     makers: 'ASP.NET Identity 2, ASP.NET Core Identity',

@@ -1,9 +1,7 @@
 /** scrypt, and Firebase's modification of it (github.com/firebase/scrypt). */
-import { crypt64Digit, decodeCrypt64 } from '../methods/digest-programs.js'
 import type { FirebaseRecipe, Password, ScryptRecipe } from '../methods/recipe.js'
 import {
   base64Pair,
-  crypt64Bytes,
   type Format,
   formatOf,
   hexBytes,
@@ -94,18 +92,6 @@ export const scryptFormats: readonly Format[] = [
       return scryptRecipe({ cost: Number(cost), ...parts, keyBytes: 64 })
     },
   ),
-  formatOf(
-    'crypt(3) scrypt',
-    'libxcrypt',
-    /^\$7\$([./0-9A-Za-z])([./0-9A-Za-z]{5})([./0-9A-Za-z]{5})([^$:\n]{0,64})\$([./0-9A-Za-z]{43})$/,
-    ([logCost, blockSize, parallelization, salt, key]) => {
-      const number = (digits: string) => Buffer.concat([decodeCrypt64(digits), Buffer.alloc(4)]).readUInt32LE()
-      return scryptRecipe({
-        ...{ cost: 2 ** crypt64Digit(logCost), blockSize: number(blockSize), parallelization: number(parallelization) },
-        ...{ salt: utf8Bytes(salt), key: crypt64Bytes(key), keyBytes: 32 },
-      })
-    },
-  ),
   saltAndKey,
   // Lucia 1 and 2 made salts of 16 characters, its 3 of 32.
   formatOf(
@@ -129,7 +115,7 @@ export const scryptFormats: readonly Format[] = [
     ([logCost, blockSize, salt, encrypted], { firebase: project }) =>
       project && firebaseRecipe({ logCost, blockSize, salt, encrypted, ...project }),
   ),
-  // The keys of the project stand in each row.
+  // Each row contains the keys of the project.
   formatOf(
     'Ory firescrypt',
     'Ory Kratos, of accounts that came from Firebase',

@@ -10,7 +10,7 @@ export interface Pepper {
 
 const ENTRY = '[\\w-]{1,32}:[A-Za-z0-9+/]+={0,2}'
 
-/** In KEYED_HASHES_FOR: applications that put jobs into the queue themselves. */
+/** The name in KEYED_HASHES_FOR for applications that add jobs to the queue themselves. */
 const APPLICATIONS = '@spillway/client'
 
 /** Peppers and bcrypt's long passwords, as a part of the configuration's JSON Schema. */
@@ -18,19 +18,19 @@ export const oldSystemSettings = {
   PASSWORD_PEPPERS: secret(
     text(
       '',
-      'Secrets that old systems hashed with passwords: `name:base64`, comma-separated; imports name them with `--made-of`',
+      'Secrets that old systems hashed together with passwords: `name:base64`, comma-separated; imports name them with `--made-of`',
       { pattern: `^(${ENTRY}(,${ENTRY})*)?$` },
     ),
   ),
   KEYED_HASHES_FOR: text(
     '',
-    "Whose stored hashes are verified with PASSWORD_PEPPERS and FIREBASE_SIGNER_KEY, beside those of Spillway's own accounts: names of SERVICE_KEYS, comma-separated, and `@spillway/client` for applications on the queue; each of them can find out these secrets",
+    "Owners whose stored hashes are verified with PASSWORD_PEPPERS and FIREBASE_SIGNER_KEY, in addition to Spillway's own accounts: names from SERVICE_KEYS, comma-separated, and `@spillway/client` for applications on the queue; each owner can find out these secrets",
     { pattern: '^((@spillway/client|[\\w-]{1,32})(,(@spillway/client|[\\w-]{1,32}))*)?$' },
   ),
   BCRYPT_LONG_PASSWORDS: choice(
     'cut',
     ['cut', 'refuse'],
-    'How stored bcrypt hashes are verified for passwords beyond 72 bytes: `cut` like nearly all makers, `refuse` like makers that refused them',
+    'How stored bcrypt hashes are verified with passwords longer than 72 bytes: `cut` reads 72 bytes, as nearly all implementations do; `refuse` never matches',
   ),
 } as const
 
@@ -73,10 +73,10 @@ export const firebaseSettings = {
 
 /** The project of these settings; undefined without a signer key. */
 export function firebaseProject(settings: {
-  FIREBASE_SIGNER_KEY: string
-  FIREBASE_SALT_SEPARATOR: string
+  firebaseSignerKey: string
+  firebaseSaltSeparator: string
 }): FirebaseProject | undefined {
-  const signerKey = Buffer.from(settings.FIREBASE_SIGNER_KEY, 'base64')
+  const signerKey = Buffer.from(settings.firebaseSignerKey, 'base64')
   if (signerKey.length === 0) return undefined
-  return { signerKey, saltSeparator: Buffer.from(settings.FIREBASE_SALT_SEPARATOR, 'base64') }
+  return { signerKey, saltSeparator: Buffer.from(settings.firebaseSaltSeparator, 'base64') }
 }

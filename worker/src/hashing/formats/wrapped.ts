@@ -1,5 +1,5 @@
 /**
- * Weak digests of other systems inside argon2, so that none rests in the table:
+ * Weak digests of other systems inside argon2, so that no weak digest is stored:
  * `$wrapped$<digest program>$argon2id$…`, the argon2 hash of the digest in hexadecimal.
  */
 import { type DigestProgram, decodeCrypt64, type PlainDigest, plainDigests } from '../methods/digest-programs.js'

@@ -37,7 +37,8 @@ async function methodOf<R extends Pbkdf2Recipe | ScryptRecipe>(
     async verify(password, recipe, signal) {
       const setting = nativeSetting(recipe)
       if (setting === undefined) throw new Error(`the native engine has no such ${family}`)
-      return await engine.verify(password, [setting, unpadded(recipe.salt), unpadded(recipe.key)].join('$'), signal)
+      const stored = [setting, unpadded(recipe.salt), unpadded(recipe.key)].join('$')
+      return await threads.inEngine(() => engine.verify(password, stored, signal), memoryBytes(recipe) / 1_024)
     },
   })
   const nodeEngine: Engine<R> = {
@@ -101,7 +102,7 @@ export function scrypt(threads: Threads, native?: NativeEngine): Promise<Method<
 }
 
 const AES_KEY_BYTES = 32
-/** Each key encrypts one text alone. */
+/** Each key encrypts only one text. */
 const COUNTER = Buffer.alloc(16)
 
 export function firebase(threads: Threads): Method<FirebaseRecipe> {

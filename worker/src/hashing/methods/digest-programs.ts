@@ -1,10 +1,9 @@
 /**
  * Digests without a library: crypt(3)'s SHA (Drepper, "Unix crypt using SHA-256 and SHA-512", 0.6),
- * its MD5 and NetBSD's SHA-1, phpass's portable hashes, yescrypt, and plain digests. Many rounds
+ * its MD5, phpass's portable hashes, and plain digests. Many rounds
  * take milliseconds of JavaScript, on threads of their own (digests.ts).
  */
 import { createHmac, hash } from 'node:crypto'
-import { type YescryptCost, yescrypt } from './yescrypt.js'
 
 export const plainDigests = ['md5', 'sha1', 'sha256', 'sha384', 'sha512'] as const
 export type PlainDigest = (typeof plainDigests)[number]
@@ -13,11 +12,11 @@ export interface PlainProgram {
   kind: 'plain'
   digest: PlainDigest
   salt: Uint8Array
-  /** Where the salt is, or that it is the key of an HMAC. */
+  /** The place of the salt; `key`: it is the key of an HMAC. */
   place: 'before' | 'after' | 'key'
-  /** The first round included. */
+  /** The number of rounds, including the first. */
   rounds: number
-  /** What each further round reads behind the digest of the one before. */
+  /** What each further round reads after the digest of the round before. */
   behind?: 'input'
 }
 
@@ -25,9 +24,7 @@ export type DigestProgram =
   | PlainProgram
   | { kind: 'sha-crypt'; digest: 'sha256' | 'sha512'; rounds: number; salt: string }
   | { kind: 'md5-crypt'; magic: '$1$' | '$apr1$'; salt: string }
-  | { kind: 'sha1-crypt'; rounds: number; salt: string }
   | { kind: 'phpass'; digest: 'md5' | 'sha512'; rounds: number; salt: string }
-  | ({ kind: 'yescrypt'; salt: Uint8Array } & YescryptCost)
 type Of<Kind> = Extract<DigestProgram, { kind: Kind }>
 
 export interface DigestRequest {
@@ -45,29 +42,19 @@ export function computeDigest({ program, password: bytes }: DigestRequest): Buff
       return shaCrypt(program, password)
     case 'md5-crypt':
       return md5Crypt(program, password)
-    case 'sha1-crypt':
-      return sha1Crypt(program, password)
     case 'phpass':
       return phpass(program, password)
-    case 'yescrypt':
-      return yescrypt(password, Buffer.from(program.salt), program)
   }
 }
 
-/** Of one digest each; for yescrypt of the blocks of its memory. */
+/** The number of rounds, of one digest each. */
 export function roundsOf(program: DigestProgram): number {
-  if (program.kind === 'md5-crypt') return MD5_ROUNDS
-  return program.kind === 'yescrypt' ? program.cost * program.blockSize : program.rounds
+  return program.kind === 'md5-crypt' ? MD5_ROUNDS : program.rounds
 }
 
-/** Whether each round reads the whole password, so that its time grows with that. */
+/** Whether each round reads the whole password, so that its time grows with the length. */
 export function readsPassword(program: DigestProgram): boolean {
-  return program.kind === 'plain' ? program.behind === 'input' : program.kind !== 'yescrypt'
-}
-
-/** What a program takes, where it takes much. */
-export function memoryKibOf(program: DigestProgram): number {
-  return program.kind === 'yescrypt' ? (program.cost * program.blockSize) / 8 : 0
+  return program.kind !== 'plain' || program.behind === 'input'
 }
 
 function plain({ digest, salt, place, rounds, behind }: PlainProgram, password: Buffer): Buffer {
@@ -125,7 +112,7 @@ function alternate(digest: PlainDigest, rounds: number, first: Buffer, password:
 
 const MD5_ROUNDS = 1_000
 
-/** Poul-Henning Kamp's, and Apache's with another name in it. */
+/** Poul-Henning Kamp's MD5, and Apache's variant with another name in it. */
 function md5Crypt({ magic, salt }: Of<'md5-crypt'>, password: Buffer): Buffer {
   const saltBytes = Buffer.from(salt)
   const b = hash('md5', Buffer.concat([password, saltBytes, password]), 'buffer')
@@ -134,13 +121,6 @@ function md5Crypt({ magic, salt }: Of<'md5-crypt'>, password: Buffer): Buffer {
     parts.push(left & 1 ? Buffer.from([0]) : password.subarray(0, 1))
   const a = hash('md5', Buffer.concat(parts), 'buffer')
   return inOrder(alternate('md5', MD5_ROUNDS, a, password, saltBytes), orders.md5)
-}
-
-/** NetBSD's: an HMAC of itself under the password. */
-function sha1Crypt({ rounds, salt }: Of<'sha1-crypt'>, password: Buffer): Buffer {
-  let state = Buffer.from(`${salt}$sha1$${rounds}`)
-  for (let round = 0; round < rounds; round++) state = createHmac('sha1', password).update(state).digest()
-  return inOrder(state, orders.sha1)
 }
 
 function inOrder(bytes: Buffer, order: readonly number[]): Buffer {
@@ -152,7 +132,6 @@ type Group = [number, number, number]
 /** Order in which the bytes of a digest are written: groups of three, then the rest. */
 const orders = {
   md5: [...groups([12, 6, 0], 4, ([a, b, c]) => [a + 1, b + 1, c + 1]), 5, 10, 4, 11],
-  sha1: [...groups([2, 1, 0], 6, ([a, b, c]) => [a + 3, b + 3, c + 3]), 0, 19, 18],
   sha256: [...groups([20, 10, 0], 10, ([a, b, c]) => [b + 1, c + 1, a + 1]), 30, 31],
   sha512: [...groups([42, 21, 0], 21, ([a, b, c]) => [c + 1, a + 1, b + 1]), 63],
 }
@@ -167,7 +146,7 @@ function groups(first: Group, count: number, next: (group: Group) => Group): num
   return order
 }
 
-// The base64 of crypt(3) and phpass: another alphabet than RFC 4648, and the lowest six bits first.
+// The base64 of crypt(3) and phpass: not the alphabet of RFC 4648, and the lowest six bits first.
 
 const ALPHABET = './0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
@@ -184,7 +163,7 @@ export function encodeCrypt64(bytes: Uint8Array): string {
   return held > 0 ? text + ALPHABET[bits & 0x3f] : text
 }
 
-/** The bytes of a text of the alphabet. Of the last character some bits may be left over. */
+/** The bytes of a text of the alphabet. Some bits of the last character may be left over. */
 export function decodeCrypt64(text: string): Buffer {
   const bytes: number[] = []
   let [bits, held] = [0, 0]
@@ -199,7 +178,7 @@ export function decodeCrypt64(text: string): Buffer {
   return Buffer.from(bytes)
 }
 
-/** The number that a character stands for; -1 for one that is not of the alphabet. */
+/** The number that a character stands for; -1 for a character outside the alphabet. */
 export function crypt64Digit(character: string): number {
   return character === '' ? -1 : ALPHABET.indexOf(character)
 }

@@ -3,19 +3,12 @@ import { timingSafeEqual } from 'node:crypto'
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import type { Threads } from '../threads.js'
-import {
-  computeDigest,
-  type DigestProgram,
-  type DigestRequest,
-  encodeCrypt64,
-  memoryKibOf,
-  roundsOf,
-} from './digest-programs.js'
+import { computeDigest, type DigestProgram, type DigestRequest, encodeCrypt64, roundsOf } from './digest-programs.js'
 import type { Argon2Recipe, DigestEncoding, DigestRecipe, Method, Password, WrappedRecipe } from './recipe.js'
 
-/** As phpass and Drupal limit it themselves: each round reads the whole password. */
+/** The limit of phpass and Drupal: each round reads the whole password. */
 const PASSWORD_MAX_BYTES = 4_096
-/** So many take less time than to send them to another thread. */
+/** This many rounds take less time than a message to another thread. */
 const ROUNDS_IN_PLACE = 10
 
 export function digests(threads: DigestThreads): Method<DigestRecipe> {
@@ -26,7 +19,7 @@ export function digests(threads: DigestThreads): Method<DigestRecipe> {
       if (Buffer.byteLength(password) > PASSWORD_MAX_BYTES) return false
       const made = Buffer.from(encode(await threads.compute(program, password), encoding))
       const expected = Buffer.from(text)
-      // Drupal cuts its digest off.
+      // Drupal truncates its digest.
       if (expected.length === 0 || made.length < expected.length) return false
       return timingSafeEqual(made.subarray(0, expected.length), expected)
     },
@@ -64,7 +57,7 @@ export class DigestThreads {
   async compute(program: DigestProgram, password: Password): Promise<Buffer> {
     const request = { program, password: Buffer.from(password) }
     if (roundsOf(program) <= ROUNDS_IN_PLACE) return computeDigest(request)
-    return await this.#slots.run(() => this.#onThread(request), memoryKibOf(program))
+    return await this.#slots.run(() => this.#onThread(request))
   }
 
   async #onThread(request: DigestRequest): Promise<Buffer> {

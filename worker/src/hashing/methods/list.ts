@@ -21,10 +21,10 @@ export class Methods {
     this.#byName = methods
   }
 
-  /** Loads and tests the implementations; throws when none of an algorithm works here. */
+  /** Loads and tests the implementations; throws if an algorithm has none that works here. */
   static async load(threads: Threads, options: Argon2Options & BcryptOptions = {}): Promise<Methods> {
     const digestThreads = new DigestThreads(threads)
-    // At once: Jest loads no package once a test has ended, and a test may not await its call.
+    // Both at once: Jest loads no package after a test has ended, which may not await its call.
     const [argon2, bcrypt] = await Promise.all([Argon2.load(threads, options), Bcrypt.load(threads, options)])
     return new Methods({
       ...{ argon2, bcrypt, wrapped: wrapped(digestThreads, argon2) },
@@ -53,7 +53,7 @@ export class Methods {
     return by.algorithm === 'bcrypt' ? this.bcrypt.hash(password, by, signal) : this.argon2.hash(password, by, signal)
   }
 
-  /** Undefined for a setting that costs too much or that no implementation takes. */
+  /** Undefined for a setting that costs too much or that no implementation accepts. */
   hashExactly(exact: ExactHash, setting: Setting, signal?: AbortSignal): Promise<string | undefined> {
     return setting.algorithm === 'bcrypt'
       ? this.bcrypt.hashExactly(exact, setting, signal)
@@ -61,8 +61,8 @@ export class Methods {
   }
 
   /** A recipe that no known password matches, of the cost of a policy. */
-  decoy(by: HashPolicy): Recipe {
-    return by.algorithm === 'bcrypt' ? this.bcrypt.decoy(by) : this.argon2.decoy(by)
+  dummy(by: HashPolicy): Recipe {
+    return by.algorithm === 'bcrypt' ? this.bcrypt.dummy(by) : this.argon2.dummy(by)
   }
 }
 
@@ -72,5 +72,5 @@ export function algorithmOf(recipe: Recipe): AlgorithmName {
   if (recipe.method === 'firebase') return 'scrypt'
   if (recipe.method !== 'digest') return recipe.method
   const { kind } = recipe.program
-  return kind === 'plain' || kind === 'md5-crypt' || kind === 'sha1-crypt' ? 'digest' : kind
+  return kind === 'plain' || kind === 'md5-crypt' ? 'digest' : kind
 }

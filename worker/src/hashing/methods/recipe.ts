@@ -1,4 +1,5 @@
 /** Recipes: what a stored hash was made with, and what the right password gives. */
+import type { RefusalCode } from '@spillway/queue/wire/job'
 import type { Argon2Hash } from '@spillway/queue/wire/stored-hash'
 import type { DigestProgram } from './digest-programs.js'
 
@@ -17,7 +18,7 @@ export interface BcryptRecipe {
   digest: string
 }
 
-/** With the bytes of their digests. */
+/** Digests with their lengths in bytes. */
 export const pbkdf2Digests = { sha1: 20, sha224: 28, sha256: 32, sha384: 48, sha512: 64 } as const
 
 export interface Pbkdf2Recipe {
@@ -52,7 +53,7 @@ export interface FirebaseRecipe extends ScryptCost {
 export interface DigestRecipe {
   method: 'digest'
   program: DigestProgram
-  /** The digest as it is written, so that only what its maker writes is equal. */
+  /** The digest as it is written, so that only the text of its maker matches. */
   text: string
   encoding: DigestEncoding
 }
@@ -69,6 +70,12 @@ type DerivedKeyRecipe = Pbkdf2Recipe | ScryptRecipe | FirebaseRecipe
 export type Recipe = Argon2Recipe | BcryptRecipe | DerivedKeyRecipe | DigestRecipe | WrappedRecipe
 export type RecipeOf<Name extends Recipe['method']> = Extract<Recipe, { method: Name }>
 
+/** A stored hash that is damaged, of an unknown format, or of too high a cost. */
+export class UnsupportedHashError extends Error {
+  override readonly name = 'UnsupportedHashError'
+  readonly code: RefusalCode = 'unsupported_hash'
+}
+
 /** Text is hashed as UTF-8. */
 export type Password = string | Uint8Array
 
@@ -78,13 +85,13 @@ export interface Method<R extends Recipe> {
   readonly family: string
   /** The package in use. */
   readonly engine: string
-  /** Rejects with the signal's reason where it was aborted before the call began. */
+  /** Rejects with the signal's reason if it was aborted before the call began. */
   verify(password: Password, recipe: R, signal?: AbortSignal): Promise<boolean>
 }
 
 /** The algorithms of stored hashes, as labels of metrics. */
 export const algorithmNames = [
   ...(['argon2id', 'argon2i', 'argon2d', 'bcrypt'] as const),
-  ...(['pbkdf2', 'scrypt', 'digest', 'sha-crypt', 'yescrypt', 'phpass', 'wrapped', 'other'] as const),
+  ...(['pbkdf2', 'scrypt', 'digest', 'sha-crypt', 'phpass', 'wrapped', 'other'] as const),
 ] as const
 export type AlgorithmName = (typeof algorithmNames)[number]

@@ -1,12 +1,11 @@
 // A job shows in the queue: while logins are asked for, what the scaler counts grows.
 import { randomUUID } from 'node:crypto'
-import { connectRedis } from '@spillway/queue/queue-client'
-import { parseRedisServers } from '@spillway/queue/redis/servers'
+import { connectRedis } from '@spillway/queue/client'
 
 const { GATEWAY_URL, REDIS_URL = '', QUEUE_KEYS = '' } = process.env
 const LOGINS = 50
 
-const servers = parseRedisServers(REDIS_URL).map(({ url }) => connectRedis(url, 'consumer'))
+const redis = connectRedis(REDIS_URL, 'consumer')
 
 /** Lua: the jobs in all keys, of either type, at one moment: the first job creates a key. */
 const COUNT = `
@@ -19,11 +18,7 @@ end
 return jobs`
 const keys = QUEUE_KEYS.split(',')
 
-/** The jobs of all servers. */
-async function count() {
-  const counts = await Promise.all(servers.map((redis) => redis.eval(COUNT, keys.length, ...keys)))
-  return counts.reduce((sum, jobs) => sum + jobs, 0)
-}
+const count = () => redis.eval(COUNT, keys.length, ...keys)
 
 /** A login of an unknown account: it costs a worker as much, and leaves nothing behind. */
 async function askForLogin() {
@@ -46,5 +41,5 @@ try {
   if (most === 0) throw new Error(`${LOGINS} logins were answered with ${statuses}, and never a job in ${QUEUE_KEYS}`)
   console.log(`${LOGINS} logins, and up to ${most} jobs in the queue at a time`)
 } finally {
-  for (const redis of servers) redis.disconnect()
+  redis.disconnect()
 }

@@ -1,6 +1,6 @@
 // Users, kept in memory, and in users.json for the next start.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import bcrypt from 'bcrypt'
+import bcrypt from '@spillway/client/bcrypt'
 
 const COST = 10
 /**

@@ -1,20 +1,21 @@
 /** A process beside the application: order of calls, retries, and the load that admission needs. */
-import { randomUUID } from 'node:crypto'
 import { within, withResolvers } from '@spillway/common/within'
-import { LoadState, predictWaitMs } from '@spillway/queue/wait/load-state'
+import type { Load } from '@spillway/queue/order'
 import type { BesideCapacity, BesideMessage, BesideSettings } from '@spillway/queue/wire/beside'
-import type { Load } from '@spillway/queue/wire/capacity'
-import type { JobName, Requests, Verdict } from '@spillway/queue/wire/job'
-import type { JobRef } from '@spillway/queue/wire/reply'
+import { NO_CAPACITY } from '@spillway/queue/wire/capacity'
+import type { JobName, Requests, Result } from '@spillway/queue/wire/job'
 import { workOfRequest } from '@spillway/queue/wire/work'
-import { type Backend, type Followed, type PerformOptions, withOwnWork } from '../backend.js'
+import { type Backend, type Followed, type FollowOptions, type PerformOptions, withOwnWork } from '../backend.js'
 import { PasswordsError } from '../passwords-error.js'
+import type { ApplicationTicket } from '../tickets.js'
 import type { Logger } from '../types.js'
 import { type Call, Calls } from './calls.js'
 import { ForkedProcess, HashingInPlace, type HashingProcess } from './hashing-process.js'
 
-/** After a process that never got ready: what kept it is likely to keep the next one. */
+/** The pause after a process that never got ready: the next one is likely to fail, too. */
 const RESTART_AFTER_MS = 1_000
+/** Hashes a second that are assumed before the first process is ready: a core of argon2id. */
+const UNKNOWN_PER_SECOND = 20
 
 type Unfit = Extract<BesideMessage, { kind: 'unfit' }>
 
@@ -30,15 +31,16 @@ export class BesideBackend implements Backend {
   readonly by = 'process'
   readonly #options: BesideOptions
   readonly #calls = new Calls()
-  /** Calls that have tickets, until their answers are taken or their time is over. */
-  readonly #begun = new Map<string, { call: Call; timer: NodeJS.Timeout }>()
-  readonly #state = new LoadState()
+  /** Calls of tickets, by the ids of the tickets, until the tickets end. */
+  readonly #ticketed = new Map<string, { call: Call; timer: NodeJS.Timeout; isUsed: boolean }>()
   #hashing: HashingProcess | undefined
   #capacity: (BesideCapacity & { since: number }) | undefined
+  /** The last known speed, which counts while a process starts. */
+  #perSecond = UNKNOWN_PER_SECOND
   #started = withResolvers<void>()
   /** Why the last process never got ready, until another is tried. */
   #unfit: { error: PasswordsError; at: number } | undefined
-  /** What hashes, which is logged once. */
+  /** The engine in use, which is logged once. */
   #engine: string | undefined
   #isClosed = false
 
@@ -64,13 +66,15 @@ export class BesideBackend implements Backend {
   }
 
   #told(message: Exclude<BesideMessage, Unfit | { kind: 'alive' }>): void {
+    const { slots, lineMs } = message.capacity
     this.#capacity = { ...message.capacity, since: this.#capacity?.since ?? performance.now() }
+    this.#perSecond = (slots * 1_000) / lineMs
     if (message.kind === 'ready') {
       if (this.#engine === undefined && message.engine !== undefined) this.#options.log.info({}, message.engine)
       this.#engine ??= message.engine
       this.#started.resolve()
     } else {
-      this.#calls.answered(message.id, message.verdict)
+      this.#calls.answered(message.id, message.result)
     }
     this.#handOut()
   }
@@ -83,7 +87,7 @@ export class BesideBackend implements Backend {
     if (readySince !== undefined) {
       this.#started = withResolvers()
       this.#options.log.warn({ reason }, 'the hashing process ended')
-      // A process that ends again and again is started for calls alone.
+      // A process that ends again and again is started only for calls.
       if (this.#calls.waiting > 0 || performance.now() - readySince > RESTART_AFTER_MS) this.#start()
     } else {
       const error = unfit === undefined ? notStarted(reason) : new PasswordsError(unfit.code, unfit.reason)
@@ -93,7 +97,6 @@ export class BesideBackend implements Backend {
       this.#started.resolve()
       this.#started = withResolvers()
     }
-    this.#account()
   }
 
   /** Gives the process as many calls as it takes at a time. */
@@ -103,27 +106,9 @@ export class BesideBackend implements Backend {
       if (call === undefined) break
       this.#hashing.send({ id: call.id, request: call.request })
     }
-    this.#account()
   }
 
-  #account(): void {
-    if (this.#capacity === undefined) {
-      this.#state.reading().failed()
-      return
-    }
-    const { slots, serviceMs, lineMs, latencyMs, unitCosts } = this.#capacity
-    const { waiting, inHand: active } = this.#calls
-    this.#state.reading().succeeded(
-      { waiting, active, deferred: 0, absent: 0, returned: 0, aheadOfKnown: waiting },
-      {
-        ...{ workers: 1, slots, serviceMs, latencyMs, unitCosts },
-        jobsPerSecond: (slots * 1_000) / serviceMs,
-        linePerSecond: (slots * 1_000) / lineMs,
-      },
-    )
-  }
-
-  /** Throws why the last process did not start, if that was a moment ago; else tries another. */
+  /** Throws the error of the last process if it failed a moment ago; otherwise tries another. */
   #ensureStarted(): void {
     if (this.#hashing !== undefined) return
     if (this.#unfit !== undefined && performance.now() - this.#unfit.at < RESTART_AFTER_MS) throw this.#unfit.error
@@ -131,11 +116,17 @@ export class BesideBackend implements Backend {
   }
 
   load(): Load {
-    return withOwnWork(this.#state.current(), this.#calls.work)
+    const { waiting: open, inHand: active, work } = this.#calls
+    const queue = { paused: false, open, line: 0, active }
+    if (this.#capacity === undefined) return { ...NO_CAPACITY, linePerSecond: this.#perSecond, ...queue, known: false }
+    const { slots, serviceMs, latencyMs, unitCosts } = this.#capacity
+    const perSecond = { jobsPerSecond: (slots * 1_000) / serviceMs, linePerSecond: this.#perSecond }
+    const capacity = { workers: 1, slots, serviceMs, latencyMs, unitCosts, ...perSecond }
+    return withOwnWork({ ...capacity, ...queue, known: true }, work)
   }
 
-  predictedWaitMs(): number {
-    return predictWaitMs(this.load(), 'held')
+  now(): number {
+    return Date.now()
   }
 
   async whenKnown(waitMs: number): Promise<void> {
@@ -148,7 +139,7 @@ export class BesideBackend implements Backend {
     _name: JobName,
     request: Requests[JobName],
     { waitMs, signal }: PerformOptions,
-  ): Promise<Verdict | undefined> {
+  ): Promise<Result | undefined> {
     const call = this.#add(request, waitMs)
     try {
       return await within(waitMs, call.answer, signal)
@@ -167,37 +158,46 @@ export class BesideBackend implements Backend {
 
   #forget(call: Call): void {
     if (this.#calls.forget(call)) this.#hashing?.send({ id: call.id, cancelled: true })
-    this.#account()
   }
 
-  async begin(request: Requests['verify'], lifeMs: number): Promise<JobRef> {
-    const call = this.#add(request, lifeMs)
-    const id = randomUUID()
-    const timer = setTimeout(() => {
-      if (this.take({ id })) this.#forget(call)
-    }, lifeMs)
-    timer.unref()
-    this.#begun.set(id, { call, timer })
-    return { id, name: 'verify', deadline: Date.now() + lifeMs }
+  /** All calls wait in one order, whatever their places. */
+  async follow(ticket: ApplicationTicket, { place, holdMs, signal }: FollowOptions): Promise<Followed> {
+    const call = this.#ticketed.get(ticket.id)?.call ?? this.#begin(ticket, place)
+    const result = await within(holdMs, call.answer, signal)
+    const position = this.#calls.ahead(call)
+    const etaMs = ((position + 1) * 1_000) / this.load().jobsPerSecond
+    return { result, attempt: 1, number: undefined, position, etaMs }
   }
 
-  async follow({ id }: JobRef, { waitMs, signal }: PerformOptions): Promise<Followed> {
-    const call = this.#begun.get(id)?.call
-    if (call === undefined) return { verdict: undefined, isLost: true, ahead: undefined, waitMs: 0 }
-    const verdict = await within(waitMs, call.answer, signal)
-    const ahead = this.#calls.ahead(call)
-    return { verdict, isLost: false, ahead, waitMs: ((ahead + 1) * 1_000) / this.load().jobsPerSecond }
+  #begin({ id, deadline, contents }: ApplicationTicket, place: FollowOptions['place']): Call {
+    place()
+    const lifeMs = deadline - Date.now()
+    const call = this.#add(contents.request, lifeMs)
+    const timer = setTimeout(() => this.#end(id), lifeMs).unref()
+    this.#ticketed.set(id, { call, timer, isUsed: false })
+    // A call that fails is begun again by the next redemption.
+    call.answer.catch(() => this.#end(id))
+    return call
   }
 
-  take({ id }: Pick<JobRef, 'id'>): boolean {
-    clearTimeout(this.#begun.get(id)?.timer)
-    return this.#begun.delete(id)
+  readonly markUsed = (ticketId: string): boolean => {
+    const ticketed = this.#ticketed.get(ticketId)
+    if (ticketed === undefined || ticketed.isUsed) return false
+    ticketed.isUsed = true
+    return true
+  }
+
+  #end(ticketId: string): void {
+    const { call, timer } = this.#ticketed.get(ticketId) ?? {}
+    clearTimeout(timer)
+    this.#ticketed.delete(ticketId)
+    if (call !== undefined) this.#forget(call)
   }
 
   async close(): Promise<void> {
     if (this.#isClosed) return
     this.#isClosed = true
-    for (const id of this.#begun.keys()) this.take({ id })
+    for (const id of this.#ticketed.keys()) this.#end(id)
     await this.#hashing?.close()
   }
 }

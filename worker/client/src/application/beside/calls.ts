@@ -1,21 +1,21 @@
 /** Calls to the hashing process: those that wait, and those in its hands. */
 import { withResolvers } from '@spillway/common/within'
 import type { BesideRequest } from '@spillway/queue/wire/beside'
-import type { Verdict } from '@spillway/queue/wire/job'
+import type { Result } from '@spillway/queue/wire/job'
 import { Tally, type Work } from '@spillway/queue/wire/work'
 
-/** A call in the hands of a process that ended is tried once more: it may be what ended it. */
+/** A call whose process ended is tried once more: the call may have ended it. */
 const ATTEMPTS = 2
 
 export interface Call extends BesideRequest {
-  readonly answer: Promise<Verdict>
+  readonly answer: Promise<Result>
 }
 
 interface Entry extends Call {
   endsAt: number
   work: Work | undefined
   attempts: number
-  resolve(verdict: Verdict): void
+  resolve(result: Result): void
   reject(error: Error): void
 }
 
@@ -24,7 +24,7 @@ export class Calls {
   #waiting = new Map<number, Entry>()
   readonly #inHand = new Map<number, Entry>()
   #lastId = 0
-  /** The work of those that wait and those in hand. */
+  /** The work of calls that wait and of calls in hand. */
   readonly work = new Tally()
 
   get waiting(): number {
@@ -35,11 +35,11 @@ export class Calls {
     return this.#inHand.size
   }
 
-  /** @param endsAt when its answer is of no use any more, by the monotonic clock */
+  /** @param endsAt the time, by the monotonic clock, after which its answer is useless */
   add(request: BesideRequest['request'], work: Work | undefined, endsAt: number): Call {
     this.#lastId += 1
-    const { promise: answer, resolve, reject } = withResolvers<Verdict>()
-    // The caller may have left: a rejection that nobody waits for is no error of the process.
+    const { promise: answer, resolve, reject } = withResolvers<Result>()
+    // The caller may have left: a rejection that nobody waits for is not an error of the process.
     answer.catch(() => undefined)
     const entry = { id: this.#lastId, request, answer, work, endsAt, attempts: 0, resolve, reject }
     this.#waiting.set(entry.id, entry)
@@ -47,14 +47,14 @@ export class Calls {
     return entry
   }
 
-  /** Takes out a waiting call; tells whether it is in hand, where it stays until it is answered. */
+  /** Removes a waiting call. Returns whether it is in hand, where it stays until its answer. */
   forget({ id }: Call): boolean {
     const entry = this.#waiting.get(id)
     if (this.#waiting.delete(id)) this.work.remove(entry?.work)
     return this.#inHand.has(id)
   }
 
-  /** How many calls are done before it, where no call is taken back. */
+  /** How many calls are done before it, if no call is cancelled. */
   ahead({ id }: Call): number {
     const [first] = this.#waiting.keys()
     if (!this.#waiting.has(id) || first === undefined) return 0
@@ -62,8 +62,8 @@ export class Calls {
   }
 
   /**
-   * The next call that can be answered by then, which is in hand from now on: in a long line each
-   * would be begun just too late. Where none is in hand, the next one: a prediction may be wrong.
+   * Takes the next call that can be answered by then: in a long line, each call would otherwise
+   * begin just too late. If no call is in hand, takes the first one: a prediction may be wrong.
    */
   next(answeredAt: number): Call | undefined {
     const by = this.#inHand.size === 0 ? 0 : answeredAt
@@ -77,15 +77,15 @@ export class Calls {
     return undefined
   }
 
-  answered(id: number, verdict: Verdict): void {
+  answered(id: number, result: Result): void {
     const entry = this.#inHand.get(id)
     if (entry === undefined) return
     this.#inHand.delete(id)
     this.work.remove(entry.work)
-    entry.resolve(verdict)
+    entry.resolve(result)
   }
 
-  /** The process ended: calls in hand wait again, first in line, or have had two attempts. */
+  /** The process ended: calls in hand wait again, first in line, or reject after two attempts. */
   returned(error: Error): void {
     const again = [...this.#inHand].filter(([, { attempts }]) => attempts < ATTEMPTS)
     for (const entry of this.#inHand.values()) if (entry.attempts >= ATTEMPTS) this.#reject(entry, error)
@@ -93,7 +93,7 @@ export class Calls {
     this.#waiting = new Map([...again, ...this.#waiting])
   }
 
-  /** Rejects all that wait. */
+  /** Rejects all waiting calls. */
   rejectAll(error: Error): void {
     for (const entry of this.#waiting.values()) this.#reject(entry, error)
     this.#waiting.clear()

@@ -13,22 +13,22 @@ import type {
   BesideRequest,
   BesideSettings,
 } from '@spillway/queue/wire/beside'
-import { isOneFile, NOT_THE_PROGRAM, ONE_FILE, PROGRAM_VARIABLE } from './one-file.js'
+import { NOT_THE_PROGRAM, ONE_FILE, PROGRAM_VARIABLE } from './one-file.js'
 
 /** How long the process may take to end by itself: the hashes in its threads are finished first. */
 const END_MS = 1_000
-/** How often a process that is needed is asked whether it lives. */
+/** The interval of pings to a process that is needed. */
 const PING_MS = 1_000
 /**
- * How many times it may leave that unanswered, once ready and before: then it is killed. Without
- * a free core it may stand still for seconds. Times, not time: the application may be busy itself.
+ * A process is killed after this many unanswered pings: once it is ready, and before. Without a
+ * free core it may stand still for seconds, and the application may be busy itself.
  */
 const UNANSWERED = { ready: 15, starting: 60 }
 
 const BUNDLED =
   'a bundler took @spillway/client in, without the program that hashes: have it leave the package out (external, or serverExternalPackages in Next.js), and install that where the bundle runs'
 
-/** Whether what was started here was this application once more: it is not tried again. */
+/** Whether the fork started this application once more: then no fork is tried again. */
 let wasApplication = false
 
 export interface HashingProcess {
@@ -41,16 +41,16 @@ export interface HashingProcessOptions {
   settings: BesideSettings
   /** Whether calls wait for the process. */
   isNeeded(): boolean
-  /** The process said something. */
+  /** Called with each message of the process. */
   told(message: Exclude<BesideMessage, { kind: 'alive' }>): void
-  /** The process ended, or could not be started; called once. */
+  /** Called once, when the process ended or could not be started. */
   ended(reason: string): void
 }
 
 /** One process. It does not keep this one alive, and ends with it. */
 export class ForkedProcess implements HashingProcess {
   readonly #options: HashingProcessOptions
-  /** Undefined where it could not be started. */
+  /** Undefined if it could not be started. */
   readonly #child: ChildProcess | undefined
   #pings: NodeJS.Timeout | undefined
   #isOver = false
@@ -63,9 +63,9 @@ export class ForkedProcess implements HashingProcess {
     if (this.#child !== undefined) this.#watch(this.#child)
   }
 
-  /** `told` and `ended` are called when the caller has the result. */
+  /** Calls `told` and `ended` only after the caller has the result. */
   #fork({ program, settings, told }: HashingProcessOptions): ChildProcess | undefined {
-    const reason = wasApplication || isOneFile() ? ONE_FILE : existsSync(program) ? undefined : BUNDLED
+    const reason = wasApplication ? ONE_FILE : existsSync(program) ? undefined : BUNDLED
     if (reason !== undefined) {
       queueMicrotask(() => {
         told({ kind: 'unfit', code: 'not_installed', reason })
@@ -78,7 +78,8 @@ export class ForkedProcess implements HashingProcess {
     try {
       return fork(file, [JSON.stringify(settings)], {
         env: { ...childVariables(withoutNodeOptions), [PROGRAM_VARIABLE]: file },
-        execArgv: packageMap(),
+        // Without the options of the application: --eval or --import would run it there.
+        execArgv: [],
         stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
       })
     } catch (error) {
@@ -117,7 +118,7 @@ export class ForkedProcess implements HashingProcess {
       return
     }
     this.#unanswered += 1
-    // A signal alone ends a process that was stopped.
+    // Only a signal ends a process that was stopped.
     if (this.#unanswered > (this.#isReady ? UNANSWERED.ready : UNANSWERED.starting)) child.kill('SIGKILL')
     else child.send({ ping: true } satisfies BesidePing, () => undefined)
   }
@@ -128,7 +129,7 @@ export class ForkedProcess implements HashingProcess {
     this.#isOver = true
   }
 
-  /** A channel that closes this moment is followed by 'exit', which returns the calls. */
+  /** If the channel closes now, 'exit' follows, which returns the calls. */
   send(message: BesideRequest | BesideCancellation): void {
     this.#child?.send(message, () => undefined)
   }
@@ -145,15 +146,6 @@ export class ForkedProcess implements HashingProcess {
   }
 }
 
-/**
- * Options of Node for the process: none of the application's, whose --eval or --import would run it
- * there. Under Yarn's Plug'n'Play a program that Node loads first finds packages.
- */
-function packageMap(): string[] {
-  if (process.versions.pnp === undefined) return []
-  return ['--require', createRequire(import.meta.url).resolve('pnpapi')]
-}
-
 function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const isDenied = 'code' in error && error.code === 'ERR_ACCESS_DENIED'
@@ -162,7 +154,7 @@ function messageOf(error: unknown): string {
 
 // Hashing in this process for tests: on libuv's threads, by the same code.
 
-/** Stands beside the program of the process. */
+/** The file is beside the program of the process. */
 const FILE = './hashing-in-place.cjs'
 
 /** What the file exports. */
@@ -171,12 +163,12 @@ interface InPlace {
 }
 type Take = (message: BesideRequest | BesideCancellation) => void
 
-/** @param program stands beside it */
-export function loadInPlace(program: URL): InPlace {
+/** @param program a file in the same folder */
+function loadInPlace(program: URL): InPlace {
   return createRequire(import.meta.url)(fileURLToPath(new URL(FILE, program)))
 }
 
-/** Stands in for a process. It does not keep this one alive. */
+/** Replaces a process. It does not keep this one alive. */
 export class HashingInPlace implements HashingProcess {
   readonly #opening: Promise<Take | undefined>
   #isClosed = false

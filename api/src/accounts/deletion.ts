@@ -1,0 +1,69 @@
+/**
+ * Deletes an account with what belongs to it, for its owner and for operators. A digest of the
+ * address stays, keyed with the seal keys, so that an import does not bring the account back.
+ */
+import { type Database, Prisma, rawQuery } from '@spillway/prisma'
+import type { Keyring } from '@spillway/queue/client'
+import type { Failures } from '../limits/attempts.js'
+import type { Post } from '../mail/post.js'
+
+interface DeletionDeps {
+  database: Database
+  failures: Failures
+  keyring: Keyring
+  /** Undefined if no mail is sent. */
+  post: Post | undefined
+}
+
+interface AccountToDelete {
+  id: string
+  email: string
+  /** Deletes the account only while its credential has this version [any]. */
+  credentialVersion?: number
+}
+
+/**
+ * Deletes an account, its sessions and links, links of other accounts to its address, its counts of
+ * failures, and its unsent mails. The counts of its mails remain for an hour: otherwise a deletion
+ * would reset the limit of mails to the address. Resolves with whether the account is gone. It
+ * remains if its credential has another version.
+ *
+ * @throws `unavailable` without Redis, or while a mail to the account is being sent for too long;
+ *   then the account is still there
+ */
+export async function eraseAccount(
+  { database, failures, keyring, post }: DeletionDeps,
+  { id, email, credentialVersion }: AccountToDelete,
+): Promise<boolean> {
+  const forget = async () => {
+    await failures.forgetAccount({ id, email })
+    await post?.forget({ id, email })
+  }
+  // This goes before the account: if Redis is unreachable, counts and mails would stay.
+  await forget()
+  const [digest] = deletedAddressDigests(email, keyring)
+  const ofVersion =
+    credentialVersion === undefined ? Prisma.empty : Prisma.sql`AND credential_version = ${credentialVersion}`
+  const sql = Prisma.sql`
+    WITH deleted AS (
+      DELETE FROM users WHERE id = ${id}::uuid ${ofVersion} RETURNING email
+    ), links AS (
+      DELETE FROM mail_tokens USING deleted WHERE mail_tokens.email = deleted.email
+    ), left_out AS (
+      INSERT INTO deleted_addresses (digest, key_id) SELECT ${digest}::bytea, ${keyring.kids()[0]} FROM deleted
+      ON CONFLICT DO NOTHING
+    )
+    SELECT FROM deleted`
+  const isGone = (await rawQuery(database, sql)).length > 0 || (await database.user.count({ where: { id } })) === 0
+  // Once more, for what was added meanwhile. If it fails, the rest lapses.
+  if (isGone) await forget().catch(() => undefined)
+  return isGone
+}
+
+/**
+ * The digests of an address, by which an import recognizes a deleted account: one for each key, in
+ * the order of the keys.
+ */
+export function deletedAddressDigests(email: string, keyring: Keyring): [Buffer, ...Buffer[]] {
+  return keyring.macs({ purpose: 'deleted-address', id: email })
+}

@@ -1,0 +1,155 @@
+/**
+ * Rate limits as hooks of requests: credentials per account, refreshes per address and session,
+ * redemptions per address, mails per network. attempts.ts limits credentials per address. Made-up
+ * tickets and refresh tokens do not count: they are refused from memory.
+ *
+ * A request that the limit of the address refuses does not count for its account or session.
+ * Otherwise one client could lock out any number of accounts. The count of an account is sent only
+ * with a refusal, because it would reveal when an account is used.
+ */
+import type { Keyring } from '@spillway/queue/client'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { GatewayConfig } from '../config.js'
+import { networkOf } from '../http/client-network.js'
+import { ApiError, type RefusalReason } from '../http/errors.js'
+import type { Attempts } from './attempts.js'
+import { accountDigest, accountNameOf, accountOfEmail, type Count, type CountingRedis, countIn } from './counts.js'
+
+const MINUTE_MS = 60_000
+const HOUR_MS = 3_600_000
+/** How many names over their limit are remembered. Beyond that, all are counted in Redis again. */
+const MOST_REMEMBERED = 10_000
+
+interface LimitsOptions {
+  config: GatewayConfig
+  attempts: Attempts
+  redis: CountingRedis
+  /** A name for the session of a refresh token. It tells a reader of Redis nothing. */
+  sessionNameOf(request: FastifyRequest): string
+  keyring: Keyring
+}
+
+/** Each hook counts a request, and throws `too_many_requests`. */
+export interface Limits {
+  /** Requests that are no logins, by address. */
+  network: LimitRequest
+  /** Requests by account, after authentication. */
+  account: LimitRequest
+  /** Requests with a refresh token of ours, by address and by session. */
+  refreshNetwork: LimitRequest
+  session: LimitRequest
+  redeemNetwork: LimitRequest
+  /** Requests that send mail, by network. */
+  mailNetwork: LimitRequest
+}
+
+export function createLimits({ config, attempts, redis, keyring, sessionNameOf }: LimitsOptions): Limits {
+  const limit = (options: Limit) => new RateLimit(redis, config.queuePrefix, options).count
+  const limitPerNetwork = (kind: string, max: number) =>
+    limit({ max, reason: 'address_limit', nameOf: ({ ip }) => `${kind}:${networkOf(ip)}`, headers: 'always' })
+  return {
+    network: (request, reply) => attempts.countRequest(request.ip, reply),
+    account: limit({
+      max: config.limitPerAccount,
+      reason: 'account_limit',
+      nameOf: (request) => `account:${accountNameOf(accountOf(request), keyring)}`,
+      headers: 'when refused',
+    }),
+    refreshNetwork: limitPerNetwork('refresh', config.limitRefreshPerAddress),
+    session: limit({
+      max: config.limitRefreshPerSession,
+      reason: 'session_limit',
+      nameOf: (request) => `session:${sessionNameOf(request)}`,
+      headers: 'when refused',
+    }),
+    redeemNetwork: limitPerNetwork('redeem', config.limitRedeemPerAddress),
+    mailNetwork: limit({
+      max: config.limitMailPerNetwork,
+      windowMs: HOUR_MS,
+      reason: 'mail_limit',
+      nameOf: ({ ip }) => `mail-network:${networkOf(ip)}`,
+      headers: 'when refused',
+    }),
+  }
+}
+
+/** The account of the access token, if there is one, because the body may contain any address. */
+function accountOf({ body, user }: FastifyRequest): string {
+  const email = typeof body === 'object' && body !== null && 'email' in body ? body.email : undefined
+  return typeof email === 'string' && !user ? accountOfEmail(email) : accountDigest(user.sub)
+}
+
+interface Limit {
+  /** Requests in a window; 0 means no limit. */
+  max: number
+  /** The length of a window in milliseconds [a minute]. */
+  windowMs?: number
+  reason: RefusalReason
+  /** The counter's name: requests with the same name are counted together. */
+  nameOf(request: FastifyRequest): string
+  /** Whether the RateLimit headers are sent with every answer, or only with refusals. */
+  headers: 'always' | 'when refused'
+}
+
+export type LimitRequest = (request: FastifyRequest, reply: FastifyReply) => Promise<void>
+
+/** Names that are refused from memory until their limit lets them in again. */
+export class Refusals {
+  readonly #refusedUntil = new Map<string, number>()
+
+  remember(name: string, resetS: number): void {
+    if (this.#refusedUntil.size >= MOST_REMEMBERED) this.#refusedUntil.clear()
+    // The rest of a window is rounded up to a second. The memory must not refuse for longer.
+    this.#refusedUntil.set(name, performance.now() + (resetS - 1) * 1_000)
+  }
+
+  /** The seconds that are left; undefined for a name that is not refused. */
+  remembered(name: string): number | undefined {
+    const until = this.#refusedUntil.get(name)
+    if (until === undefined) return undefined
+    const leftMs = until - performance.now()
+    if (leftMs > 0) return Math.ceil(leftMs / 1_000)
+    this.#refusedUntil.delete(name)
+    return undefined
+  }
+}
+
+/**
+ * A name over its limit is refused from memory until its window ends. If counting fails, the
+ * request is allowed and the failure is logged: while Redis is unreachable nothing is hashed.
+ */
+export class RateLimit {
+  readonly #redis: CountingRedis
+  readonly #queuePrefix: string
+  readonly #limit: Limit
+  readonly #refusals = new Refusals()
+
+  constructor(redis: CountingRedis, queuePrefix: string, limit: Limit) {
+    this.#redis = redis
+    this.#queuePrefix = queuePrefix
+    this.#limit = limit
+  }
+
+  /** The hook that counts a request. Throws `too_many_requests`. */
+  readonly count: LimitRequest = async (request, reply) => {
+    const { max, windowMs = MINUTE_MS, reason, nameOf, headers } = this.#limit
+    if (max === 0) return
+    const name = nameOf(request)
+    const resetS = this.#refusals.remembered(name)
+    const counted =
+      resetS === undefined
+        ? await countIn(windowMs, `${this.#queuePrefix}:limit:${name}`, this.#redis).catch(() => undefined)
+        : { count: max + 1, resetS }
+    if (counted === undefined) return
+    const refused = counted.count > max
+    if (refused || headers === 'always') sendLimitHeaders(reply, max, counted)
+    if (!refused) return
+    if (resetS === undefined) this.#refusals.remember(name, counted.resetS)
+    throw new ApiError('too_many_requests', { reason, retryAfterS: Math.max(1, counted.resetS) })
+  }
+}
+
+/** Sends the header fields of the IETF draft draft-ietf-httpapi-ratelimit-headers. */
+export function sendLimitHeaders(reply: FastifyReply, max: number, { count, resetS }: Count): void {
+  reply.headers({ 'ratelimit-limit': max, 'ratelimit-remaining': Math.max(0, max - count), 'ratelimit-reset': resetS })
+}

@@ -1,0 +1,184 @@
+/**
+ * Bull Board for operators, whom the listener authenticates. It shows the times, outcome and worker
+ * of each job, and no sealed data. Viewers only read; support makes changes that lose no login.
+ */
+import { createBullBoard } from '@bull-board/api'
+import { BullMQAdapter } from '@bull-board/api/bullMQAdapter'
+import { FastifyAdapter } from '@bull-board/fastify'
+import { openQueue, readJob } from '@spillway/queue/bullmq'
+import type { RedisConnection } from '@spillway/queue/redis/connect'
+import type { RedisWatch } from '@spillway/queue/redis/watch'
+import { QUEUE_NAME } from '@spillway/queue/wire/job'
+import type { Job, Queue } from 'bullmq'
+import type { FastifyPluginAsync } from 'fastify'
+import type { Audit } from '../audit/recorder.js'
+import type { AuditEventName } from '../audit/store.js'
+import type { GatewayConfig } from '../config.js'
+import { ApiError } from '../http/errors.js'
+import { MAIL_QUEUE } from '../mail/outbox.js'
+import { problems } from '../schemas/problem-codes.js'
+import { describeData, describeJob, describeMail, describeMailData } from './board-words.js'
+
+/** The path of the board on the ops port. */
+export const BOARD_PATH = '/queues'
+
+/** The board has no maximum. A page of 30,000 jobs would stall the gateway for seconds. */
+const JOBS_PER_PAGE_MAX = 100
+
+/** The allowed changes, by the last word of their route. Any other change could lose a login. */
+const events = new Map<string, AuditEventName>([
+  ['pause', 'pause_queue'],
+  ['resume', 'resume_queue'],
+  ['retry', 'retry_jobs'],
+  ['promote', 'promote_jobs'],
+])
+/** The only state of jobs that allows the change. */
+const stateFor = new Map<string, string>([
+  ['retry_jobs', 'failed'],
+  ['promote_jobs', 'delayed'],
+])
+/** Bull Board has no option that hides the other entries of its menus. */
+const ALLOWED = 'Support and admins may pause, resume, retry and promote; other entries of the menus are refused.'
+const refused = (status: 405 | 409, message: string) => ({ allow: false, status, message })
+const eventOf = (route = '') => events.get(/\/(\w+)(\/:queueStatus)?$/.exec(route)?.[1] ?? '')
+
+interface BoardOptions {
+  config: GatewayConfig
+  audit: Audit
+  /** The caller watches and closes it. */
+  redis: RedisConnection
+  watch: RedisWatch
+}
+
+/** The path of a job on the board. */
+export function pageOf(job: { id?: string | undefined }): string {
+  return `${BOARD_PATH}/queue/${QUEUE_NAME}/${encodeURIComponent(String(job.id))}`
+}
+
+/** Skips malformed jobs. Otherwise a single forged job would break the whole page. */
+class ReadableJobs extends BullMQAdapter {
+  readonly #queue: Queue
+
+  constructor(queue: Queue, options: ConstructorParameters<typeof BullMQAdapter>[1]) {
+    super(queue, options)
+    this.#queue = queue
+  }
+
+  override async getJob(id: string): Promise<Job | undefined> {
+    return await readJob(this.#queue, id)
+  }
+
+  override async getJobs(...[statuses, start = 0, end = -1]: Parameters<BullMQAdapter['getJobs']>): Promise<Job[]> {
+    // BullMQ keeps the jobs of a paused queue in `wait`.
+    const states = statuses.filter((status) => status !== 'paused')
+    const ids = await this.#queue.getRanges(states, start, end)
+    const jobs = await Promise.all(ids.map((id) => this.getJob(id)))
+    return jobs.filter((job) => job !== undefined)
+  }
+}
+
+export const boardPlugin: FastifyPluginAsync<BoardOptions> = async (app, options) => {
+  const { config, audit, redis, watch } = options
+  const { queuePrefix: prefix, opsBasePath: basePath } = config
+  const opened: Queue[] = []
+  const shown = (name: string, options: ConstructorParameters<typeof BullMQAdapter>[1]) => {
+    const queue = openQueue({ redis, prefix, name, watch })
+    opened.push(queue)
+    return new ReadableJobs(queue, options)
+  }
+  const passwords = shown(QUEUE_NAME, {
+    description: `Hash and verify jobs; what they carry is sealed. Waiting: a request is held for its answer. Prioritized: a ticket was given. ${ALLOWED}`,
+  })
+  passwords.setFormatter('name', describeJob)
+  passwords.setFormatter('data', describeData)
+  const queues = [passwords]
+  if (config.smtpUrl !== '') {
+    const mails = shown(MAIL_QUEUE, { description: `Mails; what they carry is sealed. ${ALLOWED}` })
+    mails.setFormatter('name', describeMail)
+    mails.setFormatter('data', describeMailData)
+    queues.push(mails)
+  }
+
+  const serverAdapter = new FastifyAdapter().setBasePath(`${basePath}${BOARD_PATH}`)
+  createBullBoard({
+    queues,
+    serverAdapter,
+    options: {
+      uiConfig: {
+        boardTitle: 'Spillway',
+        locale: { lng: 'en-US' },
+        hideDocsLink: true,
+        miscLinks: [
+          { text: 'Live', url: `${basePath}/` },
+          ...(config.auditRetentionDays > 0 ? [{ text: 'Audit', url: `${basePath}/audit` }] : []),
+          { text: 'Metrics', url: `${basePath}/metrics` },
+        ],
+        pollingInterval: { showSetting: true },
+        // CLIENT LIST needs a right over all connections. The live page shows the workers.
+        showWorkers: false,
+      },
+      handlerHooks: {
+        async before({ method, route, request }) {
+          if (method === 'get') return undefined
+          if (eventOf(route) === undefined)
+            return refused(405, 'Nobody may do this here: it would lose jobs, or starve them')
+          const { queueName = '', jobId, queueStatus } = request.params
+          const needed = stateFor.get(eventOf(route) ?? '')
+          const job = jobId === undefined ? null : await request.queues.get(queueName)?.getJob(jobId)
+          const state = job?.getState === undefined ? queueStatus : await job.getState()
+          if (needed === undefined || state === undefined || state === needed) return undefined
+          return refused(409, `Only ${needed} jobs: others would be hashed once more, for nobody`)
+        },
+      },
+    },
+  })
+  // Rethrown errors reach the error handler of the listener. The board only reads Redis.
+  serverAdapter.setErrorHandler((error) => {
+    const isKnown = error instanceof ApiError || 'statusCode' in error
+    throw isKnown ? error : new ApiError('unavailable', { cause: error, reason: 'redis', retryAfterS: 1 })
+  })
+  app.addHook('preHandler', async ({ query }) => {
+    const asked = Object(query)
+    if (Number(asked.jobsPerPage) > JOBS_PER_PAGE_MAX) asked.jobsPerPage = String(JOBS_PER_PAGE_MAX)
+  })
+  app.addHook('onRoute', (route) => {
+    const isRead = [route.method].flat().every((method) => method === 'GET' || method === 'HEAD')
+    if (!isRead) route.config = { ...route.config, role: 'support' }
+  })
+  app.addHook(
+    'onResponse',
+    async ({ id: requestId, operator, ip, method, params, routeOptions, errorCode }, { statusCode }) => {
+      const event = method === 'PUT' ? eventOf(routeOptions.url) : undefined
+      const outcome = statusCode < 400 ? 'ok' : errorCode
+      if (event === undefined || outcome === undefined || operator === undefined) return
+      const by = { operator: operator.name, reason: describeTarget(params) }
+      audit.record({ event, outcome, ip, requestId, by })
+    },
+  )
+  // The pages of viewers offer no changes, and show a refusal only in Bull Board's format.
+  app.addHook('preSerialization', async ({ id, operator, errorCode }, { statusCode }, payload) => {
+    if (errorCode === 'role_required')
+      return Object.assign({ error: { key: 'ERRORS.FORBIDDEN' }, message: problems[errorCode].detail }, payload)
+    if (statusCode >= 400) return { requestId: id, ...Object(payload) }
+    return operator?.role === 'viewer' ? readOnly(payload) : payload
+  })
+  await app.register(serverAdapter.registerPlugin(), { prefix: BOARD_PATH })
+
+  app.addHook('onClose', async () => {
+    await Promise.all(opened.map((queue) => queue.close()))
+  })
+}
+
+/** The target of a change, as the audit names it. */
+function describeTarget(params: unknown): string {
+  const parts = typeof params === 'object' && params !== null ? Object.values(params) : []
+  return parts.length === 0 ? 'all queues' : parts.join(', ')
+}
+
+/** The list of queues, without their buttons. */
+function readOnly(payload: unknown): unknown {
+  if (typeof payload !== 'object' || payload === null || !('queues' in payload) || !Array.isArray(payload.queues))
+    return payload
+  const queues = payload.queues.map((queue) => ({ ...queue, readOnlyMode: true, allowRetries: false }))
+  return { ...payload, queues }
+}

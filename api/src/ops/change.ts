@@ -1,0 +1,81 @@
+/** What all changes by operators share: a reason, and an event in the audit. */
+import type { Database } from '@spillway/prisma'
+import type { Keyring } from '@spillway/queue/client'
+import { objectOf } from '@spillway/queue/wire/object-schema'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { Audit } from '../audit/recorder.js'
+import type { AuditEventName } from '../audit/store.js'
+import type { GatewayConfig } from '../config.js'
+import type { Failures } from '../limits/attempts.js'
+import type { Blocks } from '../limits/blocks.js'
+import type { Post } from '../mail/post.js'
+import { bodyProblems, problemResponse } from '../schemas/responses.js'
+import { UUID } from '../sessions/access-token.js'
+import type { Sessions } from '../sessions/sessions.js'
+import type { OperatorReads } from './reads.js'
+
+export interface OperatorDeps {
+  config: Pick<GatewayConfig, 'trustProxy'>
+  /** Only operators use its connections, so logins never wait for them. */
+  database: Database
+  reads: OperatorReads
+  sessions: Sessions
+  failures: Failures
+  keyring: Keyring
+  blocks: Blocks
+  audit: Audit
+  /** Undefined if no mail is sent. */
+  post: Post | undefined
+}
+
+export const Reason = {
+  type: 'string',
+  minLength: 1,
+  maxLength: 256,
+  pattern: '\\S',
+  format: 'plain-text',
+  description: 'The reason. The audit keeps it after the account is deleted, so it must not contain names',
+} as const
+
+export const changeResponses = {
+  200: {
+    title: 'Changed',
+    ...objectOf({ changed: { type: 'integer', description: 'How many things changed; 0 if nothing had to change' } }),
+  },
+  404: problemResponse,
+  ...bodyProblems,
+} as const
+
+interface Recorded {
+  event: AuditEventName
+  userId?: string
+  reason: string
+  /** How many things changed [one]. */
+  changed?: number
+  /** The network that is blocked [the operator's]. */
+  ip?: string
+}
+
+export function recordChange(audit: Audit, request: FastifyRequest, recorded: Recorded): void {
+  const { ip = request.ip, reason, changed = 1, ...event } = recorded
+  const by = { operator: request.operator.name, reason }
+  audit.record({ ...event, outcome: changed > 0 ? 'ok' : 'unchanged', ip, requestId: request.id, by })
+}
+
+/** Records each refused request for a change, by the `event` in the config of its route. */
+export function recordRefusals(app: FastifyInstance, audit: Audit): void {
+  app.addHook('onResponse', async ({ routeOptions, errorCode, operator, params, ip, id: requestId }) => {
+    const { event } = routeOptions.config
+    if (event === undefined || errorCode === undefined || operator === undefined) return
+    const { id } = Object(params)
+    const userId = UUID.test(id) ? String(id) : null
+    audit.record({ event, outcome: errorCode, userId, ip, requestId, by: { operator: operator.name } })
+  })
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The event of a change by an operator. */
+    event?: AuditEventName
+  }
+}

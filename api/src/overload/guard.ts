@@ -1,0 +1,240 @@
+/**
+ * Refuses requests when this gateway itself is the bottleneck, regardless of workers. Requests that
+ * continue something, such as a ticket or a session, have priority over new ones. First a share of
+ * the new requests is refused; when all of them are refused, also a share of the others.
+ *
+ * The share follows the delay as in PIE (RFC 8033). It rises while the delay exceeds its target or
+ * grows, and falls while the delay is below the target or shrinks. Without a delay it decays, so
+ * that a gateway recovers. Three delays count: the delay of the event loop, measured as in
+ * @fastify/under-pressure; the mean time that a request is in hand, for example while it waits for
+ * a connection to PostgreSQL; and the time that a new connection waits until it is accepted.
+ */
+import { closeSync, openSync, readSync } from 'node:fs'
+import type { Server } from 'node:net'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+
+/** How often the share is adjusted, in milliseconds. */
+export const UPDATE_MS = 100
+/** Permanent delays that are allowed, in milliseconds. */
+const LOOP_TARGET_MS = 100
+const IN_HAND_TARGET_MS = 1_000
+const ACCEPT_TARGET_MS = 1_000
+/** With fewer requests in hand, or connections that wait, other processes delay the gateway: they take the processor. */
+const FEW = 50
+/** How long a burst may last before its delay counts, in milliseconds (RFC 8033, 4.4). */
+const BURST_MS = 1_000
+/** The weight of the distance to the target, and of the change of the delay. */
+const BY_DISTANCE = 0.01
+const BY_CHANGE = 0.2
+/** The bound of the distance: one long pause must not close a gateway. */
+const LONGEST_DISTANCE = 2
+/** The factor of the share after an update without a delay. */
+const FADING = 0.9
+/** With a smaller share, nothing is refused. */
+const LEAST_SHARE = 0.01
+/** The share at which all new requests are refused. */
+const ALL_NEW = 0.5
+/** The weight of the last update in the throughput. */
+const SMOOTHING = 0.1
+
+/** `always` is for probes: they cost very little, and orchestrators depend on them. */
+export type Priority = 'always' | 'continued' | 'new'
+
+/** The work of this gateway on one request. */
+export interface Work {
+  /** The request is held for a worker, which is not work of this gateway. */
+  pause(): void
+  resume(): void
+  /** Ends the work; further calls do nothing. */
+  end(): void
+}
+
+export interface GuardOptions {
+  /** The delay of the event loop since the last call, in milliseconds [measured]. */
+  loopDelayMs?(): number
+  /** How long a new connection waits until it is accepted, in milliseconds [measured]. */
+  acceptDelayMs?(): number
+  random?(): number
+}
+
+export class OverloadGuard {
+  readonly #loopDelayMs: () => number
+  readonly #queues: AcceptQueue[] = []
+  readonly #acceptDelayMs: (elapsedMs: number) => number
+  readonly #random: () => number
+  #timer: NodeJS.Timeout | undefined
+  #inHand = 0
+  #answered = 0
+  #perSecond = 0
+  #delayMs = 0
+  #acceptMs = 0
+  #distance = -1
+  #burstLeftMs = BURST_MS
+  /** Up to {@link ALL_NEW}, only new requests are refused; beyond it, all these and some others. */
+  #share = 0
+
+  constructor({ loopDelayMs = measuredLoopDelay(), acceptDelayMs, random = Math.random }: GuardOptions = {}) {
+    this.#loopDelayMs = loopDelayMs
+    const longestMs = (elapsedMs: number) => Math.max(0, ...this.#queues.map((queue) => queue.delayMs(elapsedMs)))
+    this.#acceptDelayMs = acceptDelayMs ?? longestMs
+    this.#random = random
+  }
+
+  start(): void {
+    let lastMs = performance.now()
+    this.#timer = setInterval(() => {
+      const nowMs = performance.now()
+      this.update(nowMs - lastMs)
+      lastMs = nowMs
+    }, UPDATE_MS).unref()
+  }
+
+  close(): void {
+    clearInterval(this.#timer)
+  }
+
+  /** Lets the delay of new connections to this server count. */
+  watch(server: Server): void {
+    this.#queues.push(new AcceptQueue(server))
+  }
+
+  /** Begins the work on a request; undefined when the request is refused. */
+  begin(priority: Priority): Work | undefined {
+    if (priority !== 'always' && this.#random() < this.#refused(priority)) return undefined
+    this.#inHand++
+    let state: 'in hand' | 'paused' | 'ended' = 'in hand'
+    const leave = (to: 'paused' | 'ended') => {
+      if (state === 'in hand') this.#inHand--
+      if (state !== 'ended') state = to
+    }
+    return {
+      pause: () => leave('paused'),
+      resume: () => {
+        if (state !== 'paused') return
+        state = 'in hand'
+        this.#inHand++
+      },
+      end: () => {
+        if (state !== 'ended') this.#answered++
+        leave('ended')
+      },
+    }
+  }
+
+  /** Adjusts the share that is refused. Call it every {@link UPDATE_MS}. */
+  update(elapsedMs: number): void {
+    this.#perSecond += SMOOTHING * ((this.#answered * 1_000) / elapsedMs - this.#perSecond)
+    this.#answered = 0
+    const loopMs = this.#loopDelayMs()
+    // Little's law: the mean time in hand is the number in hand divided by the throughput.
+    const inHandMs = (this.#inHand * 1_000) / Math.max(1, this.#perSecond)
+    const isCrowded = this.#inHand > FEW
+    const acceptMs = this.#acceptDelayMs(elapsedMs)
+    this.#delayMs = Math.max(loopMs, acceptMs, isCrowded ? inHandMs : 0)
+    const ofRequests = isCrowded ? Math.max(loopMs / LOOP_TARGET_MS, inHandMs / IN_HAND_TARGET_MS) : 0
+    const pressure = Math.max(ofRequests, acceptMs / ACCEPT_TARGET_MS)
+    // While new requests are refused, the connections that wait already must still be accepted.
+    const isDraining = ofRequests < 1 && acceptMs <= this.#acceptMs
+    this.#acceptMs = acceptMs
+    const distance = Math.min(LONGEST_DISTANCE, pressure - 1)
+    const change = BY_DISTANCE * distance + BY_CHANGE * (distance - this.#distance)
+    this.#distance = distance
+    if (this.#share === 0 && distance <= 0) this.#burstLeftMs = BURST_MS
+    else this.#burstLeftMs -= elapsedMs
+    const most = this.#isBurst() ? ALL_NEW : isDraining ? Math.max(ALL_NEW, this.#share) : 1
+    this.#share = Math.max(0, Math.min(most, this.#share + change))
+    if (distance < -0.5) this.#share *= FADING
+    if (this.#share < LEAST_SHARE) this.#share = 0
+  }
+
+  /** Whether some requests are refused. */
+  isRefusing(): boolean {
+    return this.#share > 0 && !this.#isBurst()
+  }
+
+  /** Recent throughput, in requests a second. */
+  perSecond(): number {
+    return this.#perSecond
+  }
+
+  inHand(): number {
+    return this.#inHand
+  }
+
+  /** The delay at the last update, in milliseconds. */
+  delayMs(): number {
+    return this.#delayMs
+  }
+
+  #isBurst(): boolean {
+    return this.#burstLeftMs > 0
+  }
+
+  #refused(priority: 'continued' | 'new'): number {
+    if (this.#isBurst()) return 0
+    return priority === 'new' ? this.#share / ALL_NEW : (this.#share - ALL_NEW) / (1 - ALL_NEW)
+  }
+}
+
+/** The mean delay beyond the sampling interval since the last call. */
+function measuredLoopDelay(): () => number {
+  const resolution = 10
+  const histogram = monitorEventLoopDelay({ resolution })
+  histogram.enable()
+  return () => {
+    const meanMs = histogram.mean / 1e6
+    histogram.reset()
+    return Number.isNaN(meanMs) ? 0 : Math.max(0, meanMs - resolution)
+  }
+}
+
+/**
+ * The connections that a server has not accepted yet. Node accepts one in each turn of the event loop
+ * (libuv since 1.45, nodejs/node#57364). Beside hashing on the same core their queue can grow for
+ * seconds, while few requests are in hand.
+ */
+class AcceptQueue {
+  readonly #server: Server
+  #accepted = 0
+  #perSecond = 0
+
+  constructor(server: Server) {
+    this.#server = server
+    server.on('connection', () => this.#accepted++)
+  }
+
+  /** How long the last connection in the queue will wait, in milliseconds. */
+  delayMs(elapsedMs: number): number {
+    this.#perSecond += SMOOTHING * ((this.#accepted * 1_000) / elapsedMs - this.#perSecond)
+    const length = this.#accepted === 0 ? 0 : lengthOfAcceptQueue(this.#server)
+    this.#accepted = 0
+    return length < FEW ? 0 : (length * 1_000) / Math.max(1, this.#perSecond)
+  }
+}
+
+const page = Buffer.alloc(4_096)
+
+/**
+ * Linux lists listening sockets first (state 0A), with the length of their queue as `rx_queue`
+ * (proc_pid_net(5)). 0 on other systems.
+ */
+function lengthOfAcceptQueue(server: Server): number {
+  const address = server.address()
+  if (address === null || typeof address === 'string') return 0
+  const port = address.port.toString(16).toUpperCase().padStart(4, '0')
+  const ofPort = new RegExp(`:${port} \\S+ 0A \\S+:(\\w+)`)
+  let file: number | undefined
+  try {
+    file = openSync(address.family === 'IPv6' ? '/proc/net/tcp6' : '/proc/net/tcp', 'r')
+    for (let text = ' 0A '; text.includes(' 0A '); ) {
+      text = page.toString('latin1', 0, readSync(file, page))
+      const [, length] = ofPort.exec(text) ?? []
+      if (length !== undefined) return Number.parseInt(length, 16)
+    }
+    return 0
+  } catch {
+    return 0
+  } finally {
+    if (file !== undefined) closeSync(file)
+  }
+}

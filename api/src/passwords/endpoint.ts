@@ -1,0 +1,138 @@
+/**
+ * An endpoint that needs a password job: its route, the job that it needs (`start`), and the answer
+ * to the result (`finish`). flow.ts calls both.
+ */
+import type { JobRef, Requests, Result } from '@spillway/queue/client'
+import type { FastifyReply, FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
+import type { ApiError } from '../http/errors.js'
+import { bodyProblems, limitProblem, ticketResponse } from '../schemas/responses.js'
+import type { Schema } from '../schemas/schema.js'
+import type { SessionClient } from '../sessions/session-opening.js'
+import type { Headers } from '../sessions/token-carrier.js'
+
+export interface EndpointRoute<Deps, Body, Answer> {
+  /** The name of the endpoint in tickets, metrics and the audit. */
+  kind: string
+  method: 'POST' | 'PUT'
+  url: string
+  operationId: string
+  tags: readonly string[]
+  summary: string
+  description?: string
+  /** The security requirement in OpenAPI [anyone may call it]. */
+  security?: readonly { readonly [scheme: string]: readonly string[] }[]
+  /** Hooks that authenticate a request [none]. */
+  onRequest?(deps: Deps): onRequestAsyncHookHandler[]
+  headers?: Record<string, object>
+  body: Schema<Body>
+  /** The field with the password to hash, for errors [password]. */
+  newPasswordField?: string
+  /** The error if no worker supports the stored hash [the error of a wrong password, which hides the account]. */
+  unsupportedHash?(): ApiError
+  success: { status: number; body: Schema<Answer> }
+  /** Responses besides the ones that all endpoints have: 202, 400, 413, 415, 422, 429, 500 and 503. */
+  problems: Record<number, object>
+}
+
+export interface StartInput<Body, Remembered> {
+  body: Body
+  /** The request that starts the job: the first one, or a redemption of its ticket. */
+  request: FastifyRequest
+  reply: FastifyReply
+  /** What `start` remembered, if a ticket starts the request again. */
+  earlier: Remembered | undefined
+}
+
+export type WantedJob = { name: 'hash'; request: Requests['hash'] } | { name: 'verify'; request: Requests['verify'] }
+
+export interface Started<Remembered> {
+  /** What `finish` needs besides the result. It is sealed into the ticket. */
+  remembered: Remembered
+  /** Undefined if the job may not be started yet. The ticket of the request starts it later. */
+  job: WantedJob | undefined
+  /** Whether the request is from a device that is known to its account [false]. */
+  isKnownDevice?: boolean
+}
+
+/** The client of a request, and the ids of its job. */
+export interface Origin {
+  /** The id of the first job, also of later attempts. New accounts and sessions take it. */
+  id: string
+  client: SessionClient
+  /** The id of the request that got the ticket, or of this request. */
+  requestId: string
+}
+
+export interface FinishedJob extends Origin {
+  job: JobRef
+  result: Exclude<Result, { kind: 'refused' }>
+}
+
+/**
+ * How a request ended. `refused`: by its endpoint, after a result. `unanswered`: nobody learned the
+ * result, because there was no result, or because the ticket had been used or had expired. `unknown`:
+ * the answer of the database was lost; the ticket of the request finds out, and ends it once more.
+ */
+export interface Ending extends Origin {
+  kind: 'succeeded' | 'refused' | 'unanswered' | 'unknown'
+  /** Why it was refused, or how its ticket ended. */
+  error: ApiError | undefined
+}
+
+export interface Endpoint<Deps, Body = unknown, Remembered extends object = object, Answer = unknown> {
+  readonly route: EndpointRoute<Deps, Body, Answer>
+  readonly remembered: Schema<Remembered>
+  /** Checks all that needs no hash, and returns the job. Throws an {@link ApiError} to refuse. */
+  start(deps: Deps, input: StartInput<Body, Remembered>): Promise<Started<Remembered>>
+  /**
+   * Resolves with the answer. Throws an {@link ApiError} to refuse. It is called again if the answer of
+   * the database was lost, and then finds out what it has done.
+   */
+  finish(deps: Deps, remembered: Remembered, job: FinishedJob): Promise<{ headers?: Headers; body: Answer }>
+  /** Called once at the end of each request that was started; before that also for an `unknown` outcome. */
+  ended?(deps: Deps, remembered: NoInfer<Remembered>, ending: Ending): void
+}
+
+/** Converts an endpoint to a member of a list of endpoints. */
+export function defineEndpoint<Deps, Body, Remembered extends object, Answer>(
+  endpoint: Endpoint<Deps, Body, Remembered, Answer>,
+): Endpoint<Deps> {
+  return endpoint
+}
+
+/** The schema of a route's headers. Any text is valid: unknown preferences are ignored. */
+export const PreferHeader = {
+  type: 'object',
+  properties: {
+    Prefer: {
+      type: 'string',
+      description: '`wait=<seconds>` sets the longest hold; `respond-async` returns a ticket at once (RFC 7240)',
+    },
+  },
+} as const
+
+/** The options of an endpoint's route, without a handler. */
+export function routeOf<Deps>({ route }: Endpoint<Deps>, deps: Deps) {
+  const { method, url, operationId, tags, summary, description, security, success, problems } = route
+  return {
+    method,
+    url,
+    schema: {
+      operationId,
+      tags,
+      summary,
+      ...(description === undefined ? {} : { description }),
+      ...(security === undefined ? {} : { security }),
+      headers: { ...PreferHeader, properties: { ...PreferHeader.properties, ...route.headers } },
+      body: route.body.json,
+      response: {
+        [success.status]: success.body.json,
+        202: ticketResponse,
+        ...problems,
+        429: limitProblem,
+        ...bodyProblems,
+      },
+    },
+    onRequest: route.onRequest?.(deps) ?? [],
+  }
+}

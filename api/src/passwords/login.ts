@@ -1,0 +1,144 @@
+/** POST /v1/login: verifies the credential, or a dummy hash, and opens a session. */
+
+import type { Database } from '@spillway/prisma'
+import { ACCOUNTS } from '@spillway/queue/wire/job'
+import { objectOf } from '@spillway/queue/wire/object-schema'
+import { storedHashDigest } from '@spillway/queue/wire/stored-hash'
+import { ApiError, type RefusalReason } from '../http/errors.js'
+import { generationOf } from '../limits/device-token.js'
+import { TokenBody } from '../schemas/bodies.js'
+import { EmailField, normalizeEmail, PasswordField, passwordForms } from '../schemas/credentials.js'
+import { guessingHeaders, unauthorizedProblem } from '../schemas/responses.js'
+import { schemaOf } from '../schemas/schema.js'
+import { type Deps, recordEnding } from './deps.js'
+import { defineEndpoint } from './endpoint.js'
+
+const BARRED = [null, 'account_disabled', 'address_unconfirmed', 'no_password'] as const
+const NOBODY = '00000000-0000-0000-0000-000000000000'
+const UNKNOWN = { id: NOBODY, credentialVersion: 0, passwordHash: '' }
+
+const RememberedAttempt = objectOf({
+  id: { type: 'string' },
+  account: { type: 'string' },
+  device: { type: ['string', 'null'] },
+  network: { type: 'string' },
+  failures: { type: 'integer' },
+})
+
+export const login = defineEndpoint({
+  route: {
+    kind: 'login',
+    method: 'POST',
+    url: '/v1/login',
+    operationId: 'login',
+    tags: ['Sessions'],
+    summary: 'Log in',
+    description:
+      'A wrong password and an unknown address get the same 401. The time is also the same if the stored hash follows the current policy. ' +
+      'Failed logins from unknown devices, which have never logged in to the account, are counted together. After several failures, the next ' +
+      'login from an unknown device must wait, longer after each failure.',
+    headers: guessingHeaders,
+    body: schemaOf({ title: 'Credentials', ...objectOf({ email: EmailField, password: PasswordField }) }),
+    success: { status: 200, body: schemaOf(TokenBody) },
+    problems: { 401: unauthorizedProblem },
+  },
+  remembered: schemaOf(
+    objectOf({
+      /** {@link NOBODY} for an unknown address, whose job verifies a dummy hash. */
+      userId: { type: 'string' },
+      credentialVersion: { type: 'integer' },
+      /** Why the account does not allow logins, as an index of {@link BARRED}. */
+      barred: { type: 'integer', minimum: 0, maximum: BARRED.length - 1 },
+      /** The digest of the hash that is verified. */
+      verified: { type: 'string' },
+      attempt: RememberedAttempt,
+    }),
+  ),
+
+  async start(deps: Deps, { body, request, reply, earlier }) {
+    const { credentials, guessing, upgrades } = deps
+    const email = normalizeEmail(body.email)
+    const letIn = earlier === undefined ? await guessing.letIn(email, request, reply) : undefined
+    try {
+      const user = await credentials.find(email)
+      await letIn?.confirm(user === null ? undefined : generationOf({ ...user, userId: user.id }))
+      const attempt = letIn?.attempt ?? earlier?.attempt
+      if (attempt === undefined) throw new ApiError('internal_error')
+      const isBehind = letIn?.isBehind ?? !(await guessing.mayStart(attempt))
+      // The same length for an unknown address, so that a ticket does not reveal it.
+      const { id: userId, credentialVersion, passwordHash } = user ?? UNKNOWN
+      const barred = user === null ? 0 : BARRED.indexOf(user.barredBy)
+      const verified = storedHashDigest(passwordHash)
+      return {
+        remembered: { userId, credentialVersion, barred, verified, attempt },
+        isKnownDevice: attempt.device !== null,
+        job: isBehind
+          ? undefined
+          : {
+              name: 'verify',
+              request: {
+                ...passwordForms(body.password),
+                owner: ACCOUNTS,
+                // A dummy hash if the account does not allow logins: otherwise a correct password
+                // would be refused later than a wrong one.
+                storedHash: user?.barredBy === null ? user.passwordHash : null,
+                ...upgrades.request,
+              },
+            },
+      }
+    } catch (error) {
+      letIn?.takeBack()
+      throw error
+    }
+  },
+
+  async finish(deps, { userId, credentialVersion, barred, verified, attempt }, { id, job, result, client }) {
+    const { database, sessionOpener, tokenIssuer, tokenCarrier, upgrades, guessing } = deps
+    const isKnown = userId !== NOBODY
+    if (result.kind !== 'match' || !isKnown)
+      throw new ApiError('invalid_credentials', { reason: reasonOf(isKnown, barred) })
+    const session = await sessionOpener.open({ id, userId, credentialVersion, ...client })
+    if (session === 'stale') {
+      const reason = await changeSince(database, { userId, credentialVersion, verified })
+      throw new ApiError('invalid_credentials', { reason })
+    }
+    if (result.hashFollows) upgrades.follow(job, { userId, verified })
+    const tokens = await tokenIssuer.issue(session)
+    const deviceToken = guessing.issueDeviceToken(attempt.account, { userId, credentialVersion })
+    return tokenCarrier.answer({ ...tokens, deviceToken })
+  },
+
+  ended(deps, { userId, attempt }, ending) {
+    const { guessing } = deps
+    const { kind, error, id } = ending
+    const hasFailed = error?.code === 'invalid_credentials'
+    if (kind === 'succeeded') guessing.end(attempt, 'succeeded')
+    else if (hasFailed) guessing.end(attempt, 'failed')
+    else if (kind === 'unanswered') guessing.end(attempt, 'nothing')
+    const { device, failures } = attempt
+    recordEnding(deps, 'login', ending, {
+      userId: userId === NOBODY ? null : userId,
+      isKnownDevice: device !== null,
+      ...(kind === 'succeeded' ? { sessionId: id } : {}),
+      ...(hasFailed ? { failures: failures + 1 } : {}),
+    })
+  },
+})
+
+/** What has changed since the password of an account was verified, so that it opens no session. */
+async function changeSince(
+  database: Database,
+  { userId, credentialVersion, verified }: { userId: string; credentialVersion: number; verified: string },
+): Promise<RefusalReason> {
+  const user = await database.user.findUnique({ where: { id: userId } })
+  if (user === null) return 'unknown_account'
+  if (user.disabledAt !== null) return 'account_disabled'
+  if (user.credentialVersion === credentialVersion && user.emailConfirmedAt === null) return 'address_unconfirmed'
+  // An operator who ends all sessions changes the version, and not the hash.
+  return storedHashDigest(user.passwordHash) === verified ? 'sessions_ended' : 'password_changed'
+}
+
+/** For a password that did not match. The password of a barred account was not verified. */
+function reasonOf(isKnown: boolean, barred: number): RefusalReason {
+  return isKnown ? (BARRED[barred] ?? 'wrong_password') : 'unknown_account'
+}

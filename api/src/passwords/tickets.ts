@@ -1,0 +1,118 @@
+/** POST /v1/tickets/redeem: gives the answer of the call that issued the ticket. */
+
+import type { FastifyPluginAsyncJsonSchemaToTs } from '@fastify/type-provider-json-schema-to-ts'
+import { objectOf } from '@spillway/queue/wire/object-schema'
+import type { FastifyPluginAsync, onRequestAsyncHookHandler } from 'fastify'
+import { documentRoute } from '../http/documents.js'
+import { LineBody } from '../schemas/bodies.js'
+import {
+  bodyProblems,
+  limitProblem,
+  problemResponse,
+  ticketResponse,
+  unauthorizedProblem,
+} from '../schemas/responses.js'
+import type { JsonObject } from '../schemas/schema.js'
+import { type Endpoint, PreferHeader } from './endpoint.js'
+import { type Flow, send } from './flow.js'
+import { GOOD_FOR_S, type LineDocument } from './line-document.js'
+
+/** A ticket contains the body of a request, sealed and in base64. */
+const TICKET_SIZE = 1.5
+
+type Security = readonly { readonly [scheme: string]: readonly string[] }[]
+
+interface TicketRoutesOptions {
+  /** The flow whose endpoints issue the tickets. */
+  flow: Pick<Flow<never>, 'endpoints' | 'redeem'>
+  /** The longest body of a first request. */
+  bodyLimitBytes: number
+  /** Authenticates redemptions [everybody may redeem]. */
+  onRequest?: onRequestAsyncHookHandler
+  security?: Security
+}
+
+export const ticketRoutes: FastifyPluginAsyncJsonSchemaToTs<{ Options: TicketRoutesOptions }> = async (
+  app,
+  { flow, bodyLimitBytes, onRequest, security },
+) => {
+  const ticketMaxLength = Math.ceil(bodyLimitBytes * TICKET_SIZE)
+  const response: Record<number, object> = {
+    ...responsesOf(flow.endpoints),
+    202: ticketResponse,
+    409: problemResponse,
+    410: problemResponse,
+    429: limitProblem,
+    ...bodyProblems,
+  }
+  app.post(
+    '/v1/tickets/redeem',
+    {
+      config: { priority: 'continued' },
+      bodyLimit: 2 * ticketMaxLength,
+      schema: {
+        operationId: 'redeemTicket',
+        tags: ['Tickets'],
+        summary: 'Redeem a ticket',
+        description:
+          'Returns the answer once, at any gateway. While there is no answer, returns 202 with a new ticket, which replaces the old one. The ' +
+          'request is held like the first one. Returns 410 if the ticket has expired: nothing was changed, unless the database failed meanwhile, and the first request can be sent again.',
+        headers: PreferHeader,
+        body: { title: 'TicketToRedeem', ...objectOf({ ticket: { type: 'string', maxLength: ticketMaxLength } }) },
+        response,
+        ...(security === undefined ? {} : { security }),
+      },
+      ...(onRequest === undefined ? {} : { onRequest }),
+    },
+    async (request, reply) => send(reply, await flow.redeem(request.body.ticket, request, reply)),
+  )
+}
+
+/** The responses of all endpoints, because redeeming a ticket can end in any of them. */
+function responsesOf(endpoints: readonly Endpoint<never>[]): Record<number, object> {
+  const answers = endpoints.map(({ route: { success } }) => success)
+  const statuses = [...new Set(answers.map(({ status }) => status))].map((status) => {
+    const bodies = answers.filter((answer) => answer.status === status).map(({ body }) => body.json)
+    return [status, eitherOf(bodies)]
+  })
+  const problems = endpoints.map(({ route }) => route.problems)
+  return Object.assign(Object.fromEntries(statuses), ...problems)
+}
+
+function eitherOf(bodies: JsonObject[]): JsonObject {
+  const [only] = bodies
+  if (only !== undefined && bodies.length === 1) return only
+  // Examples belong to a single answer: OpenAPI moves them out of its schema.
+  if (bodies.some(({ type }) => type !== 'null')) return { anyOf: bodies.map(({ examples: _, ...body }) => body) }
+  // Answers without a body differ only in their descriptions.
+  return { type: 'null', description: bodies.map(({ description }) => description).join('; or: ') }
+}
+
+// GET /v1/line: how far the line has come, from memory, the same for everybody.
+
+interface LineRouteOptions {
+  security?: Security
+  line: LineDocument
+  /** Authenticates readers [everybody may read]. */
+  onRequest?: onRequestAsyncHookHandler
+}
+
+export const lineRoutes: FastifyPluginAsync<LineRouteOptions> = async (app, { line, onRequest, security }) => {
+  app.get('/v1/line', {
+    ...documentRoute(() => line.read(), GOOD_FOR_S, onRequest === undefined ? [] : [onRequest]),
+    schema: {
+      operationId: 'getLine',
+      tags: ['Tickets'],
+      summary: 'Get the progress of the line',
+      description:
+        'One answer for all clients, valid for two seconds. Clients whose turn is far away read it, and do not redeem their tickets yet. ' +
+        'Redeem a ticket shortly before its turn. A late client can redeem its ticket until it expires.',
+      response: {
+        200: LineBody,
+        304: { type: 'null', description: 'The line has not changed (RFC 9110)' },
+        ...(security === undefined ? {} : { 401: unauthorizedProblem }),
+      },
+      ...(security === undefined ? {} : { security }),
+    },
+  })
+}

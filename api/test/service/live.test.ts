@@ -1,0 +1,46 @@
+// The live page's figures: jobs that wait, the worker that comes, a pause.
+import assert from 'node:assert/strict'
+import { until } from '@spillway/infra/processes/until'
+import { Queue } from 'bullmq'
+import { test } from 'vitest'
+import type { LiveState } from '../../src/ops/live.ts'
+import { expect, respondAsync } from '../client.ts'
+import { openSystem } from '../system.ts'
+
+const system = await openSystem()
+
+test('the page shows the jobs that wait, who hashes them and when the last one ends', async () => {
+  const { api, opsUrl } = await system.gateway()
+  const stateOnce = (isSo: (state: LiveState) => boolean) =>
+    until(async () => {
+      const state: LiveState = JSON.parse(await (await fetch(`${opsUrl}/live.json`)).text())
+      return isSo(state) ? state : undefined
+    })
+  const tickets: string[] = []
+  for (let n = 0; n < 5; n++) {
+    const credentials = { email: `nobody-${n}@example.test`, password: 'a passphrase' }
+    tickets.push(expect(202, await api.login(credentials, respondAsync)).ticket)
+  }
+  // By the clock of Redis, the jobs may be as old as the report itself.
+  const waiting = await stateOnce(({ queue }) => queue?.ticketed === 5 && queue.oldestMs.ticketed > 0)
+  assert.equal(waiting.line.last, 5)
+  assert.deepEqual([waiting.predictedWaitMs, waiting.workers, waiting.requests.ticket], [null, [], 5])
+  assert.deepEqual(
+    waiting.findings.map(({ title }) => title),
+    ['No worker is alive'],
+  )
+
+  await system.worker()
+  for (const ticket of tickets) await until(async () => (await api.redeem(ticket)).status === 401)
+  const done = await stateOnce(({ queue, workers }) => queue?.ticketed === 0 && workers[0]?.finished.answered === 5)
+  assert.deepEqual([done.workers[0]?.slots, done.findings], [1, []])
+  await stateOnce(({ predictedWaitMs, jobsPerSecond }) => predictedWaitMs !== null && jobsPerSecond > 0)
+
+  const queue = new Queue('passwords', { connection: system.redis, prefix: system.namespace.queuePrefix })
+  await queue.pause()
+  const paused = await stateOnce((state) => state.queue?.paused === true && state.predictedWaitMs === null)
+  assert.equal(paused.findings[0]?.title, 'The queue is paused')
+  await queue.resume()
+  await stateOnce(({ predictedWaitMs, findings }) => predictedWaitMs !== null && findings.length === 0)
+  await queue.close()
+})

@@ -1,0 +1,78 @@
+// Calls without a deadline: in a script they wait, in a server they are refused when too late.
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { test } from 'vitest'
+import { besideProgram } from '../passwords.ts'
+
+const run = promisify(execFile)
+const CALLS = 60
+const TIMEOUT_MS = 240_000
+
+/** The last line that a script prints, in a process that its end ends. */
+async function printedBy(script: string): Promise<string> {
+  const args = ['--input-type=module', '-e', `${script}\nprocess.exit()`]
+  const { stdout } = await run(process.execPath, args, { cwd: import.meta.dirname, timeout: TIMEOUT_MS })
+  return stdout
+}
+
+/** The outcomes of `count` hashes at once, with their numbers. */
+async function outcomes(before: string, options: object, cost: number, count = CALLS): Promise<Record<string, number>> {
+  const script = `
+    const { createPasswordsWith } = await import('@spillway/client/application/create-passwords')
+    const bcrypt = await import('@spillway/client/bcrypt')
+    const { sharePasswords } = await import('@spillway/client/shared-passwords')
+    const { createServer } = await import('node:net')
+    const listen = (...at) => new Promise((resolve) => createServer().listen(...at, resolve))
+    ${before}
+    const log = { error: console.error, warn() {}, debug() {} }
+    const engineIsChosen = new Promise((resolve) => (log.info = resolve))
+    // The process beside does not keep this process alive.
+    setInterval(() => undefined, 1_000)
+    const passwords = createPasswordsWith(new URL(${JSON.stringify(besideProgram)}), { ...${JSON.stringify(options)}, log })
+    sharePasswords(passwords)
+    // Packages hash until the engine has measured itself; its first hash tells what one takes.
+    await engineIsChosen
+    await passwords.hash('x', { algorithm: 'bcrypt', cost: ${cost} }, { deadline: Infinity })
+    const calls = Array.from({ length: ${count} }, () => bcrypt.hash('x', ${cost}))
+    const counts = {}
+    for (const { status, reason } of await Promise.allSettled(calls)) {
+      const outcome = status === 'fulfilled' ? 'made' : reason.code
+      counts[outcome] = (counts[outcome] ?? 0) + 1
+    }
+    console.log(JSON.stringify(counts))`
+  return JSON.parse(await printedBy(script))
+}
+
+test('in a script all calls are answered, however many there are at once', async () => {
+  assert.deepEqual(await outcomes('', { concurrency: 1, maxOutstanding: 8 }, 5), { made: CALLS })
+})
+
+test('in a process that listens, calls that would come too late are refused at once', async () => {
+  const { busy = 0 } = await outcomes(`await listen(0, '127.0.0.1')`, { concurrency: 1, maxOutstanding: 8 }, 5)
+  assert.equal(busy, CALLS - 8)
+})
+
+test('hashes that cost more than those of the policy are not let in as if they cost as much', async () => {
+  const many = 300
+  const counts = await outcomes('', { concurrency: 1, waitMs: 8_000 }, 14, many)
+  assert.ok((counts.busy ?? 0) > many / 2, JSON.stringify(counts))
+})
+
+test('SPILLWAY_WAIT_MS of Infinity, and a deadline of Infinity, are taken as such', async () => {
+  const { readEnvironment } = await import('@spillway/client/shared-passwords')
+  assert.equal(readEnvironment({ SPILLWAY_WAIT_MS: 'Infinity' }).waitMs, Number.POSITIVE_INFINITY)
+  const options = `{ waitMs: Infinity, concurrency: 1, maxOutstanding: 8 }`
+  const script = `
+    const { createPasswordsWith } = await import('@spillway/client/application/create-passwords')
+    const policy = { algorithm: 'bcrypt', cost: 4 }
+    const program = new URL(${JSON.stringify(besideProgram)})
+    const waits = createPasswordsWith(program, ${options})
+    // However slow the machine is, only their number refuses calls.
+    const refuses = createPasswordsWith(program, { ...${options}, waitMs: 200_000 })
+    const calls = (passwords, call) => Array.from({ length: 20 }, () => passwords.hash('x', policy, call))
+    await Promise.all([...calls(waits), ...calls(refuses, { deadline: Infinity })])
+    const refused = (await Promise.allSettled(calls(refuses))).filter(({ status }) => status === 'rejected')
+    console.log(refused.length)`
+  assert.equal(Number(await printedBy(script)), 12)
+})

@@ -1,0 +1,106 @@
+/** Reports on the queue for metrics and the live page, read on demand. No sealed data. */
+
+import { answersOf, epochMs, listOf } from './capacity.js'
+import { jobKey, queueKey } from './keys.js'
+import type { RedisConnection } from './redis/connect.js'
+import { capacityKey, liveWorkers, type WorkerCapacity } from './wire/capacity.js'
+import { isJobData } from './wire/job.js'
+
+/** The highest age of a report: many readers cost Redis no more than one. */
+const FRESH_FOR_MS = 500
+/** How far back failed jobs are reported, in milliseconds. */
+const RECENT_MS = 60_000
+/** Spillway's own reasons are shorter. */
+const REASON_MAX_LENGTH = 80
+
+export interface QueueReport {
+  /** Jobs by state; see order.ts. Finished jobs only while they are kept. */
+  jobs: { open: number; ticketed: number; active: number; completed: number; failed: number }
+  /** Whether operators have paused the queue: workers then take no jobs. */
+  paused: boolean
+  /** How long the next open job and the next ticketed job have waited; 0 if no such job waits. */
+  oldestMs: { open: number; ticketed: number }
+  workers: ({ id: string } & WorkerCapacity)[]
+  /** Jobs that failed in the last minute, and the last reason: an untrusted text from Redis. */
+  failedLately: { count: number; reason: string }
+}
+
+export class QueueReporter {
+  readonly #redis: RedisConnection
+  readonly #prefix: string
+  #report: Promise<QueueReport> | undefined
+  #askedAt = Number.NEGATIVE_INFINITY
+
+  constructor(redis: RedisConnection, prefix: string) {
+    this.#redis = redis
+    this.#prefix = prefix
+  }
+
+  /** Rejects when Redis does not answer. */
+  read(): Promise<QueueReport> {
+    if (this.#report === undefined || performance.now() - this.#askedAt > FRESH_FOR_MS) {
+      this.#askedAt = performance.now()
+      this.#report = this.#ask()
+    }
+    return this.#report
+  }
+
+  async #ask(): Promise<QueueReport> {
+    const keyOf = (part: Parameters<typeof queueKey>[1]) => queueKey(this.#prefix, part)
+    const [time, workers, paused, open, ticketed, active, completed, failed, ...next] = await answersOf(
+      this.#redis
+        .pipeline()
+        .time()
+        .hgetall(capacityKey(this.#prefix))
+        .hexists(keyOf('meta'), 'paused')
+        .llen(keyOf('wait'))
+        .zcard(keyOf('prioritized'))
+        .llen(keyOf('active'))
+        .zcard(keyOf('completed'))
+        .zcard(keyOf('failed'))
+        .lindex(keyOf('wait'), -1)
+        .zrange(keyOf('prioritized'), '0', '0')
+        .zcount(keyOf('failed'), String(Date.now() - RECENT_MS), '+inf')
+        .zrevrange(keyOf('failed'), '0', '0'),
+    )
+    const [nextOpen, nextTicketed, failedLately, lastFailed] = next
+    const at = epochMs(time)
+    const count = Number(failedLately)
+    return {
+      jobs: {
+        open: Number(open),
+        ticketed: Number(ticketed),
+        active: Number(active),
+        completed: Number(completed),
+        failed: Number(failed),
+      },
+      paused: paused === 1,
+      oldestMs: {
+        open: await this.#ageMs(nextOpen, at),
+        ticketed: await this.#ageMs(listOf(nextTicketed)[0], at),
+      },
+      workers: [...liveWorkers(Object(workers), at)].map(([id, capacity]) => ({ id, ...capacity })),
+      failedLately: { count, reason: count === 0 ? '' : await this.#reasonOf(listOf(lastFailed)[0]) },
+    }
+  }
+
+  /** How long a job has waited, in milliseconds; 0 without a job of Spillway's. */
+  async #ageMs(id: unknown, now: number): Promise<number> {
+    const json = await this.#field(id, 'data')
+    try {
+      const data: unknown = JSON.parse(json)
+      return isJobData(data) ? Math.max(0, now - data.enqueuedAt) : 0
+    } catch {
+      return 0
+    }
+  }
+
+  async #reasonOf(id: unknown): Promise<string> {
+    return (await this.#field(id, 'failedReason')).slice(0, REASON_MAX_LENGTH)
+  }
+
+  async #field(id: unknown, name: string): Promise<string> {
+    if (typeof id !== 'string') return ''
+    return (await this.#redis.hget(jobKey(this.#prefix, id), name).catch(() => null)) ?? ''
+  }
+}
