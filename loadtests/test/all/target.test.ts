@@ -52,14 +52,12 @@ test(
     assert.match(said, /^100\.0 % got in, the last one [\d.]+ s after the first came; 0 were sent away/m)
     assert.deepEqual([...new Set(Object.values(others))], [0], said)
 
-    // One address alone meets it.
-    const answers = await Promise.all(
-      Array.from({ length: ONE_TOO_MANY }, (_, n) => {
-        const body = { email: `user-${(n % 200) + 1}@example.test`, password: 'a passphrase of somebody' }
-        return ask(url, '/v1/users', { body, timeoutMs: START_MS })
-      }),
-    )
-    const statuses = new Set(answers.map(({ status }) => status))
+    // One address meets it, one request after the other: a burst could meet the overload guard instead.
+    const statuses = new Set<number>()
+    for (let n = 0; n < ONE_TOO_MANY && !statuses.has(429); n++) {
+      const body = { email: `user-${(n % 200) + 1}@example.test`, password: 'a passphrase of somebody' }
+      statuses.add((await ask(url, '/v1/users', { body, timeoutMs: START_MS })).status)
+    }
     assert.ok(statuses.has(429), `no limit was met: ${[...statuses]}`)
   },
   3 * START_MS,
