@@ -1,4 +1,4 @@
-// The command `pnpm accounts`: import, export and count accounts, and what operators do.
+// The command `pnpm accounts`: imports, exports and counts accounts, and makes operators.
 import { createWriteStream } from 'node:fs'
 import { finished } from 'node:stream/promises'
 import { newOperator, roles } from '@spillway/api/operators'
@@ -25,7 +25,6 @@ import { createCheck } from './account.ts'
 import { breached } from './breached.ts'
 import { openDeleted } from './deleted.ts'
 import { type ImportReport, importAccounts, LinesFile } from './import.ts'
-import { type OpsPort, operate } from './operate.ts'
 import { help, type ImportCommand, parseOptions } from './options.ts'
 import { presets } from './presets.ts'
 import { readRecords } from './records.ts'
@@ -66,10 +65,6 @@ export async function accounts(args: readonly string[], env: NodeJS.ProcessEnv, 
     return 0
   }
   const { stateDir } = readEnvironment(env)
-  if (command.name === 'operate') {
-    output.log(await operate(command.operator, opsPortOf(env, stateDir)))
-    return 0
-  }
   const givenUrl = secretIn(env, 'DATABASE_URL')
   const { databaseUrl, ...queue } =
     givenUrl === undefined
@@ -94,15 +89,6 @@ export async function accounts(args: readonly string[], env: NodeJS.ProcessEnv, 
 /** With patience: a batch is one statement, and no request waits for it. */
 export function openDatabase(url: string): Database {
   return connectDatabase({ url, connectionTimeoutMs: 30_000, statementTimeoutMs: 60_000, poolSize: 1 })
-}
-
-function opsPortOf(
-  { OPS_URL: url, OPS_USER: user = 'operator', OPS_PASSWORD }: NodeJS.ProcessEnv,
-  stateDir: string,
-): OpsPort {
-  if (url) return { url: url.replace(/\/$/, ''), user, password: OPS_PASSWORD ?? '' }
-  const { opsUrl } = findRunning(stateDir, 'set OPS_URL')
-  return { url: opsUrl, user, password: OPS_PASSWORD ?? loadSecrets(stateDir).opsPassword }
 }
 
 async function importFile(

@@ -1,7 +1,6 @@
 // The command line of `pnpm accounts`.
 import { parseCommandLine, UserError, whole } from '@spillway/infra/processes/command-line'
 import { mapped } from './fields.ts'
-import { operatorCommand } from './operate.ts'
 import { ownPreset, presets } from './presets.ts'
 import { bareDigest, composeHash, saltEncodings } from './weak.ts'
 
@@ -9,12 +8,6 @@ export const help = `pnpm accounts import FILE [options]
 pnpm accounts export FILE
 pnpm accounts hashes
 pnpm accounts formats
-pnpm accounts show|disable|enable|forget-failures|end-sessions|send-reset|send-confirmation|export-person|delete ACCOUNT
-pnpm accounts end-session ACCOUNT SESSION
-pnpm accounts change-email ACCOUNT ADDRESS [--confirmed]
-pnpm accounts block NETWORK --until TIME
-pnpm accounts unblock NETWORK
-pnpm accounts blocks
 pnpm accounts operator NAME --role viewer|support|admin
 pnpm accounts breached --help
 
@@ -30,8 +23,6 @@ hashes   counts the accounts by format and cost of their hashes.
 formats  lists the formats of stored hashes, who writes them, and whether they rest in the database or inside argon2id.
 operator prints a new token of an operator of the ops port, and the line of OPS_OPERATORS_FILE by which gateways know it.
          viewer looks; support helps people and pauses, resumes and retries; admin may do everything.
-show     says what there is to say of an account, by its address or id. This command and all that follow ask the ops port of a gateway;
-         all but show and blocks need --reason.
 breached makes a list of breached passwords that new ones must not be in.
 
   --dry-run            counts and checks, and writes nothing, not even FILE.rejected.ndjson
@@ -53,16 +44,11 @@ breached makes a list of breached passwords that new ones must not be in.
   --worker-memory MIB  the memory of a worker, if it is not to be asked [what the workers of REDIS_URL publish; 256]. Accounts whose
                        hash needs more could not log in, and are rejected
   --role role          of an operator
-  --reason text        why an operator changes something, for the audit
-  --until time         until when a network is blocked: 90m, 24h, 7d, or a date and time
-  --confirmed          the new address is known to be the owner's
   --help               prints this
 
 From the environment:
 
   DATABASE_URL         the database [the database of the running pnpm start]
-  OPS_URL, OPS_USER, OPS_PASSWORD
-                       the ops port of a gateway, and who asks it [the running pnpm start]
   REDIS_URL, SPILLWAY_SEAL_KEYS, QUEUE_PREFIX
                        of the workers: they say which hashes they verify, and hash weak digests [a process beside this one hashes
                        them]; the keys also tell which accounts were deleted
@@ -86,9 +72,6 @@ const options = {
   salt: { type: 'string' },
   'worker-memory': { type: 'string' },
   role: { type: 'string' },
-  reason: { type: 'string' },
-  until: { type: 'string' },
-  confirmed: { type: 'boolean' },
 } as const
 
 export type Command = Exclude<ReturnType<typeof parseOptions>, undefined>
@@ -101,12 +84,8 @@ export function parseOptions(args: readonly string[]) {
   const [name, file, ...rest] = positionals
   if ((name === 'hashes' || name === 'formats') && file === undefined) return { name } as const
   if (name === 'operator') return { name, operator: file ?? '', role: values.role ?? '' } as const
-  const operator = operatorCommand(positionals, values)
-  if (operator !== undefined) return { name: 'operate', operator } as const
   if (rest.length > 0 || file === undefined || (name !== 'import' && name !== 'export'))
-    throw new UserError(
-      'Say import FILE, export FILE, hashes, formats, or a command on an account or a network: see "pnpm accounts --help".',
-    )
+    throw new UserError('Say import FILE, export FILE, hashes, formats or operator NAME: see "pnpm accounts --help".')
   if (name === 'export') return { name, file } as const
   const preset = values.preset === undefined ? ownPreset : presets[values.preset]
   if (preset === undefined)
