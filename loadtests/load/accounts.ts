@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { type ApiAnswer, type Credentials, createApiClient } from '@spillway/infra/harness/api-client'
 import { until } from '@spillway/infra/processes/until'
-import { createAccounts } from '@spillway/infra/services/query'
+import { createAccounts, emailOf } from '@spillway/infra/services/query'
 import type { Running } from '../contenders/contender.ts'
 import { type Algorithm, hash } from '../contenders/hashing.ts'
 import { outcomeOf } from '../measure/tally.ts'
@@ -41,7 +41,7 @@ export class Accounts {
   /** A login whose result costs exactly one verify everywhere. */
   login(credential: Credential, caller: number): Credentials {
     return {
-      email: `${credential}-${(caller % this.#count) + 1}@example.com`,
+      email: emailOf(credential, (caller % this.#count) + 1),
       // A wrong password for bcrypt: after a right one Spillway would store argon2id instead.
       password: credential === 'bcrypt' ? `not ${PASSWORD}` : PASSWORD,
     }

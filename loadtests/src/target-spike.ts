@@ -1,10 +1,7 @@
-// `pnpm load spike --target`: a spike on a running gateway, to be watched on its live page. The
-// gateway is on this machine, unless another one was allowed.
-import { lookup } from 'node:dns/promises'
-import { BlockList, isIP } from 'node:net'
+// `pnpm load spike --target`: a spike on a running gateway, to be watched on its live page.
 import { ask } from '@spillway/infra/harness/api-client'
 import { UserError } from '@spillway/infra/processes/command-line'
-import { seedEmail } from '@spillway/prisma/seed'
+import { emailOf, seeded } from '@spillway/infra/services/query'
 import { closedLoop } from '../load/open-loop.ts'
 import { arrivals, type Visit, Visitor, type VisitorOptions } from '../load/visit.ts'
 import { quantile } from '../measure/quantile.ts'
@@ -51,7 +48,7 @@ export async function spikeTarget(options: TargetSpike): Promise<SpikeResult> {
   const { url, users, password, durationS, signal, report } = options
   const person = {
     urls: [url],
-    login: (n) => ({ email: seedEmail((n % users) + 1), password }),
+    login: (n) => ({ email: emailOf(seeded.name, (n % users) + 1), password }),
     // Of the range that is set aside for load tests (RFC 2544): 131,072 addresses.
     headers: (n) => ({ 'x-forwarded-for': `198.${18 + ((n >> 16) & 1)}.${(n >> 8) & 255}.${n & 255}` }),
     everyNthWrong: 0,
@@ -86,7 +83,7 @@ async function tryAccounts(people: Visitor, { url, users }: TargetSpike): Promis
     const visit = await people.visit(person)
     if (visit.status === 401) {
       throw new UserError(
-        `user-${person + 1}@example.test cannot log in: run "pnpm seed --users ${users}" first, or say with --users how many ` +
+        `${emailOf(seeded.name, person + 1)} cannot log in: run "pnpm seed --users ${users}" first, or say with --users how many ` +
           'accounts there are.',
       )
     }
@@ -113,33 +110,11 @@ async function findRate(people: Visitor, { users, signal, report }: TargetSpike)
   return Math.round(Math.min(Math.max(TIMES_CAPACITY * perSecond, RATE_MIN), RATE_MAX))
 }
 
-const loopback = new BlockList()
-loopback.addSubnet('127.0.0.0', 8, 'ipv4')
-loopback.addAddress('::1', 'ipv6')
-
-/**
- * The URL to dial. The name of this machine is replaced by its judged address.
- * @throws {@link UserError} for what is no `http://host:port`, or not this machine without
- * `beyondLoopback`
- */
-export async function resolveTarget(target: string, beyondLoopback: boolean): Promise<string> {
+/** The origin of a gateway. Throws a UserError for another text. */
+export function originOf(target: string): string {
   const url = URL.canParse(target) ? new URL(target) : undefined
-  if (url?.protocol !== 'http:' || url.pathname !== '/' || url.search !== '' || url.username !== '') {
-    throw new UserError(`--target takes the address of a gateway, such as http://127.0.0.1:3000, not "${target}".`)
-  }
-  const hostname = url.hostname.replace(/^\[|\]$/g, '')
-  const addresses = await lookup(hostname, { all: true }).catch(() => [])
-  const [first] = addresses
-  if (first === undefined) throw new UserError(`There is no host "${hostname}".`)
-  if (beyondLoopback) return url.origin
-  const elsewhere = addresses.find(({ address }) => !loopback.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4'))
-  if (elsewhere !== undefined)
-    throw new UserError(
-      `${hostname} is not this machine (${elsewhere.address}): a spike goes to others only with --beyond-loopback, and only where ` +
-        'you may send one.',
-    )
-  url.hostname = first.family === 6 ? `[${first.address}]` : first.address
-  return url.origin
+  if (url?.protocol === 'http:' && url.pathname === '/' && url.search === '' && url.username === '') return url.origin
+  throw new UserError(`--target takes the address of a gateway, such as http://127.0.0.1:3000, not "${target}".`)
 }
 
 // The result of a spike in words.

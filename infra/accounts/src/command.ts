@@ -87,7 +87,7 @@ export async function accounts(args: readonly string[], env: NodeJS.ProcessEnv, 
 }
 
 /** With patience: a batch is one statement, and no request waits for it. */
-export function openDatabase(url: string): Database {
+function openDatabase(url: string): Database {
   return connectDatabase({ url, connectionTimeoutMs: 30_000, statementTimeoutMs: 60_000, poolSize: 1 })
 }
 

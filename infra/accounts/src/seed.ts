@@ -3,17 +3,16 @@
 import { randomUUID } from 'node:crypto'
 import { runCommand } from '@spillway/infra/processes/command'
 import { parseCommandLine, UserError, whole } from '@spillway/infra/processes/command-line'
+import { createAccounts, emailOf, query, seeded } from '@spillway/infra/services/query'
 import { findRunning, readEnvironment } from '@spillway/infra/start/places'
-import type { Database } from '@spillway/prisma'
-import { SEED_PASSWORD, SEED_USERS, seedEmail, seedUsers } from '@spillway/prisma/seed'
-import { openDatabase, secretIn } from './command.ts'
+import { secretIn } from './command.ts'
 
 const help = `pnpm seed [--users N] [--password P]
 
 Makes sure that user-1@example.test to user-N@example.test exist and have the password P.
 
-  --users N      how many accounts [${SEED_USERS}]
-  --password P   their password ["${SEED_PASSWORD}"]
+  --users N      how many accounts [${seeded.count}]
+  --password P   their password ["${seeded.password}"]
   --help         prints this
 
 From the environment, in place of those of a running pnpm start:
@@ -26,24 +25,20 @@ const USERS_MOST = 10_000_000
 
 async function seed(args: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {
   const { values } = parseCommandLine('pnpm seed', args, {
-    users: { type: 'string', default: String(SEED_USERS) },
-    password: { type: 'string', default: SEED_PASSWORD },
+    users: { type: 'string', default: String(seeded.count) },
+    password: { type: 'string', default: seeded.password },
   })
   if (values.help) return console.log(help)
   const { password } = values
   const users = whole('--users', values.users, { most: USERS_MOST })
   const { databaseUrl, gatewayUrl } = urlsIn(env)
   const startedMs = performance.now()
-  const database = openDatabase(databaseUrl)
-  try {
-    const passwordHash = await hashByGateway(gatewayUrl, database, password)
-    const { created, existing } = await seedUsers(database, { users, passwordHash })
-    const seconds = ((performance.now() - startedMs) / 1_000).toFixed(1)
-    console.log(`Created ${created} accounts, found ${existing}, in ${seconds} s.`)
-    console.log(`${seedEmail(1)} to ${seedEmail(users)} have the password "${password}".`)
-  } finally {
-    await database.$disconnect()
-  }
+  const passwordHash = await hashByGateway(gatewayUrl, databaseUrl, password)
+  const created = await createAccounts(databaseUrl, seeded.name, users, passwordHash)
+  const seconds = ((performance.now() - startedMs) / 1_000).toFixed(1)
+  const [first, last] = [emailOf(seeded.name, 1), emailOf(seeded.name, users)]
+  console.log(`Created ${created} accounts, found ${users - created}, in ${seconds} s.`)
+  console.log(`${first} to ${last} have the password "${password}".`)
 }
 
 function urlsIn(env: NodeJS.ProcessEnv): { databaseUrl: string; gatewayUrl: string } {
@@ -55,7 +50,7 @@ function urlsIn(env: NodeJS.ProcessEnv): { databaseUrl: string; gatewayUrl: stri
 }
 
 /** Registers an account, reads its hash and deletes it. */
-async function hashByGateway(gatewayUrl: string, database: Database, password: string): Promise<string> {
+async function hashByGateway(gatewayUrl: string, databaseUrl: string, password: string): Promise<string> {
   const email = `seed-${randomUUID()}@example.test`
   const response = await fetch(new URL('/v1/users', gatewayUrl), {
     method: 'POST',
@@ -66,10 +61,9 @@ async function hashByGateway(gatewayUrl: string, database: Database, password: s
   })
   if (response.status === 202) throw new UserError('The password was not hashed in time: check that a worker runs.')
   if (response.status !== 201) throw new UserError(`The gateway at ${gatewayUrl} refused: ${await response.text()}`)
-  const account = await database.user.findUnique({ where: { email } })
+  const [account] = await query(databaseUrl, 'DELETE FROM users WHERE email = $1 RETURNING password_hash', [email])
   if (!account) throw new UserError(`The gateway at ${gatewayUrl} does not use the database of DATABASE_URL.`)
-  await database.user.delete({ where: { email } })
-  return account.passwordHash
+  return String(account.password_hash)
 }
 
 await runCommand(() => seed(process.argv.slice(2), process.env))

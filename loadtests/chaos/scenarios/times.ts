@@ -4,7 +4,7 @@ import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { type ApiAnswer, type ApiClient, createApiClient } from '@spillway/infra/harness/api-client'
-import { createAccounts, query } from '@spillway/infra/services/query'
+import { createAccounts, emailOf, query } from '@spillway/infra/services/query'
 import { SMTPServer } from 'smtp-server'
 import { hash } from '../../contenders/hashing.ts'
 import { quantile } from '../../measure/quantile.ts'
@@ -98,10 +98,10 @@ async function makeQuestions(databaseUrl: string, client: ApiClient): Promise<Qu
   const argon2id = await hash(PASSWORD, 'argon2id')
   /** Of one length, so that requests have one. Without a stored hash they are nobody's. */
   async function addresses(name: string, storedHash?: string, isConfirmed = true) {
-    const emails = storedHash === undefined ? [] : await createAccounts(databaseUrl, name, SAMPLES, storedHash)
+    if (storedHash !== undefined) await createAccounts(databaseUrl, name, SAMPLES, storedHash)
     if (isConfirmed)
-      await query(databaseUrl, 'UPDATE users SET email_confirmed_at = now() WHERE email = ANY($1)', [emails])
-    return (n: number) => `${name}-${n + 1}@example.com`
+      await query(databaseUrl, "UPDATE users SET email_confirmed_at = now() WHERE email LIKE $1 || '-%'", [name])
+    return (n: number) => emailOf(name, n + 1)
   }
   type AddressOf = Awaited<ReturnType<typeof addresses>>
   const [nobody, current] = [await addresses('kind-1'), await addresses('kind-2', argon2id)]
