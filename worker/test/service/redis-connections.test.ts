@@ -5,6 +5,7 @@ import { askOnNewConnection, connectRedis, type RedisConnection } from '@spillwa
 import { RedisWatch } from '@spillway/queue/redis/watch'
 import { capacityKey } from '@spillway/queue/wire/capacity'
 import { Worker } from 'bullmq'
+import { Redis } from 'ioredis'
 import { type TestContext, test } from 'vitest'
 import { redisProxy, spaceFor } from '../space.ts'
 
@@ -72,6 +73,18 @@ test('a connection uses the database that its URL names', async (t) => {
   await redis.select(7)
   assert.equal(await redis.del(`${prefix}:there`), 1)
   await redis.select(0)
+})
+
+test('commands of one turn of the event loop are written together, and each gets its answer', async (t) => {
+  const { redisUrl, prefix, closing } = spaceFor(t)
+  const redis = connectRedis(redisUrl, 'consumer')
+  closing(async () => redis.disconnect())
+  assert.ok(redis instanceof Redis)
+  await redis.ping()
+  const answers = Promise.all([redis.set(`${prefix}:together`, '1', 'PX', 60_000), redis.get(`${prefix}:together`)])
+  assert.equal(redis.stream.writableCorked, 1)
+  assert.deepEqual(await answers, ['OK', '1'])
+  assert.equal(redis.stream.writableCorked, 0)
 })
 
 test('Redis is there for others when it answers for our keys: a PING, which any node of a cluster answers, is not enough', async (t) => {
