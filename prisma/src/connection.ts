@@ -51,7 +51,7 @@ async function setFormatOfTimes(client: pg.ClientBase): Promise<void> {
  * Prisma names the schema `public`.
  */
 const SESSION_OPTIONS =
-  '-c timezone=UTC -c datestyle=ISO -c default_transaction_isolation=read\\ committed -c search_path=public'
+  '-c timezone=UTC -c datestyle=ISO -c default_transaction_isolation=read\\ committed -c search_path=public -c lock_timeout=0'
 
 /**
  * Reads a PostgreSQL URL, and adds the settings of each session. Throws one sentence, which never

@@ -105,8 +105,8 @@ const unavailableKinds: ReadonlySet<DriverCause['kind']> = new Set([
 
 // SQLSTATE classes 08 (connection), 28 (authorization), 3D (no such database), 40 (rolled back for
 // another transaction), 53 (resources), 57 (operator intervention, statement_timeout included); and
-// 25006, a server that became a read-only replica.
-const unavailableStates = /^(08|28|3D|40|53|57|25006)/
+// 25006, a server that became a read-only replica; and the time-outs of locks and transactions.
+const unavailableStates = /^(08|28|3D|40|53|57|25006|25P0[34]|55P03)/
 
 // Texts of the driver's plain errors, which have no code.
 const driverMessages =

@@ -52,7 +52,9 @@ export async function migrate(url: string, directory = migrationsDir): Promise<{
 
 /** The names of the migrations that were applied. Creates their table in an empty database. */
 async function recorded(pool: Pool, url: string): Promise<Set<string>> {
-  const { rows: schemas } = await pool.query('SELECT current_schema() AS first')
+  const { rows: schemas } = await pool.query(
+    `SELECT current_schema() AS first, current_setting('server_encoding') AS encoding`,
+  )
   if (schemas[0].first !== 'public')
     throw new Error(
       `The database ${placeOf(url).database} cannot be used: its user has no right on the schema public, or its search_path begins with another schema; grant it ALL ON SCHEMA public, and ALTER ROLE … SET search_path = public.`,
@@ -60,6 +62,11 @@ async function recorded(pool: Pool, url: string): Promise<Set<string>> {
   const { rows: tables } = await pool.query(
     `SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public' ORDER BY tablename = '_prisma_migrations' DESC, 1`,
   )
+  // SQL_ASCII keeps UTF-8 as it is. Other encodings lack characters of addresses and reasons.
+  if (tables.length === 0 && !['UTF8', 'SQL_ASCII'].includes(schemas[0].encoding))
+    throw new Error(
+      `The database ${placeOf(url).database} cannot be used: its encoding is ${schemas[0].encoding}; create it with ENCODING 'UTF8' TEMPLATE template0.`,
+    )
   if (tables.length === 0) await pool.query(RECORD_TABLE)
   else if (tables[0].name !== '_prisma_migrations') {
     throw new Error(

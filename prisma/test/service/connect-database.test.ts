@@ -66,7 +66,7 @@ for (const [way, wayUrl] of [
   })
 }
 
-test("a role's schema, search path and isolation change nothing", async (t) => {
+test("a role's schema, search path, isolation and time limit for locks change nothing", async (t) => {
   const url = new URL(absentDatabase())
   const [name, role] = [url.pathname.slice(1), `role_${url.pathname.slice(-12)}`]
   await rows(migratedUrl, `CREATE ROLE ${role} LOGIN PASSWORD 'hush'`)
@@ -80,6 +80,7 @@ test("a role's schema, search path and isolation change nothing", async (t) => {
   assert.notEqual((await migrate(url.href)).applied.length, 0)
   await rows(url.href, `ALTER ROLE ${role} SET search_path = ${role}`)
   await rows(url.href, `ALTER ROLE ${role} SET default_transaction_isolation = 'serializable'`)
+  await rows(url.href, `ALTER ROLE ${role} SET lock_timeout = '10ms'`)
   assert.deepEqual((await migrate(url.href)).applied, [])
   const database = connectDatabase({ url: url.href, poolSize: 1, connectionTimeoutMs: 60_000 })
   t.onTestFinished(() => database.$disconnect())
@@ -88,7 +89,20 @@ test("a role's schema, search path and isolation change nothing", async (t) => {
   assert.deepEqual(await rawQuery(database, Prisma.sql`SHOW transaction_isolation`), [
     { transaction_isolation: 'read committed' },
   ])
+  assert.deepEqual(await rawQuery(database, Prisma.sql`SHOW lock_timeout`), [{ lock_timeout: '0' }])
   await assert.rejects(migrate(pooled(url.href)), /its search_path begins with another schema; grant/)
+})
+
+test('a database that cannot hold all of Unicode is refused in one sentence, before anything is made', async (t) => {
+  const url = absentDatabase()
+  const name = new URL(url).pathname.slice(1)
+  await rows(
+    migratedUrl,
+    `CREATE DATABASE "${name}" ENCODING 'LATIN1' LOCALE 'C' LOCALE_PROVIDER libc TEMPLATE template0`,
+  )
+  t.onTestFinished(async () => void (await rows(migratedUrl, `DROP DATABASE "${name}"`)))
+  await assert.rejects(migrate(url), /its encoding is LATIN1; create it with ENCODING 'UTF8'/)
+  assert.deepEqual(await rows(url, `SELECT to_regclass('_prisma_migrations')::text`), [[null]])
 })
 
 test('a connection is opened with nothing that a pooler refuses, where the URL names one', async (t) => {
