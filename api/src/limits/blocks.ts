@@ -61,7 +61,8 @@ export class Blocks {
 
   async list(database: Database): Promise<Block[]> {
     const sql = Prisma.sql`
-      SELECT network, least(until, '9999-12-31') AS until, operator, reason, created_at AS "createdAt"
+      SELECT network, least(until, '9999-12-31') AS until, operator, reason,
+        least(greatest(created_at, 'epoch'), '9999-12-31') AS "createdAt"
       FROM blocks WHERE until > now() ORDER BY network LIMIT ${LISTED_MAX}`
     const rows = await rawQuery<Block>(database, sql)
     const iso = (text: string) => new Date(text).toISOString()
@@ -78,7 +79,7 @@ export class Blocks {
         created_at = now()
       RETURNING network`
     const [added] = await rawQuery<{ network: string }>(this.#database, sql)
-    await this.read()
+    await this.#readNow()
     return added?.network ?? network
   }
 
@@ -86,8 +87,13 @@ export class Blocks {
   async remove(network: string): Promise<string | undefined> {
     const sql = Prisma.sql`DELETE FROM blocks WHERE network = ${canonical(network)} RETURNING network`
     const [removed] = await rawQuery<{ network: string }>(this.#database, sql)
-    await this.read()
+    await this.#readNow()
     return removed?.network
+  }
+
+  /** A change was made, even if this read fails: the next round reads it. */
+  #readNow(): Promise<void> {
+    return this.read().catch(() => undefined)
   }
 
   close(): Promise<void> {

@@ -37,6 +37,7 @@ const blockRoutes: FastifyPluginAsyncJsonSchemaToTs<{ Options: OperatorDeps }> =
   const { blocks, audit, database, reads, config } = options
   const tags = ['Networks']
   const proxies = new AddressRanges(listOf(config.trustProxy))
+  const ipv4InIpv6 = new AddressRanges(['::ffff:0:0/96'])
 
   app.get(
     '/v1/blocks',
@@ -70,6 +71,8 @@ const blockRoutes: FastifyPluginAsyncJsonSchemaToTs<{ Options: OperatorDeps }> =
       const until = new Date(request.body.until)
       // JavaScript has no leap seconds, so such a time is not valid.
       if (!(until.getTime() > Date.now())) throw invalid('until', 'must be in the future')
+      // Node matches IPv4 clients with these ranges, so the least length of a range would not hold.
+      if (/:.*\//.test(network) && ipv4InIpv6.overlaps(network)) throw invalid('network', 'must be written as IPv4')
       if (proxies.overlaps(rangeOf(network))) throw invalid('network', 'must contain no proxy of TRUST_PROXY')
       const blocked = await orUnknown(blocks.add({ network, until, reason, operator: request.operator.name }))
       recordChange(audit, request, { event: 'block_network', reason, ip: blocked })

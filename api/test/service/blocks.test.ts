@@ -87,10 +87,10 @@ test('deleting a person is refused while Redis is down, and leaves no key once i
   assertProblem(await operator.find(id), 404, 'account_not_found')
 })
 
-test('rows that are no networks, or have no end, stop no other block', async () => {
+test('rows that are no networks, or have no end or no beginning, stop no other block', async () => {
   await system.database.$executeRaw`
-    INSERT INTO blocks (network, until, operator, reason) VALUES
-      ('example.test', now() + interval '1 minute', 'sql', 'x'), ('192.0.2.200', 'infinity', 'sql', 'x')`
+    INSERT INTO blocks (network, until, created_at, operator, reason) VALUES
+      ('example.test', now() + interval '1 minute', '-infinity', 'sql', 'x'), ('192.0.2.200', 'infinity', now(), 'sql', 'x')`
   told(200, await operator.block('203.0.113.30'))
   await becomes(there.api, '203.0.113.30', 403)
   await becomes(there.api, '192.0.2.200', 403)
@@ -107,6 +107,13 @@ test.each(['a\0b', 'a\ud800b', 'a\nb', '\u009f'])('a reason is text without cont
   const body = { network: '192.0.2.1', until: new Date(Date.now() + 60_000).toISOString(), reason }
   assertProblem(await operator.call('POST', '/v1/blocks', { body }), 422, 'invalid_request')
 })
+
+test.each(['::ffff:0:0/96', '::/20', '::ffff:192.0.2.0/120'])(
+  '%s is refused: it would block IPv4 clients',
+  async (network) => {
+    assertProblem(await operator.block(network), 422, 'invalid_request')
+  },
+)
 
 test('a block ends by itself', async () => {
   told(200, await operator.block('203.0.113.20', Date.now() + 2_000))
