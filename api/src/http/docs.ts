@@ -13,6 +13,10 @@ const logo =
   `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 176 40" height="40"><g transform="translate(0 4)">${MARK}</g>` +
   '<text x="42" y="29" font-family="system-ui, sans-serif" font-size="26" font-weight="700" fill="#fff">Spillway</text></svg>'
 
+/** The page of Swagger UI has no viewport: phones would show it as 980 pixels wide. */
+const VIEWPORT =
+  "document.head.append(Object.assign(document.createElement('meta'), { name: 'viewport', content: 'width=device-width, initial-scale=1' }))"
+
 export interface DocsOptions {
   title: string
   description: string
@@ -37,6 +41,7 @@ export const docsPlugin = fp(
         logo: { type: SVG, content: logo, href: '/docs', target: '_self' },
         theme: {
           title: `${title} API`,
+          js: [{ filename: 'viewport.js', content: VIEWPORT }],
           favicon: [{ filename: 'spillway.svg', rel: 'icon', type: SVG, sizes: 'any', content: icon }],
         },
       })
