@@ -6,7 +6,7 @@ import type { Keyring } from '@spillway/queue/client'
 import { newId } from '@spillway/queue/wire/id'
 import { type FastifyInstance, type FastifyRequest, fastify } from 'fastify'
 import { meRoutes, sessionRoutes } from './accounts/me.js'
-import { auditRateLimitsPlugin } from './audit/recorder.js'
+import { auditRefusalsPlugin } from './audit/recorder.js'
 import type { GatewayConfig } from './config.js'
 import { clientGonePlugin, drainPlugin, stalledConnectionsPlugin } from './http/connections.js'
 import { type CrossOriginOptions, crossOriginPlugin } from './http/cross-origin.js'
@@ -113,7 +113,7 @@ export async function buildPublicApi(config: GatewayConfig, opened: Opened): Pro
     keyring,
     sessionNameOf: (request) => sessionNameOf(tokenCarrier.shownBy(request)),
   })
-  await app.register(auditRateLimitsPlugin, { audit })
+  await app.register(auditRefusalsPlugin, { audit })
 
   const { issuer, loginNeedsConfirmation: needsConfirmedEmail } = config
   const upgrades = new HashUpgrades({ passwords, database, mode: config.rehash, log })

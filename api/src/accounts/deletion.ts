@@ -41,7 +41,6 @@ export async function eraseAccount(
   }
   // This goes before the account: if Redis is unreachable, counts and mails would stay.
   await forget()
-  const [digest] = deletedAddressDigests(email, keyring)
   const ofVersion =
     credentialVersion === undefined ? Prisma.empty : Prisma.sql`AND credential_version = ${credentialVersion}`
   const sql = Prisma.sql`
@@ -49,10 +48,7 @@ export async function eraseAccount(
       DELETE FROM users WHERE id = ${id}::uuid ${ofVersion} RETURNING email
     ), links AS (
       DELETE FROM mail_tokens USING deleted WHERE mail_tokens.email = deleted.email
-    ), left_out AS (
-      INSERT INTO deleted_addresses (digest, key_id) SELECT ${digest}::bytea, ${keyring.kids()[0]} FROM deleted
-      ON CONFLICT DO NOTHING
-    )
+    ), left_out AS (${leaveOut(email, keyring, Prisma.sql`deleted`)})
     SELECT FROM deleted`
   const isGone = (await rawQuery(database, sql)).length > 0 || (await database.user.count({ where: { id } })) === 0
   // Once more, for what was added meanwhile. If it fails, the rest lapses.
@@ -61,8 +57,21 @@ export async function eraseAccount(
 }
 
 /**
- * The digests of an address, by which an import recognizes a deleted account: one for each key, in
- * the order of the keys.
+ * The statement that makes imports leave out an address which an account no longer has: otherwise an
+ * old file would bring the account back, with its old password.
+ *
+ * @param from a query with one row if the account has left the address, and with none otherwise
+ */
+export function leaveOut(email: string, keyring: Keyring, from: Prisma.Sql): Prisma.Sql {
+  const [digest] = deletedAddressDigests(email, keyring)
+  return Prisma.sql`
+    INSERT INTO deleted_addresses (digest, key_id) SELECT ${digest}::bytea, ${keyring.kids()[0]} FROM ${from}
+    ON CONFLICT DO NOTHING`
+}
+
+/**
+ * The digests of an address, by which an import recognizes that an account had it: one for each key,
+ * in the order of the keys.
  */
 export function deletedAddressDigests(email: string, keyring: Keyring): [Buffer, ...Buffer[]] {
   return keyring.macs({ purpose: 'deleted-address', id: email })

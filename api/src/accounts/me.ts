@@ -1,7 +1,7 @@
 /** The sessions of the signed-in user, and the user. */
 
 import { objectOf } from '@spillway/queue/wire/object-schema'
-import { ApiError } from '../http/errors.js'
+import { ApiError, orUnknown } from '../http/errors.js'
 import type { RoutePlugin } from '../passwords/deps.js'
 import { SessionsBody, UserBody } from '../schemas/bodies.js'
 import { anyProblem, bodyProblems, limitProblem, problemResponse, unauthorizedProblem } from '../schemas/responses.js'
@@ -44,7 +44,7 @@ export const sessionRoutes: RoutePlugin = async (app, { sessions, audit, limits 
   app.delete(
     '/v1/me/sessions',
     {
-      config,
+      config: { ...config, event: 'end_other_sessions' },
       schema: {
         ...described,
         operationId: 'endOtherSessions',
@@ -55,7 +55,7 @@ export const sessionRoutes: RoutePlugin = async (app, { sessions, audit, limits 
     },
     async ({ user, ip, id: requestId }, reply) => {
       const whom = { userId: user.sub, sessionId: user.sid, requestId }
-      const ended = await sessions.endOthers({ userId: user.sub, keptSessionId: user.sid })
+      const ended = await orUnknown(sessions.endOthers({ userId: user.sub, keptSessionId: user.sid }))
       if (ended > 0) audit.record({ event: 'end_other_sessions', outcome: 'ok', ...whom, ip })
       return reply.code(204).send(null)
     },
@@ -64,7 +64,7 @@ export const sessionRoutes: RoutePlugin = async (app, { sessions, audit, limits 
   app.delete(
     '/v1/me/sessions/:id',
     {
-      config,
+      config: { ...config, event: 'end_session' },
       schema: {
         ...described,
         operationId: 'endSession',
@@ -75,7 +75,7 @@ export const sessionRoutes: RoutePlugin = async (app, { sessions, audit, limits 
     },
     async ({ user, params, ip, id: requestId }, reply) => {
       const whom = { userId: user.sub, sessionId: params.id }
-      if (!(await sessions.endOne(whom))) throw new ApiError('session_not_found')
+      if (!(await orUnknown(sessions.endOne(whom)))) throw new ApiError('session_not_found')
       audit.record({ event: 'end_session', outcome: 'ok', ...whom, ip, requestId })
       return reply.code(204).send(null)
     },

@@ -169,11 +169,16 @@ export class Audit {
 
 const LIMITS = ['too_many_requests', 'network_blocked']
 
-/** Records requests that a limit or a block refused. */
-export const auditRateLimitsPlugin = fp(
+/** Records requests that a limit or a block refused, and changes of unknown outcome. */
+export const auditRefusalsPlugin = fp(
   async (app: FastifyInstance, { audit }: { audit: Audit }) => {
     app.addHook('onResponse', (request, _reply, next) => {
       const { errorCode, refusedFor, user, body } = request
+      const { event: change } = request.routeOptions.config
+      if (change !== undefined && errorCode === 'outcome_unknown') {
+        const userId = user?.sub ?? null
+        audit.record({ event: change, outcome: errorCode, userId, ip: request.ip, requestId: toldId(request) })
+      }
       const isLimited = LIMITS.includes(errorCode ?? '')
       if (isLimited && refusedFor !== undefined) {
         // The access token names the user, or the body does.
@@ -186,7 +191,7 @@ export const auditRateLimitsPlugin = fp(
       next()
     })
   },
-  { name: 'audit-rate-limits' },
+  { name: 'audit-refusals' },
 )
 
 const nothing = { userId: null, sessionId: null, isKnownDevice: null, failures: null, requestId: null }

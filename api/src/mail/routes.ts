@@ -2,7 +2,6 @@
 
 import { isTaken } from '@spillway/prisma'
 import { objectOf } from '@spillway/queue/wire/object-schema'
-import type { AuditEvent } from '../audit/store.js'
 import { ApiError, orUnknown } from '../http/errors.js'
 import { requireMail } from '../passwords/access.js'
 import type { RoutePlugin } from '../passwords/deps.js'
@@ -14,7 +13,7 @@ import { confirmAddress, newMailToken } from './tokens.js'
 const nothing = { type: 'null' } as const
 const problems = { 429: limitProblem }
 
-export const mailRoutes: RoutePlugin = async (app, { database, sessions, post, audit, limits }) => {
+export const mailRoutes: RoutePlugin = async (app, { database, keyring, sessions, post, audit, limits }) => {
   app.post(
     '/v1/password/forgotten',
     {
@@ -40,6 +39,7 @@ export const mailRoutes: RoutePlugin = async (app, { database, sessions, post, a
   app.post(
     '/v1/email/confirm',
     {
+      config: { event: 'confirm_email' },
       schema: {
         operationId: 'confirmEmail',
         tags: ['Accounts'],
@@ -51,15 +51,16 @@ export const mailRoutes: RoutePlugin = async (app, { database, sessions, post, a
       onRequest: [requireMail({ post }), limits.network],
     },
     async (request, reply) => {
-      const record = (outcome: AuditEvent['outcome'], userId: string | null = null) =>
-        audit.record({ event: 'confirm_email', outcome, userId, ip: request.ip, requestId: request.id })
-      const confirmed = await orUnknown(confirmAddress(database, request.body.token)).catch((error: unknown) => {
-        // Two accounts are changed to the same address at the same time.
-        if (isTaken(error)) return undefined
-        if (error instanceof ApiError) record(error.code)
-        throw error
-      })
-      record(confirmed === undefined ? 'invalid_mail_token' : 'ok', confirmed?.userId)
+      const confirmed = await orUnknown(confirmAddress({ database, keyring }, request.body.token)).catch(
+        (error: unknown) => {
+          // Two accounts are changed to the same address at the same time.
+          if (isTaken(error)) return undefined
+          throw error
+        },
+      )
+      const outcome = confirmed === undefined ? 'invalid_mail_token' : 'ok'
+      const userId = confirmed?.userId ?? null
+      audit.record({ event: 'confirm_email', outcome, userId, ip: request.ip, requestId: request.id })
       if (confirmed === undefined) throw new ApiError('invalid_mail_token')
       if (confirmed.changedFrom !== undefined) await post?.notify(confirmed.changedFrom, 'changed')
       return reply.code(204).send(null)

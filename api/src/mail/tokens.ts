@@ -5,7 +5,9 @@
  */
 import { createHash, randomBytes } from 'node:crypto'
 import { type Database, Prisma, rawQuery } from '@spillway/prisma'
+import type { Keyring } from '@spillway/queue/client'
 import { newId } from '@spillway/queue/wire/id'
+import { leaveOut } from '../accounts/deletion.js'
 
 /** Confirms an address, changes it, or resets the password. */
 export type TokenPurpose = 'confirm' | 'change' | 'reset'
@@ -28,8 +30,8 @@ export function expiryIn(lifeMs: number): Prisma.Sql {
 interface IssueToken {
   token: string
   purpose: TokenPurpose
-  /** The account of the token, by its id or its address. */
-  account: { id: string } | { email: string }
+  /** The account of the token, by its id, with this version of its credential [any], or by its address. */
+  account: { id: string; credentialVersion?: number } | { email: string }
   /** The address to which the account is to be changed [its own]. */
   newEmail?: string
   /** How long the token is valid from now on, in milliseconds. */
@@ -38,12 +40,16 @@ interface IssueToken {
 
 /**
  * Stores a token; further calls with the same token do not store it again. Returns the address to
- * which it is sent; undefined if there is no such account, if it is disabled, or if the token was used.
+ * which it is sent; undefined if there is no such account, if it is disabled, or if the token was
+ * used or is void.
  */
 export async function issueToken(database: Database, options: IssueToken): Promise<string | undefined> {
   const { token, purpose, account, newEmail = null, lifeMs } = options
   const digest = mailTokenDigest(token)
-  const owner = 'id' in account ? Prisma.sql`id = ${account.id}::uuid` : Prisma.sql`email = ${account.email}`
+  const owner =
+    'id' in account
+      ? Prisma.sql`id = ${account.id}::uuid AND credential_version = coalesce(${account.credentialVersion ?? null}::int, credential_version)`
+      : Prisma.sql`email = ${account.email}`
   const [found] = await rawQuery<{ to: string }>(
     database,
     Prisma.sql`
@@ -54,8 +60,9 @@ export async function issueToken(database: Database, options: IssueToken): Promi
         SELECT ${newId()}::uuid, ${digest}, ${purpose}, id, email, credential_version, ${expiryIn(lifeMs)} FROM owner
         ON CONFLICT DO NOTHING
       )
-      SELECT email AS to FROM owner
-      WHERE NOT EXISTS (SELECT FROM mail_tokens WHERE token_hash = ${digest} AND used_at IS NOT NULL)`,
+      SELECT email AS to FROM owner WHERE NOT EXISTS (
+        SELECT FROM mail_tokens WHERE token_hash = ${digest}
+          AND (used_at IS NOT NULL OR purpose <> 'confirm' AND mail_tokens.credential_version <> owner.credential_version))`,
   )
   return found?.to
 }
@@ -71,15 +78,22 @@ interface Confirmed {
  * Uses a token that confirms or changes an address. Returns undefined if the token is unknown,
  * expired, used or void, if its account is disabled, or if its address belongs to another account.
  */
-export async function confirmAddress(database: Database, token: string): Promise<Confirmed | undefined> {
+export async function confirmAddress(
+  { database, keyring }: { database: Database; keyring: Keyring },
+  token: string,
+): Promise<Confirmed | undefined> {
   const digest = mailTokenDigest(token)
+  const ofToken = Prisma.sql`SELECT email FROM users WHERE id = (SELECT user_id FROM mail_tokens WHERE token_hash = ${digest})`
+  const [owner] = await rawQuery<{ email: string }>(database, ofToken)
+  if (owner === undefined) return undefined
+  const left = Prisma.sql`confirmed WHERE before IS NOT NULL`
   // The owner is locked first, so that tokens of one account are used one after the other.
   const [confirmed] = await rawQuery<{ userId: string; address: string; before: string | null; wasConfirmed: boolean }>(
     database,
     Prisma.sql`
       WITH owner AS (
         SELECT id, email, credential_version, email_confirmed_at IS NOT NULL AS was_confirmed FROM users
-        WHERE id = (SELECT user_id FROM mail_tokens WHERE token_hash = ${digest}) AND disabled_at IS NULL FOR UPDATE
+        WHERE id = (SELECT user_id FROM mail_tokens WHERE token_hash = ${digest}) AND email = ${owner.email} AND disabled_at IS NULL FOR UPDATE
       ), token AS (
         UPDATE mail_tokens AS used SET used_at = now() FROM owner
         WHERE token_hash = ${digest} AND used_at IS NULL AND expires_at > now() AND user_id = owner.id AND (
@@ -94,7 +108,7 @@ export async function confirmAddress(database: Database, token: string): Promise
       ), void AS (
         UPDATE mail_tokens SET used_at = now() FROM confirmed
         WHERE user_id = confirmed.id AND mail_tokens.purpose = confirmed.purpose AND token_hash <> ${digest} AND used_at IS NULL
-      )
+      ), left_out AS (${leaveOut(owner.email, keyring, left)})
       SELECT id AS "userId", address, before, was_confirmed AS "wasConfirmed" FROM confirmed`,
   )
   if (confirmed === undefined) return undefined

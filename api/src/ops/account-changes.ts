@@ -1,8 +1,8 @@
 /** What operators do to one account. */
-import { againIfLost, type Database, isTaken, Prisma, rawQuery, type User } from '@spillway/prisma'
+import { againIfLost, isTaken, Prisma, rawQuery, type User } from '@spillway/prisma'
 import { objectOf } from '@spillway/queue/wire/object-schema'
 import type { FastifyInstance } from 'fastify'
-import { eraseAccount } from '../accounts/deletion.js'
+import { eraseAccount, leaveOut } from '../accounts/deletion.js'
 import type { AuditEventName } from '../audit/store.js'
 import { ApiError, orUnknown, redisUnavailable } from '../http/errors.js'
 import type { Post } from '../mail/post.js'
@@ -118,7 +118,7 @@ const changes: readonly Change[] = [
     operationId: 'changeAddress',
     summary: 'Change or confirm the address of an account',
     description:
-      'The address changes at once, and earlier links are void. The old address gets a notice. The new address gets a link that confirms it, ' +
+      'The address changes at once, and earlier links are void. The old address gets a notice, and a keyed digest of it remains, so that an import does not bring it back. The new address gets a link that confirms it, ' +
       'unless `confirmed` is true.',
     event: 'change_email',
     body: {
@@ -128,10 +128,10 @@ const changes: readonly Change[] = [
         { confirmed: { type: 'boolean', description: "Whether the address is known to be the owner's [false]" } },
       ),
     },
-    async change({ database, post }, user, { email: given, confirmed = false }) {
+    async change({ database, keyring, post }, user, { email: given, confirmed = false }) {
       const email = normalizeEmail(given)
       const isOther = email !== user.email
-      if (!(await changeAddress(database, { userId: user.id, email, confirmed }))) throw new ApiError('email_taken')
+      if (!(await changeAddress({ database, keyring }, user, { email, confirmed }))) throw new ApiError('email_taken')
       const before = { email: user.email, isConfirmed: user.emailConfirmedAt !== null }
       if (isOther) await post?.notify(before, 'changed')
       if (!confirmed) await post?.send({ kind: 'confirm', userId: user.id, token: newMailToken() }, email)
@@ -189,9 +189,11 @@ async function send(
 
 /** Changes an address and voids its links. False if another account has the address. */
 async function changeAddress(
-  database: Database,
-  { userId, email, confirmed }: { userId: string; email: string; confirmed: boolean },
+  { database, keyring }: Pick<OperatorDeps, 'database' | 'keyring'>,
+  { id: userId, email: before }: User,
+  { email, confirmed }: { email: string; confirmed: boolean },
 ): Promise<boolean> {
+  const left = Prisma.sql`changed WHERE email <> ${before}`
   // The condition is needed, because PostgreSQL logs a violated constraint with the address.
   const sql = Prisma.sql`
     WITH changed AS (
@@ -199,10 +201,10 @@ async function changeAddress(
         email_confirmed_at = CASE WHEN ${confirmed}::boolean THEN now() WHEN email = ${email} THEN email_confirmed_at END
       WHERE id = ${userId}::uuid
         AND NOT EXISTS (SELECT FROM users AS others WHERE others.email = ${email} AND others.id <> ${userId}::uuid)
-      RETURNING id
+      RETURNING id, email
     ), void AS (
       UPDATE mail_tokens SET used_at = now() FROM changed WHERE user_id = changed.id AND used_at IS NULL
-    )
+    ), left_out AS (${leaveOut(before, keyring, left)})
     SELECT id FROM changed`
   try {
     return (await rawQuery(database, sql)).length > 0

@@ -75,7 +75,7 @@ export function recordRefusals(app: FastifyInstance, audit: Audit): void {
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The event of a change by an operator. */
+    /** The event of a change: of an operator, or of a user if its outcome may be unknown. */
     event?: AuditEventName
   }
 }

@@ -4,7 +4,7 @@ import { objectOf } from '@spillway/queue/wire/object-schema'
 import { eraseAccount } from '../accounts/deletion.js'
 import type { AuditEventName } from '../audit/store.js'
 import { ApiError } from '../http/errors.js'
-import { newMailToken } from '../mail/tokens.js'
+import { issueToken, newMailToken } from '../mail/tokens.js'
 import {
   EmailField,
   NewPasswordField,
@@ -172,8 +172,8 @@ export const changeEmail = defineEndpoint({
     operationId: 'changeEmail',
     summary: 'Change the e-mail address',
     description:
-      'A mail with a link goes to the new address. The address changes when the link is used; the old address then gets a notice. The answer ' +
-      'does not tell whether the new address has an account. The answer is 403 if the service sends no mail.',
+      'A mail with a link goes to the new address. The address changes when the link is used; the old address then gets a notice, and a keyed digest ' +
+      'of it remains, so that an import does not bring it back. The answer does not tell whether the new address has an account. The answer is 403 if the service sends no mail.',
     onRequest: (deps: Deps) => [requireMail(deps), requireAccessToken],
     body: schemaOf({ title: 'EmailChange', ...objectOf({ newEmail: EmailField, password: PasswordField }) }),
     success: { status: 204, body: schemaOf({ type: 'null', description: 'A mail was queued for the new address' }) },
@@ -191,11 +191,17 @@ export const changeEmail = defineEndpoint({
   },
 
   async finish(deps, { newEmail, ...credential }, { result, client, requestId }) {
-    const { id: userId } = await requireOwnPassword(deps, credential, result)
-    const outcome = await deps.post?.send({ kind: 'change', userId, newEmail, token: newMailToken() }, newEmail)
+    const { database, post } = deps
+    const { id: userId, credentialVersion } = await requireOwnPassword(deps, credential, result)
+    if (post === undefined) throw new ApiError('mail_off')
+    const token = newMailToken()
+    // The token is stored now: a mail may wait for an hour, and a change of the password voids it meanwhile.
+    const link = { token, purpose: 'change', account: { id: userId, credentialVersion }, newEmail } as const
+    const stored = await issueToken(database, { ...link, lifeMs: post.lifeMsOf('change') })
+    if (stored === undefined) throw new ApiError('invalid_credentials', { reason: 'password_changed' })
+    const outcome = await post.send({ kind: 'change', userId, newEmail, token }, newEmail)
     // In addition to `ok`, like the outcome of a registration's mail.
-    if (outcome !== undefined && outcome !== 'ok')
-      deps.audit.record({ event: 'change_email', outcome, userId, ip: client.ip, requestId })
+    if (outcome !== 'ok') deps.audit.record({ event: 'change_email', outcome, userId, ip: client.ip, requestId })
     return { body: null }
   },
 

@@ -5,7 +5,7 @@
  * network that got an answer which nobody used. All times are PostgreSQL's.
  */
 import { type Database, gather, Prisma, rawQuery } from '@spillway/prisma'
-import { ApiError } from '../http/errors.js'
+import { ApiError, orUnknown } from '../http/errors.js'
 import {
   type Digest,
   digest,
@@ -155,7 +155,7 @@ export class Sessions {
       UPDATE sessions SET ${ended}
       WHERE id = ${family.sessionId}::uuid AND family_hash = ${family.familyHash} AND ${isAlive} ${condition}
       RETURNING id AS "sessionId", user_id AS "userId"`
-    const [session] = await rawQuery<Ended>(this.#database, sql)
+    const [session] = await orUnknown(rawQuery<Ended>(this.#database, sql))
     return session
   }
 

@@ -24,7 +24,7 @@ export const tokenRoutes: RoutePlugin = async (app, { sessions, tokenIssuer, tok
   app.post(
     '/v1/token/refresh',
     {
-      config: { priority: 'continued' },
+      config: { priority: 'continued', event: 'refresh_token_reuse' },
       schema: {
         operationId: 'refreshTokens',
         tags: ['Sessions'],
@@ -53,7 +53,7 @@ export const tokenRoutes: RoutePlugin = async (app, { sessions, tokenIssuer, tok
   app.post(
     '/v1/logout',
     {
-      config: { priority: 'continued' },
+      config: { priority: 'continued', event: 'logout' },
       schema: {
         operationId: 'logout',
         tags: ['Sessions'],

@@ -5,6 +5,7 @@ import { until } from '@spillway/infra/processes/until'
 import { parseKeyring } from '@spillway/queue/client'
 import { Queue } from 'bullmq'
 import { afterAll, test } from 'vitest'
+import { deletedAddressDigests } from '../../src/accounts/deletion.ts'
 import { accountDigest, accountNamesOf, accountOfEmail } from '../../src/limits/counts.ts'
 import { openMail } from '../../src/mail/outbox.ts'
 import { assertProblem, expect, newCredentials } from '../client.ts'
@@ -106,6 +107,17 @@ test('an owner who deletes the account leaves as little; a mail that is being se
   await forgetMailCounts(names)
   assert.deepEqual(await found(), [])
   assert.equal(await system.database.deletedAddress.count(), 1)
+})
+
+test('an address that an account has left, by a link or by an operator, is left out by imports', async () => {
+  const { account, accessToken } = await api.signedIn()
+  const next = newCredentials().email
+  expect(204, await api.changeEmail(accessToken, next, account.password))
+  expect(204, await api.confirmEmail((await mails.next(next, /Confirm your new/)).token))
+  const { id } = told(200, await operator.find(next))
+  told(200, await operator.on(id, 'change-email', { email: newCredentials().email }))
+  const digests = [account.email, next].map((email) => new Uint8Array(deletedAddressDigests(email, keyring)[0]))
+  assert.equal(await system.database.deletedAddress.count({ where: { digest: { in: digests } } }), 2)
 })
 
 test('a person whom an operator deleted is in no table but the audit by id, in no key and in no mail', async () => {

@@ -2,6 +2,7 @@
 // finds out the outcome, or reports it as unknown.
 import assert from 'node:assert/strict'
 import { until } from '@spillway/infra/processes/until'
+import { decodeJwt } from 'jose'
 import { test } from 'vitest'
 import { type Answer, assertProblem, expect, NEXT, newCredentials, respondAsync } from '../client.ts'
 import { startMailServer } from '../mail-server.ts'
@@ -111,12 +112,18 @@ test('an owner and an operator can delete an account, and a mail notifies the ow
 })
 
 test('an outcome that cannot be found out is reported and recorded as unknown', async () => {
+  const { account, accessToken, refreshToken } = await direct.api.signedIn()
+  const { sid } = decodeJwt(expect(200, await direct.api.login(account)).accessToken)
+  expect(200, await direct.api.login(account))
   const { email } = await direct.api.newAccount()
   const { token } = await mails.next(email, /Confirm your e-mail/)
   const { id } = told(200, await operator.find(email))
   const answers: (Answer & { requestId: string })[] = [
     await losing(() => api.confirmEmail(token)),
     await losing(() => operator.on(id, 'disable')),
+    await losing(() => api.call('DELETE', `/v1/me/sessions/${sid}`, { token: accessToken })),
+    await losing(() => api.call('DELETE', '/v1/me/sessions', { token: accessToken })),
+    await losing(() => api.logout(refreshToken)),
   ]
   for (const answer of answers) {
     assertProblem(answer, 503, 'outcome_unknown')

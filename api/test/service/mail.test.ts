@@ -15,11 +15,15 @@ import {
   respondAsync,
 } from '../client.ts'
 import { startMailServer } from '../mail-server.ts'
+import { Operator, told } from '../operators.ts'
 import { locksAwaited, shareSystem } from '../system.ts'
 
 const mails = await startMailServer()
 const system = await shareSystem()
-const [{ api: here }, { api: there }] = await Promise.all([system.gateway(mails.env), system.gateway(mails.env)])
+const [{ api: here, opsUrl }, { api: there }] = await Promise.all([
+  system.gateway(mails.env),
+  system.gateway(mails.env),
+])
 const { database } = system
 /** What mails are about. */
 const [CONFIRM, RESET, CHANGE, TAKEN] = [/Confirm your e-mail/, /Choose a new password/, /Confirm your new/, /already/]
@@ -125,6 +129,16 @@ test('a link is void once it has expired, the password was changed, or the accou
   const change = await mails.next(abandoned, CHANGE)
   expect(204, await here.changePassword(accessToken, NEXT, account.password))
   assertProblem(await here.confirmEmail(change.token), 400, 'invalid_mail_token')
+
+  // Nor is a link sent after the password was changed, if it was asked for before.
+  const turn = (change: string) => fetch(`${opsUrl}/queues/api/queues/mail/${change}`, { method: 'PUT' })
+  assert.equal((await turn('pause')).status, 200)
+  const late = newCredentials().email
+  expect(204, await here.changeEmail(accessToken, late, account.password))
+  expect(204, await here.changePassword(accessToken, account.password))
+  assert.equal((await turn('resume')).status, 200)
+  await until(async () => told(200, await new Operator(opsUrl).find(to)).unsentMails?.length === 0)
+  assert.deepEqual(mails.to(late), [])
 })
 
 test('a token is good for what it was sent for alone', async () => {

@@ -202,7 +202,7 @@ function summary(
   const { seconds, rejectedFile, checkedFor } = texts
   return [
     `Read ${read} lines in ${seconds} s. ${done}`,
-    ...(deleted > 0 ? [`Left out ${deleted} accounts that were deleted here.`] : []),
+    ...(deleted > 0 ? [`Left out ${deleted} accounts that were deleted here, or have another address now.`] : []),
     checkedFor,
     ...counted([...formats]),
     ...(rejected > 0 ? [`Rejected ${rejected} lines${dryRun ? '' : `, in ${rejectedFile}`}:`, ...counted(why)] : []),

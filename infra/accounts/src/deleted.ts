@@ -1,11 +1,11 @@
-// Addresses of deleted accounts, which an import leaves out. Deletions leave digests that are keyed
-// with the seal keys of gateways.
+// Addresses whose accounts were deleted or have another address now: an import leaves them out.
+// Deletions and changes leave digests that are keyed with the seal keys of gateways.
 import { deletedAddressDigests } from '@spillway/api/deletion'
 import { UserError } from '@spillway/infra/processes/command-line'
 import { type Database, Prisma, rawQuery } from '@spillway/prisma'
 import { type Keyring, parseKeyring } from '@spillway/queue/client'
 
-/** Finds those of many addresses whose accounts were deleted. */
+/** Finds those of many addresses whose accounts were deleted, or have another address now. */
 export type FindDeleted = (emails: readonly string[]) => Promise<ReadonlySet<string>>
 
 /** Throws a UserError if a digest was made with a key that is not among the seal keys. */
@@ -15,7 +15,7 @@ export async function openDeleted(database: Database, sealKeys: string | undefin
   const missing = used.map(({ id }) => id).filter((id) => !keyring?.kids().includes(id))
   if (missing.length > 0)
     throw new UserError(
-      `Accounts were deleted here, and the import must not bring them back: set SPILLWAY_SEAL_KEYS to a list that has the keys ${missing.join(', ')}.`,
+      `Accounts were deleted here, or have another address now, and the import must not bring them back: set SPILLWAY_SEAL_KEYS to a list that has the keys ${missing.join(', ')}.`,
     )
   return async (emails) => (keyring === undefined ? new Set() : await findDeleted(database, keyring, emails))
 }

@@ -35,7 +35,7 @@ export interface ImportReport {
   created: number
   /** Accounts of the database that have the address of a line: they are left as they are. */
   existing: number
-  /** Accounts that were deleted here: they do not come back. */
+  /** Accounts that were deleted here, or have another address now: they do not come back. */
   deleted: number
   rejected: number
   reasons: Map<string, { count: number; firstLine: number }>

@@ -15,7 +15,7 @@ import   reads accounts from FILE: NDJSON (.ndjson, .jsonl), a JSON array of the
          a line of names (.csv, .tsv), by commas, semicolons or tabs; also with .gz. The fields are email, passwordHash, id, createdAt,
          emailConfirmedAt and disabledAt; the last four may be missing. emailConfirmedAt is a date, or true for an address that was
          confirmed at some time: then createdAt is taken. An account with a date in disabledAt is imported as disabled.
-         Accounts whose address exists are left as they are, and accounts that were deleted here are left out, so that it can be run
+         Accounts whose address exists are left as they are, and accounts that were deleted here, or have another address now, are left out, so that it can be run
          again at any time. Lines that are not imported, such as disabled accounts of other systems, go by number and reason to
          FILE.rejected.ndjson, and make the exit code 1; in a document, records are numbered.
 export   writes all accounts to FILE, in the form that import reads; - is standard output.
