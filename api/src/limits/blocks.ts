@@ -1,6 +1,6 @@
 /**
  * Networks that operators have blocked until a time. The blocks are in the database, which survives
- * a loss of Redis and serves all gateways. Each gateway reads them about twice a second and refuses
+ * a loss of Redis and serves all gateways. Each gateway reads them at least once a second and refuses
  * from memory. While the database is away, the last blocks apply. Probes and documents stay open.
  */
 import { ThrottledWarning, type Warnings } from '@spillway/common/throttled-warning'
@@ -13,7 +13,7 @@ import { Rounds } from '../rounds.js'
 import { isAddressRange } from '../schemas/credentials.js'
 
 /** The average pause between two reads. The longest is 1.5 times as long. */
-export const READ_EVERY_MS = 400
+export const READ_EVERY_MS = 600
 
 /** Far more than anybody blocks by hand. */
 const LISTED_MAX = 1_000

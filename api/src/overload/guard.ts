@@ -50,15 +50,15 @@ export interface Work {
 }
 
 export interface GuardOptions {
-  /** The delay of the event loop since the last call, in milliseconds [measured]. */
-  loopDelayMs?(): number
+  /** The delay of the event loop since the last call, in milliseconds [measured while requests come]. */
+  loopDelayMs?(isIdle: boolean): number
   /** How long a new connection waits until it is accepted, in milliseconds [measured]. */
   acceptDelayMs?(): number
   random?(): number
 }
 
 export class OverloadGuard {
-  readonly #loopDelayMs: () => number
+  readonly #loopDelayMs: (isIdle: boolean) => number
   readonly #queues: AcceptQueue[] = []
   readonly #acceptDelayMs: (elapsedMs: number) => number
   readonly #random: () => number
@@ -123,9 +123,9 @@ export class OverloadGuard {
 
   /** Adjusts the share that is refused. Call it every {@link UPDATE_MS}. */
   update(elapsedMs: number): void {
+    const loopMs = this.#loopDelayMs(this.#inHand + this.#answered === 0)
     this.#perSecond += SMOOTHING * ((this.#answered * 1_000) / elapsedMs - this.#perSecond)
     this.#answered = 0
-    const loopMs = this.#loopDelayMs()
     // Little's law: the mean time in hand is the number in hand divided by the throughput.
     const inHandMs = (this.#inHand * 1_000) / Math.max(1, this.#perSecond)
     const isCrowded = this.#inHand > FEW
@@ -176,14 +176,18 @@ export class OverloadGuard {
   }
 }
 
-/** The mean delay beyond the sampling interval since the last call. */
-function measuredLoopDelay(): () => number {
+/**
+ * The mean delay beyond the sampling interval since the last call. Sampling takes half of an idle
+ * gateway's processor time, so it ends with the requests.
+ */
+function measuredLoopDelay(): (isIdle: boolean) => number {
   const resolution = 10
   const histogram = monitorEventLoopDelay({ resolution })
-  histogram.enable()
-  return () => {
+  return (isIdle) => {
     const meanMs = histogram.mean / 1e6
     histogram.reset()
+    if (isIdle) histogram.disable()
+    else histogram.enable()
     return Number.isNaN(meanMs) ? 0 : Math.max(0, meanMs - resolution)
   }
 }

@@ -70,6 +70,8 @@ export interface Publication {
   at: number
   /** Waiting jobs that can be taken: 0 while the queue is paused or limited. */
   waiting: number
+  /** Jobs in the hands of all workers. */
+  active: number
   /** Fingerprints of the keys that gateways and applications seal with. */
   sealing: string[]
 }
@@ -108,6 +110,7 @@ export async function writeCapacity(
   return {
     at: epochMs(time),
     waiting: paused !== null || rate !== null || isLimited ? 0 : Number(open) + Number(line),
+    active: Number(active),
     sealing: listOf(sealing).map((member) => String(member).split(' ')[0] ?? ''),
   }
 }

@@ -1,4 +1,4 @@
-/** Reads the queue: four times a second while jobs wait or requests come, otherwise once. */
+/** Reads the queue: four times a second while jobs wait or requests come, otherwise every two seconds. */
 
 import { type Logger, ThrottledWarning } from '@spillway/common/throttled-warning'
 import { within, withResolvers } from '@spillway/common/within'
@@ -13,7 +13,7 @@ import { type Keyring, SEAL_KEYS } from './wire/seal.js'
 /** The interval while jobs wait; also the greatest age of a reading that is used. */
 const READ_INTERVAL_MS = 250
 /** The interval while workers are alive and have nothing to do. */
-const QUIET_INTERVAL_MS = 1_000
+const QUIET_INTERVAL_MS = 2_000
 
 interface QueueReaderOptions {
   redis: RedisConnection

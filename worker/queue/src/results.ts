@@ -16,7 +16,7 @@ import { type Keyring, SealError } from './wire/seal.js'
 export type ResultSource = 'message' | 'read'
 
 /** How often the connection is checked: either a PING is answered, or the socket times out. */
-const PING_INTERVAL_MS = 1_000
+const PING_INTERVAL_MS = 2_000
 /** Time limit for reading at the end of a wait: a response must not wait for Redis. */
 const READ_WITHIN_MS = 500
 

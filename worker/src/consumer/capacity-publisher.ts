@@ -17,6 +17,8 @@ import type { Hasher } from '../hashing/index.js'
 interface Published {
   /** Waiting jobs that can be taken. */
   waiting: number
+  /** Jobs in the hands of all workers. */
+  active: number
   /** Whether the keys open what gateways seal. */
   keysFit: boolean
 }
@@ -93,7 +95,7 @@ export class CapacityPublisher {
         this.#isAccepted = false
         this.#failed.warn(error)
         // Redis is alive, but refuses writes: no job can be taken.
-        if (error instanceof ReplyError) this.#options.published({ waiting: 0, keysFit: true })
+        if (error instanceof ReplyError) this.#options.published({ waiting: 0, active: 0, keysFit: true })
       })
       .finally(() => {
         this.#publishing = undefined
@@ -113,7 +115,7 @@ export class CapacityPublisher {
     this.#failed.recovered()
     this.#isAccepted = true
     const keysFit = this.#keysFit(answer.sealing)
-    published({ waiting: answer.waiting, keysFit })
+    published({ waiting: answer.waiting, active: answer.active, keysFit })
     if (keysFit) this.#first.resolve()
     this.#hasAskedInVain = keysFit && answer.waiting === 0
   }

@@ -25,10 +25,15 @@ import type { JobsInHand } from './slots.js'
  */
 const LOCK_MS = 2_000
 const STALLED_CHECK_MS = 300
+/**
+ * While no worker has a job in hand. Idle workers notice a job in hand within a second. A check
+ * keeps others from checking for this time. Both together are not longer than LOCK.
+ */
+const IDLE_CHECK_MS = 1_000
 /** BullMQ checks locks every half of this time, and renews locks that are older than that. */
 const RENEWAL_MS = 400
 /** Blocking read of an idle worker (s), below its connection's socket timeout. */
-const IDLE_READ_S = 2
+const IDLE_READ_S = 2.5
 /** How long after a broken connection the queue is read again. */
 const READ_RETRY_MS = 250
 /** Practically unlimited: jobs are pure functions, and their deadlines end endless retries. */
@@ -106,8 +111,10 @@ export class Consumer {
     changed.catch((error: unknown) => this.#options.log.error({ err: error }, 'consumer not paused or resumed'))
   }
 
-  queueRead(waiting: number): void {
+  queueRead(waiting: number, active: number): void {
     this.#options.jobsInHand.queueRead(waiting)
+    // BullMQ reads this option after each check.
+    this.#worker.opts.stalledInterval = active === 0 ? IDLE_CHECK_MS : STALLED_CHECK_MS
     this.#limitChanged()
   }
 

@@ -120,8 +120,8 @@ export class RunningWorker {
       busySlots,
       hasher,
       estimate,
-      published({ waiting, keysFit }) {
-        consumer.queueRead(waiting)
+      published({ waiting, active, keysFit }) {
+        consumer.queueRead(waiting, active)
         consumer.keysFit(keysFit)
         liveness.redisAnswered(keysFit ? waiting : 0)
       },

@@ -141,7 +141,7 @@ function parseCapacity(entry: string): WorkerCapacity | undefined {
 // their keys with their capacity, clients that of their first key. So each side notices other keys.
 
 /** How often a client publishes its key, and how long that counts, in milliseconds. */
-export const SEALING_INTERVAL_MS = 2_000
+export const SEALING_INTERVAL_MS = 4_000
 export const SEALING_COUNTS_MS = 10_000
 
 /** The length of a fingerprint, the start of a code: two keys do not share it by accident. */
