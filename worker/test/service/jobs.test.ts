@@ -55,7 +55,7 @@ test('the first to come is the first to be served', async (t) => {
 test('no more jobs are in hand than two for each slot, where each hashes one at a time', async (t) => {
   const { space, client } = await clientFor(t)
   await startedWorker(space, { slots: 3, env: { HASH_ENGINE: 'packages' } })
-  const jobs = Array.from({ length: 24 }, () =>
+  const jobs = Array.from({ length: 48 }, () =>
     submit(client, 'verify', { password: 'x', storedHash: '$spillway-wait$100$' }),
   )
   const pending = await Promise.all(jobs)
