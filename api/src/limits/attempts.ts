@@ -107,8 +107,8 @@ export class Attempts {
   }
 
   /** Refuses an address from memory while it is over its limit. Throws `too_many_requests`. */
-  refuseRemembered(ip: string, reply: FastifyReply): void {
-    const resetS = this.#perAddress === 0 ? undefined : this.#refusals.remembered(storedNetworkOf(ip))
+  refuseRemembered({ network }: OfAddress, reply: FastifyReply): void {
+    const resetS = this.#perAddress === 0 ? undefined : this.#refusals.remembered(network)
     if (resetS === undefined) return
     sendLimitHeaders(reply, this.#perAddress, { count: this.#perAddress, resetS })
     throw refusal(resetS)
@@ -116,8 +116,9 @@ export class Attempts {
 
   /** Counts a request that is no attempt, with any outcome. Throws `too_many_requests`. */
   async countRequest(ip: string, reply: FastifyReply): Promise<void> {
-    this.refuseRemembered(ip, reply)
-    await this.takeForAddress(this.newAttempt(ip), reply, 'request')
+    const attempt = this.newAttempt(ip)
+    this.refuseRemembered(attempt, reply)
+    await this.takeForAddress(attempt, reply, 'request')
   }
 
   /**

@@ -9,7 +9,7 @@ import type { GatewayConfig } from '../config.js'
 import { ApiError, orUnavailable } from '../http/errors.js'
 import type { GatewayMetrics } from '../ops/metrics.js'
 import type { Attempt, Attempts, Settled } from './attempts.js'
-import { accountOfEmail } from './counts.js'
+import { accountDigest, accountOfEmail } from './counts.js'
 import { type DeviceTokens, deviceTokenOf, generationOf, type KnownDevice } from './device-token.js'
 import { sendLimitHeaders } from './limits.js'
 
@@ -43,9 +43,11 @@ export class Guessing {
   /**
    * Counts a login for its address and its account, as a failure until its result is known. Throws
    * `too_many_requests`, or `unavailable` while Redis does not count. Nothing is hashed then.
+   *
+   * @param email normalized
    */
   async letIn(email: string, request: FastifyRequest, reply: FastifyReply): Promise<LetInAttempt> {
-    const account = accountOfEmail(email)
+    const account = accountDigest(email)
     const known = this.#perAccount === 0 ? null : this.#options.devices.read(account, deviceTokenOf(request.headers))
     const count = (device: string | null) => this.#count(account, device, request, reply)
     return new LetInAttempt(this, count, known, await count(known?.id ?? null))
@@ -67,9 +69,8 @@ export class Guessing {
     reply: FastifyReply,
   ): Promise<CountedLogin> {
     const attempts = this.#attempts
-    const { ip } = request
-    const attempt = { ...attempts.newAttempt(ip), account, device, failures: 0 }
-    if (device === null) attempts.refuseRemembered(ip, reply)
+    const attempt = { ...attempts.newAttempt(request.ip), account, device, failures: 0 }
+    if (device === null) attempts.refuseRemembered(attempt, reply)
     if (this.#perMinute === 0 && this.#perAccount === 0)
       return { attempt, isBehind: await attempts.takeForAddress(attempt, reply) }
     let isBehind: boolean | undefined

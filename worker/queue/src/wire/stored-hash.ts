@@ -1,5 +1,5 @@
 /** Stored hashes as text: their algorithm and cost, and how these compare with a policy. */
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { Argon2Cost, HashPolicy } from './policy.js'
 
 /** Replaces the hash of an account that was imported without a hash that can be verified. */
@@ -114,7 +114,7 @@ export function describeHash(storedHash: string): string {
 
 /** Identifies a stored hash without revealing it: SHA-256 in base64. */
 export function storedHashDigest(storedHash: string): string {
-  return createHash('sha256').update(storedHash).digest('base64')
+  return hash('sha256', storedHash, 'base64')
 }
 
 /** The unpadded base64 of PHC strings. */
