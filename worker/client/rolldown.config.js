@@ -4,7 +4,7 @@ import { defineConfig } from 'rolldown'
 import license from 'rollup-plugin-license'
 
 const dir = 'dist/package'
-const entries = ['index', 'bcrypt', 'argon2', 'bcryptjs', 'nestjs', 'fastify']
+const entries = ['index', 'bcrypt', 'argon2', 'bcryptjs', 'nestjs']
 const types = [...entries, 'follow', 'application/types', 'application/passwords-error']
 /** Others need the text or notices of a licence to be passed on at most, as infra/release/licences.sh allows. */
 const LICENCES = '(0BSD OR Apache-2.0 OR BlueOak-1.0.0 OR BSD-2-Clause OR BSD-3-Clause OR ISC OR MIT)'
@@ -39,8 +39,8 @@ async function manifest() {
       '@node-rs/argon2': worker.dependencies['@node-rs/argon2'],
       '@node-rs/bcrypt': worker.dependencies['@node-rs/bcrypt'],
     },
-    peerDependencies: { '@nestjs/common': '^10 || ^11 || ^12', fastify: '^5' },
-    peerDependenciesMeta: { '@nestjs/common': { optional: true }, fastify: { optional: true } },
+    peerDependencies: { '@nestjs/common': '^10 || ^11 || ^12' },
+    peerDependenciesMeta: { '@nestjs/common': { optional: true } },
   }
 }
 
@@ -96,7 +96,7 @@ const programs = {
   },
   platform: 'node',
   // What is installed with the package or by its user, and what BullMQ does without.
-  external: [/^(@nestjs|@node-rs)\//, /^(argon2|bcrypt|fastify|ioredis|msgpackr-extract|pg|redis)$/],
+  external: [/^(@nestjs|@node-rs)\//, /^(argon2|bcrypt|ioredis|msgpackr-extract|pg|redis)$/],
   output: {
     dir: `${dir}/lib`,
     format: 'cjs',

@@ -8,8 +8,6 @@ export const entry = {
   latencyMs: 20,
   at: now,
   name: 'host:1',
-  unitCosts: { argon2Ms: 0.001, bcryptMs: 0.1, estimatedMs: 20 },
-  mostKib: 131_073,
   keys: ['code'],
   busy: 0,
   finished: { answered: 0, skipped: 0, failed: 0 },

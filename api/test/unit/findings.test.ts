@@ -5,8 +5,8 @@ import { test } from 'vitest'
 import { findingsOf } from '../../src/ops/findings.ts'
 
 const worker: QueueReport['workers'][number] = {
-  ...{ id: 'worker', name: 'host:1', at: 0, keys: [], mostKib: 1, slots: 1, busy: 0, asking: 0 },
-  ...{ serviceMs: 1, lineMs: 1, latencyMs: 1, unitCosts: { argon2Ms: 1, bcryptMs: 1, estimatedMs: 1 } },
+  ...{ id: 'worker', name: 'host:1', at: 0, keys: [], slots: 1, busy: 0, asking: 0 },
+  ...{ serviceMs: 1, lineMs: 1, latencyMs: 1 },
   finished: { answered: 0, skipped: 0, failed: 0 },
 }
 const idle: QueueReport = {

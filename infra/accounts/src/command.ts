@@ -9,7 +9,6 @@ import { UserError, whole } from '@spillway/infra/processes/command-line'
 import { findRunning, readEnvironment } from '@spillway/infra/start/places'
 import { loadSecrets } from '@spillway/infra/start/secrets'
 import { connectDatabase, type Database } from '@spillway/prisma'
-import { DEFAULT_QUEUE_PREFIX } from '@spillway/queue/wire/job'
 import { stepsOf } from '@spillway/worker/hashing/formats/envelopes'
 import { formats } from '@spillway/worker/hashing/formats/list'
 import {
@@ -21,6 +20,7 @@ import {
 } from '@spillway/worker/hashing/formats/settings'
 import { Hasher } from '@spillway/worker/hashing/index'
 import { argon2idPolicy } from '@spillway/worker/hashing/policy'
+import { hashingMemory } from '@spillway/worker/hashing/threads'
 import { createCheck } from './account.ts'
 import { breached } from './breached.ts'
 import { openDeleted } from './deleted.ts'
@@ -29,7 +29,6 @@ import { help, type ImportCommand, parseOptions } from './options.ts'
 import { presets } from './presets.ts'
 import { readRecords } from './records.ts'
 import { countHashes, exportAccounts } from './stored-accounts.ts'
-import { workersOf } from './workers.ts'
 
 /** Weak digests wait for each other. */
 const WRAPPING_MS = 600_000
@@ -66,16 +65,13 @@ export async function accounts(args: readonly string[], env: NodeJS.ProcessEnv, 
   }
   const { stateDir } = readEnvironment(env)
   const givenUrl = secretIn(env, 'DATABASE_URL')
-  const { databaseUrl, ...queue } =
+  const { databaseUrl, sealKeys } =
     givenUrl === undefined
       ? { ...findRunning(stateDir, 'set DATABASE_URL'), sealKeys: loadSecrets(stateDir).sealKeys }
-      : {
-          databaseUrl: givenUrl,
-          ...{ redisUrl: secretIn(env, 'REDIS_URL'), sealKeys: secretIn(env, 'SPILLWAY_SEAL_KEYS') },
-        }
+      : { databaseUrl: givenUrl, sealKeys: secretIn(env, 'SPILLWAY_SEAL_KEYS') }
   const database = openDatabase(databaseUrl)
   try {
-    if (command.name === 'import') return await importFile(command, { database, ...queue }, env, output)
+    if (command.name === 'import') return await importFile(command, { database, sealKeys }, env, output)
     if (command.name === 'export') await exportFile(command.file, database, output)
     if (command.name === 'hashes')
       for (const [hashes, accounts] of await countHashes(database))
@@ -93,20 +89,19 @@ function openDatabase(url: string): Database {
 
 async function importFile(
   command: ImportCommand,
-  { database, sealKeys, redisUrl }: { database: Database } & Record<'sealKeys' | 'redisUrl', string | undefined>,
+  { database, sealKeys }: { database: Database; sealKeys: string | undefined },
   env: NodeJS.ProcessEnv,
   output: Output,
 ): Promise<number> {
-  const { file, dryRun, preset, madeOf, workerMib: memoryMib } = command
+  const { file, dryRun, preset, madeOf, workerMib } = command
   const startMs = performance.now()
   const { firebase, settings } = firebaseOf(env)
   if (preset === presets.firebase && firebase === undefined)
     throw new UserError('Set FIREBASE_SIGNER_KEY to base64_signer_key of the project, here and at the workers.')
   const peppers = peppersIn(env, madeOf)
   const findDeleted = await openDeleted(database, sealKeys)
-  const queuePrefix = env.QUEUE_PREFIX || DEFAULT_QUEUE_PREFIX
-  const { checkedFor, ...workers } = await workersOf({ redisUrl, queuePrefix, memoryMib })
-  const hasher = await Hasher.load(argon2idPolicy(ANY_COST), { firebase, peppers, ...workers })
+  const { mostKib } = hashingMemory({ slots: 1, policyKib: 0, isShared: false, limitBytes: workerMib * 2 ** 20 })
+  const hasher = await Hasher.load(argon2idPolicy(ANY_COST), { firebase, peppers, mostKib })
   const rejectedFile = `${file}.rejected.ndjson`
   const rejected = dryRun ? { add: () => undefined, close: () => undefined } : new LinesFile(rejectedFile)
   const ids = new LinesFile(`${file}.ids.ndjson`)
@@ -135,7 +130,7 @@ async function importFile(
     await ids.close()
   })
   const seconds = ((performance.now() - startMs) / 1_000).toFixed(1)
-  output.log(summary(result, { dryRun, seconds, rejectedFile, checkedFor }))
+  output.log(summary(result, { dryRun, seconds, rejectedFile }))
   if (stop.signal.aborted) {
     output.log('Stopped. To go on, import the file again: what it created is left.')
     return 130
@@ -191,7 +186,7 @@ function firebaseOf(env: NodeJS.ProcessEnv) {
 
 function summary(
   { read, created, existing, deleted, formats, rejected, reasons }: ImportReport,
-  { dryRun, ...texts }: { dryRun: boolean } & Record<'seconds' | 'rejectedFile' | 'checkedFor', string>,
+  { dryRun, ...texts }: { dryRun: boolean } & Record<'seconds' | 'rejectedFile', string>,
 ): string {
   const counted = (counts: readonly (readonly [string, number])[]) =>
     counts.toSorted(([, a], [, b]) => b - a).map(([name, count]) => `${String(count).padStart(12)}  ${name}`)
@@ -199,11 +194,10 @@ function summary(
   const why = [...reasons].map(
     ([reason, { count, firstLine }]) => [`${reason} (first in line ${firstLine})`, count] as const,
   )
-  const { seconds, rejectedFile, checkedFor } = texts
+  const { seconds, rejectedFile } = texts
   return [
     `Read ${read} lines in ${seconds} s. ${done}`,
     ...(deleted > 0 ? [`Left out ${deleted} accounts that were deleted here, or have another address now.`] : []),
-    checkedFor,
     ...counted([...formats]),
     ...(rejected > 0 ? [`Rejected ${rejected} lines${dryRun ? '' : `, in ${rejectedFile}`}:`, ...counted(why)] : []),
   ].join('\n')

@@ -41,8 +41,8 @@ breached makes a list of breached passwords that new ones must not be in.
                        format are hashed with argon2id, and stored inside it
   --salt before|after|key
                        where the salt of plain digests is, or that it is the key of an HMAC [before]
-  --worker-memory MIB  the memory of a worker, if it is not to be asked [what the workers of REDIS_URL publish; 256]. Accounts whose
-                       hash needs more could not log in, and are rejected
+  --worker-memory MIB  the memory of a worker, as the chart's worker.memory [256]. Accounts whose hash needs more could not log in, and
+                       are rejected
   --role role          of an operator
   --help               prints this
 
@@ -50,8 +50,8 @@ From the environment:
 
   DATABASE_URL         the database [the database of the running pnpm start]
   REDIS_URL, SPILLWAY_SEAL_KEYS, QUEUE_PREFIX
-                       of the workers: they say which hashes they verify, and hash weak digests [a process beside this one hashes
-                       them]; the keys also tell which accounts were deleted
+                       of the workers, who hash weak digests [a process beside this one hashes them]; the keys also tell which
+                       accounts were deleted
   PASSWORD_PEPPERS     name:base64, comma-separated, for --made-of: as the workers have them
   FIREBASE_SIGNER_KEY, FIREBASE_SALT_SEPARATOR
                        for --preset firebase: as the workers have them, who verify by them. They are stored in no account
@@ -70,7 +70,7 @@ const options = {
   'without-hash': { type: 'string' },
   weak: { type: 'string' },
   salt: { type: 'string' },
-  'worker-memory': { type: 'string' },
+  'worker-memory': { type: 'string', default: '256' },
   role: { type: 'string' },
 } as const
 
@@ -105,7 +105,7 @@ export function parseOptions(args: readonly string[]) {
     madeOf: values['made-of'],
     withoutHash: oneOf('--without-hash', values['without-hash'] ?? 'reject', ['reject', 'reset']),
     bare: bareDigest(values.weak, values.salt),
-    workerMib: values['worker-memory'] === undefined ? undefined : whole('--worker-memory', values['worker-memory']),
+    workerMib: whole('--worker-memory', values['worker-memory']),
   } as const
 }
 

@@ -37,7 +37,6 @@ export async function openAccounts() {
   })
   const dir = await scratchDir({ onTestFinished: afterAll })
   return {
-    namespace,
     databaseUrl,
     database,
     dir,

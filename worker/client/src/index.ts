@@ -11,7 +11,6 @@ export type {
   ClientResponse,
   HashPolicy,
   Logger,
-  ObservedCall,
   Passwords,
   PasswordsOptions,
   Redeemed,

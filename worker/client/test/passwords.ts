@@ -49,16 +49,3 @@ export async function rejectsWith(code: PasswordsErrorCode, call: Promise<unknow
   assert.equal(error.code, code)
   return error
 }
-
-/** A core does less than fifty a second: the time of a test's policy says nothing of it. */
-const DEAR = '$2a$12$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW'
-
-/** Four hundred at once, for one core and a wait of 4 s, which is enough for half at most. */
-export async function dearHashesAreRefused(passwords: Pick<ExactPasswords, 'verify'>): Promise<void> {
-  const errors: unknown[] = []
-  const calls = Array.from({ length: 400 }, () => passwords.verify('x', DEAR).catch((e: unknown) => errors.push(e)))
-  await Promise.all(calls)
-  const busy = errors.filter((error) => error instanceof PasswordsError && error.code === 'busy')
-  assert.ok(busy.length >= 200, `${busy.length} of ${errors.length} errors are busy`)
-  assert.ok(busy.every((error) => error instanceof PasswordsError && Number(error.retryAfterMs) >= 1_000))
-}

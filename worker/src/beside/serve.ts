@@ -88,8 +88,8 @@ export class Hashing {
   }
 
   private constructor(hasher: Hasher, slots: number, say: Say) {
-    const estimatedMs = hasher.estimateMs({ password: '' }) ?? 0
-    const first = { costMs: estimatedMs, latencyMs: estimatedMs, estimatedMs }
+    const policyMs = hasher.policyMs()
+    const first = { costMs: policyMs, latencyMs: policyMs }
     this.#using = { hasher, estimate: new CapacityEstimate({ slots, first, times: () => hasher.times() }) }
     this.#slots = slots
     this.#say = say
@@ -120,7 +120,6 @@ export class Hashing {
       serviceMs: estimate.serviceMs(),
       lineMs: estimate.lineMs(),
       latencyMs: estimate.latencyMs(),
-      unitCosts: { ...hasher.unitCosts, estimatedMs: estimate.estimatedMs() },
     }
   }
 
@@ -132,14 +131,13 @@ export class Hashing {
   async #answer({ id, request }: BesideRequest): Promise<void> {
     const { hasher, estimate } = this.#using
     const startedAt = performance.now()
-    const estimatedMs = hasher.estimateMs(request)
     const aborter = new AbortController()
     this.#aborters.set(id, aborter)
     const options = { hasher, refused, signal: aborter.signal }
     const performed = 'storedHash' in request ? performVerify(request, options) : performHash(request, options)
     const result = await performed.then(
       (done) => {
-        estimate.finished(performance.now() - startedAt, estimatedMs)
+        estimate.finished(performance.now() - startedAt)
         return done.result
       },
       (): Result => ({ kind: 'refused', code: 'hashing_failed' }),

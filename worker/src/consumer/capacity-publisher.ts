@@ -12,7 +12,6 @@ import { capacityKey, fingerprintsOf, PUBLISH_INTERVAL_MS, type WorkerCapacity }
 import { type Keyring, SEAL_KEYS } from '@spillway/queue/wire/seal'
 import { ReplyError } from 'ioredis'
 import type { CapacityEstimate } from '../hashing/capacity-estimate.js'
-import type { Hasher } from '../hashing/index.js'
 
 interface Published {
   /** Waiting jobs that can be taken. */
@@ -34,8 +33,7 @@ export interface CapacityPublisherOptions {
   name: string
   slots: number
   busySlots(): number
-  hasher: Pick<Hasher, 'unitCosts' | 'mostKib'>
-  estimate: Pick<CapacityEstimate, 'serviceMs' | 'lineMs' | 'latencyMs' | 'estimatedMs'>
+  estimate: Pick<CapacityEstimate, 'serviceMs' | 'lineMs' | 'latencyMs'>
   /** Called at each answer of Redis; an error counts as an answer without jobs. */
   published(answer: Published): void
 }
@@ -131,7 +129,7 @@ export class CapacityPublisher {
   }
 
   #entry(): WorkerCapacity {
-    const { keyring, prefix, clock, name, slots, busySlots, hasher, estimate } = this.#options
+    const { keyring, prefix, clock, name, slots, busySlots, estimate } = this.#options
     return {
       at: clock.now(),
       keys: fingerprintsOf(keyring, prefix),
@@ -140,8 +138,6 @@ export class CapacityPublisher {
       serviceMs: toMicroseconds(estimate.serviceMs()),
       lineMs: toMicroseconds(estimate.lineMs()),
       latencyMs: toMicroseconds(estimate.latencyMs()),
-      unitCosts: { ...hasher.unitCosts, estimatedMs: toMicroseconds(estimate.estimatedMs()) },
-      mostKib: hasher.mostKib,
       busy: busySlots(),
       finished: this.#finished,
     }

@@ -204,7 +204,7 @@ export class Consumer {
           jobsInHand.taken(queueWaitMs)
           this.#limitChanged()
         },
-        hashed: (ms, estimatedMs) => estimate.finished(ms, estimatedMs),
+        hashed: (ms) => estimate.finished(ms),
       })
       capacity.finished(result.outcome)
       return result

@@ -62,7 +62,7 @@ export interface ProcessOptions {
   /** Whether this worker has no other job in hand. */
   isAlone(): boolean
   taken?(queueWaitMs: number): void
-  hashed?(serviceMs: number, estimatedMs: number | undefined): void
+  hashed?(serviceMs: number): void
 }
 
 /** No field is trusted. */
@@ -84,7 +84,6 @@ export async function processJob(incoming: IncomingJob, options: ProcessOptions)
 
   const request = requestOf(job, data.sealed, options)
   const hasher = options.hasher.ofOwner('owner' in request ? request.owner : undefined)
-  const estimatedMs = hasher.estimateMs(request)
   const startedAt = performance.now()
   const performing: PerformOptions = {
     hasher,
@@ -95,7 +94,7 @@ export async function processJob(incoming: IncomingJob, options: ProcessOptions)
   const work = () => perform(request, performing)
   const { result, algorithm, upgrade } = await (options.inSpan?.(job.name, work) ?? work())
   const serviceMs = performance.now() - startedAt
-  options.hashed?.(serviceMs, estimatedMs)
+  options.hashed?.(serviceMs)
   metrics.service.observe({ job: job.name, algorithm }, serviceMs / 1_000)
 
   // A client can have come back with a ticket if the job was ticketed, or has waited beyond the

@@ -118,7 +118,6 @@ export class RunningWorker {
       name,
       slots,
       busySlots,
-      hasher,
       estimate,
       published({ waiting, active, keysFit }) {
         consumer.queueRead(waiting, active)

@@ -7,7 +7,6 @@ import { pbkdf2Sync, scryptSync } from 'node:crypto'
 import type { HashPolicy } from '@spillway/queue/wire/policy'
 import type { Setting } from '@spillway/queue/wire/setting'
 import type { StoredHash } from '@spillway/queue/wire/stored-hash'
-import { type UnitCosts, workOf as unitsOf } from '@spillway/queue/wire/work'
 import { scryptMemoryBytes } from './methods/derived-key.js'
 import { computeDigest, type DigestProgram, readsPassword, roundsOf } from './methods/digest-programs.js'
 import type { Methods } from './methods/list.js'
@@ -79,34 +78,34 @@ interface BoundsOptions {
   memoryLimitKib: number
   /** How many calls of an algorithm are done at a time. */
   width(algorithm: 'argon2' | 'bcrypt'): number
-  /** The times of small hashes [measured here]. */
-  unitCosts?: Bounds['unitCosts'] | undefined
 }
 
 export class Bounds {
-  readonly unitCosts: Omit<UnitCosts, 'estimatedMs'>
   readonly memoryLimitKib: number
   readonly #own: Work
   readonly #measured: Map<Kind, UnitTime>
 
-  private constructor({ policy, memoryLimitKib }: BoundsOptions, unitCosts: Bounds['unitCosts']) {
-    this.unitCosts = unitCosts
+  private constructor({ policy, memoryLimitKib }: BoundsOptions, argon2Ms: number, bcryptMs: number) {
     this.#own = workOfCost(policy)
     this.memoryLimitKib = memoryLimitKib
     this.#measured = new Map<Kind, UnitTime>([
-      ['argon2', { ms: unitCosts.argon2Ms, msOfByte: 0 }],
-      ['bcrypt', { ms: unitCosts.bcryptMs, msOfByte: 0 }],
+      ['argon2', { ms: argon2Ms, msOfByte: 0 }],
+      ['bcrypt', { ms: bcryptMs, msOfByte: 0 }],
     ])
   }
 
-  /** Measures argon2 and bcrypt, with small hashes, unless their times are given. */
+  /** Measures argon2 and bcrypt, with small hashes. */
   static async measure({ argon2, bcrypt }: Methods, options: BoundsOptions): Promise<Bounds> {
-    const { width, unitCosts } = options
-    if (unitCosts !== undefined) return new Bounds(options, unitCosts)
+    const { width } = options
     const cheap = { memoryKib: 2_048, time: 1, parallelism: 1 }
     const argon2Ms = await msOf(width('argon2'), () => argon2.verify('', argon2.dummy(cheap)))
     const bcryptMs = await msOf(width('bcrypt'), () => bcrypt.verify('', bcrypt.dummy({ cost: 5 })))
-    return new Bounds(options, { argon2Ms: argon2Ms / cheap.memoryKib, bcryptMs: bcryptMs / 2 ** 5 })
+    return new Bounds(options, argon2Ms / cheap.memoryKib, bcryptMs / 2 ** 5)
+  }
+
+  /** The processor time of a hash of the policy, as predicted by small ones (ms). */
+  policyMs(): number {
+    return this.#timeOf(this.#own)
   }
 
   /** The time or memory of a recipe if it is too much; otherwise undefined. */
@@ -154,7 +153,8 @@ function sumOf(works: readonly Work[], figureOf: (work: Work) => number): number
 const BCRYPT_KIB = 4
 
 function workOfCost(of: HashPolicy | Setting | StoredHash): Work {
-  return { ...unitsOf(of), memoryKib: of.algorithm === 'bcrypt' ? BCRYPT_KIB : of.memoryKib, bytes: 0 }
+  if (of.algorithm === 'bcrypt') return { kind: 'bcrypt', units: 2 ** of.cost, memoryKib: BCRYPT_KIB, bytes: 0 }
+  return { kind: 'argon2', units: of.memoryKib * of.time, memoryKib: of.memoryKib, bytes: 0 }
 }
 
 /** @param bytes of the password [no more than usual] */

@@ -30,7 +30,7 @@ const WARM_UP = { algorithm: 'argon2id', memoryKib: 4_096, time: 1, parallelism:
 interface CapacityEstimateOptions {
   slots: number
   /** Values until the first job. */
-  first: { costMs: number; latencyMs: number; estimatedMs: number }
+  first: { costMs: number; latencyMs: number }
   /** The time of the hashing threads so far, counted as in full batches. */
   times(): ThreadTimes
   now?(): number
@@ -43,12 +43,9 @@ export class CapacityEstimate {
   readonly #line: CoreShare
   #costMs: number
   #latencyMs: number
-  #estimatedMs: number
   #jobs = 0
   /** Jobs that the estimates do not include yet. */
   #added = 0
-  /** The jobs among them that had a prediction. */
-  #estimated = { jobs: 0, ms: 0 }
   #before: ThreadTimes
   #busyAtMs: number
   #lastServiceMs: number
@@ -60,17 +57,14 @@ export class CapacityEstimate {
     this.#line = new CoreShare(LINE_MS * slots, PRIOR_MS * slots)
     this.#costMs = first.costMs
     this.#latencyMs = first.latencyMs
-    this.#estimatedMs = first.estimatedMs
     this.#before = times()
     this.#busyAtMs = now()
     this.#lastServiceMs = first.costMs
   }
 
-  /** Counts a job with its time from taking to hash. A missing prediction counts as right. */
-  finished(latencyMs: number, estimatedMs: number | undefined): void {
+  /** Counts a job with its time from taking to hash. */
+  finished(latencyMs: number): void {
     this.#jobs += 1
-    if (estimatedMs !== undefined)
-      this.#estimated = { jobs: this.#estimated.jobs + 1, ms: this.#estimated.ms + estimatedMs }
     this.#added += 1
     this.#latencyMs += (latencyMs - this.#latencyMs) * Math.max(JOB_WEIGHT, 1 / this.#jobs)
   }
@@ -98,11 +92,6 @@ export class CapacityEstimate {
     return this.#latencyMs
   }
 
-  /** The mean prediction for the jobs of this estimate. */
-  estimatedMs(): number {
-    return this.#estimatedMs
-  }
-
   #update(): void {
     const added = this.#added
     if (added === 0) return
@@ -112,10 +101,7 @@ export class CapacityEstimate {
     const cpuMs = Math.min(wallMs, total.cpuMs - this.#before.cpuMs)
     const weight = Math.max(1 - (1 - JOB_WEIGHT) ** added, added / this.#jobs)
     const perJobMs = Math.max(LEAST_MS, cpuMs / added)
-    const { jobs, ms } = this.#estimated
     this.#costMs += (perJobMs - this.#costMs) * weight
-    this.#estimatedMs += ((ms + (added - jobs) * perJobMs) / added - this.#estimatedMs) * weight
-    this.#estimated = { jobs: 0, ms: 0 }
     this.#soon.add(wallMs, cpuMs)
     this.#line.add(wallMs, cpuMs)
     this.#before = total
@@ -154,7 +140,7 @@ class CoreShare {
   }
 }
 
-type MeasuredHasher = Pick<Hasher, 'dummy' | 'times' | 'estimateMs'> & {
+type MeasuredHasher = Pick<Hasher, 'dummy' | 'times'> & {
   native: Pick<NativeEngine, 'forgetCalls'> | undefined
 }
 
@@ -170,6 +156,5 @@ export async function measureCapacity(hasher: MeasuredHasher, slots: number): Pr
     first.costMs = Math.min(first.costMs, hasher.times().cpuMs - cpuMs, hasher.times().wallMs - wallMs)
   }
   hasher.native?.forgetCalls()
-  const estimatedMs = hasher.estimateMs({ password: '' }) ?? first.costMs
-  return new CapacityEstimate({ slots, first: { ...first, estimatedMs }, times: () => hasher.times() })
+  return new CapacityEstimate({ slots, first, times: () => hasher.times() })
 }

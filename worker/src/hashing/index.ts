@@ -1,9 +1,8 @@
 /** Hashing by policy: verifies stored hashes of every format, makes new ones and dummy hashes. */
-import type { HashRequest, RefusalCode, VerifyRequest } from '@spillway/queue/wire/job'
+import type { RefusalCode } from '@spillway/queue/wire/job'
 import { bcryptReadsWhole, type HashPolicy } from '@spillway/queue/wire/policy'
 import { type ExactHash, parseSetting } from '@spillway/queue/wire/setting'
 import { isDue, type RehashMode } from '@spillway/queue/wire/stored-hash'
-import { estimateMs, type Work, workOf, workOfRequest } from '@spillway/queue/wire/work'
 import type { LongPasswords } from './bcrypt.js'
 import { Bounds, type Excess } from './bounds.js'
 import { createReader, type StoredReading } from './formats/list.js'
@@ -39,8 +38,6 @@ interface HasherOptions {
   slotKib?: number | undefined
   /** The memory for a stored hash that is verified alone, in KiB [the slot's]. */
   mostKib?: number | undefined
-  /** The times of small hashes [measured here]. */
-  unitCosts?: Bounds['unitCosts'] | undefined
   firebase?: FirebaseProject | undefined
   peppers?: readonly Pepper[] | undefined
   /** Owners of stored hashes that are verified with these secrets [a gateway's accounts]. */
@@ -61,8 +58,6 @@ export class Hasher {
   readonly algorithm: AlgorithmName
   /** The implementation in use for each family of algorithms. */
   readonly engines: Readonly<Record<string, string>>
-  /** The times of small hashes, which predict other costs. */
-  readonly unitCosts: Bounds['unitCosts']
   /** The memory that a stored hash may take, in KiB. */
   readonly mostKib: number
   /** One sentence for operators: the engine in use, and why not the native one. */
@@ -77,7 +72,6 @@ export class Hasher {
     this.native = native
     this.algorithm = policy.hashes.algorithm
     this.engines = methods.engines()
-    this.unitCosts = bounds.unitCosts
     this.mostKib = bounds.memoryLimitKib
     this.#read = createReader(keyless === undefined ? { firebase: undefined, peppers: [] } : { firebase, peppers })
     this.#ofLongPasswords = this.#isAffordable(policy.longPasswords) ? policy.longPasswords : LEAST_ARGON2ID
@@ -90,7 +84,7 @@ export class Hasher {
    * @throws UnaffordablePolicyError, and an Error where no implementation works here
    */
   static async load(policy: Policy, options: HasherOptions): Promise<Hasher> {
-    const { slots = 1, slotKib = MEMORY_LIMIT_KIB, mostKib = slotKib, longPasswords, unitCosts } = options
+    const { slots = 1, slotKib = MEMORY_LIMIT_KIB, mostKib = slotKib, longPasswords } = options
     const { hashes } = policy
     const widths = { threadKib: slotKib, policyKib: policyKib(hashes) || undefined }
     const { native, whyNot = '' } = options.native ? await NativeEngine.tryStart(slots, widths) : {}
@@ -100,7 +94,7 @@ export class Hasher {
     if (hashes.algorithm === 'argon2id' && !methods.isAffordable(hashes))
       throw new UnaffordablePolicyError(`a hash of the policy takes more memory than a slot has here: ${slotKib} KiB`)
     const width = (algorithm: 'argon2' | 'bcrypt') => (algorithm === 'bcrypt' ? (native?.widthOf(ANY_BCRYPT) ?? 1) : 1)
-    const bounds = await Bounds.measure(methods, { policy: hashes, memoryLimitKib: mostKib, width, unitCosts })
+    const bounds = await Bounds.measure(methods, { policy: hashes, memoryLimitKib: mostKib, width })
     native?.forgetCalls()
     const parts = { methods, bounds, threads, native, whyNot, options }
     return new Hasher(policy, parts, new Hasher(policy, parts))
@@ -112,22 +106,9 @@ export class Hasher {
     return keyedFor.has(owner) ? this : (this.#keyless ?? this)
   }
 
-  /** Predicted processor time of a request (ms); undefined where its units were not measured. */
-  estimateMs(request: HashRequest | VerifyRequest): number | undefined {
-    const work = this.#workOf(request)
-    return work && estimateMs(work, this.unitCosts)
-  }
-
-  #workOf(request: HashRequest | VerifyRequest): Work | undefined {
-    const { hashes } = this.#policy
-    if (!('storedHash' in request) || request.storedHash === null) return workOfRequest(request, hashes)
-    const examined = this.examine(request.storedHash)
-    // The request takes a dummy hash.
-    if (examined.kind !== 'supported') return workOfRequest({ ...request, storedHash: null }, hashes)
-    const [recipe] = examined.reading.recipes
-    if (recipe.method === 'bcrypt') return workOf({ algorithm: 'bcrypt', cost: recipe.cost })
-    if (recipe.method === 'wrapped') return workOf(recipe.outer.stored)
-    return recipe.method === 'argon2' ? workOf(recipe.stored) : undefined
+  /** Predicted processor time of a hash of the policy (ms). */
+  policyMs(): number {
+    return this.#parts.bounds.policyMs()
   }
 
   /** A new hash by a policy [the worker's]. Throws {@link UnsupportedPasswordError}. */

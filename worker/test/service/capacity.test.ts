@@ -13,12 +13,11 @@ import type { Space } from '../space.ts'
 
 /** Publishes the capacity of a worker of one slot that takes so long for each job. */
 function publisher({ redis, prefix, closing }: Space, jobMs: number, published: (answer: { waiting: number }) => void) {
-  const estimate = { serviceMs: () => jobMs, lineMs: () => jobMs, latencyMs: () => jobMs, estimatedMs: () => jobMs }
+  const estimate = { serviceMs: () => jobMs, lineMs: () => jobMs, latencyMs: () => jobMs }
   const capacity = new CapacityPublisher({
     ...{ redis, prefix, keyring, clock: new RedisClock(), published, estimate },
     log: createLogger({ service: 'test', level: 'silent' }),
     ...{ workerId: randomUUID(), name: 'test', slots: 1, busySlots: () => 0 },
-    hasher: { unitCosts: { argon2Ms: 0.001, bcryptMs: 0.05 }, mostKib: 65_536 },
   })
   closing(() => capacity.close())
 }

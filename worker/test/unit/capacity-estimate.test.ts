@@ -12,23 +12,19 @@ function scene({ slots = 1, costMs = 20 } = {}) {
   let nowMs = 0
   const estimate = new CapacityEstimate({
     slots,
-    first: { costMs, latencyMs: 60, estimatedMs: costMs },
+    first: { costMs, latencyMs: 60 },
     times: () => ({ ...spent }),
     now: () => nowMs,
   })
   return {
     estimate,
     /** Jobs of this processor time, on threads with this share of a core, read twice a second */
-    jobs(
-      count: number,
-      costMs: number,
-      { share = 1, latencyMs = 60, estimatedMs }: { share?: number; latencyMs?: number; estimatedMs?: number } = {},
-    ): void {
+    jobs(count: number, costMs: number, { share = 1, latencyMs = 60 } = {}): void {
       for (let n = 0; n < count; n += 1) {
         spent.cpuMs += costMs
         spent.wallMs += costMs / share
         nowMs += costMs / share / slots
-        estimate.finished(latencyMs, estimatedMs)
+        estimate.finished(latencyMs)
         if (Math.floor(nowMs / 500) > Math.floor((nowMs - costMs / share / slots) / 500)) estimate.serviceMs()
       }
     },
@@ -74,20 +70,6 @@ test('a change of hashes is followed within about ten jobs, for the next seconds
     near(estimate.serviceMs(), expectedMs)
     near(estimate.lineMs(), expectedMs)
   }
-})
-
-test('what was estimated is remembered as long as what it took, and a job that was not estimated counts as what it took', () => {
-  const { estimate, jobs } = scene()
-  for (const [costMs, estimatedMs] of [
-    [250, 200],
-    [20, 30],
-  ] as const) {
-    jobs(40, costMs, { estimatedMs })
-    const ratio = estimate.serviceMs() / estimate.estimatedMs()
-    near(ratio, costMs / estimatedMs, 0.05)
-  }
-  jobs(40, 90)
-  near(estimate.estimatedMs(), estimate.serviceMs(), 0.05)
 })
 
 test('a burst in which everything else runs first changes the next seconds, and hardly the line', () => {
@@ -140,7 +122,6 @@ test('a worker begins with the least processor time of a few verifies, without l
         spentMs += calls === 1 ? 800 : calls === 2 ? 40 : 20
       },
       times,
-      estimateMs: () => undefined,
       native: {
         forgetCalls() {
           calls = 0
@@ -153,7 +134,7 @@ test('a worker begins with the least processor time of a few verifies, without l
   assert.equal(calls, 0)
   spentMs += 50
   nowMs += 50
-  estimate.finished(60, undefined)
+  estimate.finished(60)
   near(estimate.serviceMs(), 50)
   assert.equal(estimate.latencyMs(), 60)
 })

@@ -50,11 +50,8 @@ export async function loadWithDoubles(policy, options) {
   }
 
   for (const each of new Set([hasher, hasher.ofOwner(undefined)])) {
-    const { estimateMs, verify, isDue } = each
+    const { verify, isDue } = each
     Object.assign(each, {
-      /** @type {typeof estimateMs} */
-      estimateMs: (request) =>
-        'storedHash' in request && doubleOf(request.storedHash) ? undefined : estimateMs.call(each, request),
       /** @type {typeof verify} */
       async verify(password, storedHash, signal) {
         const work = doubleOf(storedHash)

@@ -1,7 +1,7 @@
 // Fastify: users register and log in. They are kept in memory, and in users.json for the next
 // start.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { spillway } from '@spillway/client/fastify'
+import { createPasswords } from '@spillway/client'
 import Fastify from 'fastify'
 
 /** Hashes of passwords by e-mail address. */
@@ -14,11 +14,13 @@ const credentials = {
 }
 
 const fastify = Fastify()
-await fastify.register(spillway)
+const passwords = createPasswords({ log: fastify.log })
+// Closed after the server, so that running requests are still answered.
+fastify.addHook('onClose', () => passwords.close())
 
 fastify.post('/users', { schema: { body: credentials } }, async (request, reply) => {
   const { email, password } = request.body
-  const hash = await fastify.passwords.hash(password)
+  const hash = await passwords.hash(password)
   if (users.has(email)) return reply.code(409).send()
   users.set(email, hash)
   writeFileSync('users.json', JSON.stringify([...users]))
@@ -28,9 +30,9 @@ fastify.post('/users', { schema: { body: credentials } }, async (request, reply)
 fastify.post('/login', { schema: { body: credentials } }, async (request, reply) => {
   const { email, password } = request.body
   // Rejects when the login could not be answered in time, and ends it when the client leaves.
-  const call = await fastify.passwords.admit(reply.raw)
+  const call = await passwords.admit(reply.raw)
   // null for an unknown user takes as long, and is never true.
-  const isRight = await fastify.passwords.verify(password, users.get(email) ?? null, call)
+  const isRight = await passwords.verify(password, users.get(email) ?? null, call)
   return reply.code(isRight ? 200 : 401).send()
 })
 

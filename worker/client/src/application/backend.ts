@@ -1,7 +1,6 @@
 /** What hashes for an application: the workers of a queue, or a process beside it. */
 import type { Load, Place } from '@spillway/queue/order'
 import type { JobName, Requests, Result } from '@spillway/queue/wire/job'
-import type { Tally } from '@spillway/queue/wire/work'
 import type { ApplicationTicket } from './tickets.js'
 
 export interface PerformOptions {
@@ -46,31 +45,5 @@ export interface Backend {
   ): Promise<Result | undefined>
   /** Waits for the result of a ticket, and starts its request again if no job of it is left. */
   follow(ticket: ApplicationTicket, options: FollowOptions): Promise<Followed>
-  /** True for a ticket that was not used before. Absent where other processes redeem tickets, too. */
-  readonly markUsed?: (ticketId: string) => boolean
   close(): Promise<void>
-}
-
-/** In milliseconds: shorter hashes say little about longer ones. */
-const SAYS_LITTLE_MS = 1
-
-/**
- * The load as an application sees it: it knows the cost of its own calls, before a hash of that
- * cost was ever made.
- * @param own the calls that wait or are hashed; all others take as long as recent hashes
- */
-export function withOwnWork(load: Load, own: Tally): Load {
-  const { unitCosts, open, line, active } = load
-  if (unitCosts === undefined || load.serviceMs === 0 || own.count === 0) return load
-  const others = Math.max(0, open + line + active - own.count)
-  const takenOfEstimate = (load.serviceMs + SAYS_LITTLE_MS) / (unitCosts.estimatedMs + SAYS_LITTLE_MS)
-  const ownMs = takenOfEstimate * own.meanMs(unitCosts)
-  const serviceMs = (own.count * ownMs + others * load.serviceMs) / (own.count + others)
-  const dearer = serviceMs / load.serviceMs
-  return {
-    ...load,
-    serviceMs,
-    jobsPerSecond: load.jobsPerSecond / dearer,
-    linePerSecond: load.linePerSecond / dearer,
-  }
 }

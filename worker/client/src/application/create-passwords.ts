@@ -36,7 +36,7 @@ const CLOCK_ERROR_MS = 100
 const OPTIONS: Record<keyof PasswordsOptions, true> = {
   ...{ redis: true, sealKeys: true, queuePrefix: true, traceparent: true },
   ...{ policy: true, rehash: true, waitMs: true, maxOutstanding: true, concurrency: true, inProcess: true },
-  ...{ markUsed: true, onCall: true, log: true },
+  ...{ markUsed: true, log: true },
 }
 
 const consoleLog: Logger = {
@@ -68,14 +68,13 @@ export function openPasswords(options: PasswordsOptions): ExactPasswords {
 /** @param program the process beside, if there is no queue or the queue does not answer */
 export function createPasswordsWith(program: URL, options: PasswordsOptions): ExactPasswords {
   refuseUnknown('options', options, OPTIONS)
-  const { rehash = 'when-weaker', waitMs, maxOutstanding = MAX_OUTSTANDING, onCall, log = consoleLog } = options
+  const { rehash = 'when-weaker', waitMs, maxOutstanding = MAX_OUTSTANDING, markUsed, log = consoleLog } = options
   if (waitMs !== undefined && waitMs !== Number.POSITIVE_INFINITY) wholeNumber('waitMs', waitMs, 1, LONGEST_MS)
   wholeNumber('maxOutstanding', maxOutstanding, 1, Number.MAX_SAFE_INTEGER)
   const policy = completePolicy(options.policy)
   const backend = backendOf(program, { ...options, log }, policy)
-  const { markUsed = backend.markUsed } = options
   const keyring = parseKeyring(options.sealKeys || `own:${randomBytes(32).toString('base64')}`)
-  const calls = new RunningCalls(backend, { waitMs, maxOutstanding, onCall, log })
+  const calls = new RunningCalls(backend, { waitMs, maxOutstanding })
   const tickets = new ApplicationTickets(keyring)
   const unsupported = new ThrottledWarning(log, 'no password matches a stored hash')
 
@@ -99,7 +98,7 @@ export function createPasswordsWith(program: URL, options: PasswordsOptions): Ex
   /** Throws without `markUsed`: a writer to Redis may restore old data, and only the database knows. */
   function marks(): NonNullable<PasswordsOptions['markUsed']> {
     if (markUsed !== undefined) return markUsed
-    throw new TypeError('tickets of a queue need the option markUsed, which marks them as used in your database')
+    throw new TypeError('tickets need a queue, and the option markUsed, which marks them as used in your database')
   }
 
   /** Throws all errors except that of a stored hash that nothing verifies. */
@@ -214,7 +213,7 @@ function backendOf(program: URL, options: PasswordsOptions & { log: Logger }, po
   if (!redis && !sealKeys) return new BesideBackend({ program, settings: { policy, concurrency }, inProcess, log })
   if (!redis || !sealKeys)
     throw new TypeError('redis and sealKeys belong together: give both, or neither to hash beside')
-  return new QueueBackend({ redis, sealKeys, queuePrefix, policy, traceparent, log })
+  return new QueueBackend({ redis, sealKeys, queuePrefix, traceparent, log })
 }
 
 function expired(): PasswordsError {

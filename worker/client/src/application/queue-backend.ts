@@ -6,10 +6,8 @@ import type { Load } from '@spillway/queue/order'
 import { parseRedisUrl } from '@spillway/queue/redis/url'
 import { newId } from '@spillway/queue/wire/id'
 import { DEFAULT_QUEUE_PREFIX, type JobName, type Requests, type Result } from '@spillway/queue/wire/job'
-import type { HashPolicy } from '@spillway/queue/wire/policy'
 import { parseKeyring, refuseGuessableKeys, SEAL_KEYS } from '@spillway/queue/wire/seal'
-import { Tally, workOfRequest } from '@spillway/queue/wire/work'
-import { type Backend, type Followed, type FollowOptions, type PerformOptions, withOwnWork } from './backend.js'
+import type { Backend, Followed, FollowOptions, PerformOptions } from './backend.js'
 import { PasswordsError } from './passwords-error.js'
 import { followTicket } from './redemption.js'
 import type { ApplicationTicket } from './tickets.js'
@@ -23,26 +21,21 @@ interface QueueOptions {
   redis: string
   sealKeys: string
   queuePrefix?: string | undefined
-  policy: HashPolicy
   traceparent?: (() => string | undefined) | undefined
   log: Logger
 }
 
 export class QueueBackend implements Backend {
   readonly by = 'workers'
-  readonly #policy: HashPolicy
   readonly #opening: Promise<PasswordClient>
   /** Undefined until its code is loaded. */
   #client: PasswordClient | undefined
-  /** The work of calls that wait here. */
-  readonly #work = new Tally()
 
   /** Throws for invalid keys and addresses. Redis may be unreachable. */
-  constructor({ redis, sealKeys, queuePrefix, policy, traceparent, log }: QueueOptions) {
+  constructor({ redis, sealKeys, queuePrefix, traceparent, log }: QueueOptions) {
     refuseGuessableKeys(SEAL_KEYS, sealKeys)
     parseRedisUrl(redis)
     const keyring = parseKeyring(sealKeys)
-    this.#policy = policy
     // Loaded only for applications that have a queue: it takes longer to load than many programs
     // run.
     this.#opening = import('@spillway/queue/client').then(({ PasswordClient }) => {
@@ -55,7 +48,7 @@ export class QueueBackend implements Backend {
   }
 
   load(): Load {
-    return withOwnWork(this.#client?.load() ?? UNKNOWN, this.#work)
+    return this.#client?.load() ?? UNKNOWN
   }
 
   now(): number {
@@ -76,8 +69,6 @@ export class QueueBackend implements Backend {
     refuseOtherKeys(client)
     const endsAt = performance.now() + waitMs
     const job = { id: newId(), name, deadline: client.now() + Math.ceil(waitMs) }
-    const work = workOfRequest(request, this.#policy)
-    this.#work.add(work)
     let result: Result | undefined
     try {
       const submitted = await client.submit({ job, request, admitted: client.admitTo('open'), presentMs: waitMs })
@@ -89,7 +80,6 @@ export class QueueBackend implements Backend {
     } finally {
       // Redis may have taken a job whose adding has failed.
       if (result === undefined) void client.remove(job)
-      this.#work.remove(work)
     }
   }
 

@@ -9,7 +9,7 @@ import { CallAdmission } from './admission.js'
 import type { Backend, Followed } from './backend.js'
 import { PasswordsError } from './passwords-error.js'
 import type { ApplicationTicket } from './tickets.js'
-import type { CallOptions, Logger, ObservedCall } from './types.js'
+import type { CallOptions } from './types.js'
 
 /** How long a call may take in a process that serves. In any other it has no limit. */
 export const WAIT_MS = 8_000
@@ -21,8 +21,6 @@ export type Answered = Exclude<Result, { kind: 'refused' }>
 interface RunningCallsOptions {
   waitMs: number | undefined
   maxOutstanding: number
-  onCall: ((call: ObservedCall) => void) | undefined
-  log: Logger
 }
 
 export class RunningCalls {
@@ -62,7 +60,7 @@ export class RunningCalls {
       this.throwIfOver(signal)
       throw this.#admission.late()
     }
-    return await this.#observed(name, signal, () => this.untilClosed(signal, answer))
+    return await this.untilClosed(signal, answer)
   }
 
   async #runWithin<Name extends JobName>(
@@ -86,16 +84,13 @@ export class RunningCalls {
 
   /** Rejects where a call would be refused. */
   async admit(signal: AbortSignal): Promise<void> {
-    await this.#observed('verify', signal, () =>
-      this.untilClosed(signal, async (call) => {
-        const totalMs = Math.min(this.usualMs(), LONGEST_MS)
-        await this.known(totalMs, call)
-        this.throwIfOver(signal)
-        const refused = this.#admission.refusalOf(totalMs)
-        if (refused !== undefined) throw await paced(refused, totalMs, call)
-        return undefined
-      }),
-    )
+    await this.untilClosed(signal, async (call) => {
+      const totalMs = Math.min(this.usualMs(), LONGEST_MS)
+      await this.known(totalMs, call)
+      this.throwIfOver(signal)
+      const refused = this.#admission.refusalOf(totalMs)
+      if (refused !== undefined) throw await paced(refused, totalMs, call)
+    })
   }
 
   /** Holds the client of a new ticket, for a moment: a client that throws tickets away gains nothing. */
@@ -148,33 +143,6 @@ export class RunningCalls {
   throwIfOver(signal: AbortSignal | undefined): void {
     signal?.throwIfAborted()
     if (this.#isClosed) throw new PasswordsError('closed', 'close() was called')
-  }
-
-  /** Reports how a call ended, but no errors in arguments and no undefined results. */
-  async #observed<T extends Answered | undefined>(
-    call: ObservedCall['call'],
-    signal: AbortSignal | undefined,
-    run: () => Promise<T>,
-  ): Promise<T> {
-    const { onCall, log } = this.#options
-    if (onCall === undefined) return await run()
-    const startMs = performance.now()
-    const ended = (outcome: ObservedCall['outcome']): void => {
-      try {
-        onCall({ call, by: this.#backend.by, outcome, ms: performance.now() - startMs })
-      } catch (error) {
-        log.error({ err: error }, 'onCall failed')
-      }
-    }
-    try {
-      const result = await run()
-      if (result !== undefined) ended(result.kind)
-      return result
-    } catch (error) {
-      if (error instanceof PasswordsError) ended(error.code)
-      else if (signal?.aborted) ended('aborted')
-      throw error
-    }
   }
 
   async close(): Promise<void> {

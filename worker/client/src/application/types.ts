@@ -1,5 +1,4 @@
 /** The types of the public API. They import nothing: published declarations need no dependency. */
-import type { PasswordsErrorCode } from './passwords-error.js'
 
 /** Algorithm and cost of new hashes. Defaults: OWASP's Password Storage Cheat Sheet. */
 export type HashPolicy =
@@ -59,23 +58,10 @@ export interface PasswordsOptions {
    * unless it was marked before. If it throws, `redeem` rejects, and the ticket stays valid.
    */
   markUsed?: ((ticketId: string, until: Date) => boolean | Promise<boolean>) | undefined
-  /** Called at the end of each call, for metrics. Its errors are logged. */
-  onCall?: ((call: ObservedCall) => void) | undefined
   /** With `redis`: returns the current W3C trace context, for spans of workers. */
   traceparent?: (() => string | undefined) | undefined
   /** Where failures of connections and processes are logged [the console, warnings and errors]. */
   log?: Logger | undefined
-}
-
-/** A call that ended. A login that `admit` refuses is a `verify` that was refused. */
-export interface ObservedCall {
-  call: 'verify' | 'hash'
-  /** What hashed, or would have hashed: the workers of a queue or the process beside this one. */
-  by: 'workers' | 'process'
-  /** `aborted`: by the call's own signal. */
-  outcome: 'match' | 'mismatch' | 'hashed' | 'aborted' | PasswordsErrorCode
-  /** How long it took, in milliseconds. */
-  ms: number
 }
 
 export interface CallOptions {

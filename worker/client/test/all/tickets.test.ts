@@ -1,8 +1,6 @@
-// Tickets in the routes of an application, by a queue or this process; the plugin of Fastify.
+// Tickets of a queue in the routes of an application.
 import assert from 'node:assert/strict'
-import { createPasswordsWith } from '@spillway/client/application/create-passwords'
 import type { Passwords, PasswordsOptions, Redeemed } from '@spillway/client/application/types'
-import { spillway } from '@spillway/client/fastify'
 import { ask } from '@spillway/client/follow'
 import { closedGate, createNamespace } from '@spillway/infra/harness/namespace'
 import { until } from '@spillway/infra/processes/until'
@@ -10,13 +8,11 @@ import { query } from '@spillway/infra/services/query'
 import { Queue } from 'bullmq'
 import { type FastifyReply, fastify } from 'fastify'
 import { type TestContext, test } from 'vitest'
-import { sealKeys, workerFor } from '../../../test/parts.ts'
-import { type Space, spaceFor } from '../../../test/space.ts'
-import { argon2id, besideProgram, passwordsOf, rejectsWith, silent, bcryptHash as stored } from '../passwords.ts'
+import { workerFor } from '../../../test/parts.ts'
+import type { Space } from '../../../test/space.ts'
+import { passwordsOf, rejectsWith, bcryptHash as stored } from '../passwords.ts'
 
 const right = 'U*U'
-/** A bcrypt hash of this cost, of another password. */
-const ofCost = (cost: string) => stored.replace('$05$', `$${cost}$`)
 /** Of an account whose hash stays. */
 const currentHash = () => stored
 
@@ -38,13 +34,6 @@ async function queued(
   const [passwords, other] = [passwordsOf(space, marked), passwordsOf(space, marked)]
   await until(() => passwords.capacity().slots > 0, { what: 'a worker that the application knows of' })
   return { space, passwords, other }
-}
-
-function inPlace(t: TestContext, options: PasswordsOptions = {}): Passwords {
-  const own = { inProcess: true, policy: argon2id, log: silent, concurrency: 1 }
-  const passwords = createPasswordsWith(besideProgram, { ...own, ...options })
-  t.onTestFinished(() => passwords.close())
-  return passwords
 }
 
 function answerOf(redeemed: Redeemed) {
@@ -164,16 +153,9 @@ test('a ticket whose job or result Redis has lost is started again, by any proce
   await rejectsWith('ticket_used', passwords.redeem(waiting, ofGate))
 })
 
-test('without a queue this process answers its own tickets, once', async (t) => {
-  const passwords = inPlace(t)
-  await isAnsweredOnce(passwords)
-  await isNoTicket(passwords)
-  const another = inPlace(t)
-  await rejectsWith('invalid_ticket', another.redeem(await passwords.begin(right, stored), { currentHash }))
-})
-
-/** A change of password, a login that stored a new hash, a deleted account, while a ticket waits */
-async function isOfTheCurrentHash(passwords: Passwords): Promise<void> {
+test('a ticket outlives no change of password: it is answered only while the verified hash is stored', async (t) => {
+  const { passwords } = await queued(t)
+  // A change of password, a login that stored a new hash, a deleted account, while a ticket waits.
   for (const now of [stored.replace('$05$', '$04$'), '', null, undefined]) {
     const ticket = await passwords.begin(right, stored, { subject: 'ada' })
     const asked: unknown[] = []
@@ -191,15 +173,10 @@ async function isOfTheCurrentHash(passwords: Passwords): Promise<void> {
   assert.equal((await passwords.redeem(ticket, { currentHash })).outcome, 'match')
   // @ts-expect-error without it an old password would open a session
   await assert.rejects(passwords.redeem(ticket), /needs the option currentHash/)
-}
-
-test('a ticket outlives no change of password: it is answered only while the verified hash is stored', async (t) => {
-  await isOfTheCurrentHash((await queued(t)).passwords)
-  await isOfTheCurrentHash(inPlace(t))
 })
 
 test('an old password does not match once another hash is stored, and its new hash replaces no newer one', async (t) => {
-  const passwords = inPlace(t)
+  const { passwords } = await queued(t)
   const changed = await passwords.hash('changed')
   const rehashed: { made: string; replaced: string }[] = []
   const verify = (password: string, now: string | null) =>
@@ -235,36 +212,11 @@ test('while others are ahead the answer says how many, and a client that leaves 
   assert.equal((await passwords.redeem(answer.ticket, { currentHash, holdMs: 60_000 })).outcome, 'match')
 })
 
-test('more than is hashed within the life of a ticket is refused, and without a queue its line is told', async (t) => {
-  const passwords = createPasswordsWith(besideProgram, { policy: argon2id, log: silent, concurrency: 1 })
-  t.onTestFinished(() => passwords.close())
-  // Nothing is refused by a cost that was never measured.
-  await passwords.verify(right, ofCost('12'))
-  const many = Array.from({ length: 40 }, () => passwords.begin(right, ofCost('12'), { lifeMs: 1_000 }))
-  const outcomes = await Promise.allSettled(many)
-  const refused = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason.code] : []))
-  assert.deepEqual(new Set(refused), new Set(['busy']))
-  assert.ok(refused.length > 20 && refused.length < 40, `${refused.length} were refused`)
-  // Seconds each, of the largest cost that is verified everywhere: the last ones wait for as long as the test.
-  const waiting = Array.from({ length: 40 }, () => passwords.begin(right, ofCost('15'), { lifeMs: 3_600_000 }))
-  const told = (await Promise.all(waiting)).map((ticket) => passwords.redeem(ticket, { currentHash, holdMs: 0 }))
-  // The first may be done while their tickets are held.
-  const positions = (await Promise.all(told)).flatMap((each) =>
-    each.outcome === 'waiting' ? [each.answer.position ?? 0] : [],
-  )
-  assert.ok(
-    positions.some((position) => position >= 1),
-    positions.join(),
-  )
-})
-
-test('a page waits in the line of an application of Fastify, whose plugin is closed with it', async (t) => {
+test('a page waits in the line of an application', async (t) => {
   const { space } = await workerFor(t, { slots: 1, env: { SHUTDOWN_GRACE_MS: '0', HASH_ENGINE: 'packages' } })
   const app = fastify()
   t.onTestFinished(() => app.close())
-  const { redisUrl: redis, prefix: queuePrefix } = space
-  await app.register(spillway, { redis, queuePrefix, sealKeys, policy: argon2id, markUsed: await marking(t) })
-  const { passwords } = app
+  const passwords = passwordsOf(space, { markUsed: await marking(t) })
   const gate = await closedGate(t)
   const hashOf = new Map([
     ['ada', stored],
@@ -296,19 +248,6 @@ test('a page waits in the line of an application of Fastify, whose plugin is clo
   const used = await app.inject({ method: 'POST', url: '/v1/tickets/redeem', payload: { ticket: 'x.y' } })
   assert.equal(used.statusCode, 400)
   assert.equal(used.json().code, 'invalid_ticket')
-  await app.close()
-  await rejectsWith('closed', passwords.hash('x'))
-})
-
-test("what is busy is answered 503 with Retry-After, also by an application's own error handler", async (t) => {
-  const space = spaceFor(t)
-  const app = fastify()
-  t.onTestFinished(() => app.close())
-  const { redisUrl: redis, prefix: queuePrefix } = space
-  await app.register(spillway, { redis, queuePrefix, sealKeys, waitMs: 200 })
-  app.setErrorHandler(async (_error, _request, reply) => reply.code(503).send('later'))
-  app.get('/', async () => await app.passwords.hash('x'))
-  await until(async () => (await app.inject('/')).headers['retry-after'] === '1', { what: 'no worker' })
 })
 
 test('a paused queue is told with a ticket, and no time is promised', async (t) => {

@@ -3,19 +3,9 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { createPasswordsWith, type ExactPasswords } from '@spillway/client/application/create-passwords'
 import type { PasswordsOptions } from '@spillway/client/application/types'
-import { until } from '@spillway/infra/processes/until'
 import { type TestContext, test } from 'vitest'
 import { jobsAreCounted, workerFor } from '../../../test/parts.ts'
-import {
-  argon2id,
-  bcryptHash,
-  besideProgram,
-  besides,
-  dearHashesAreRefused,
-  passwordsOf,
-  rejectsWith,
-  silent,
-} from '../passwords.ts'
+import { argon2id, bcryptHash, besideProgram, besides, passwordsOf, rejectsWith, silent } from '../passwords.ts'
 
 type Open = (options?: PasswordsOptions) => ExactPasswords
 
@@ -117,13 +107,6 @@ for (const [name, start] of Object.entries(backends)) {
     await rejectsWith('closed', passwords.hash('x'))
     await rejectsWith('closed', passwords.verify('x', null))
     assert.deepEqual(await besides(), [])
-  })
-
-  if (name === 'its own process') continue
-  test(`by ${name}: of dear hashes at once, before one was measured, those that would take too long are busy`, async (t) => {
-    const passwords = (await start(t))({ waitMs: 4_000 })
-    await until(() => passwords.capacity().slots > 0, { timeoutMs: 100_000, what: 'what hashes' })
-    await dearHashesAreRefused(passwords)
   })
 }
 

@@ -1,15 +1,13 @@
-// What an application is told of its calls, their traces, and passwords hashed in its process.
+// The traces of an application's calls, its settings, and passwords hashed in its process.
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createPasswordsWith } from '@spillway/client/application/create-passwords'
-import type { ObservedCall } from '@spillway/client/application/types'
 import { readEnvironment } from '@spillway/client/shared-passwords'
 import { scratchDir } from '@spillway/infra/harness/namespace'
 import { until } from '@spillway/infra/processes/until'
 import { newSealKey } from '@spillway/infra/start/secrets'
 import { type TestContext, test } from 'vitest'
-import { workerFor } from '../../../test/parts.ts'
 import { jobKey, spaceFor, waitingJobs } from '../../../test/space.ts'
 import { argon2id, besideProgram, noProgram, passwordsOf, rejectsWith, silent } from '../passwords.ts'
 
@@ -45,37 +43,6 @@ test('the keys and the Redis server of the replacements may come from files', as
     () => readEnvironment(twice),
     /^Error: SPILLWAY_SEAL_KEYS and SPILLWAY_SEAL_KEYS_FILE are both set[^/]*$/,
   )
-})
-
-test('each call is observed at its end, with how it ended and what hashed', async (t) => {
-  const { space } = await workerFor(t)
-  const calls: ObservedCall[] = []
-  const passwords = passwordsOf(space, { onCall: (call) => calls.push(call) })
-  await until(() => passwords.capacity().slots > 0, { what: 'a worker' })
-  const stored = await passwords.hash('right')
-  await passwords.verify('right', stored)
-  await passwords.verify('wrong', stored)
-  assert.equal(await passwords.verify('x', 'plain'), false)
-  await rejectsWith('expired', passwords.verify('x', null, { deadline: Date.now() - 1 }))
-  await assert.rejects(passwords.verify('x', null, { signal: AbortSignal.abort(new Error('of no use')) }), /of no use/)
-  await assert.rejects(passwords.verify('x', null, { deadline: Number.NaN }), TypeError)
-  assert.deepEqual(
-    calls.map(({ call, outcome }) => `${call} ${outcome}`),
-    ['hash hashed', 'verify match', 'verify mismatch', 'verify unsupported_hash', 'verify expired', 'verify aborted'],
-  )
-  assert.ok(calls.every(({ by, ms }) => by === 'workers' && ms >= 0))
-})
-
-test('an observer that throws harms no call, and is logged', async (t) => {
-  const { space } = await workerFor(t)
-  const logged: string[] = []
-  const log = { error: (_facts: object, message: string) => logged.push(message), warn() {}, info() {}, debug() {} }
-  const onCall = () => {
-    throw new Error('of the observer')
-  }
-  const passwords = passwordsOf(space, { onCall, log })
-  await passwords.hash('x')
-  assert.deepEqual(logged, ['onCall failed'])
 })
 
 test('the trace context of a call is with its job, and nothing else that is given for one', async (t) => {

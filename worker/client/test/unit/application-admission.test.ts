@@ -70,7 +70,7 @@ test('a refusal is held: a client that calls again at once gains nothing', async
   const times = { now: () => Date.now(), whenKnown: async () => undefined, close: async () => undefined }
   const follow: Backend['follow'] = async (_ticket, { place }) => assert.fail(place())
   const backend: Backend = { by: 'workers', load: () => load, ...times, perform: none, follow }
-  const calls = new RunningCalls(backend, { waitMs: 8_000, maxOutstanding: 10_000, onCall: undefined, log: console })
+  const calls = new RunningCalls(backend, { waitMs: 8_000, maxOutstanding: 10_000 })
   const ticket = { id: '1', name: 'verify' as const, attempt: 0, deadline: 0, expiresAt: 0 }
   const request = { password: 'x', storedHash: null }
   const signal = new AbortController().signal

@@ -27,23 +27,14 @@ test('a worker that has answered no job yet counts like those that have, if ther
   const sumOf = (...all: (typeof entry)[]) =>
     sumCapacity(liveWorkers(Object.fromEntries(all.map((each, n) => [`worker-${n}`, JSON.stringify(each)])), now))
   const times = { jobsPerSecond: 16, linePerSecond: 20, serviceMs: 500, latencyMs: 260 }
-  assert.deepEqual(sumOf(one, added), { workers: 2, slots: 8, ...times, unitCosts: entry.unitCosts })
+  assert.deepEqual(sumOf(one, added), { workers: 2, slots: 8, ...times })
   assert.equal(sumOf(one, { ...added, ...answered(1) }).jobsPerSecond, 604)
   assert.equal(sumOf(added, added).jobsPerSecond, 1_200)
 })
 
 test('without workers there is no capacity', () => {
   const none = { workers: 0, slots: 0, jobsPerSecond: 0, linePerSecond: 0, serviceMs: 0, latencyMs: 0 }
-  assert.deepEqual(sumCapacity(liveWorkers({}, now)), { ...none, unitCosts: undefined })
-})
-
-test('what work takes is the mean over the slots of workers', () => {
-  const told = (slots: number, ms: number) =>
-    JSON.stringify({ ...entry, slots, unitCosts: { argon2Ms: ms, bcryptMs: 10 * ms, estimatedMs: 100 * ms } })
-  const entries = { one: told(1, 0.1), two: told(3, 0.3) }
-  const { argon2Ms = 0, bcryptMs = 0, estimatedMs = 0 } = sumCapacity(liveWorkers(entries, now)).unitCosts ?? {}
-  const rounded = [argon2Ms, bcryptMs, estimatedMs].map((ms) => Math.round(ms * 1_000))
-  assert.deepEqual(rounded, [250, 2_500, 25_000])
+  assert.deepEqual(sumCapacity(liveWorkers({}, now)), none)
 })
 
 test('an entry counts until it is stale, and not when it comes from the future', () => {

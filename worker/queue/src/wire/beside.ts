@@ -1,7 +1,6 @@
 /** Messages between an application and the process beside it, both of one version. */
 import type { JobName, Requests, Result } from './job.js'
 import type { HashPolicy } from './policy.js'
-import type { UnitCosts } from './work.js'
 
 /** The only argument of the process, as JSON. */
 export interface BesideSettings {
@@ -37,7 +36,6 @@ export interface BesideCapacity {
   lineMs: number
   /** The time from taking a request to its result, in milliseconds. */
   latencyMs: number
-  unitCosts: UnitCosts
 }
 
 export type BesideMessage =

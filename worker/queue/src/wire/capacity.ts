@@ -6,7 +6,6 @@ import type { FromSchema } from 'json-schema-to-ts'
 import { objectOf } from './object-schema.js'
 import { checkFor } from './schema.js'
 import type { Keyring } from './seal.js'
-import type { UnitCosts } from './work.js'
 
 export const PUBLISH_INTERVAL_MS = 500
 /** The age up to which an entry counts: a lost worker is noticed within two seconds. */
@@ -17,8 +16,6 @@ export const CAPACITY_KEY_TTL_S = 60
 const Count = { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER } as const
 /** Workers publish whole microseconds, at least one: a time of 0 would be an infinite capacity. */
 const Time = { type: 'number', minimum: 0.001, maximum: 600_000 } as const
-/** The time of one KiB and pass of argon2, or of one round of bcrypt. */
-const UnitTime = { type: 'number', minimum: 1e-9, maximum: 1_000 } as const
 const WorkerCapacity = objectOf({
   /** Its hashing threads. */
   slots: { type: 'integer', minimum: 1, maximum: 1_024 },
@@ -27,10 +24,6 @@ const WorkerCapacity = objectOf({
   lineMs: Time,
   /** Mean time from taking a job to its hash: longer if several jobs are hashed together. */
   latencyMs: Time,
-  /** {@link UnitCosts} */
-  unitCosts: objectOf({ argon2Ms: UnitTime, bcryptMs: UnitTime, estimatedMs: Time }),
-  /** The memory that a stored hash may take, in KiB. */
-  mostKib: { type: 'integer', minimum: 1, maximum: 2 ** 30 },
   /** Fingerprints of its seal keys: see {@link fingerprintsOf}. */
   keys: { type: 'array', items: { type: 'string', maxLength: 32 }, maxItems: 64 },
   /** The time of writing: epoch milliseconds by Redis's clock. */
@@ -56,8 +49,6 @@ export interface TotalCapacity {
   /** Mean times of a slot for each job, and from taking a job to its hash; 0 without workers. */
   serviceMs: number
   latencyMs: number
-  /** The mean unit costs over all slots; undefined without workers. */
-  unitCosts?: UnitCosts | undefined
 }
 
 /** The capacity without workers. */
@@ -94,11 +85,11 @@ export function sumCapacity(workers: ReadonlyMap<string, WorkerCapacity>): Total
   const measured = live.filter(({ finished }) => finished.answered > 0)
   const sum = sumAsTold(live)
   if (measured.length === 0) return sum
-  const { slots, jobsPerSecond, linePerSecond, serviceMs, latencyMs, unitCosts } = sumAsTold(measured)
+  const { slots, jobsPerSecond, linePerSecond, serviceMs, latencyMs } = sumAsTold(measured)
   const more = sum.slots / slots
   return {
     ...sum,
-    ...{ serviceMs, latencyMs, unitCosts },
+    ...{ serviceMs, latencyMs },
     jobsPerSecond: jobsPerSecond * more,
     linePerSecond: linePerSecond * more,
   }
@@ -107,18 +98,12 @@ export function sumCapacity(workers: ReadonlyMap<string, WorkerCapacity>): Total
 function sumAsTold(live: readonly WorkerCapacity[]): TotalCapacity {
   const sum = (of: (worker: WorkerCapacity) => number) => live.reduce((total, worker) => total + of(worker), 0)
   const slots = sum((worker) => worker.slots)
-  const mean = (of: (worker: WorkerCapacity) => number) => sum((worker) => of(worker) * worker.slots) / (slots || 1)
-  const meanUnit = (unit: keyof UnitCosts) => mean(({ unitCosts }) => unitCosts[unit])
   const jobsPerSecond = sum((worker) => (worker.slots * 1_000) / worker.serviceMs)
   return {
     ...{ workers: live.length, slots, jobsPerSecond },
     linePerSecond: sum((worker) => (worker.slots * 1_000) / worker.lineMs),
     serviceMs: slots === 0 ? 0 : (slots * 1_000) / jobsPerSecond,
-    latencyMs: mean(({ latencyMs }) => latencyMs),
-    unitCosts:
-      slots === 0
-        ? undefined
-        : { argon2Ms: meanUnit('argon2Ms'), bcryptMs: meanUnit('bcryptMs'), estimatedMs: meanUnit('estimatedMs') },
+    latencyMs: sum((worker) => worker.latencyMs * worker.slots) / (slots || 1),
   }
 }
 

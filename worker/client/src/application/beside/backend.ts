@@ -4,10 +4,8 @@ import type { Load } from '@spillway/queue/order'
 import type { BesideCapacity, BesideMessage, BesideSettings } from '@spillway/queue/wire/beside'
 import { NO_CAPACITY } from '@spillway/queue/wire/capacity'
 import type { JobName, Requests, Result } from '@spillway/queue/wire/job'
-import { workOfRequest } from '@spillway/queue/wire/work'
-import { type Backend, type Followed, type FollowOptions, type PerformOptions, withOwnWork } from '../backend.js'
+import type { Backend, Followed, PerformOptions } from '../backend.js'
 import { PasswordsError } from '../passwords-error.js'
-import type { ApplicationTicket } from '../tickets.js'
 import type { Logger } from '../types.js'
 import { type Call, Calls } from './calls.js'
 import { ForkedProcess, HashingInPlace, type HashingProcess } from './hashing-process.js'
@@ -31,8 +29,6 @@ export class BesideBackend implements Backend {
   readonly by = 'process'
   readonly #options: BesideOptions
   readonly #calls = new Calls()
-  /** Calls of tickets, by the ids of the tickets, until the tickets end. */
-  readonly #ticketed = new Map<string, { call: Call; timer: NodeJS.Timeout; isUsed: boolean }>()
   #hashing: HashingProcess | undefined
   #capacity: (BesideCapacity & { since: number }) | undefined
   /** The last known speed, which counts while a process starts. */
@@ -116,13 +112,12 @@ export class BesideBackend implements Backend {
   }
 
   load(): Load {
-    const { waiting: open, inHand: active, work } = this.#calls
+    const { waiting: open, inHand: active } = this.#calls
     const queue = { paused: false, open, line: 0, active }
     if (this.#capacity === undefined) return { ...NO_CAPACITY, linePerSecond: this.#perSecond, ...queue, known: false }
-    const { slots, serviceMs, latencyMs, unitCosts } = this.#capacity
+    const { slots, serviceMs, latencyMs } = this.#capacity
     const perSecond = { jobsPerSecond: (slots * 1_000) / serviceMs, linePerSecond: this.#perSecond }
-    const capacity = { workers: 1, slots, serviceMs, latencyMs, unitCosts, ...perSecond }
-    return withOwnWork({ ...capacity, ...queue, known: true }, work)
+    return { workers: 1, slots, serviceMs, latencyMs, ...perSecond, ...queue, known: true }
   }
 
   now(): number {
@@ -150,8 +145,7 @@ export class BesideBackend implements Backend {
 
   #add(request: Requests[JobName], lifeMs: number): Call {
     this.#ensureStarted()
-    const work = workOfRequest(request, this.#options.settings.policy)
-    const call = this.#calls.add(request, work, performance.now() + lifeMs)
+    const call = this.#calls.add(request, performance.now() + lifeMs)
     this.#handOut()
     return call
   }
@@ -160,44 +154,14 @@ export class BesideBackend implements Backend {
     if (this.#calls.forget(call)) this.#hashing?.send({ id: call.id, cancelled: true })
   }
 
-  /** All calls wait in one order, whatever their places. */
-  async follow(ticket: ApplicationTicket, { place, holdMs, signal }: FollowOptions): Promise<Followed> {
-    const call = this.#ticketed.get(ticket.id)?.call ?? this.#begin(ticket, place)
-    const result = await within(holdMs, call.answer, signal)
-    const position = this.#calls.ahead(call)
-    const etaMs = ((position + 1) * 1_000) / this.load().jobsPerSecond
-    return { result, attempt: 1, number: undefined, position, etaMs }
-  }
-
-  #begin({ id, deadline, contents }: ApplicationTicket, place: FollowOptions['place']): Call {
-    place()
-    const lifeMs = deadline - Date.now()
-    const call = this.#add(contents.request, lifeMs)
-    const timer = setTimeout(() => this.#end(id), lifeMs).unref()
-    this.#ticketed.set(id, { call, timer, isUsed: false })
-    // A call that fails is begun again by the next redemption.
-    call.answer.catch(() => this.#end(id))
-    return call
-  }
-
-  readonly markUsed = (ticketId: string): boolean => {
-    const ticketed = this.#ticketed.get(ticketId)
-    if (ticketed === undefined || ticketed.isUsed) return false
-    ticketed.isUsed = true
-    return true
-  }
-
-  #end(ticketId: string): void {
-    const { call, timer } = this.#ticketed.get(ticketId) ?? {}
-    clearTimeout(timer)
-    this.#ticketed.delete(ticketId)
-    if (call !== undefined) this.#forget(call)
+  /** Without a queue, nothing outlives a connection. */
+  follow(): Promise<Followed> {
+    return Promise.reject(new TypeError('tickets need a queue: give redis and sealKeys'))
   }
 
   async close(): Promise<void> {
     if (this.#isClosed) return
     this.#isClosed = true
-    for (const id of this.#ticketed.keys()) this.#end(id)
     await this.#hashing?.close()
   }
 }

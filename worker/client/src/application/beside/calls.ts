@@ -2,7 +2,6 @@
 import { withResolvers } from '@spillway/common/within'
 import type { BesideRequest } from '@spillway/queue/wire/beside'
 import type { Result } from '@spillway/queue/wire/job'
-import { Tally, type Work } from '@spillway/queue/wire/work'
 
 /** A call whose process ended is tried once more: the call may have ended it. */
 const ATTEMPTS = 2
@@ -13,7 +12,6 @@ export interface Call extends BesideRequest {
 
 interface Entry extends Call {
   endsAt: number
-  work: Work | undefined
   attempts: number
   resolve(result: Result): void
   reject(error: Error): void
@@ -24,8 +22,6 @@ export class Calls {
   #waiting = new Map<number, Entry>()
   readonly #inHand = new Map<number, Entry>()
   #lastId = 0
-  /** The work of calls that wait and of calls in hand. */
-  readonly work = new Tally()
 
   get waiting(): number {
     return this.#waiting.size
@@ -36,29 +32,20 @@ export class Calls {
   }
 
   /** @param endsAt the time, by the monotonic clock, after which its answer is useless */
-  add(request: BesideRequest['request'], work: Work | undefined, endsAt: number): Call {
+  add(request: BesideRequest['request'], endsAt: number): Call {
     this.#lastId += 1
     const { promise: answer, resolve, reject } = withResolvers<Result>()
     // The caller may have left: a rejection that nobody waits for is not an error of the process.
     answer.catch(() => undefined)
-    const entry = { id: this.#lastId, request, answer, work, endsAt, attempts: 0, resolve, reject }
+    const entry = { id: this.#lastId, request, answer, endsAt, attempts: 0, resolve, reject }
     this.#waiting.set(entry.id, entry)
-    this.work.add(work)
     return entry
   }
 
   /** Removes a waiting call. Returns whether it is in hand, where it stays until its answer. */
   forget({ id }: Call): boolean {
-    const entry = this.#waiting.get(id)
-    if (this.#waiting.delete(id)) this.work.remove(entry?.work)
+    this.#waiting.delete(id)
     return this.#inHand.has(id)
-  }
-
-  /** How many calls are done before it, if no call is cancelled. */
-  ahead({ id }: Call): number {
-    const [first] = this.#waiting.keys()
-    if (!this.#waiting.has(id) || first === undefined) return 0
-    return Math.min(id - first, this.#waiting.size - 1) + this.#inHand.size
   }
 
   /**
@@ -81,26 +68,20 @@ export class Calls {
     const entry = this.#inHand.get(id)
     if (entry === undefined) return
     this.#inHand.delete(id)
-    this.work.remove(entry.work)
     entry.resolve(result)
   }
 
   /** The process ended: calls in hand wait again, first in line, or reject after two attempts. */
   returned(error: Error): void {
     const again = [...this.#inHand].filter(([, { attempts }]) => attempts < ATTEMPTS)
-    for (const entry of this.#inHand.values()) if (entry.attempts >= ATTEMPTS) this.#reject(entry, error)
+    for (const entry of this.#inHand.values()) if (entry.attempts >= ATTEMPTS) entry.reject(error)
     this.#inHand.clear()
     this.#waiting = new Map([...again, ...this.#waiting])
   }
 
   /** Rejects all waiting calls. */
   rejectAll(error: Error): void {
-    for (const entry of this.#waiting.values()) this.#reject(entry, error)
+    for (const entry of this.#waiting.values()) entry.reject(error)
     this.#waiting.clear()
-  }
-
-  #reject(entry: Entry, error: Error): void {
-    this.work.remove(entry.work)
-    entry.reject(error)
   }
 }
