@@ -194,11 +194,6 @@ export const GatewayConfig = {
       '',
       'Roles of the groups that `OPS_PROXIES` send, comma-separated: `sre:admin,helpdesk:support,staff:viewer`',
     ),
-    OPS_BASE_PATH: text(
-      '',
-      'Path of the ops pages at a reverse proxy, for example `/ops`; the proxy may keep or strip it',
-      { pattern: '^(/(?!\\.)[\\w.~-]+)*$' },
-    ),
     DRAIN_MS: integer(
       0,
       [0, 300_000],

@@ -15,7 +15,6 @@ import { Failures } from './limits/attempts.js'
 import { Blocks } from './limits/blocks.js'
 import { toCountingRedis } from './limits/counts.js'
 import { Mail } from './mail/mail.js'
-import { parseSmtpUrl } from './mail/smtp.js'
 import { exposeGatewayState } from './ops/gauges.js'
 import { GatewayMetrics } from './ops/metrics.js'
 import { NamedOperators } from './ops/named.js'
@@ -116,7 +115,6 @@ export async function startGateway(
       watch,
       keyring,
       database,
-      currentUrl: current('SMTP_URL', config.smtpUrl, parseSmtpUrl),
       metrics,
       log,
     })

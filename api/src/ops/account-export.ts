@@ -18,7 +18,7 @@ const ExportBody = {
 } as const
 
 export async function accountExportRoutes(app: FastifyInstance, deps: OperatorDeps): Promise<void> {
-  const { database, audit, reads } = deps
+  const { database, audit } = deps
 
   app.post<{ Params: { id: string }; Body: { reason: string } }>(
     '/v1/accounts/:id/export',
@@ -38,41 +38,35 @@ export async function accountExportRoutes(app: FastifyInstance, deps: OperatorDe
     async (request, reply) => {
       const user = await accountById(database, request.params.id)
       recordChange(audit, request, { event: 'export_account', userId: user.id, reason: request.body.reason })
-      const parts = exportOf(deps, user, (read) => reads.next(request, read))
-      return reply.type('application/json; charset=utf-8').send(Readable.from(parts, { highWaterMark: 1 }))
+      const parts = Readable.from(exportOf(deps, user), { highWaterMark: 1 })
+      return reply.type('application/json; charset=utf-8').send(parts)
     },
   )
 }
 
 /** The text of an {@link ExportBody}. */
-async function* exportOf(
-  deps: OperatorDeps,
-  user: User,
-  next: <T>(read: () => Promise<T>) => Promise<T>,
-): AsyncGenerator<string> {
+async function* exportOf(deps: OperatorDeps, user: User): AsyncGenerator<string> {
   const { database, post } = deps
   const userId = user.id
   const times = { createdAt: true, expiresAt: true } as const
   const ofLink = { purpose: true, email: true, ...times, usedAt: true } as const
-  const [account, links, unsent = []] = await next(() => {
-    const unsentMails = post?.about(user)
-    return Promise.all([
-      stateOf(deps, user, unsentMails),
-      database.mailToken.findMany({ where: { userId }, select: ofLink }),
-      unsentMails,
-    ])
-  })
+  const unsentMails = post?.about(user)
+  const [account, links, unsent = []] = await Promise.all([
+    stateOf(deps, user, unsentMails),
+    database.mailToken.findMany({ where: { userId }, select: ofLink }),
+    unsentMails,
+  ])
   const mails = unsent.map(({ job, request }) => ({ ...request, token: undefined, at: new Date(job.timestamp) }))
   const place = { id: true, device: true, address: true, replacedFrom: true } as const
   const select = { ...place, ...times, replacedAt: true, revokedAt: true } as const
   const sessions = pagesOf(({ before, limit: take }) => {
     const where = { userId, ...(before !== undefined && { id: { lt: before } }) }
-    return next(() => database.session.findMany({ where, select, take, orderBy: { id: 'desc' } }))
+    return database.session.findMany({ where, select, take, orderBy: { id: 'desc' } })
   })
   yield `{"account":${JSON.stringify(account)},"links":${JSON.stringify(links)},"mails":${JSON.stringify(mails)},"sessions":`
   yield* arrayOf(sessions)
   yield ',"audit":'
-  yield* arrayOf(pagesOf((page) => next(() => readEvents(database, { userId, ...page }))))
+  yield* arrayOf(pagesOf((page) => readEvents(database, { userId, ...page })))
   yield '}'
 }
 
