@@ -130,8 +130,8 @@ test('a mark that fails leaves the ticket good, and without one there are no tic
   assert.equal(id, ticket.split('.')[0])
   assert.ok(kept.getTime() > Date.now() + 60_000, kept.toISOString())
   const without = passwordsOf(space)
-  await assert.rejects(without.begin(right, stored), /need the option markUsed/)
-  await assert.rejects(without.redeem(ticket, { currentHash }), /need the option markUsed/)
+  await assert.rejects(without.begin(right, stored), /and the option markUsed/)
+  await assert.rejects(without.redeem(ticket, { currentHash }), /and the option markUsed/)
 })
 
 test('a ticket whose job or result Redis has lost is started again, by any process, and is answered once', async (t) => {
