@@ -8,10 +8,10 @@ interface PoolOptions extends pg.PoolConfig {
 }
 
 /** Opens a pool. Its first query connects. Throws one sentence for an invalid URL. */
-export function openPool(url: string, { currentUrl = () => url, database, ...options }: PoolOptions = {}): pg.Pool {
+export function openPool(url: string, { currentUrl = () => url, ...options }: PoolOptions = {}): pg.Pool {
   class Client extends pg.Client {
     constructor(config?: pg.ClientConfig) {
-      super({ ...config, connectionString: connectionTo(currentUrl(), database).connectionString })
+      super({ ...config, connectionString: connectionTo(currentUrl()).connectionString })
       // The driver leaves a connection open if it fails early, for example without a password.
       this.connection.on('error', () => this.connection.stream.destroy())
     }
@@ -29,8 +29,8 @@ export function openPool(url: string, { currentUrl = () => url, database, ...opt
 }
 
 /** Opens a pool for scripts of several statements, and one connection. The caller ends it. */
-export async function connectForScripts(url: string, database?: string): Promise<pg.Pool> {
-  const pool = openPool(url, { connectionTimeoutMillis: 20_000, ...(database === undefined ? {} : { database }) })
+export async function connectForScripts(url: string): Promise<pg.Pool> {
+  const pool = openPool(url, { connectionTimeoutMillis: 20_000 })
   try {
     await pool.query('SELECT 1')
     return pool
@@ -56,16 +56,14 @@ const SESSION_OPTIONS =
 /**
  * Reads a PostgreSQL URL, and adds the settings of each session. Throws one sentence, which never
  * quotes the URL.
- *
- * @param database another database on that server [the database of the URL]
  */
-export function connectionTo(databaseUrl: string, database?: string) {
+export function connectionTo(databaseUrl: string) {
   const { user, password, host, port, path, parameters } = parseDatabaseUrl(databaseUrl)
   const options = parameters.get('options') ?? ''
   // Parameters of Prisma, which the driver would silently ignore.
   if ((parameters.get('schema') ?? 'public') !== 'public' || /search_path/i.test(options))
     throw new Error('DATABASE_URL names a schema other than public; give Spillway a database of its own instead')
-  const url = new URL(`postgresql://localhost/${database ?? path}`)
+  const url = new URL(`postgresql://localhost/${path}`)
   if (host.startsWith('/')) url.searchParams.set('host', host)
   else url.hostname = host.includes(':') ? `[${host}]` : host
   url.port = String(port)

@@ -74,7 +74,7 @@ export function lacksRight(error: unknown): boolean {
 }
 
 /** PostgreSQL's SQLSTATE. Errors of the driver itself have none. */
-export function stateOf(error: unknown): unknown {
+function stateOf(error: unknown): unknown {
   return driverCause(error)?.originalCode ?? codeOf(error)
 }
 

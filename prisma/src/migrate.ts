@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { readSecret } from '@spillway/common/secrets'
 import type { Pool } from 'pg'
 import { connectForScripts, connectionTo, parseDatabaseUrl, placeOf } from './connection.js'
-import { databaseProblem, lacksRight, stateOf } from './errors.js'
+import { databaseProblem, lacksRight } from './errors.js'
 
 const migrationsDir = fileURLToPath(new URL('../migrations', import.meta.url))
 /** The number of Prisma's lock, so that Prisma's command line waits for this program. */
@@ -21,12 +21,16 @@ const RECORD_TABLE = `CREATE TABLE _prisma_migrations (id VARCHAR(36) PRIMARY KE
   started_at TIMESTAMPTZ NOT NULL DEFAULT now(), applied_steps_count INTEGER NOT NULL DEFAULT 0)`
 
 /**
- * Applies pending migrations and returns their names. Creates the database if it does not exist.
+ * Applies pending migrations and returns their names.
  * Concurrent callers wait for each other. A migration and its record are one transaction. Throws a
  * sentence if the database cannot be used, or one that names the failed migration and the reason.
  */
 export async function migrate(url: string, directory = migrationsDir): Promise<{ applied: string[] }> {
-  const pool = await connectOrCreate(url)
+  // An invalid URL has a sentence of its own.
+  connectionTo(url)
+  const pool = await connectForScripts(url).catch((error: unknown) => {
+    throw unusable(url, error)
+  })
   const lock = await pool.connect()
   try {
     // A transaction's lock: with a pooler, a session's lock would outlive this process.
@@ -82,11 +86,9 @@ async function apply(pool: Pool, name: string, script: string): Promise<void> {
   const values = [randomUUID(), checksum, name].map((value) => `'${value.replaceAll("'", "''")}'`)
   const record = `INSERT INTO _prisma_migrations (id, checksum, migration_name, finished_at, applied_steps_count)
     VALUES (${values.join()}, now(), 1)`
-  // The server runs a text without values as one transaction. CREATE INDEX CONCURRENTLY cannot run
-  // in a transaction, so its migration contains no other statement.
-  const steps = /\bCONCURRENTLY\b/i.test(script) ? [script, record] : [`${script}\n;\n${record}`]
   try {
-    for (const step of steps) await pool.query(step)
+    // The server runs a text without values as one transaction.
+    await pool.query(`${script}\n;\n${record}`)
   } catch (error) {
     if (lacksRight(error)) throw error
     const reason = error instanceof Error ? error.message : String(error)
@@ -95,49 +97,11 @@ async function apply(pool: Pool, name: string, script: string): Promise<void> {
   }
 }
 
-/** Throws one sentence, without the password, if the database can neither be used nor created. */
-export async function connectOrCreate(url: string): Promise<Pool> {
-  connectionTo(url)
-  try {
-    return await connectForScripts(url).catch(async (error: unknown) => {
-      if (stateOf(error) !== NO_DATABASE) throw error
-      await createDatabase(url)
-      return await connectForScripts(url)
-    })
-  } catch (error) {
-    throw error instanceof MissingDatabase ? error : unusable(url, error)
-  }
-}
-
-/** PostgreSQL's SQLSTATEs. */
-const NO_DATABASE = '3D000'
-const ALREADY_THERE: readonly unknown[] = ['42P04', '23505']
-
-/** The database does not exist, and the user may not create it. */
-class MissingDatabase extends Error {}
-
 /** One sentence, without the password. */
 function unusable(url: string, error: unknown): Error {
   const { host, port, database } = placeOf(url)
   const message = `The database ${database} at ${host}:${port} cannot be used: ${databaseProblem(error)}.`
   return new Error(message, { cause: error })
-}
-
-async function createDatabase(url: string): Promise<void> {
-  const name = decodeURIComponent(parseDatabaseUrl(url).path)
-  const pool = await connectForScripts(url, 'postgres')
-  try {
-    await pool.query(`CREATE DATABASE "${name.replaceAll('"', '""')}"`)
-  } catch (error) {
-    if (lacksRight(error))
-      throw new MissingDatabase(
-        `The database ${name} does not exist, and the user of DATABASE_URL may not create it: create it, with that user as its owner.`,
-      )
-    // Another process created it: PostgreSQL reports the name, or a conflict in its catalog.
-    if (!ALREADY_THERE.includes(stateOf(error))) throw error
-  } finally {
-    await pool.end()
-  }
 }
 
 if (process.argv[1] && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {

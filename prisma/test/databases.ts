@@ -8,22 +8,21 @@ import { connectDatabase, type Database, type DatabaseOptions } from '../src/ind
 /** Opens them for the file that calls this. Dropping one after the last test fails while a connection is open. */
 export async function openDatabases() {
   const namespace = await createNamespace()
-  const scratchNames: string[] = []
+  const drops: string[] = []
 
   afterAll(async () => {
-    const pool = await connectForScripts(namespace.databaseUrl)
-    for (const name of scratchNames) await pool.query(`DROP DATABASE IF EXISTS "${name}"`)
-    await pool.end()
+    for (const drop of drops) await rows(namespace.databaseUrl, drop)
     await namespace.close()
   })
 
   return {
     /** A database with the newest schema. */
     migratedUrl: namespace.databaseUrl,
-    /** The URL of a database that does not exist yet. */
-    absentDatabase(): string {
+    /** A new database without tables, owned by this role [our own], which goes with it. */
+    async emptyDatabase(owner?: string): Promise<string> {
       const name = `scratch_${randomUUID()}`
-      scratchNames.push(name)
+      await rows(namespace.databaseUrl, `CREATE DATABASE "${name}" OWNER ${owner ?? 'CURRENT_USER'}`)
+      drops.push(`DROP DATABASE "${name}"`, ...(owner === undefined ? [] : [`DROP ROLE ${owner}`]))
       const url = new URL(namespace.databaseUrl)
       url.pathname = name
       return url.href

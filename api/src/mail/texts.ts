@@ -5,7 +5,7 @@
  */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { utf8Of } from '@spillway/common/utf8'
+import { utf8Of } from '@spillway/common/secrets'
 
 const ignore = 'If this was not you, there is nothing to do.'
 

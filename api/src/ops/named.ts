@@ -5,7 +5,7 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import type { Logger } from '@spillway/common/log'
-import { utf8Of } from '@spillway/common/utf8'
+import { utf8Of } from '@spillway/common/secrets'
 
 /** Each role includes the roles before it. */
 export const roles = ['viewer', 'support', 'admin'] as const

@@ -10,7 +10,7 @@ import { scratchDir } from '@spillway/infra/harness/namespace'
 import { test } from 'vitest'
 import { openDatabases } from '../databases.ts'
 
-const { absentDatabase } = await openDatabases()
+const { emptyDatabase } = await openDatabases()
 const program = join(import.meta.dirname, '../../dist/migrate.js')
 
 /** Runs it to its end; also how long the process went on after its last word, in milliseconds. */
@@ -28,7 +28,7 @@ async function run(variables: NodeJS.ProcessEnv) {
 }
 
 test('the program tells what it applied, from any working directory, and ends at once; the URL may be in a file', async (t) => {
-  const [url, file] = [absentDatabase(), join(await scratchDir(t), 'url')]
+  const [url, file] = [await emptyDatabase(), join(await scratchDir(t), 'url')]
   await writeFile(file, `${url}\n`)
   const { ended, lingeredMs } = await run({ DATABASE_URL_FILE: file })
   const entries = await readdir(join(import.meta.dirname, '../..', 'migrations'), { withFileTypes: true })

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:net'
 import { listening } from '@spillway/infra/processes/port'
 import { until } from '@spillway/infra/processes/until'
@@ -8,7 +9,7 @@ import { connectDatabase, fillPool, Prisma, poolUse, rawQuery } from '../../src/
 import { migrate } from '../../src/migrate.ts'
 import { openDatabases, opened, pooled, rows } from '../databases.ts'
 
-const { absentDatabase, migratedUrl } = await openDatabases()
+const { emptyDatabase, migratedUrl } = await openDatabases()
 
 const connections = `SELECT count(*)::int FROM pg_stat_activity
   WHERE datname = current_database() AND pid <> pg_backend_pid() AND application_name = 'spillway'`
@@ -46,7 +47,7 @@ for (const [way, wayUrl] of [
   [', also through a pooler', pooled],
 ] as const) {
   test(`times mean the same here and in SQL, whatever zone and style the database is set to${way}`, async (t) => {
-    const url = absentDatabase()
+    const url = await emptyDatabase()
     await migrate(wayUrl(url))
     const name = new URL(url).pathname.slice(1)
     await rows(url, `ALTER DATABASE "${name}" SET timezone = 'Asia/Tokyo'`)
@@ -67,14 +68,9 @@ for (const [way, wayUrl] of [
 }
 
 test("a role's schema, search path, isolation and time limit for locks change nothing", async (t) => {
-  const url = new URL(absentDatabase())
-  const [name, role] = [url.pathname.slice(1), `role_${url.pathname.slice(-12)}`]
+  const role = `role_${migratedUrl.slice(-12)}`
   await rows(migratedUrl, `CREATE ROLE ${role} LOGIN PASSWORD 'hush'`)
-  await rows(migratedUrl, `CREATE DATABASE "${name}" OWNER ${role}`)
-  t.onTestFinished(async () => {
-    await rows(migratedUrl, `DROP DATABASE "${name}"`)
-    await rows(migratedUrl, `DROP ROLE ${role}`)
-  })
+  const url = new URL(await emptyDatabase(role))
   await rows(url.href, `CREATE SCHEMA ${role} AUTHORIZATION ${role}`)
   ;[url.username, url.password] = [role, 'hush']
   assert.notEqual((await migrate(url.href)).applied.length, 0)
@@ -94,13 +90,13 @@ test("a role's schema, search path, isolation and time limit for locks change no
 })
 
 test('a database that cannot hold all of Unicode is refused in one sentence, before anything is made', async (t) => {
-  const url = absentDatabase()
-  const name = new URL(url).pathname.slice(1)
+  const name = `latin_${randomUUID()}`
   await rows(
     migratedUrl,
     `CREATE DATABASE "${name}" ENCODING 'LATIN1' LOCALE 'C' LOCALE_PROVIDER libc TEMPLATE template0`,
   )
   t.onTestFinished(async () => void (await rows(migratedUrl, `DROP DATABASE "${name}"`)))
+  const url = new URL(name, migratedUrl).href
   await assert.rejects(migrate(url), /its encoding is LATIN1; create it with ENCODING 'UTF8'/)
   assert.deepEqual(await rows(url, `SELECT to_regclass('_prisma_migrations')::text`), [[null]])
 })

@@ -5,10 +5,10 @@ import { createServer } from 'node:net'
 import { listening } from '@spillway/infra/processes/port'
 import { afterAll, test } from 'vitest'
 import { connectDatabase, databaseProblem, fillPool, LOGIN_PROBE } from '../../src/index.ts'
-import { connectOrCreate, migrate } from '../../src/migrate.ts'
+import { migrate } from '../../src/migrate.ts'
 import { openDatabases, opened, rows } from '../databases.ts'
 
-const { absentDatabase, migratedUrl } = await openDatabases()
+const { emptyDatabase, migratedUrl } = await openDatabases()
 
 /** Refuses every connection as PgBouncer does for a setting that it does not know. */
 const pooler = createServer((client) => {
@@ -57,8 +57,7 @@ for (const [what, query, sentence] of [
 }
 
 test('tables of something else, a missing column and a missing right are told when the pool is filled, and by the probe', async (t) => {
-  const foreign = absentDatabase()
-  await (await connectOrCreate(foreign)).end()
+  const foreign = await emptyDatabase()
   const told = async (at = foreign) => {
     const filled: unknown = await fillPool(opened(t, at)).catch((error: unknown) => error)
     const probed: unknown = await opened(t, at)

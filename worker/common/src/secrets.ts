@@ -4,7 +4,6 @@
  */
 import { readFileSync } from 'node:fs'
 import { type Logger, ThrottledWarning, type Warnings } from './throttled-warning.js'
-import { utf8Of } from './utf8.js'
 
 export function fileVariable(name: string): string {
   return `${name}_FILE`
@@ -35,6 +34,19 @@ function contentsOf(file: string, variable: string): string {
   const text = utf8Of(bytes)
   if (text === undefined) throw new Error(`${variable} names a file that is not UTF-8`)
   return text
+}
+
+const decoder = new TextDecoder('utf-8', { fatal: true })
+
+/** The text of a file that people write, without its byte order mark; undefined if it is not UTF-8. */
+export function utf8Of(bytes: Uint8Array): string | undefined {
+  try {
+    const text = decoder.decode(bytes)
+    // ASCII in UTF-16 is valid UTF-8, with a NUL in each character.
+    return text.includes('\0') ? undefined : text
+  } catch {
+    return undefined
+  }
 }
 
 interface RotatedSecretOptions {

@@ -49,16 +49,9 @@ export function isLoopback(host: string): boolean {
 export const commonSettings = {
   OTEL_EXPORTER_OTLP_ENDPOINT: text(
     '',
-    'URL of the trace collector, OTLP over HTTP (port 4318); if it is empty, there are no traces; the SDK reads the other `OTEL_` variables itself',
+    'URL of the trace collector, OTLP over HTTP (port 4318), without `/v1/traces`; if it is empty, there are no traces',
     httpUrl,
   ),
-  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: text(
-    '',
-    'The same URL with its full path, for instance `/v1/traces`; it takes precedence over the other URL',
-    httpUrl,
-  ),
-  OTEL_TRACES_EXPORTER: choice('otlp', ['otlp', 'none'], 'Exporter of traces; `none` disables traces'),
-  OTEL_SDK_DISABLED: text('false', '`true`, in upper or lower case, disables traces even if an endpoint is set'),
   LOG_LEVEL: choice(
     'info',
     ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],
@@ -71,16 +64,9 @@ export function listenAddress(host: string): string {
   return host.replace(/^\[(.*)\]$/, '$1')
 }
 
-/** Where traces go (OpenTelemetry's rules for these variables); undefined for no traces. */
-export function tracesUrl(config: {
-  otelExporterOtlpEndpoint: string
-  otelExporterOtlpTracesEndpoint: string
-  otelTracesExporter: string
-  otelSdkDisabled: string
-}): string | undefined {
-  const { otelExporterOtlpEndpoint: base, otelExporterOtlpTracesEndpoint: whole } = config
-  if (/^true$/i.test(config.otelSdkDisabled) || config.otelTracesExporter === 'none') return undefined
-  return whole || (base && `${base.replace(/\/$/, '')}/v1/traces`) || undefined
+/** Where traces go, OTLP's path at the collector; undefined for no traces. */
+export function tracesUrl({ otelExporterOtlpEndpoint: base }: { otelExporterOtlpEndpoint: string }) {
+  return base ? `${base.replace(/\/$/, '')}/v1/traces` : undefined
 }
 
 /** The entries of a comma-separated list; an empty text has no entry. */

@@ -11,38 +11,11 @@ import { keepingLog } from '../parts.ts'
 
 const SPILLWAY_SEAL_KEYS = newSealKey()
 const base = 'http://collector:4318/'
-const whole = 'http://collector:4318/traces'
-
 test.each([
   ['nowhere by default', {}, undefined],
   ['to the path of OTLP', { OTEL_EXPORTER_OTLP_ENDPOINT: base }, 'http://collector:4318/v1/traces'],
-  [
-    'to the endpoint of traces as it is',
-    { OTEL_EXPORTER_OTLP_ENDPOINT: base, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: whole },
-    whole,
-  ],
-  ['nowhere without an exporter', { OTEL_EXPORTER_OTLP_ENDPOINT: base, OTEL_TRACES_EXPORTER: 'none' }, undefined],
-  [
-    'nowhere with the SDK disabled',
-    { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: whole, OTEL_SDK_DISABLED: 'true' },
-    undefined,
-  ],
 ])('traces go %s', (_where, env: NodeJS.ProcessEnv, url) => {
   assert.equal(tracesUrl(readWorkerConfig({ SPILLWAY_SEAL_KEYS, ...env })), url)
-})
-
-test('the SDK is disabled by true in any case, and by nothing else', () => {
-  for (const [OTEL_SDK_DISABLED, url] of Object.entries({ TRUE: undefined, True: undefined, 1: whole, untrue: whole }))
-    assert.equal(
-      tracesUrl(readWorkerConfig({ SPILLWAY_SEAL_KEYS, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: whole, OTEL_SDK_DISABLED })),
-      url,
-    )
-})
-
-test('exporters that are not here are refused with the names of those that are', () => {
-  assert.throws(() => readWorkerConfig({ SPILLWAY_SEAL_KEYS, OTEL_TRACES_EXPORTER: 'zipkin' }), {
-    message: 'OTEL_TRACES_EXPORTER must be one of otlp, none',
-  })
 })
 
 async function exported(exporter: LoggingExporter): Promise<number> {

@@ -20,7 +20,7 @@ const asNobody = [
   ...['--inh-caps=+dac_override', '--ambient-caps=+dac_override'],
 ]
 
-/** The first start creates its data; the first migration creates the database of its URL. */
+/** The first start creates its data, and an empty database. */
 export async function startPostgres(options: ServiceOptions): Promise<Service> {
   const { keeper, dir: home, password, logFile, durable } = options
   const binDir = await installedPrograms()
@@ -49,6 +49,8 @@ export async function startPostgres(options: ServiceOptions): Promise<Service> {
       ping: (url) => query(url, 'SELECT 1'),
     })
   })
+  const [database] = await query(service.url, `SELECT FROM pg_database WHERE datname = 'spillway'`)
+  if (database === undefined) await query(service.url, 'CREATE DATABASE spillway')
   return { ...service, url: withDatabase(service.url, 'spillway') }
 }
 

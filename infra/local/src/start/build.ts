@@ -38,7 +38,7 @@ export async function build(keeper: Keeper, packages: string[] = []): Promise<vo
   }
 }
 
-/** By the same command as deployments, which also creates the database. Needs a build. */
+/** By the same command as deployments. Needs a build. */
 export async function migrate(keeper: Keeper, databaseUrl: string): Promise<void> {
   try {
     await keeper.run({

@@ -21,7 +21,6 @@ test.skipIf(notRoot)('it starts there, as nobody, and keeps its data', async (t)
     return await startPostgres({ keeper, ...paths, password: 'secret', durable: false, say })
   }
   const first = await start()
-  await query(first.url.replace(/spillway$/, 'postgres'), 'CREATE DATABASE spillway')
   await first.close()
   const second = await start()
   assert.deepEqual(await query(second.url, 'SELECT 1 AS one'), [{ one: 1 }])
