@@ -7,12 +7,13 @@ import { type Line, linesOf, readText, type TextLine } from './text.ts'
 /** Throws a UserError where the file cannot be read any further. */
 export async function* readRecords(file: string, columns?: readonly string[]): AsyncGenerator<Line> {
   const name = file.replace(/\.gz$/, '')
-  if (/\.csv$|\.tsv$/.test(name)) return yield* readCsv(linesOf(readText(file)), columns)
-  if (!/\.(ndjson|jsonl|json)$/.test(name))
+  const isCsv = /\.[ct]sv$/.test(name)
+  if (!isCsv && !/\.(ndjson|jsonl|json)$/.test(name))
     throw new UserError(`${file} must end with .ndjson, .jsonl, .json, .csv or .tsv, with or without .gz.`)
   const chunks = readText(file)
   const beginning = await begin(chunks)
   const all = after(beginning, chunks)
+  if (isCsv) return yield* readCsv(beginning, linesOf(all), columns)
   const path = documentPath(beginning)
   yield* path === undefined ? readNdjson(linesOf(all)) : readDocument(all, path)
 }
