@@ -21,18 +21,22 @@ export async function* readCsv(
   columns?: readonly string[],
 ): AsyncGenerator<Line> {
   let next = 1
-  const onRecord = (values: string[], { lines }: { lines: number }) => {
-    next = lines + 1
-    return { number: lines - values.join('').split('\n').length + 1, values }
-  }
   const parser = parse({
-    ...{ delimiter: delimiterOf(beginning), max_record_size: ROW_MAX, on_record: onRecord },
-    ...{ relax_column_count: true, skip_empty_lines: true },
+    delimiter: delimiterOf(beginning),
+    max_record_size: ROW_MAX,
+    relax_column_count: true,
+    skip_empty_lines: true,
+    info: true,
+    on_record: (row, { lines }) => {
+      next = lines + 1
+      return row
+    },
   })
   const read = pipeline(Readable.from(textsOf(batches)), parser).catch(() => undefined)
   let names = columns
   try {
-    for await (const { number, values } of parser as AsyncIterable<ReturnType<typeof onRecord>>) {
+    for await (const { record: values, info } of parser as AsyncIterable<Row>) {
+      const number = info.lines - values.join('').split('\n').length + 1
       if (names === undefined) names = values.map((name) => name.trim().toLowerCase())
       else if (values.length !== names.length)
         yield { number, record: undefined, problem: 'has not as many columns as there are names' }
@@ -45,6 +49,12 @@ export async function* readCsv(
     )
   }
   await read
+}
+
+interface Row {
+  record: string[]
+  /** Its last line. */
+  info: { lines: number }
 }
 
 async function* textsOf(batches: AsyncIterable<TextLine[]>): AsyncGenerator<string> {

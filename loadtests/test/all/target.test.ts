@@ -26,7 +26,7 @@ test(
       await start.stop().catch(() => start.close())
     })
     await start.waitForLog(({ msg }) => msg?.startsWith('  curl') === true && msg.includes('/v1/login'), START_MS)
-    const [, url = ''] = /gateway 1 +(http:\S+)/.exec(start.output()) ?? []
+    const [, url = ''] = /gateway +(http:\S+)/.exec(start.output()) ?? []
     const spike = (...args: string[]) => run('loadtests/src/main.ts', ['spike', '--target', url, ...SPIKE, ...args])
 
     const unseeded = spike()

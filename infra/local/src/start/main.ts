@@ -2,36 +2,33 @@
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { onLauncherGone, runCommand } from '../processes/command.ts'
-import { parseCommandLine, report, UserError, whole } from '../processes/command-line.ts'
+import { parseCommandLine, report, UserError } from '../processes/command-line.ts'
 import { Keeper } from '../processes/keeper.ts'
 import { startServices } from '../services/services.ts'
 import { build, buildEngine, checkPlatform, hasEngine, migrate } from './build.ts'
 import { takeLock } from './lock.ts'
-import { expectReadyLines, startCluster } from './member.ts'
-import { choosePlaces, hostToDial, readEnvironment } from './places.ts'
+import { expectReadyLines, startBoth } from './member.ts'
+import { choosePorts, readEnvironment } from './places.ts'
 import { screen } from './screen.ts'
 import { loadSecrets } from './secrets.ts'
 
-const help = `pnpm start [--gateways N] [--workers N] [--fresh]
+const help = `pnpm start [--fresh]
 
-Starts PostgreSQL, Redis, gateways and workers on this machine, and prints where each thing listens. Ctrl-C ends it all.
+Starts PostgreSQL, Redis, a gateway and a worker on this machine, and prints where each thing listens. Ctrl-C ends it all.
 
-  --gateways N   how many gateways [1]
-  --workers N    how many workers [1]; each hashes as many passwords at a time as there are cores, so that more of them
-                 make nothing faster here, and every hash slower: set WORKER_CONCURRENCY with it
   --fresh        deletes what earlier runs left in SPILLWAY_DIR first: accounts, jobs, logs and secrets
   --help         prints this
 
 From the environment:
 
-  PORT           of the first gateway [3000]; the others get the next ones. 0: any free ones
-  OPS_PORT       of the first gateway's ops port [9464]; the other gateways and then the workers get the next ones
+  PORT           of the gateway [3000]; 0: any free one
+  OPS_PORT       of the gateway's ops port [9464]; the worker gets the next one
   DATABASE_URL   the URL of the PostgreSQL server [an embedded server]
   REDIS_URL      the URL of the Redis server [an embedded server]
   SPILLWAY_DIR   where data, logs and secrets are kept [.spillway]
 
 The embedded PostgreSQL listens on port 15432 and Redis on 16379 of the loopback interface, or on any free port where
-those are taken. Every other variable reaches the gateways and workers as it is, such as WORKER_CONCURRENCY or LOG_LEVEL
+those are taken. Every other variable reaches the gateway and the worker as it is, such as WORKER_CONCURRENCY or LOG_LEVEL
 (info, debug or trace).
 `
 
@@ -42,15 +39,15 @@ const LAST_LINES_MS = 1_000
 
 const say = (sentence: string): void => console.log(sentence)
 
-async function start(options: StartOptions, keeper: Keeper, fail: (error: unknown) => void): Promise<void> {
+async function start(isFresh: boolean, keeper: Keeper, fail: (error: unknown) => void): Promise<void> {
   const environment = readEnvironment(process.env)
   expectReadyLines(environment.inherited)
   const { stateDir } = environment
   if (!(await takeLock(join(stateDir, 'start.lock'), keeper, closingMs))) {
     throw new UserError(`Spillway already runs on ${stateDir}: stop it first, or set SPILLWAY_DIR to another folder.`)
   }
-  const wanted = await choosePlaces(environment, options)
-  if (options.fresh) forget(stateDir)
+  const wanted = await choosePorts(environment)
+  if (isFresh) forget(stateDir)
   const secrets = loadSecrets(stateDir)
   const logDir = join(stateDir, 'logs')
   const running = join(stateDir, 'running.json')
@@ -73,13 +70,12 @@ async function start(options: StartOptions, keeper: Keeper, fail: (error: unknow
   const { databaseUrl, redisUrl } = services
   await migrate(keeper, databaseUrl)
   const members = { keeper, environment, secrets, databaseUrl, redisUrl, logDir, say, fail }
-  const places = await startCluster({ ...wanted, ...members })
-  const { PORT, OPS_PORT } = places.gateways[0]?.ports ?? {}
-  const [gatewayUrl, opsUrl] = [`http://${hostToDial(environment.host)}:${PORT}`, `http://127.0.0.1:${OPS_PORT}`]
+  const taken = await startBoth({ ...wanted, ...members })
+  const gatewayUrl = `http://127.0.0.1:${taken.gateway.PORT}`
   // For `pnpm seed` and `pnpm accounts`.
-  writeFileSync(running, JSON.stringify({ databaseUrl, redisUrl, gatewayUrl, opsUrl }), { mode: 0o600 })
+  writeFileSync(running, JSON.stringify({ databaseUrl, redisUrl, gatewayUrl }), { mode: 0o600 })
   const { OPS_USER: user = 'operator', OPS_PASSWORD: password = secrets.opsPassword } = environment.inherited
-  say(screen({ ...members, ...places }, { user, password }))
+  say(screen({ ...members, ...taken }, { user, password }))
   if (!wantsEngine || hasEngine()) return
   // The first build takes a minute: the start does not wait for it.
   if (await buildEngine(keeper, say, { inBackground: true }))
@@ -91,28 +87,10 @@ function forget(stateDir: string): void {
     rmSync(join(stateDir, name), { recursive: true, force: true })
 }
 
-const most = 64
-
-type StartOptions = ReturnType<typeof parseOptions>
-
-function parseOptions(args: string[]) {
-  const { values } = parseCommandLine('pnpm start', args, {
-    gateways: { type: 'string', default: '1' },
-    workers: { type: 'string', default: '1' },
-    fresh: { type: 'boolean' },
-  })
-  return {
-    gateways: whole('--gateways', values.gateways, { most }),
-    workers: whole('--workers', values.workers, { most }),
-    fresh: values.fresh === true,
-    help: values.help === true,
-  }
-}
-
 async function main(): Promise<void> {
   checkPlatform()
-  const options = parseOptions(process.argv.slice(2))
-  if (options.help) return say(help)
+  const { values } = parseCommandLine('pnpm start', process.argv.slice(2), { fresh: { type: 'boolean' } })
+  if (values.help) return say(help)
   const keeper = new Keeper()
   const stop = (code: number): void => {
     if (keeper.closing) return
@@ -135,7 +113,7 @@ async function main(): Promise<void> {
   onLauncherGone(() => stop(1))
   // The terminal may close before this process ends.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
-  await start(options, keeper, fail).catch(fail)
+  await start(values.fresh === true, keeper, fail).catch(fail)
 }
 
 await runCommand(main)

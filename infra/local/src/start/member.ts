@@ -1,11 +1,11 @@
-// Gateways and workers as processes, from compiled code: one of them, or all of `pnpm start`.
+// Gateways and workers as processes, from compiled code: one of them, or those of `pnpm start`.
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { UserError } from '../processes/command-line.ts'
 import { type Keeper, logTailOf, stopOrder } from '../processes/keeper.ts'
 import { type Exit, type NodeProcess, type ProcessOptions, startProcess } from '../processes/node-process.ts'
 import { until } from '../processes/until.ts'
-import { hostToDial, type LocalEnvironment, type Place, portsIn } from './places.ts'
+import { type LocalEnvironment, type Ports, portsIn } from './places.ts'
 import type { Secrets } from './secrets.ts'
 
 /** The log line of `readyMessage` has the addresses: url and opsUrl. */
@@ -72,14 +72,15 @@ export async function readinessOf(gatewayUrl: string) {
   return { ready: response.ok, workers, text }
 }
 
-// The cluster of `pnpm start`.
+// Both of `pnpm start`.
 
-export interface ClusterOptions {
+export interface BothOptions {
   keeper: Keeper
   environment: LocalEnvironment
   secrets: Secrets
-  gateways: Place[]
-  workers: Place[]
+  /** The ports that they take. */
+  gateway: Ports
+  worker: Ports
   databaseUrl: string
   redisUrl: string
   logDir: string
@@ -99,16 +100,13 @@ export function expectReadyLines({ LOG_LEVEL: level = '' }: NodeJS.ProcessEnv): 
   throw new UserError(`LOG_LEVEL must be info, debug or trace here, not "${level}": the log tells when all is ready.`)
 }
 
-/** Starts all members; resolves when every gateway is ready. Needs a migrated database. */
-export async function startCluster(options: ClusterOptions) {
+/** Resolves to where both listen, when the gateway is ready. Needs a migrated database. */
+export async function startBoth(options: BothOptions) {
   const { environment, secrets, databaseUrl, redisUrl } = options
-  const { PORT: port = '0' } = options.gateways[0]?.ports ?? {}
-  const host = hostToDial(environment.host)
-  // Verifiers on this machine find the keys by discovery. A URL beyond the loopback would have to
-  // be https.
-  const isLocal = port !== '0' && ['127.0.0.1', 'localhost', '[::1]'].includes(host)
+  const { PORT: port } = options.gateway
   const env = {
-    ...(isLocal ? { ISSUER: `http://${host}:${port}` } : {}),
+    // Verifiers on this machine find the keys by discovery.
+    ...(port === '0' ? {} : { ISSUER: `http://127.0.0.1:${port}` }),
     // The limits stay on. A load generator on this machine, such as `pnpm load spike --target`,
     // simulates clients by X-Forwarded-For.
     TRUST_PROXY: '127.0.0.1,::1',
@@ -119,56 +117,54 @@ export async function startCluster(options: ClusterOptions) {
     // Shorter than the keeper's grace period.
     SHUTDOWN_GRACE_MS: '5000',
     ...environment.inherited,
-    HOST: environment.host,
     DATABASE_URL: databaseUrl,
     REDIS_URL: redisUrl,
   }
-  const all = (program: Program, places: Place[]) =>
-    Promise.all(places.map((place) => keepRunning(program, place, env, options)))
-  const [gateways, workers] = await Promise.all([
-    all(gatewayProgram, options.gateways),
-    all(workerProgram, options.workers),
+  const [gateway, worker] = await Promise.all([
+    keepRunning('gateway', options.gateway, env, options),
+    keepRunning('worker', options.worker, env, options),
   ])
-  await Promise.all(gateways.map((gateway) => isReady(gateway, host, workers.length)))
-  return { gateways, workers }
+  await isReady(`http://127.0.0.1:${gateway.PORT}`)
+  return { gateway, worker }
 }
 
 /** Starts a member, again whenever it ends after it was ready. Resolves to where it listens. */
 async function keepRunning(
-  program: Program,
-  { name, ports }: Place,
+  name: 'gateway' | 'worker',
+  ports: Ports,
   env: NodeJS.ProcessEnv,
-  options: ClusterOptions,
-): Promise<Place> {
+  options: BothOptions,
+): Promise<Ports> {
   const { keeper, say, fail } = options
-  const logFile = join(options.logDir, `${name.replace(' ', '-')}.log`)
+  const program = name === 'gateway' ? gatewayProgram : workerProgram
+  const logFile = join(options.logDir, `${name}.log`)
   const how = { name, keeper, logFile, env: { ...env, ...ports }, keepOnly: 'nothing' } as const
   const member = await startMember(program, how).catch((cause) => {
     throw new UserError(`${name} did not start: ${logTailOf(logFile)} (its log: ${logFile})`, { cause })
   })
   // Started again, it listens where it did before.
-  const place = { name, ports: portsIn(program === gatewayProgram ? member : { opsUrl: member.opsUrl }) }
+  const taken = portsIn(name === 'gateway' ? member : { opsUrl: member.opsUrl })
   const startAgain = async ({ code, signal }: Exit): Promise<void> => {
     if (keeper.closing) return
     say(
       `${name} ended (${signal ?? `exit code ${code}`}) and is started again. Its log ends with: ${logTailOf(logFile)}`,
     )
     await sleep(RESTART_MS)
-    if (!keeper.closing) await keepRunning(program, place, env, options)
+    if (!keeper.closing) await keepRunning(name, taken, env, options)
   }
   member.exited.then(startAgain).catch(fail)
-  return place
+  return taken
 }
 
-/** A gateway that does not know the workers yet would give tickets. */
-async function isReady({ name, ports }: Place, host: string, workers: number): Promise<void> {
+/** A gateway that does not know the worker yet would give tickets. */
+async function isReady(gatewayUrl: string): Promise<void> {
   let answer = 'no answer'
   const ready = async (): Promise<boolean> => {
-    const readiness = await readinessOf(`http://${host}:${ports.PORT}`)
+    const readiness = await readinessOf(gatewayUrl)
     answer = readiness.text
-    return readiness.ready && readiness.workers >= workers
+    return readiness.ready && readiness.workers > 0
   }
   await until(ready, { timeoutMs: READY_MS }).catch((cause) => {
-    throw new UserError(`${name} listens, but says that it is not ready: ${answer}`, { cause })
+    throw new UserError(`The gateway listens, but says that it is not ready: ${answer}`, { cause })
   })
 }

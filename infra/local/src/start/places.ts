@@ -1,4 +1,4 @@
-// The environment of local commands, the addresses of gateways and workers, and of a running start.
+// The environment of local commands, and where the gateway and the worker of a start listen.
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { UserError } from '../processes/command-line.ts'
@@ -6,56 +6,33 @@ import { whyNotListen } from '../processes/port.ts'
 import { defaultStateDir, repositoryDir } from '../processes/repository.ts'
 import { isHeld } from './lock.ts'
 
-/** A gateway or worker, and its ports by the variables that set them; 0 is any free port. */
-export interface Place {
-  name: string
-  ports: { OPS_PORT: string; PORT?: string; SERVICE_PORT?: string }
+/** Ports by the variables that set them; 0 is any free port. */
+export interface Ports {
+  OPS_PORT: string
+  PORT?: string
+  SERVICE_PORT?: string
 }
 
-/** Assigns ports, or 0, to every member. Throws a UserError if one is taken. */
-export async function choosePlaces(
-  { host, port, opsPort, servicePort }: LocalEnvironment,
-  count: { gateways: number; workers: number },
-) {
-  const choose = async (variable: string, listenOn: string, first: number, index: number): Promise<string> => {
+/** Throws a UserError if a port is taken. */
+export async function choosePorts({ port, opsPort, servicePort }: LocalEnvironment) {
+  const choose = async (variable: string, wanted: number): Promise<string> => {
     // A port found free now may be taken by the time its member listens.
-    if (first === 0) return '0'
-    const wanted = first + index
-    const code = await whyNotListen(wanted, listenOn)
+    const code = wanted === 0 ? undefined : await whyNotListen(wanted, '127.0.0.1')
     if (code === undefined) return String(wanted)
-    throw new UserError(
-      code === 'EADDRINUSE'
-        ? `Port ${wanted} is taken: stop what listens there, or set ${variable} to the first of some free ports.`
-        : `${listenOn} port ${wanted} cannot be listened on (${code}): set ${variable} or HOST to what this machine has.`,
-    )
+    const why = code === 'EADDRINUSE' ? 'is taken: stop what listens there, or' : `cannot be listened on (${code}):`
+    throw new UserError(`Port ${wanted} ${why} set ${variable} to another.`)
   }
-  const ops = (index: number) => choose('OPS_PORT', '127.0.0.1', opsPort, index)
-  const places = (kind: string, number: number, portsOf: (index: number) => Promise<Place['ports']>) =>
-    Promise.all(
-      Array.from({ length: number }, async (_, index) => ({
-        name: `${kind} ${index + 1}`,
-        ports: await portsOf(index),
-      })),
-    )
-  const gateways = await places('gateway', count.gateways, async (index) => ({
-    PORT: await choose('PORT', host, port, index),
-    OPS_PORT: await ops(index),
-    ...(servicePort !== undefined && { SERVICE_PORT: await choose('SERVICE_PORT', '127.0.0.1', servicePort, index) }),
-  }))
-  const workers = await places('worker', count.workers, async (index) => ({
-    OPS_PORT: await ops(count.gateways + index),
-  }))
-  return { gateways, workers }
-}
-
-/** The host by which clients on this machine reach a server that listens on `host`. */
-export function hostToDial(host: string): string {
-  if (host === '0.0.0.0' || host === '::') return '127.0.0.1'
-  return host.includes(':') ? `[${host}]` : host
+  const gateway: Ports = {
+    PORT: await choose('PORT', port),
+    OPS_PORT: await choose('OPS_PORT', opsPort),
+    ...(servicePort !== undefined && { SERVICE_PORT: await choose('SERVICE_PORT', servicePort) }),
+  }
+  const worker: Ports = { OPS_PORT: await choose('OPS_PORT', opsPort && opsPort + 1) }
+  return { gateway, worker }
 }
 
 /** The ports in a member's ready line. */
-export function portsIn(member: { url?: string; opsUrl: string; serviceUrl?: string | undefined }): Place['ports'] {
+export function portsIn(member: { url?: string; opsUrl: string; serviceUrl?: string | undefined }): Ports {
   // URL omits the default port of the scheme.
   const portOf = (url: string): string => new URL(url).port || '80'
   return {
@@ -73,7 +50,7 @@ export function findRunning(stateDir: string, otherwise: string) {
   if (!isHeld(join(stateDir, 'start.lock')))
     throw new UserError(`Nothing runs here: run "pnpm start" first, or ${otherwise}.`)
   try {
-    const running: Record<'databaseUrl' | 'redisUrl' | 'gatewayUrl' | 'opsUrl', string> = JSON.parse(
+    const running: Record<'databaseUrl' | 'redisUrl' | 'gatewayUrl', string> = JSON.parse(
       readFileSync(join(stateDir, 'running.json'), 'utf8'),
     )
     return running
@@ -87,13 +64,12 @@ export type LocalEnvironment = ReturnType<typeof readEnvironment>
 /** Throws a UserError that names an invalid variable. An empty variable counts as unset. */
 export function readEnvironment(env: NodeJS.ProcessEnv) {
   return {
-    /** The first gateway's ports; 0 for any free ones. */
+    /** Of the gateway; 0 for a free one. */
     port: port(env, 'PORT', 3000),
+    /** Of the gateway; the worker gets the next one. */
     opsPort: port(env, 'OPS_PORT', 9464),
     /** Undefined unless the service API is on. */
     servicePort: env.SERVICE_KEYS || env.SERVICE_KEYS_FILE ? port(env, 'SERVICE_PORT', 3100) : undefined,
-    /** The interface on which gateways listen. */
-    host: (env.HOST || '127.0.0.1').replace(/^\[(.*)\]$/, '$1'),
     databaseUrl: env.DATABASE_URL || undefined,
     redisUrl: env.REDIS_URL || undefined,
     stateDir: env.SPILLWAY_DIR ? resolve(repositoryDir, env.SPILLWAY_DIR) : defaultStateDir,

@@ -1,26 +1,22 @@
 // The output of `pnpm start` when everything is ready.
-import type { ClusterOptions } from './member.ts'
-import { hostToDial } from './places.ts'
+import type { BothOptions } from './member.ts'
 
-type Cluster = Pick<ClusterOptions, 'environment' | 'gateways' | 'workers' | 'databaseUrl' | 'redisUrl' | 'logDir'>
+type Both = Pick<BothOptions, 'environment' | 'gateway' | 'worker' | 'databaseUrl' | 'redisUrl' | 'logDir'>
 
-export function screen(cluster: Cluster, operator: { user: string; password: string }): string {
-  const { environment, gateways, workers, databaseUrl, redisUrl, logDir } = cluster
-  const ops = (port: string | undefined) => `http://127.0.0.1:${port}`
-  const url = (port: string | undefined) => `http://${hostToDial(environment.host)}:${port}`
-  const { PORT, OPS_PORT } = gateways[0]?.ports ?? {}
+export function screen(both: Both, operator: { user: string; password: string }): string {
+  const { environment, gateway, worker, databaseUrl, redisUrl, logDir } = both
+  const url = (port: string | undefined) => `http://127.0.0.1:${port}`
+  const [api, ops] = [url(gateway.PORT), url(gateway.OPS_PORT)]
   const rows = [
-    ...gateways.map(({ name, ports }) => [name, `${url(ports.PORT)}   ops ${ops(ports.OPS_PORT)}`]),
-    ...workers.map(({ name, ports }) => [name, `${' '.repeat(url(PORT).length)}   ops ${ops(ports.OPS_PORT)}`]),
-    ['API docs', `${url(PORT)}/docs`],
-    ...gateways.flatMap(({ ports: { SERVICE_PORT: port } }) =>
-      port === undefined ? [] : [['service API', ops(port)]],
-    ),
-    ['live page', `${ops(OPS_PORT)}/   user ${operator.user}, password ${operator.password}`],
-    ['queues', `${ops(OPS_PORT)}/queues`],
-    ['audit', `${ops(OPS_PORT)}/audit`],
-    ['runbooks', `${ops(OPS_PORT)}/runbooks`],
-    ['ops API', `${ops(OPS_PORT)}/docs`],
+    ['gateway', `${api}   ops ${ops}`],
+    ['worker', `${' '.repeat(api.length)}   ops ${url(worker.OPS_PORT)}`],
+    ['API docs', `${api}/docs`],
+    ...(gateway.SERVICE_PORT === undefined ? [] : [['service API', url(gateway.SERVICE_PORT)]]),
+    ['live page', `${ops}/   user ${operator.user}, password ${operator.password}`],
+    ['queues', `${ops}/queues`],
+    ['audit', `${ops}/audit`],
+    ['runbooks', `${ops}/runbooks`],
+    ['ops API', `${ops}/docs`],
     ['PostgreSQL', environment.databaseUrl === undefined ? databaseUrl : 'the one of DATABASE_URL'],
     ['Redis', environment.redisUrl === undefined ? redisUrl : 'the one of REDIS_URL'],
     ['logs', logDir],
@@ -31,10 +27,10 @@ Spillway is up. Ctrl-C ends it; data stays for the next start.
 
 ${rows.map(([name, value]) => `  ${name?.padEnd(12)}${value}`).join('\n')}
 
-Register, then log in (workers show /metrics, /healthz and /readyz on their ops ports):
+Register, then log in (the worker shows /metrics, /healthz and /readyz on its ops port):
 
-  curl -i ${url(PORT)}/v1/users ${body}
+  curl -i ${api}/v1/users ${body}
 
-  curl -i ${url(PORT)}/v1/login ${body}
+  curl -i ${api}/v1/login ${body}
 `
 }

@@ -11,8 +11,11 @@ test.each([
 ])('%s of %s is named, not printed', (name, url) => {
   const environment = readEnvironment({ [name]: url })
   const { databaseUrl = 'postgresql://own', redisUrl = 'redis://own' } = environment
-  const members = { gateways: [], workers: [], logDir: '/logs' }
-  const printed = screen({ ...members, environment, databaseUrl, redisUrl }, { user: 'operator', password: 'secret' })
+  const ports = { gateway: { PORT: '1', OPS_PORT: '2' }, worker: { OPS_PORT: '3' } }
+  const printed = screen(
+    { ...ports, logDir: '/logs', environment, databaseUrl, redisUrl },
+    { user: 'operator', password: 'secret' },
+  )
   assert.match(printed, new RegExp(`the one of ${name}`))
   assert.doesNotMatch(printed, /hush|ann|cache|there/)
 })
