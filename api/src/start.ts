@@ -17,7 +17,6 @@ import { toCountingRedis } from './limits/counts.js'
 import { Mail } from './mail/mail.js'
 import { exposeGatewayState } from './ops/gauges.js'
 import { GatewayMetrics } from './ops/metrics.js'
-import { NamedOperators } from './ops/named.js'
 import { OverloadGuard } from './overload/guard.js'
 import { PasswordList } from './passwords/breached-list.js'
 import { serviceEndpoints } from './passwords/service.js'
@@ -54,10 +53,8 @@ export async function startGateway(
 ) {
   const keyring = parseKeyring(config.spillwaySealKeys)
   const keys = await SigningKeys.parse(config.spillwayJwtKeys)
-  const { breachedPasswordsFile: listFile, opsOperatorsFile: operatorsFile } = config
+  const { breachedPasswordsFile: listFile } = config
   const breached = listFile === '' ? undefined : new PasswordList(listFile)
-  const namedOperators = operatorsFile === '' ? undefined : new NamedOperators(operatorsFile, log)
-  await namedOperators?.start()
   const current = (name: string, value: string, check: (url: string) => unknown) =>
     new RotatedSecret({ env, name, value, check, log }).current
   const currentRedisUrl = current('REDIS_URL', config.redisUrl, sameServerAs(config.redisUrl))
@@ -136,7 +133,7 @@ export async function startGateway(
     ...{ database, passwords, keyring, countingRedis, operatorsRedis, reporter },
     ...{ keys, accessTokens, tokenIssuer, tokenClaims, sessions, sessionOpener },
     ...{ failures: new Failures(config, countingRedis, keyring) },
-    ...{ audit, blocks, post, breached, namedOperators },
+    ...{ audit, blocks, post, breached },
   }
   const app = await buildPublicApi(config, opened)
   const serviceApp = config.serviceKeys === '' ? undefined : await buildServiceApi(config, opened)

@@ -14,7 +14,6 @@ import { boardPlugin } from './board.js'
 import type { OperatorDeps } from './change.js'
 import { livePlugin } from './live.js'
 import type { GatewayMetrics } from './metrics.js'
-import type { NamedOperators } from './named.js'
 
 export interface OperatorPagesOptions extends OperatorDeps {
   config: GatewayConfig
@@ -22,7 +21,6 @@ export interface OperatorPagesOptions extends OperatorDeps {
   passwords: PasswordClient
   reporter: QueueReporter
   guard: OverloadGuard
-  namedOperators: NamedOperators | undefined
   /** For requests of operators: long reads must not delay logins. */
   operatorsRedis: RedisConnection
   watch: RedisWatch
@@ -54,7 +52,6 @@ export async function operatorPagesPlugin(app: FastifyInstance, options: Operato
   await app.register(async (operators) => {
     await operators.register(operatorsPlugin, {
       config,
-      named: options.namedOperators,
       onFailure: () => metrics.operatorFailures.inc(),
     })
     await operators.register(livePlugin, options)

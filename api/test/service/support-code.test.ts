@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { until } from '@spillway/infra/processes/until'
 import { test } from 'vitest'
-import { roles } from '../../src/ops/named.ts'
+import { roles } from '../../src/config-rules.ts'
 import { assertProblem, expect, respondAsync } from '../client.ts'
 import { startMailServer } from '../mail-server.ts'
 import { openSystem, whileFrozen } from '../system.ts'
