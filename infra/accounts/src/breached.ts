@@ -9,20 +9,20 @@ import { fold } from '@spillway/api/credentials'
 import { parseCommandLine, UserError, whole } from '@spillway/infra/processes/command-line'
 import { dictionary } from '@zxcvbn-ts/language-common'
 
-const help = `pnpm accounts breached build FILE --top N --out FILE
+const help = `pnpm accounts breached build FILE --min-count N --out FILE
 pnpm accounts breached common
 
 build   makes a list for BREACHED_PASSWORDS_FILE of the gateways from FILE, the SHA-1 list of Have I Been Pwned, ordered by hash:
-        lines of SHA1:count, as https://github.com/HaveIBeenPwned/PwnedPasswordsDownloader downloads them. Reads it twice.
+        lines of SHA1:count, as https://github.com/HaveIBeenPwned/PwnedPasswordsDownloader downloads them
 common  makes the list that ships anew
 
-  --top N     the N most frequent passwords
-  --out FILE  where the list goes
-  --help      prints this
+  --min-count N  the passwords that were found so often, or more often
+  --out FILE     where the list goes
+  --help         prints this
 `
 
 const options = {
-  top: { type: 'string' },
+  'min-count': { type: 'string' },
   out: { type: 'string' },
 } as const
 
@@ -34,32 +34,32 @@ export async function breached(args: readonly string[], say: (text: string) => v
     await writeCommonList()
     return say(`Wrote ${commonListFile}.`)
   }
-  const { top, out } = values
-  if (command !== 'build' || file === undefined || rest.length > 0 || out === undefined || top === undefined)
-    throw new UserError('Say build FILE, --top and --out: see "pnpm accounts breached --help".')
-  const most = whole('--top', top)
+  const { 'min-count': given, out } = values
+  if (command !== 'build' || file === undefined || rest.length > 0 || out === undefined || given === undefined)
+    throw new UserError('Say build FILE, --min-count and --out: see "pnpm accounts breached --help".')
+  const minCount = whole('--min-count', given)
   await stat(file).catch((cause) => {
     throw new UserError(`${file} cannot be read.`, { cause })
   })
-  const threshold = await findThreshold(file, most)
-  await writeList(out, chosenHashes(file, threshold), threshold.entries)
-  const { size } = await stat(out)
+  const entries = await writeList(out, hashesIn(file, minCount), LONG_PREFIX_BYTES)
   say(
-    `Wrote ${threshold.entries} passwords, each found ${threshold.minCount} times or more, to ${out}: ${(size / 2 ** 20).toFixed(1)} MiB, ` +
-      `which each gateway keeps in memory. Of other passwords one in ${2 ** ONE_IN_BITS} is refused, at the most.`,
+    `Wrote ${entries} passwords to ${out}: ${((entries * LONG_PREFIX_BYTES) / 2 ** 20).toFixed(1)} MiB, which each gateway keeps in memory.`,
   )
 }
 
-/** One in 2^20 passwords that are not listed is taken for a listed one, at the most. */
-const ONE_IN_BITS = 20
+/**
+ * Of other passwords one in a million, at the most, has the same first bytes as one of the list:
+ * of 200 million listed ones.
+ */
+const LONG_PREFIX_BYTES = 6
+const COMMON_PREFIX_BYTES = 5
 
 async function writeList(
   out: string,
   hashes: Iterable<readonly string[]> | AsyncIterable<readonly string[]>,
-  entries: number,
-): Promise<void> {
-  if (entries === 0) throw new UserError('No password is left for the list.')
-  const prefixBytes = Math.ceil((Math.log2(entries) + ONE_IN_BITS) / 8)
+  prefixBytes: number,
+): Promise<number> {
+  let entries = 0
   const unfinished = `${out}.unfinished`
   const file = await open(unfinished, 'w')
   try {
@@ -70,13 +70,16 @@ async function writeList(
       const prefixes = batch.map((hash) => hash.slice(0, 2 * prefixBytes))
       const content = Buffer.from(prefixes.filter((prefix, n) => prefix !== (prefixes[n - 1] ?? last)).join(''), 'hex')
       last = prefixes.at(-1) ?? last
+      entries += batch.length
       checksum.update(content)
       await file.writeFile(content)
     }
+    if (entries === 0) throw new UserError('No password is left for the list.')
     const sha256 = checksum.digest('hex')
     await file.write(headerLine({ format: 'spillway-prefixes-1', entries, prefixBytes, sha256 }), 0, HEADER_BYTES, 0)
     await file.close()
     await rename(unfinished, out)
+    return entries
   } catch (error) {
     await file.close().catch(() => undefined)
     await rm(unfinished, { force: true })
@@ -92,24 +95,19 @@ export const commonPasswords: readonly string[] = dictionary['passwords-common']
 
 export async function writeCommonList(out = commonListFile): Promise<void> {
   const hashes = new Set(commonPasswords.map((password) => createHash('sha1').update(fold(password)).digest('hex')))
-  await writeList(out, [[...hashes].sort()], hashes.size)
+  await writeList(out, [[...hashes].sort()], COMMON_PREFIX_BYTES)
 }
 
-// Have I Been Pwned's list: lines of `SHA1:count`, ordered by hash; the most frequent are taken.
+// Have I Been Pwned's list: lines of `SHA1:count`, ordered by hash.
 
 const CHUNK_BYTES = 1024 * 1024
 
-interface Entry {
-  hash: string
-  count: number
-}
-
-/** The entries in batches. Throws a UserError for a line of another format or out of order. */
-async function* readEntries(file: string): AsyncGenerator<Entry[]> {
+/** In batches. Throws a UserError for a line of another format or out of order. */
+async function* hashesIn(file: string, minCount: number): AsyncGenerator<string[]> {
   let rest = ''
   let line = 0
   let before = ''
-  const parse = (text: string): Entry => {
+  const read = (text: string): string[] => {
     line += 1
     const [, hash = '', count] = /^([\dA-F]{40}):(\d+)\r?$/i.exec(text) ?? []
     if (count === undefined) throw new UserError(`Line ${line} of ${file} is not SHA1:count.`)
@@ -117,40 +115,12 @@ async function* readEntries(file: string): AsyncGenerator<Entry[]> {
     if (upper < before)
       throw new UserError(`Line ${line} of ${file} is out of order: take the list that is ordered by hash.`)
     before = upper
-    return { hash: upper, count: Number(count) }
+    return Number(count) < minCount ? [] : [upper]
   }
   for await (const chunk of createReadStream(file, { encoding: 'latin1', highWaterMark: CHUNK_BYTES })) {
     const lines = (rest + String(chunk)).split('\n')
     rest = lines.pop() ?? ''
-    yield lines.map(parse)
+    yield lines.flatMap(read)
   }
-  if (rest !== '') yield [parse(rest)]
-}
-
-/** The chosen entries: their number, least count, and how many of the first have that count. */
-interface Threshold {
-  entries: number
-  minCount: number
-  ofMinCount: number
-}
-
-/** Reads the whole list once: of the counts, only how often each occurs is kept. */
-async function findThreshold(file: string, most: number): Promise<Threshold> {
-  const occurrences = new Map<number, number>()
-  for await (const batch of readEntries(file))
-    for (const { count } of batch) occurrences.set(count, (occurrences.get(count) ?? 0) + 1)
-  const threshold = { entries: 0, minCount: Number.POSITIVE_INFINITY, ofMinCount: 0 }
-  for (const [count, number] of [...occurrences].sort(([a], [b]) => b - a)) {
-    if (threshold.entries === most) break
-    threshold.minCount = count
-    threshold.ofMinCount = Math.min(number, most - threshold.entries)
-    threshold.entries += threshold.ofMinCount
-  }
-  return threshold
-}
-
-async function* chosenHashes(file: string, { minCount, ofMinCount }: Threshold): AsyncGenerator<string[]> {
-  let left = ofMinCount
-  const isChosen = ({ count }: Entry) => count > minCount || (count === minCount && left-- > 0)
-  for await (const batch of readEntries(file)) yield batch.filter(isChosen).map(({ hash }) => hash)
+  if (rest !== '') yield read(rest)
 }
