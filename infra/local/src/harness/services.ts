@@ -36,8 +36,11 @@ export async function startOwnServices(options: OwnServicesOptions) {
   // Services that still run would write into the folder while it is deleted.
   const closeServices = () => services.close().then(remove)
   const database = `spillway_${purpose}_${id.replace('-', '_')}`
+  const maintenanceUrl = withDatabase(services.databaseUrl, 'postgres')
   const databaseUrl = withDatabase(services.databaseUrl, database)
-  await migrate(keeper, databaseUrl).catch((error) => closeServices().then(() => Promise.reject(error)))
+  await query(maintenanceUrl, `CREATE DATABASE "${database}"`)
+    .then(() => migrate(keeper, databaseUrl))
+    .catch((error) => closeServices().then(() => Promise.reject(error)))
   return {
     dir,
     /** A migrated database, which close() drops. */
@@ -46,7 +49,6 @@ export async function startOwnServices(options: OwnServicesOptions) {
     postgres: services.postgres,
     async close(): Promise<void> {
       // An embedded server is deleted with its folder, and may have ended already.
-      const maintenanceUrl = withDatabase(services.databaseUrl, 'postgres')
       if (givenUrl !== undefined) await query(maintenanceUrl, `DROP DATABASE "${database}" WITH (FORCE)`)
       await closeServices()
     },
