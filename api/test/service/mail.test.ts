@@ -220,17 +220,6 @@ test('whether an address has an account is not even looked up before the answer 
   await mails.next(account.email, RESET)
 })
 
-test('a deleted account leaves no token, and gets a last mail', async () => {
-  const { account, accessToken } = await here.signedIn()
-  const { id } = expect(200, await here.me(accessToken))
-  await here.forgotten(account.email)
-  const { token } = await mails.next(account.email, RESET)
-  expect(204, await here.deleteAccount(accessToken, account.password))
-  await mails.next(account.email, /was deleted/)
-  assert.equal(await database.mailToken.count({ where: { OR: [{ userId: id }, { email: account.email }] } }), 0)
-  assertProblem(await here.resetPassword(token), 400, 'invalid_mail_token')
-})
-
 test('where confirmation is needed, a right password does not log in before it, and is told apart from a wrong one by nothing', async () => {
   const { api } = await system.gateway({ ...mails.env, LOGIN_NEEDS_CONFIRMATION: 'true' })
   const account = await api.newAccount()

@@ -118,11 +118,6 @@ test('an answer is small, however much is wrong with a request, and shows nothin
   }
 })
 
-test('a URL that cannot be read is a problem', async () => {
-  const request = 'GET /v1/%zz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'
-  for (const port of [api.url, opsUrl]) assertProblem(await raw(request, port), 400, 'malformed_request')
-})
-
 test('bytes that are no HTTP, a URL that cannot be read, or too many headers, are a problem', async () => {
   for (const request of [
     'nonsense\r\n\r\n',

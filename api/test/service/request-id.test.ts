@@ -110,14 +110,3 @@ test('the board shows the id with the job, and an expired ticket has an audit ev
   })
   assert.deepEqual((await auditOf(requestId))[0], { event: 'login', outcome: 'ticket_expired', userId: null })
 })
-
-test('the reason why nobody may log in to an account is in the audit alone', async () => {
-  const account = await api.newAccount()
-  const { id } = await system.database.user.update({
-    where: { email: account.email },
-    data: { disabledAt: new Date() },
-  })
-  const refused = await api.login(account)
-  assertProblem(refused, 401, 'invalid_credentials')
-  assert.deepEqual(await auditOf(refused.requestId), [{ event: 'login', outcome: 'account_disabled', userId: id }])
-})

@@ -28,12 +28,23 @@ test('with the right password the account is deleted, and its address is free', 
   assert.notEqual(expect(201, await here.register(account)).id, id)
 })
 
-test('an account of another user is left alone', async () => {
-  const [mine, other] = [await here.newAccount(), await here.newAccount()]
-  const { accessToken } = expect(200, await here.login(mine))
-  assertProblem(await here.deleteAccount(accessToken, other.password), 401, 'invalid_credentials')
-  expect(204, await here.deleteAccount(accessToken, mine.password))
-  expect(200, await here.login(other))
+test('a new password takes the place of the old one, ends the other sessions of the user alone, and voids the tickets of before', async () => {
+  const credentials = await here.newAccount()
+  const bystander = await here.signedIn()
+  const mine = expect(200, await here.login(credentials))
+  const other = expect(200, await there.login(credentials))
+  const stale = expect(202, await here.login(credentials, respondAsync))
+  assertProblem(await here.changePassword(mine.accessToken, 'not the one', NEXT), 401, 'invalid_credentials')
+  expect(200, await here.me(other.accessToken))
+  expect(204, await there.changePassword(mine.accessToken, credentials.password, NEXT))
+  expect(200, await here.me(mine.accessToken))
+  expect(200, await here.refresh(mine.refreshToken))
+  assertProblem(await there.me(other.accessToken), 401, 'invalid_token')
+  assertProblem(await there.refresh(other.refreshToken), 401, 'invalid_refresh_token')
+  assertProblem(await there.answerTo(stale.ticket), 401, 'invalid_credentials')
+  assertProblem(await here.login(credentials), 401, 'invalid_credentials')
+  expect(200, await there.login({ ...credentials, password: NEXT }))
+  expect(200, await here.me(bystander.accessToken))
 })
 
 test('a ticket deletes nothing once the password has changed', async () => {

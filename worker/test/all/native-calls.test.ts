@@ -7,10 +7,9 @@ import { join } from 'node:path'
 import { startProcess } from '@spillway/infra/processes/node-process'
 import { until } from '@spillway/infra/processes/until'
 import { argon2Setting, newArgon2Setting } from '@spillway/queue/wire/setting'
-import argon2 from 'argon2'
 import { test } from 'vitest'
 import { Hasher } from '../../src/hashing/index.ts'
-import { ADDON_FILE, loadAddon, NativeEngine, NoEngineError, ownVersion } from '../../src/hashing/native.ts'
+import { ADDON_FILE, loadAddon, NoEngineError, ownVersion } from '../../src/hashing/native.ts'
 import { performHash, performVerify } from '../../src/hashing/perform.ts'
 import { argon2idPolicy } from '../../src/hashing/policy.ts'
 
@@ -57,19 +56,6 @@ test.skipIf(skip)(
     assert.equal(await running, false)
   },
 )
-
-test.skipIf(skip)('salts of any length are hashed as by the package', async () => {
-  const engine = await NativeEngine.start(1)
-  for (const bytes of [8, 512, 513, 5_000]) {
-    const setting = { ...newArgon2Setting(cost), salt: Buffer.alloc(bytes, 'salt') }
-    const theirs = await argon2.hash('password', {
-      ...{ memoryCost: cost.memoryKib, timeCost: cost.time, parallelism: cost.parallelism },
-      ...{ salt: setting.salt, raw: true },
-    })
-    const ours = await engine.hash('password', argon2Setting(setting))
-    assert.equal(ours.split('$').at(-1), theirs.toString('base64').replace(/=+$/, ''))
-  }
-})
 
 test.skipIf(skip)('an addon that is damaged or of another version is not used, and the reason is told', async (t) => {
   const dir = await mkdtemp(join(tmpdir(), 'spillway-addon-'))

@@ -41,17 +41,6 @@ test('a job whose client is away is skipped unhashed, and one whose client has c
   await jobsAreCounted(worker, 'verify hashed 2', 'verify skipped 1')
 })
 
-test('the first to come is the first to be served', async (t) => {
-  const { space, client } = await clientFor(t)
-  const order: number[] = []
-  const pending = []
-  for (let i = 0; i < 8; i += 1) pending.push(await submit(client, 'hash', { password: 'x' }))
-  const answers = pending.map((one, i) => resultOf(one).then(() => order.push(i)))
-  await startedWorker(space, { slots: 1, env: { HASH_ENGINE: 'packages' } })
-  await Promise.all(answers)
-  assert.deepEqual(order, [0, 1, 2, 3, 4, 5, 6, 7])
-})
-
 test('no more jobs are in hand than two for each slot, where each hashes one at a time', async (t) => {
   const { space, client } = await clientFor(t)
   await startedWorker(space, { slots: 3, env: { HASH_ENGINE: 'packages' } })

@@ -42,10 +42,6 @@ test('an engine is loaded when those before it do not do', async () => {
   assert.deepEqual(loaded, ['fast', 'slow'])
 })
 
-test('engines that work are used in the order given', async () => {
-  assert.deepEqual(await namesOf([engine('fast'), engine('slow')]), ['fast', 'slow'])
-})
-
 test('an engine that does not load, fails, or answers wrong either way is passed over', async () => {
   const broken = [
     async () => {
