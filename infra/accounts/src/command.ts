@@ -5,7 +5,7 @@ import type { Passwords } from '@spillway/client'
 import { createPasswordsWith } from '@spillway/client/application/create-passwords'
 import { readSecret } from '@spillway/common/secrets'
 import { UserError, whole } from '@spillway/infra/processes/command-line'
-import { findRunning, readEnvironment } from '@spillway/infra/start/places'
+import { readEnvironment, runningDatabase } from '@spillway/infra/start/places'
 import { loadSecrets } from '@spillway/infra/start/secrets'
 import { connectDatabase, type Database } from '@spillway/prisma'
 import { stepsOf } from '@spillway/worker/hashing/formats/envelopes'
@@ -59,7 +59,7 @@ export async function accounts(args: readonly string[], env: NodeJS.ProcessEnv, 
   const givenUrl = secretIn(env, 'DATABASE_URL')
   const { databaseUrl, sealKeys } =
     givenUrl === undefined
-      ? { ...findRunning(stateDir, 'set DATABASE_URL'), sealKeys: loadSecrets(stateDir).sealKeys }
+      ? { databaseUrl: runningDatabase(stateDir), sealKeys: loadSecrets(stateDir).sealKeys }
       : { databaseUrl: givenUrl, sealKeys: secretIn(env, 'SPILLWAY_SEAL_KEYS') }
   const database = openDatabase(databaseUrl)
   try {

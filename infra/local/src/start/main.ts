@@ -8,7 +8,7 @@ import { startServices } from '../services/services.ts'
 import { build, buildEngine, checkPlatform, hasEngine, migrate } from './build.ts'
 import { takeLock } from './lock.ts'
 import { expectReadyLines, startBoth } from './member.ts'
-import { choosePorts, readEnvironment } from './places.ts'
+import { choosePorts, DATABASE_FILE, readEnvironment } from './places.ts'
 import { screen } from './screen.ts'
 import { loadSecrets } from './secrets.ts'
 
@@ -50,8 +50,8 @@ async function start(isFresh: boolean, keeper: Keeper, fail: (error: unknown) =>
   if (isFresh) forget(stateDir)
   const secrets = loadSecrets(stateDir)
   const logDir = join(stateDir, 'logs')
-  const running = join(stateDir, 'running.json')
-  for (const old of [logDir, running]) rmSync(old, { recursive: true, force: true })
+  const databaseFile = join(stateDir, DATABASE_FILE)
+  for (const old of [logDir, databaseFile]) rmSync(old, { recursive: true, force: true })
   const wantsEngine = environment.inherited.HASH_ENGINE !== 'packages'
   const [services] = await Promise.all([
     startServices({
@@ -71,9 +71,8 @@ async function start(isFresh: boolean, keeper: Keeper, fail: (error: unknown) =>
   await migrate(keeper, databaseUrl)
   const members = { keeper, environment, secrets, databaseUrl, redisUrl, logDir, say, fail }
   const taken = await startBoth({ ...wanted, ...members })
-  const gatewayUrl = `http://127.0.0.1:${taken.gateway.PORT}`
   // For `pnpm seed` and `pnpm accounts`.
-  writeFileSync(running, JSON.stringify({ databaseUrl, redisUrl, gatewayUrl }), { mode: 0o600 })
+  writeFileSync(databaseFile, databaseUrl, { mode: 0o600 })
   const { OPS_USER: user = 'operator', OPS_PASSWORD: password = secrets.opsPassword } = environment.inherited
   say(screen({ ...members, ...taken }, { user, password }))
   if (!wantsEngine || hasEngine()) return

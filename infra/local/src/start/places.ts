@@ -42,22 +42,18 @@ export function portsIn(member: { url?: string; opsUrl: string; serviceUrl?: str
   }
 }
 
-/**
- * Where the running `pnpm start` is.
- * @param otherwise the end of the error where nothing runs: what to set instead
- */
-export function findRunning(stateDir: string, otherwise: string) {
+/** The database of the running `pnpm start`. */
+export function runningDatabase(stateDir: string): string {
   if (!isHeld(join(stateDir, 'start.lock')))
-    throw new UserError(`Nothing runs here: run "pnpm start" first, or ${otherwise}.`)
+    throw new UserError('Nothing runs here: run "pnpm start" first, or set DATABASE_URL.')
   try {
-    const running: Record<'databaseUrl' | 'redisUrl' | 'gatewayUrl', string> = JSON.parse(
-      readFileSync(join(stateDir, 'running.json'), 'utf8'),
-    )
-    return running
+    return readFileSync(join(stateDir, DATABASE_FILE), 'utf8')
   } catch (cause) {
     throw new UserError('"pnpm start" is not ready yet: wait until it has printed where things listen.', { cause })
   }
 }
+/** In the state folder while all is up: the URL of the database. */
+export const DATABASE_FILE = 'database-url'
 
 export type LocalEnvironment = ReturnType<typeof readEnvironment>
 
