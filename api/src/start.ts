@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from '@spillway/common/log'
 import { RotatedSecret, rereadOnHangup } from '@spillway/common/secrets'
-import { listenAddress, listOf, tracesUrl } from '@spillway/common/settings'
+import { listOf } from '@spillway/common/settings'
 import { Shutdown } from '@spillway/common/shutdown'
 import { connectDatabase, connectionTo, databaseProblem, fillPool, placeOf, poolUse } from '@spillway/prisma'
 import { PasswordClient, parseKeyring, quitRedis, RedisWatch } from '@spillway/queue/client'
@@ -81,9 +81,9 @@ export async function startGateway(
   const metrics = new GatewayMetrics([...endpoints, ...serviceEndpoints].map(({ route }) => route.kind))
   const guard = new OverloadGuard()
   guard.start()
-  const url = tracesUrl(config)
-  const { Tracing } = url === undefined ? {} : await import('@spillway/common/tracing')
-  const tracing = Tracing && url ? new Tracing({ service: 'spillway-gateway', url, log }) : undefined
+  const { otelExporterOtlpEndpoint: collector } = config
+  const { Tracing } = collector === '' ? {} : await import('@spillway/common/tracing')
+  const tracing = Tracing && new Tracing({ service: 'spillway-gateway', collector, log })
   const passwords = new PasswordClient({
     redisUrl: config.redisUrl,
     currentRedisUrl,
@@ -181,10 +181,10 @@ export async function startGateway(
   try {
     // If the database is away, the blocks are read later.
     await Promise.all([passwords.whenKnown(FIRST_READING_MS), blocks.read().catch(() => undefined)])
-    const opsUrl = await ops.listen({ host: listenAddress(config.opsHost), port: config.opsPort })
-    const servicePlace = { host: listenAddress(config.serviceHost), port: config.servicePort, backlog: BACKLOG }
+    const opsUrl = await ops.listen({ host: config.opsHost, port: config.opsPort })
+    const servicePlace = { host: config.serviceHost, port: config.servicePort, backlog: BACKLOG }
     const serviceUrl = await serviceApp?.listen(servicePlace)
-    const url = await app.listen({ host: listenAddress(config.host), port: config.port, backlog: BACKLOG })
+    const url = await app.listen({ host: config.host, port: config.port, backlog: BACKLOG })
     /** Without SERVICE_KEYS, the service API has no URL. */
     return { url, opsUrl, serviceUrl, close }
   } catch (error) {

@@ -21,7 +21,7 @@ export async function openDatabases() {
     /** A new database without tables, owned by this role [our own], which goes with it. */
     async emptyDatabase(owner?: string): Promise<string> {
       const name = `scratch_${randomUUID()}`
-      await rows(namespace.databaseUrl, `CREATE DATABASE "${name}" OWNER ${owner ?? 'CURRENT_USER'}`)
+      await rows(namespace.databaseUrl, `CREATE DATABASE "${name}" OWNER ${owner ?? 'DEFAULT'}`)
       drops.push(`DROP DATABASE "${name}"`, ...(owner === undefined ? [] : [`DROP ROLE ${owner}`]))
       const url = new URL(namespace.databaseUrl)
       url.pathname = name

@@ -59,16 +59,6 @@ export const commonSettings = {
   ),
 } as const
 
-/** The address of an interface to listen on; an IPv6 address may have brackets, as in URLs. */
-export function listenAddress(host: string): string {
-  return host.replace(/^\[(.*)\]$/, '$1')
-}
-
-/** Where traces go, OTLP's path at the collector; undefined for no traces. */
-export function tracesUrl({ otelExporterOtlpEndpoint: base }: { otelExporterOtlpEndpoint: string }) {
-  return base ? `${base.replace(/\/$/, '')}/v1/traces` : undefined
-}
-
 /** The entries of a comma-separated list; an empty text has no entry. */
 export function listOf(text: string): string[] {
   return text

@@ -64,18 +64,13 @@ class TraceparentPropagator implements TextMapPropagator {
   }
 }
 
-/** The gRPC port of collectors, in addition to 4318. */
-const GRPC_PORT = '4317'
-
 /** Logs failed exports, which the SDK does not report. */
 export class LoggingExporter extends OTLPTraceExporter {
   readonly #failed: ThrottledWarning
 
-  constructor(url: string, log: Warnings) {
-    super({ url })
+  constructor(collector: string, log: Warnings) {
+    super({ url: `${collector.replace(/\/$/, '')}/v1/traces` })
     this.#failed = new ThrottledWarning(log, 'traces could not be exported')
-    if (new URL(url).port === GRPC_PORT)
-      log.warn({}, 'traces go to port 4317, where collectors take gRPC: OTLP over HTTP, as here, is port 4318')
   }
 
   override export(...[spans, done]: Parameters<OTLPTraceExporter['export']>): void {
@@ -93,14 +88,14 @@ export class Tracing {
   /** BullMQ's hook: spans for adding and processing a job, and the W3C context it carries. */
   readonly telemetry: Telemetry
 
-  constructor({ service, url, log }: { service: string; url: string; log: Warnings }) {
+  constructor({ service, collector, log }: { service: string; collector: string; log: Warnings }) {
     this.#provider = new NodeTracerProvider({
       // Resource attributes of the environment take precedence.
       resource: resourceFromAttributes({
         'service.name': service,
         'service.instance.id': `${hostname()}:${process.pid}`,
       }).merge(detectResources({ detectors: [hostDetector, envDetector] })),
-      spanProcessors: [new FilteringSpanProcessor(new LoggingExporter(url, log))],
+      spanProcessors: [new FilteringSpanProcessor(new LoggingExporter(collector, log))],
     })
     this.#provider.register({
       // Spans are always started before the first await. Following a context through promises, as

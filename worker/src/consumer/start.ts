@@ -3,7 +3,6 @@ import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import type { Logger } from '@spillway/common/log'
 import { RotatedSecret, rereadOnHangup } from '@spillway/common/secrets'
-import { listenAddress, tracesUrl } from '@spillway/common/settings'
 import { Shutdown } from '@spillway/common/shutdown'
 import type { Tracing } from '@spillway/common/tracing'
 import { RedisClock } from '@spillway/queue/redis/clock'
@@ -80,9 +79,9 @@ export class RunningWorker {
       ...{ slots, slotKib, mostKib },
     })
     const metrics = new WorkerMetrics()
-    const otlpUrl = tracesUrl(config)
-    const { Tracing } = otlpUrl === undefined ? {} : await import('@spillway/common/tracing')
-    const tracing = Tracing && otlpUrl ? new Tracing({ service: 'spillway-worker', url: otlpUrl, log }) : undefined
+    const { otelExporterOtlpEndpoint: collector } = config
+    const { Tracing } = collector === '' ? {} : await import('@spillway/common/tracing')
+    const tracing = Tracing && new Tracing({ service: 'spillway-worker', collector, log })
     const estimate = await measureCapacity(hasher, slots)
     const batchMs = () => estimate.lastServiceMs() * hasher.batchWidth()
     const jobsInHand = new JobsInHand({ slots, batchWidth: () => hasher.batchWidth(), batchMs })
@@ -146,7 +145,7 @@ export class RunningWorker {
     const eviction = new EvictionWatch(redis, redisAddress(url), log).state
     metrics.exposeState({ slots, policy, engines: hasher.engines, busySlots, stuckMs, takesWrites, eviction })
     const ops = await OpsServer.start({
-      host: listenAddress(config.opsHost),
+      host: config.opsHost,
       port: config.opsPort,
       registry: metrics.registry,
       isAlive: () => liveness.isAlive(),
