@@ -212,24 +212,6 @@ test('the audit has that a login was delayed, as of any refusal', async () => {
   await until(async () => (await system.database.auditEvent.count({ where: event })) > 0, { what: 'the event' })
 })
 
-test('Redis holds no address, nothing that was made from a password, and nothing for ever', async () => {
-  const { email } = newCredentials()
-  const keysNow = async () => new Set(await redis.keys(`${namespace.queuePrefix}:*`))
-  const before = await keysNow()
-  await guess(1, { email, password: '' })
-  const made = [...(await keysNow())].filter((key) => !before.has(key))
-  const ours = made.filter((key) => /:(guesses|limit)/.test(key))
-  assert.ok(ours.length > 0)
-  for (const key of ours) {
-    assert.doesNotMatch(key, /example|guess 1/)
-    // -2: the attempt has ended since the keys were read.
-    assert.notEqual(await redis.pttl(key), -1, key)
-  }
-  const failures = ours.filter((key) => key.includes(':guesses:'))
-  assert.equal(failures.length, 1, failures.join())
-  assert.deepEqual(Object.keys(await redis.hgetall(failures[0] ?? '')).sort(), ['failedAt', 'failures'])
-})
-
 test('each login is counted once, by what its device is: a token of an earlier password is of an unknown one', async () => {
   const owner = await here.newAccount()
   const counts = async () => {
