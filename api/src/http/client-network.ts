@@ -1,9 +1,9 @@
 /** The network by which a client is counted: an IPv4 address, or the /64 of an IPv6 address. */
 import { BlockList, isIP, SocketAddress } from 'node:net'
 
-/** Some proxies append the port, which differs between connections. */
+/** Some proxies append the port, which differs between connections. A /64 may be written in several ways. */
 export function networkOf(client: string): string {
-  const address = withoutPort(client)
+  const address = withoutPort(client).replace(/\/64$/, '')
   // Proxies may also send names, such as "unknown".
   if (isIP(address) !== 6) return address.toLowerCase()
   const canonical = new SocketAddress({ address, family: 'ipv6' }).address

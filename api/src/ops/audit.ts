@@ -1,5 +1,4 @@
 /** The audit on the ops port, for its page and as an export in NDJSON. Both take the same filters. */
-import { isIP } from 'node:net'
 import { Readable } from 'node:stream'
 import type { FastifyPluginAsyncJsonSchemaToTs } from '@fastify/type-provider-json-schema-to-ts'
 import type { Database } from '@spillway/prisma'
@@ -18,6 +17,7 @@ import {
 import type { GatewayConfig } from '../config.js'
 import { storedNetworkOf } from '../http/client-network.js'
 import { invalid, type RefusalReason } from '../http/errors.js'
+import { isAddressRange } from '../schemas/credentials.js'
 import { parseEmailAddress } from '../schemas/email-address.js'
 import { problems } from '../schemas/problem-codes.js'
 import { UUID } from '../sessions/access-token.js'
@@ -90,7 +90,7 @@ async function filterOf({ q = '', event, outcome, operator, from, until }: Query
     const user = email === undefined ? null : await database.user.findUnique({ where: { email }, select: { id: true } })
     return user === null ? undefined : { ...filter, userId: user.id }
   }
-  if (isIP(text.replace(/\/64$/, '')) !== 0) return { ...filter, address: storedNetworkOf(text.replace(/\/64$/, '')) }
+  if (isAddressRange(text)) return { ...filter, address: storedNetworkOf(text) }
   if (UUID.test(text)) {
     // Either id has an index. With both in one condition, each page would sort the whole trail.
     const isAccount = (await readEvents(database, { userId: text, limit: 1 })).length > 0

@@ -75,7 +75,7 @@ function* ofQueue({ report, ticketLifeMs }: State): Generator<Finding> {
   }
   const { count, reason } = report.failedLately
   if (count > 0) {
-    const runbook = /seal|open/.test(reason) ? 'SpillwaySealFailures' : 'SpillwayHashingFails'
+    const runbook = /seal|open|malformed/.test(reason) ? 'SpillwaySealFailures' : 'SpillwayHashingFails'
     const detail = `${counted(count, 'job')} in the last minute, the latest because ${reason || 'of an unknown error'}`
     yield { ...bad('Jobs fail at workers', runbook), detail }
   }

@@ -135,6 +135,8 @@ test.each([
   for (const address of addresses) assert.equal(await statusFrom(here.api, address), 403, address)
   assert.equal(await statusFrom(here.api, '192.0.3.1'), 200)
   assert.deepEqual(told(200, await operator.unblock(canonical)), { changed: 1 })
+  const found = async () => expect(200, await operator.call('GET', `/audit.json?event=unblock_network&q=${canonical}`))
+  await until(async () => Object(await found()).events.length === 1, { what: 'the event of the block' })
   for (const address of addresses) assert.equal(await statusFrom(here.api, address), 200, address)
 })
 

@@ -55,6 +55,11 @@ test.each<[title: string, runbook: string, state: Partial<typeof quiet>, detail:
     /^2 jobs in the last minute, the latest because the sealed request does not open$/,
   ],
   [
+    ...(['Jobs fail at workers', 'SpillwaySealFailures'] as const),
+    report({ failedLately: { count: 1, reason: 'the job is malformed' } }),
+    /^1 job /,
+  ],
+  [
     ...(['Jobs fail at workers', 'SpillwayHashingFails'] as const),
     report({ failedLately: { count: 1, reason: '' } }),
     /unknown error/,

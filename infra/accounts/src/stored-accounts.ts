@@ -41,13 +41,13 @@ async function* pagesOfAccounts<Row extends { id: string }>(
   columns: Prisma.Sql,
   size: number,
 ): AsyncGenerator<Row[]> {
-  let after = '00000000-0000-0000-0000-000000000000'
+  let rest = Prisma.sql`TRUE`
   for (;;) {
-    const sql = Prisma.sql`SELECT id, ${columns} FROM users WHERE id > ${after}::uuid ORDER BY id LIMIT ${size}`
+    const sql = Prisma.sql`SELECT id, ${columns} FROM users WHERE ${rest} ORDER BY id LIMIT ${size}`
     const rows = await rawQuery<Row>(database, sql)
     yield rows
     if (rows.length < size) return
-    after = rows.at(-1)?.id ?? after
+    rest = Prisma.sql`id > ${rows.at(-1)?.id}::uuid`
   }
 }
 

@@ -11,8 +11,9 @@ export async function* readText(file: string): AsyncGenerator<string> {
   let lines = 0
   try {
     for await (const chunk of file.endsWith('.gz') ? raw.pipe(unpacking(raw)) : raw) {
-      const text = decoder.decode(chunk, { stream: true })
-      // ASCII in UTF-16 is UTF-8, with a NUL in each character.
+      // A byte order mark of UTF-16. Without one, ASCII in UTF-16 is UTF-8, with a NUL in each character.
+      const isMarked = lines === 0 && (chunk.at(0) === 0xff || chunk.at(0) === 0xfe)
+      const text = isMarked ? '\0' : decoder.decode(chunk, { stream: true })
       if (text.includes('\0')) throw new UserError(`${file} is no UTF-8: convert it by "iconv -f UTF-16 -t UTF-8".`)
       lines += text.split('\n').length - 1
       yield text

@@ -220,6 +220,8 @@ test('an array of records is read one at a time, and what comes after a mistake 
 test('what is exported is imported again as it was, and counted by its hashes', async () => {
   const other = await createNamespace()
   try {
+    const nil = '00000000-0000-0000-0000-000000000000'
+    await database.user.create({ data: { id: nil, email: newEmail(), passwordHash: bcrypt } })
     const count = await database.user.count()
     assert.ok((await database.user.count({ where: { emailConfirmedAt: { not: null } } })) > 0)
     const [disabled = assert.fail('no account')] = await database.user.findMany({ take: 1 })

@@ -73,7 +73,7 @@ test('a file that is not what it says is refused in one sentence', async () => {
   const good = csvOf(rows(2_500))
   const latin1 = Buffer.from(good.replace('note 2000', 'Z\u00fcrich'), 'latin1')
   const sentences: [string, Buffer, RegExp][] = [
-    ['utf16.csv', Buffer.from(`\ufeff${good}`, 'utf16le'), /utf16\.csv is no UTF-8/],
+    ['utf16.csv', Buffer.from(`\ufeff${good}`, 'utf16le'), /utf16\.csv is no UTF-8: convert it by "iconv -f UTF-16/],
     ['latin1.csv', latin1, /latin1\.csv is no UTF-8 after line \d+: if it is Latin-1/],
     ['none.csv.gz', Buffer.from(good), /none\.csv\.gz is no gzip file/],
     [
