@@ -4,6 +4,7 @@ import { withDoubles } from '@spillway/infra/harness/spillway'
 import { startProcess } from '@spillway/infra/processes/node-process'
 import { freePort } from '@spillway/infra/processes/port'
 import { until } from '@spillway/infra/processes/until'
+import { connectRedis } from '@spillway/queue/redis/connect'
 import { resultKey } from '@spillway/queue/wire/reply'
 import { test } from 'vitest'
 import { refuseWrites, startOwnRedis } from '../own-redis.ts'
@@ -78,6 +79,20 @@ test('a worker that is started while Redis is full is alive, not ready, and read
   await worker.waitForLog(({ msg }) => msg === 'worker ready')
   assert.equal(await probe('/readyz'), 200)
   assert.deepEqual(await resultOf(pending), match)
+})
+
+test('a connection says that the server has no room for it, and opens when there is room', async (t) => {
+  const { redis, closing } = spaceFor(t, redisUrl)
+  await redis.config('SET', 'maxclients', 1)
+  const room = () => redis.config('SET', 'maxclients', 10_000)
+  closing(room)
+  const connection = connectRedis(redisUrl, 'consumer')
+  closing(async () => connection.disconnect())
+  const reasons = new Set<string>()
+  connection.on('error', ({ message }) => reasons.add(message))
+  await until(() => reasons.has('ERR max number of clients reached'))
+  await room()
+  await until(() => connection.status === 'ready')
 })
 
 test('SIGTERM while Redis refuses writes: the job in hand is finished, and the exit code is 0', async (t) => {

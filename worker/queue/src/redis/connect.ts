@@ -50,6 +50,9 @@ export function connectRedis(url: string, role: ConnectionRole, currentUrl = () 
     // ioredis does not catch a refusal when it subscribes again, which would end the process.
     // Subscribers subscribe again themselves.
     autoResubscribe: false,
+    // ioredis ignores errors of the command for it, which would be the refusal of a server without
+    // room for another connection.
+    disableClientInfo: true,
   }
   const enableOfflineQueue = role === 'consumer'
   if (target.kind === 'cluster') {
