@@ -111,7 +111,7 @@ function proxyOf({
   opsGroups,
 }: GatewayConfig): (request: FastifyRequest) => Operator | undefined {
   const trusted = new AddressRanges(listOf(opsProxies))
-  const mapped = listOf(opsGroups)
+  const mapped = listOf(opsGroups.normalize())
   return ({ socket: { remoteAddress = '' }, headers }) => {
     const { 'x-forwarded-user': user, 'x-forwarded-groups': groups = '', 'x-ops-proxy-secret': secret = '' } = headers
     if (typeof user !== 'string' || user === '' || !trusted.has(remoteAddress)) return undefined
@@ -125,9 +125,9 @@ function proxyOf({
   }
 }
 
-/** Node reads headers as Latin-1, and proxies send UTF-8. */
+/** Node reads headers as Latin-1, and proxies send UTF-8, some with letters and accents apart. */
 function decoded(header: string): string {
-  const text = Buffer.from(header, 'latin1').toString()
+  const text = Buffer.from(header, 'latin1').toString().normalize()
   return text.includes('\ufffd') ? header : text
 }
 
