@@ -27,7 +27,7 @@ const SUM_PERIOD_MS = 60_000
 const DELETE_PERIOD_MS = 5 * 60_000
 /**
  * Anyone can cause refusals and events without an account. These are their rows: at once, and then
- * in a second. A flood writes at most 864,000 rows a day, about 220 MB.
+ * in a second. A flood writes at most 864,000 rows a day, about 400 MB.
  */
 const UNBOUNDED_AT_ONCE = 1_000
 const UNBOUNDED_PER_SECOND = 10

@@ -30,8 +30,6 @@ export type StoredEvent = {
 
 /** The most events that one statement deletes, far within the statement timeout of 5 s. */
 const DELETED = 2_000
-/** Events that an export reads at once: other requests are answered in between. */
-const READ = 500
 const DAY_MS = 24 * 3_600_000
 
 /**
@@ -93,18 +91,6 @@ export async function readEvents(
     FROM audit_events WHERE ${Prisma.join(conditions, ' AND ')} ORDER BY id DESC LIMIT ${limit}`
   const rows = await rawQuery<Omit<StoredEvent, 'at'> & { at: string }>(database, sql)
   return rows.map(({ at, ...row }) => ({ ...row, at: new Date(at) }))
-}
-
-/** Reads all pages of a list with ids, one page at a time. The last page is shorter. */
-export async function* pagesOf<Row extends { id: string }>(
-  read: (page: { before?: string | undefined; limit: number }) => Promise<Row[]>,
-): AsyncGenerator<Row[]> {
-  let before: string | undefined
-  do {
-    const rows = await read({ before, limit: READ })
-    yield rows
-    before = rows.length < READ ? undefined : rows.at(-1)?.id
-  } while (before !== undefined)
 }
 
 /** Deletes the oldest events beyond the retention, up to a number. Returns their number. */

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream'
 import type { User } from '@spillway/prisma'
 import { objectOf } from '@spillway/queue/wire/object-schema'
 import type { FastifyInstance } from 'fastify'
-import { pagesOf, readEvents } from '../audit/store.js'
+import { readEvents } from '../audit/store.js'
 import { bodyProblems, problemResponse } from '../schemas/responses.js'
 import { AccountBody, accountById, accountParams, stateOf } from './account-state.js'
 import { type OperatorDeps, Reason, recordChange } from './change.js'
@@ -46,7 +46,7 @@ export async function accountExportRoutes(app: FastifyInstance, deps: OperatorDe
 
 /** The text of an {@link ExportBody}. */
 async function* exportOf(deps: OperatorDeps, user: User): AsyncGenerator<string> {
-  const { database, post } = deps
+  const { database, post, reads } = deps
   const userId = user.id
   const times = { createdAt: true, expiresAt: true } as const
   const ofLink = { purpose: true, email: true, ...times, usedAt: true } as const
@@ -59,14 +59,14 @@ async function* exportOf(deps: OperatorDeps, user: User): AsyncGenerator<string>
   const mails = unsent.map(({ job, request }) => ({ ...request, token: undefined, at: new Date(job.timestamp) }))
   const place = { id: true, device: true, address: true, replacedFrom: true } as const
   const select = { ...place, ...times, replacedAt: true, revokedAt: true } as const
-  const sessions = pagesOf(({ before, limit: take }) => {
+  const sessions = reads.pages(({ before, limit: take }) => {
     const where = { userId, ...(before !== undefined && { id: { lt: before } }) }
     return database.session.findMany({ where, select, take, orderBy: { id: 'desc' } })
   })
   yield `{"account":${JSON.stringify(account)},"links":${JSON.stringify(links)},"mails":${JSON.stringify(mails)},"sessions":`
   yield* arrayOf(sessions)
   yield ',"audit":'
-  yield* arrayOf(pagesOf((page) => readEvents(database, { userId, ...page })))
+  yield* arrayOf(reads.pages((page) => readEvents(database, { userId, ...page })))
   yield '}'
 }
 

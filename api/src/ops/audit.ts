@@ -6,14 +6,7 @@ import type { PasswordClient } from '@spillway/queue/client'
 import { REQUEST_ID } from '@spillway/queue/wire/job'
 import type { FromSchema } from 'json-schema-to-ts'
 import type { Audit } from '../audit/recorder.js'
-import {
-  auditEventNames,
-  auditOutcomes,
-  type EventFilter,
-  pagesOf,
-  readEvents,
-  type StoredEvent,
-} from '../audit/store.js'
+import { auditEventNames, auditOutcomes, type EventFilter, readEvents, type StoredEvent } from '../audit/store.js'
 import type { GatewayConfig } from '../config.js'
 import { storedNetworkOf } from '../http/client-network.js'
 import { invalid, type RefusalReason } from '../http/errors.js'
@@ -73,7 +66,7 @@ export const auditPlugin: FastifyPluginAsyncJsonSchemaToTs<{ Options: AuditOptio
     recordChange(audit, request, { event: 'export_audit', reason: describeFilter(filter) })
     async function* lines() {
       if (filter === undefined) return
-      const pages = pagesOf((page) => readEvents(database, { ...filter, ...page }))
+      const pages = reads.pages((page) => readEvents(database, { ...filter, ...page }))
       for await (const events of pages) yield events.map((event) => `${JSON.stringify(told(event))}\n`).join('')
     }
     return reply.type('application/x-ndjson').send(Readable.from(lines(), { highWaterMark: 1 }))

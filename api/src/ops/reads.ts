@@ -1,8 +1,13 @@
-/** Records in the audit which operator read what. */
+/** Paces exports of operators, and records in the audit which operator read what. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyRequest } from 'fastify'
 import type { Audit } from '../audit/recorder.js'
 import type { AuditEventName } from '../audit/store.js'
 
+/** The rows of a page of an export, which delays logins by about 2 ms. */
+const PAGE = 100
+/** The longest rest after a page, in milliseconds. */
+const REST_MAX_MS = 100
 /** How long the same read of an operator is not recorded again: pages are loaded again and again. */
 const RECORDED_EVERY_MS = 3_600_000
 /** The most reads to remember. */
@@ -17,11 +22,35 @@ interface RecordedRead {
 
 export class OperatorReads {
   readonly #audit: Pick<Audit, 'record'>
+  /** The rest after the last page of an export. */
+  #lastPage: Promise<unknown> = Promise.resolve()
   readonly #recorded = new Set<string>()
   #rememberedSince = performance.now()
 
   constructor(audit: Pick<Audit, 'record'>) {
     this.#audit = audit
+  }
+
+  /**
+   * Reads all pages of a list with ids, for an export. The last page is shorter. Pages of all exports are
+   * read one after the other, and each is followed by a rest as long as it took: in between, logins go on.
+   */
+  async *pages<Row extends { id: string }>(
+    read: (page: { before?: string | undefined; limit: number }) => Promise<Row[]>,
+  ): AsyncGenerator<Row[]> {
+    let before: string | undefined
+    do {
+      const page = this.#lastPage.then(async () => {
+        const startMs = performance.now()
+        const rows = await read({ before, limit: PAGE })
+        await sleep(Math.min(performance.now() - startMs, REST_MAX_MS))
+        return rows
+      })
+      this.#lastPage = page.catch(() => undefined)
+      const rows = await page
+      yield rows
+      before = rows.length < PAGE ? undefined : rows.at(-1)?.id
+    } while (before !== undefined)
   }
 
   /** Records a read, once an hour for each operator. */

@@ -1,7 +1,32 @@
-// The reads of operators that the audit records.
+// Exports of operators, and their reads that the audit records.
 import assert from 'node:assert/strict'
+import { setImmediate as turn } from 'node:timers/promises'
 import { test, vi } from 'vitest'
 import { OperatorReads } from '../../src/ops/reads.ts'
+
+test('pages of exports are read one after the other, also after a failure, whoever exports', async () => {
+  const reads = new OperatorReads({ record() {} })
+  let [running, most] = [0, 0]
+  const read = async ({ before, limit }: { before?: string | undefined; limit: number }) => {
+    most = Math.max(most, ++running)
+    await turn()
+    running -= 1
+    return Array.from({ length: before === undefined ? limit : 1 }, () => ({ id: 'x' }))
+  }
+  const pagesOf = async (from: typeof read) => {
+    const pages: number[] = []
+    for await (const rows of reads.pages(from)) pages.push(rows.length)
+    return pages
+  }
+  const failing = pagesOf(() => Promise.reject(new Error('a lost connection')))
+  const exported = [read, read].map(pagesOf)
+  await assert.rejects(failing, /lost/)
+  assert.deepEqual(await Promise.all(exported), [
+    [100, 1],
+    [100, 1],
+  ])
+  assert.equal(most, 1)
+})
 
 test('the same read is recorded once an hour, also if other reads came in between', (t) => {
   vi.useFakeTimers()
