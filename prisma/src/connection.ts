@@ -48,10 +48,14 @@ async function setFormatOfTimes(client: pg.ClientBase): Promise<void> {
 /**
  * Takes precedence over the settings of the server, the database and the role. The driver writes
  * and reads times without their offset, statements expect to see what others have committed, and
- * Prisma names the schema `public`.
+ * Prisma names the schema `public`. A search of an operator takes one core, not all.
  */
-const SESSION_OPTIONS =
-  '-c timezone=UTC -c datestyle=ISO -c default_transaction_isolation=read\\ committed -c search_path=public -c lock_timeout=0'
+const SESSION_OPTIONS = [
+  ...['timezone=UTC', 'datestyle=ISO', 'default_transaction_isolation=read\\ committed', 'search_path=public'],
+  ...['lock_timeout=0', 'max_parallel_workers_per_gather=0'],
+]
+  .map((setting) => `-c ${setting}`)
+  .join(' ')
 
 /**
  * Reads a PostgreSQL URL, and adds the settings of each session. Throws one sentence, which never
