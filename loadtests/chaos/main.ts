@@ -5,11 +5,18 @@ import type { Keeper } from '@spillway/infra/processes/keeper'
 import { buildEngine } from '@spillway/infra/start/build'
 import { openServers, type Scenario, Trial } from './harness.ts'
 import { lineScenarios } from './scenarios/line.ts'
+import { operatorReads } from './scenarios/operators.ts'
 import { processScenarios } from './scenarios/processes.ts'
 import { serverScenarios } from './scenarios/servers.ts'
 import { answerTimes } from './scenarios/times.ts'
 
-const scenarios: readonly Scenario[] = [...processScenarios, ...serverScenarios, ...lineScenarios, answerTimes]
+const scenarios: readonly Scenario[] = [
+  ...processScenarios,
+  ...serverScenarios,
+  ...lineScenarios,
+  answerTimes,
+  operatorReads,
+]
 
 const help = `pnpm chaos [name ...] [--list]
 
