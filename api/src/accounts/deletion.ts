@@ -1,6 +1,6 @@
 /**
- * Deletes an account with what belongs to it, for its owner and for operators. A digest of the
- * address stays, keyed with the seal keys, so that an import does not bring the account back.
+ * Deletes an account with what belongs to it, for its owner and for operators. Digests of
+ * address and id stay, keyed with the seal keys, so that an import does not bring the account back.
  */
 import { type Database, Prisma, rawQuery } from '@spillway/prisma'
 import type { Keyring } from '@spillway/queue/client'
@@ -48,7 +48,7 @@ export async function eraseAccount(
       DELETE FROM users WHERE id = ${id}::uuid ${ofVersion} RETURNING email
     ), links AS (
       DELETE FROM mail_tokens USING deleted WHERE mail_tokens.email = deleted.email
-    ), left_out AS (${leaveOut(email, keyring, Prisma.sql`deleted`)})
+    ), left_out AS (${leaveOut([email, id], keyring, Prisma.sql`deleted`)})
     SELECT FROM deleted`
   const isGone = (await rawQuery(database, sql)).length > 0 || (await database.user.count({ where: { id } })) === 0
   // Once more, for what was added meanwhile. If it fails, the rest lapses.
@@ -57,22 +57,22 @@ export async function eraseAccount(
 }
 
 /**
- * The statement that makes imports leave out an address which an account no longer has: otherwise an
- * old file would bring the account back, with its old password.
+ * The statement that makes imports leave out addresses which accounts no longer have, and the ids of
+ * deleted accounts: otherwise an old file would bring the account back, with its old password.
  *
  * @param from a query with one row if the account has left the address, and with none otherwise
  */
-export function leaveOut(email: string, keyring: Keyring, from: Prisma.Sql): Prisma.Sql {
-  const [digest] = deletedAddressDigests(email, keyring)
+export function leaveOut(names: readonly string[], keyring: Keyring, from: Prisma.Sql): Prisma.Sql {
+  const digests = names.map((name) => deletedAddressDigests(name, keyring)[0])
   return Prisma.sql`
-    INSERT INTO deleted_addresses (digest, key_id) SELECT ${digest}::bytea, ${keyring.kids()[0]} FROM ${from}
+    INSERT INTO deleted_addresses (digest, key_id) SELECT unnest(${digests}::bytea[]), ${keyring.kids()[0]} FROM ${from}
     ON CONFLICT DO NOTHING`
 }
 
 /**
- * The digests of an address, by which an import recognizes that an account had it: one for each key,
- * in the order of the keys.
+ * The digests of an address or id, by which an import recognizes it: one for each key, in the order
+ * of the keys.
  */
-export function deletedAddressDigests(email: string, keyring: Keyring): [Buffer, ...Buffer[]] {
-  return keyring.macs({ purpose: 'deleted-address', id: email })
+export function deletedAddressDigests(addressOrId: string, keyring: Keyring): [Buffer, ...Buffer[]] {
+  return keyring.macs({ purpose: 'deleted-address', id: addressOrId })
 }

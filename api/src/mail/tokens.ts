@@ -108,7 +108,7 @@ export async function confirmAddress(
       ), void AS (
         UPDATE mail_tokens SET used_at = now() FROM confirmed
         WHERE user_id = confirmed.id AND mail_tokens.purpose = confirmed.purpose AND token_hash <> ${digest} AND used_at IS NULL
-      ), left_out AS (${leaveOut(owner.email, keyring, left)})
+      ), left_out AS (${leaveOut([owner.email], keyring, left)})
       SELECT id AS "userId", address, before, was_confirmed AS "wasConfirmed" FROM confirmed`,
   )
   if (confirmed === undefined) return undefined

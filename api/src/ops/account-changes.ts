@@ -145,7 +145,7 @@ const changes: readonly Change[] = [
     description:
       'Deletes the account, its sessions, links, counts of failures and unsent mails. No mail is sent. While a mail to the account is being ' +
       'sent, or Redis is unavailable, the answer is 503 and the account remains. Audit events, with id and network, remain for ' +
-      'AUDIT_RETENTION_DAYS; sealed jobs and tickets remain for TICKET_TTL_MS; counts of mails remain for an hour; a keyed digest of the address remains, so that an import does ' +
+      'AUDIT_RETENTION_DAYS; sealed jobs and tickets remain for TICKET_TTL_MS; counts of mails remain for an hour; keyed digests of address and id remain, so that an import does ' +
       'not bring the account back.',
     role: 'admin',
     event: 'delete_account',
@@ -204,7 +204,7 @@ async function changeAddress(
       RETURNING id, email
     ), void AS (
       UPDATE mail_tokens SET used_at = now() FROM changed WHERE user_id = changed.id AND used_at IS NULL
-    ), left_out AS (${leaveOut(before, keyring, left)})
+    ), left_out AS (${leaveOut([before], keyring, left)})
     SELECT id FROM changed`
   try {
     return (await rawQuery(database, sql)).length > 0

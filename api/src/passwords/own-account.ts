@@ -220,7 +220,7 @@ export const deleteAccount = defineEndpoint({
     summary: 'Delete the account',
     description:
       'Deletes the account, its sessions, and everything else that belongs to it. This cannot be undone. A mail tells the owner. A log of ' +
-      'what was done, without the address, remains for a time; a keyed digest of the address remains, so that an import does not bring the ' +
+      'what was done, without the address, remains for a time; keyed digests of address and id remain, so that an import does not bring the ' +
       'account back. While a mail to the account is being sent, the answer may be 503, and the account remains.',
     body: schemaOf({ title: 'AccountDeletion', ...objectOf({ password: PasswordField }) }),
     success: { status: 204, body: schemaOf({ type: 'null', description: 'The account was deleted' }) },

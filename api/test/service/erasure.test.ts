@@ -106,7 +106,7 @@ test('an owner who deletes the account leaves as little; a mail that is being se
   await until(async () => (await mailQueue.getActiveCount()) === 0)
   await forgetMailCounts(names)
   assert.deepEqual(await found(), [])
-  assert.equal(await system.database.deletedAddress.count(), 1)
+  assert.equal(await system.database.deletedAddress.count(), 2)
 })
 
 test('an address that an account has left, by a link or by an operator, is left out by imports', async () => {

@@ -80,8 +80,8 @@ export async function importAccounts(options: ImportOptions): Promise<ImportRepo
 
   async function write(lastLine: number): Promise<void> {
     await wrapAll()
-    const deleted = await into?.findDeleted(ready.map(({ of }) => of.email))
-    const kept = ready.filter(({ of }) => !deleted?.has(of.email))
+    const deleted = await into?.findDeleted(ready.flatMap(({ of: { email, id } }) => [email, id]))
+    const kept = ready.filter(({ of: { email, id } }) => !deleted?.has(email) && !deleted?.has(id))
     report.deleted += ready.length - kept.length
     ready = kept
     const accounts = ready.map(({ of }) => of)

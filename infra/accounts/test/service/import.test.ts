@@ -62,16 +62,20 @@ test('an id that belongs to another address is named, and new ids are mapped, al
 
 test('an account that was deleted does not come back by an import, by any of the seal keys; without its key nothing is imported', async () => {
   const [deleted, other] = [newEmail(), newEmail()]
-  const [, digest = assert.fail('no second key')] = deletedAddressDigests(deleted, parseKeyring(sealKeys))
-  await database.deletedAddress.create({ data: { digest: new Uint8Array(digest), keyId: 'old' } })
+  const id = randomUUID()
+  for (const name of [deleted, id]) {
+    const [, digest = assert.fail('no second key')] = deletedAddressDigests(name, parseKeyring(sealKeys))
+    await database.deletedAddress.create({ data: { digest: new Uint8Array(digest), keyId: 'old' } })
+  }
   const md5 = '5f4dcc3b5aa765d61d8327deb882cf99'
   const rows = [
     { email: deleted.toUpperCase(), passwordHash: bcrypt },
     { email: other, passwordHash: bcrypt },
     { email: deleted, passwordHash: `md5$x$${md5}` },
+    { id, email: newEmail(), passwordHash: bcrypt },
   ]
   const result = await imported(rows)
-  assert.deepEqual([result.created, result.existing, result.deleted, result.rejected], [1, 0, 2, []])
+  assert.deepEqual([result.created, result.existing, result.deleted, result.rejected], [1, 0, 3, []])
   assert.equal(await database.user.count({ where: { email: deleted } }), 0)
   for (const keys of [undefined, newSealKey('new')])
     await assert.rejects(openDeleted(database, keys), /set SPILLWAY_SEAL_KEYS to a list that has the keys old\.$/)
