@@ -17,8 +17,6 @@ export interface Implementation {
 const ITERATIONS = 100_000
 const LOG_COST = 14
 
-export const derivedKeyCosts = { pbkdf2: `SHA-256, ${ITERATIONS} iterations`, scrypt: `N=2^${LOG_COST}, r=8, p=1` }
-
 const pbkdf2Key = promisify(pbkdf2)
 const scryptKey = promisify<string, Buffer, number, ScryptOptions, Buffer>(scrypt)
 

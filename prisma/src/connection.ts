@@ -63,7 +63,8 @@ const SESSION_OPTIONS = [
  */
 export function connectionTo(databaseUrl: string) {
   const { user, password, host, port, path, parameters } = parseDatabaseUrl(databaseUrl)
-  const options = parameters.get('options') ?? ''
+  // As the driver and Prisma read it.
+  const options = (parameters.get('options') ?? '').replaceAll('+', ' ')
   // Parameters of Prisma, which the driver would silently ignore.
   if ((parameters.get('schema') ?? 'public') !== 'public' || /search_path/i.test(options))
     throw new Error('DATABASE_URL names a schema other than public; give Spillway a database of its own instead')
@@ -96,7 +97,6 @@ export function parseDatabaseUrl(url: string) {
     setting: 'DATABASE_URL',
     schemes: { postgresql: 5_432, postgres: 5_432 },
     parameters: [...OTHER_PARAMETERS, ...DRIVER_PARAMETERS],
-    plusIsBlank: true,
     hostless: ['postgresql', 'postgres'],
     example: EXAMPLE,
   })

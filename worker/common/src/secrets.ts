@@ -81,7 +81,7 @@ export class RotatedSecret {
       this.#value = value
       this.#unreadable.recovered()
     } catch (error) {
-      this.#unreadable.warn(error, { facts: { setting: name } })
+      this.#unreadable.warn(error, { setting: name })
     }
     return this.#value
   }
@@ -100,14 +100,11 @@ export interface KeyList {
 /**
  * Reads keys from their files again on SIGHUP, and logs the ids of what has changed. Without files
  * the signal ends the process as before: a closing terminal sends it, too.
- *
- * @param then is called after each reading
  */
 export function rereadOnHangup(
   env: NodeJS.ProcessEnv,
   lists: readonly KeyList[],
   log: Pick<Logger, 'info' | 'error'>,
-  then?: () => void,
 ): void {
   const ofFiles = lists.filter(({ setting }) => env[fileVariable(setting)])
   if (ofFiles.length === 0) return
@@ -130,7 +127,6 @@ export function rereadOnHangup(
   process.on('SIGHUP', () => {
     reading = reading.then(async () => {
       for (const list of ofFiles) await reread(list)
-      then?.()
     })
   })
 }

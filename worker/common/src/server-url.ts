@@ -22,8 +22,6 @@ interface UrlForm {
   /** The default port of each scheme. */
   schemes: Readonly<Record<string, number>>
   parameters: readonly string[]
-  /** Whether + in a parameter is a blank, as in forms. Passwords in parameters may contain +. */
-  plusIsBlank?: boolean
   /** Schemes whose URL may have no host. */
   hostless?: readonly string[]
   example: string
@@ -37,7 +35,7 @@ interface UrlForm {
  *   one, the host, the path or a parameter may be a part of the password
  */
 export function parseServerUrl(url: string, urlForm: UrlForm): ServerUrl {
-  const { setting, schemes, parameters, plusIsBlank = false, hostless = [], example } = urlForm
+  const { setting, schemes, parameters, hostless = [], example } = urlForm
   const form = /^([a-z+]+):\/\/(?:([^:@/]*)(?::([^@/]*))?@)?([^@/?#]*)(?:\/([^@?#]*))?(?:\?(.*))?$/.exec(url)
   const [, scheme = '', user = '', password = '', hosts = '', path = '', query = ''] = form ?? []
   const defaultPort = Object.hasOwn(schemes, scheme) ? schemes[scheme] : undefined
@@ -56,7 +54,7 @@ export function parseServerUrl(url: string, urlForm: UrlForm): ServerUrl {
     const [name = ''] = pair.split('=', 1)
     if (!parameters.includes(name) || given.has(name)) throw new Error(known)
     const value = pair.slice(name.length + 1)
-    given.set(name, decode(plusIsBlank ? value.replaceAll('+', ' ') : value, wrong))
+    given.set(name, decode(value, wrong))
   }
   decode(path, wrong)
   return {

@@ -36,7 +36,6 @@ export function choice<const W extends readonly string[]>(byDefault: W[number], 
 }
 
 export const notEmpty = { minLength: 1 } as const
-export const httpUrl = { pattern: '^(https?://.+)?$' } as const
 export const ports = [0, 65_535] as const
 
 /** Whether a host of a URL or of a listener is this machine and no other. */
@@ -50,7 +49,7 @@ export const commonSettings = {
   OTEL_EXPORTER_OTLP_ENDPOINT: text(
     '',
     'URL of the trace collector, OTLP over HTTP (port 4318), without `/v1/traces`; if it is empty, there are no traces',
-    httpUrl,
+    { pattern: '^(https?://.+)?$' },
   ),
   LOG_LEVEL: choice(
     'info',
@@ -65,15 +64,4 @@ export function listOf(text: string): string[] {
     .split(',')
     .map((entry) => entry.trim())
     .filter((entry) => entry !== '')
-}
-
-/** Variables that Node, OpenSSL and the C library read. */
-const RUNTIME_VARIABLE = /^(PATH|HOME|TZ|LANG|TMPDIR|GLIBC_TUNABLES|(NODE|SSL|LC|LD|MALLOC)_\w+)$/
-
-/** Environment of a child process: what the runtime needs and `isWanted` accepts, no secrets. */
-export function childVariables(
-  env: NodeJS.ProcessEnv,
-  isWanted: (name: string) => boolean = () => false,
-): NodeJS.ProcessEnv {
-  return Object.fromEntries(Object.entries(env).filter(([name]) => isWanted(name) || RUNTIME_VARIABLE.test(name)))
 }

@@ -3,15 +3,8 @@
 /** The interval between two log lines with the same message. */
 const INTERVAL_MS = 10_000
 
-type LogLine = (facts: object, message: string) => void
-
 /** Any Pino or Fastify logger fits. */
-export interface Logger {
-  error: LogLine
-  warn: LogLine
-  info: LogLine
-  debug: LogLine
-}
+export type Logger = Record<'error' | 'warn' | 'info' | 'debug', (facts: object, message: string) => void>
 export type Warnings = Pick<Logger, 'warn'>
 
 /** Logs the message and code of an error under one message, without its stack. */
@@ -28,9 +21,9 @@ export class ThrottledWarning {
     this.#everyMs = everyMs
   }
 
-  /** Counts `times` [1] errors. The first is logged at once, later ones once an interval. */
-  warn(error: unknown, { times = 1, facts = {} }: { times?: number; facts?: object } = {}): void {
-    this.#times += times
+  /** Counts an error. The first is logged at once, later ones once an interval. */
+  warn(error: unknown, facts: object = {}): void {
+    this.#times += 1
     const now = performance.now()
     if (now - this.#loggedAt < this.#everyMs) return
     this.#log.warn({ ...facts, ...reasonOf(error), times: this.#times }, this.#message)

@@ -76,7 +76,7 @@ export class LoggingExporter extends OTLPTraceExporter {
   override export(...[spans, done]: Parameters<OTLPTraceExporter['export']>): void {
     super.export(spans, (result) => {
       if (result.error === undefined) this.#failed.recovered()
-      else this.#failed.warn(result.error, { facts: { spans: spans.length } })
+      else this.#failed.warn(result.error, { spans: spans.length })
       done(result)
     })
   }

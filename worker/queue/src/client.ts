@@ -345,7 +345,7 @@ export class PasswordClient {
       (error: unknown) => error,
     )
     if (!(refusal instanceof ReplyError)) return this.isReady()
-    this.#writeRefused.warn(refusal, { facts: { redis: this.address } })
+    this.#writeRefused.warn(refusal, { redis: this.address })
     return false
   }
 

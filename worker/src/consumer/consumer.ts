@@ -221,8 +221,8 @@ export class Consumer {
     if (token === undefined) return
     metrics.locksLost.inc()
     retakeLock(redis, prefix, { id, token }, LOCK_MS).then(
-      () => this.#lockLost.warn(new Error('it was not renewed in time'), { facts: { jobId: id } }),
-      (error: unknown) => this.#lockLost.warn(error, { facts: { jobId: id } }),
+      () => this.#lockLost.warn(new Error('it was not renewed in time'), { jobId: id }),
+      (error: unknown) => this.#lockLost.warn(error, { jobId: id }),
     )
   }
 }

@@ -56,15 +56,15 @@ export class RedisWatch {
     return this.#logged.has(error)
   }
 
-  /** Logs `times` [1] errors of BullMQ, unless they are errors of a watched connection. */
-  queueFailed(error: Error, times = 1): void {
-    if (!this.#logged.has(error)) this.#queueFailed.warn(error, { times })
+  /** Logs an error of BullMQ, unless it is an error of a watched connection. */
+  queueFailed(error: Error): void {
+    if (!this.#logged.has(error)) this.#queueFailed.warn(error)
   }
 
   #failed(name: string, error: Error): void {
     this.#logged.add(error)
     this.#failedAt ??= performance.now()
-    this.#connectionFailed.warn(error, { facts: { connection: name } })
+    this.#connectionFailed.warn(error, { connection: name })
     this.#checkLater()
   }
 

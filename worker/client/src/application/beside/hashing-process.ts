@@ -4,7 +4,6 @@ import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
-import { childVariables } from '@spillway/common/settings'
 import { within } from '@spillway/common/within'
 import type {
   BesideCancellation,
@@ -24,6 +23,9 @@ const PING_MS = 1_000
  * free core it may stand still for seconds, and the application may be busy itself.
  */
 const UNANSWERED = { ready: 15, starting: 60 }
+
+/** What Node, OpenSSL and the C library read: no secrets, and no NODE_OPTIONS, which are the application's. */
+const RUNTIME_VARIABLE = /^(PATH|HOME|TZ|LANG|TMPDIR|GLIBC_TUNABLES|(NODE(?!_OPTIONS$)|SSL|LC|LD|MALLOC)_\w+)$/
 
 const BUNDLED =
   'a bundler took @spillway/client in, without the program that hashes: have it leave the package out (external, or serverExternalPackages in Next.js), and install that where the bundle runs'
@@ -73,11 +75,11 @@ export class ForkedProcess implements HashingProcess {
       })
       return undefined
     }
-    const { NODE_OPTIONS: _, ...withoutNodeOptions } = process.env
+    const runtime = Object.entries(process.env).filter(([name]) => RUNTIME_VARIABLE.test(name))
     const file = fileURLToPath(program)
     try {
       return fork(file, [JSON.stringify(settings)], {
-        env: { ...childVariables(withoutNodeOptions), [PROGRAM_VARIABLE]: file },
+        env: { ...Object.fromEntries(runtime), [PROGRAM_VARIABLE]: file },
         // Without the options of the application: --eval or --import would run it there.
         execArgv: [],
         stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
