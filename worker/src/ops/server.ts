@@ -22,9 +22,7 @@ export class OpsServer {
   /** Rejects when the port is taken. */
   static async start({ host, port, registry, isAlive, isReady }: OpsOptions): Promise<OpsServer> {
     const probes: Record<string, () => boolean> = { '/healthz': isAlive, '/readyz': isReady }
-    // Node would answer a request without Host, or with an unknown expectation, past the limit of
-    // pipelined requests.
-    const server = createServer({ requireHostHeader: false }, (request, response) => {
+    const server = createServer((request, response) => {
       const probe = probes[request.url ?? '']
       if (request.method !== 'GET') response.writeHead(405).end()
       else if (request.url === '/metrics') void sendMetrics(response, registry)
@@ -32,7 +30,6 @@ export class OpsServer {
       else if (probe()) response.writeHead(200, { 'content-type': 'text/plain' }).end('ok\n')
       else response.writeHead(503, { 'content-type': 'text/plain' }).end('failing\n')
     })
-    server.on('checkExpectation', (request, response) => server.emit('request', request, response))
     await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, host, resolve))
     const address = server.address()
     if (address === null || typeof address === 'string') throw new Error('the ops server is bound to no port')
