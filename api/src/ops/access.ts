@@ -1,8 +1,8 @@
 /**
  * Identifies an operator, and checks the role. A trusted proxy names the operator, or the operator
- * logs in by Basic (RFC 7617) with OPS_PASSWORD, as an admin. Wrong passwords lock addresses out. Cross-site requests, to which browsers add the credentials, are
- * refused. Without these settings, the port is only on the loopback, and the Host header must be a
- * loopback name, against DNS rebinding.
+ * logs in by Basic (RFC 7617) with OPS_PASSWORD, as an admin. Wrong passwords lock addresses out.
+ * Cross-site requests, to which browsers add the credentials, are refused. Without these settings,
+ * the port is only on the loopback, and the Host header must be a loopback name, against DNS rebinding.
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import basicAuth from '@fastify/basic-auth'
