@@ -4,14 +4,11 @@ import { connectionTo } from '@spillway/prisma'
 import { refuseGuessableKeys } from '@spillway/queue/client'
 import { parseRedisUrl } from '@spillway/queue/redis/url'
 import { parseSmtpUrl } from './mail/smtp.js'
+import { roles } from './ops/named.js'
 import { isCommon } from './passwords/new-password.js'
 import { isAddressRange, lengthOf } from './schemas/credentials.js'
 import { parseSender } from './schemas/email-address.js'
 import { optionalClaimNames } from './sessions/access-token.js'
-
-/** Of operators. Each role includes the roles before it. */
-export const roles = ['viewer', 'support', 'admin'] as const
-export type Role = (typeof roles)[number]
 
 /** The least life of a ticket after the longest hold, in milliseconds: time to redeem it. */
 const TIME_TO_REDEEM_MS = 3_000
@@ -22,7 +19,7 @@ const OPERATOR_PASSWORD_LENGTH = 12
 type Defaulted =
   | ('LOGIN_WAIT_MS' | 'TICKET_TTL_MS' | 'SESSION_IDLE_S' | 'ACCESS_TOKEN_TTL_S')
   | ('TRUST_PROXY' | 'CORS_ORIGINS' | 'SESSION_COOKIE' | 'ISSUER' | 'TOKEN_CLAIMS')
-  | ('OPS_HOST' | 'OPS_PASSWORD' | 'OPS_PROXIES' | 'OPS_GROUPS')
+  | ('OPS_HOST' | 'OPS_PASSWORD' | 'OPS_OPERATORS_FILE' | 'OPS_PROXIES' | 'OPS_GROUPS')
 
 /** A sentence for each broken rule. It contains no values except names. */
 export function contradictionsIn(
@@ -62,9 +59,10 @@ export function contradictionsIn(
   problems.push(...mailProblemsIn(env))
   if (!isLoopback(textOf('OPS_HOST'))) {
     const password = textOf('OPS_PASSWORD')
-    if (password === '' && textOf('OPS_PROXIES') === '')
+    const hasOthers = textOf('OPS_OPERATORS_FILE') + textOf('OPS_PROXIES') !== ''
+    if (password === '' && !hasOthers)
       problems.push(
-        'OPS_HOST is open to others and OPS_PASSWORD is not set: set it or OPS_PROXIES, or listen on 127.0.0.1',
+        'OPS_HOST is open to others and OPS_PASSWORD is not set: set it, OPS_OPERATORS_FILE or OPS_PROXIES, or listen on 127.0.0.1',
       )
     else if (password !== '' && (lengthOf(password) < OPERATOR_PASSWORD_LENGTH || isCommon(password)))
       problems.push(

@@ -174,11 +174,10 @@ export const GatewayConfig = {
     ),
     AUDIT_RETENTION_DAYS: integer(90, [0, 3_650], 'How long audit events are kept; 0 turns the audit off'),
     OPS_USER: text('operator', 'User of the ops port', notEmpty),
-    OPS_PASSWORD: secret(
-      text(
-        '',
-        'Password of `OPS_USER`, an admin; 12 characters or more beyond the loopback. Without it and `OPS_PROXIES`, the ops port must be on the loopback interface',
-      ),
+    OPS_PASSWORD: secret(text('', 'Password of `OPS_USER`, an admin; 12 characters or more beyond the loopback')),
+    OPS_OPERATORS_FILE: text(
+      '',
+      'File of operators with their roles and the digests of their tokens, as `pnpm accounts operator` prints them. A change takes effect at once. Without this file, `OPS_PASSWORD` and `OPS_PROXIES`, the ops port must be on the loopback interface',
     ),
     OPS_PROXIES: text(
       '',
@@ -194,6 +193,11 @@ export const GatewayConfig = {
     OPS_GROUPS: text(
       '',
       'Roles of the groups that `OPS_PROXIES` send, comma-separated: `sre:admin,helpdesk:support,staff:viewer`',
+    ),
+    OPS_BASE_PATH: text(
+      '',
+      'Path of the ops pages at a reverse proxy, for example `/ops`; the proxy may keep or strip it',
+      { pattern: '^(/(?!\\.)[\\w.~-]+)*$' },
     ),
     DRAIN_MS: integer(
       0,

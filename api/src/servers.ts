@@ -32,7 +32,7 @@ import { Guessing } from './limits/guessing.js'
 import { createLimits, RateLimit } from './limits/limits.js'
 import { mailRoutes } from './mail/routes.js'
 import { countFlow } from './ops/metrics.js'
-import { type OperatorPagesOptions, operatorPagesPlugin } from './ops/pages.js'
+import { type OperatorPagesOptions, operatorPagesPlugin, withoutBase } from './ops/pages.js'
 import { OperatorReads } from './ops/reads.js'
 import type { OverloadGuard } from './overload/guard.js'
 import { overloadPlugin } from './overload/plugin.js'
@@ -194,6 +194,7 @@ export async function buildOpsPort(config: GatewayConfig, opened: Opened): Promi
     ...serverOptions(config, opened.log),
     // A HEAD of an export would read everything for nobody.
     exposeHeadRoutes: false,
+    rewriteUrl: ({ url = '/' }) => withoutBase(url, config.opsBasePath),
     // Removing a mistyped parameter would show more than the operator asked for.
     ajv: { customOptions: { ...ownSchemas, formats, coerceTypes: false, removeAdditional: false } },
   })

@@ -15,8 +15,10 @@ import { Failures } from './limits/attempts.js'
 import { Blocks } from './limits/blocks.js'
 import { toCountingRedis } from './limits/counts.js'
 import { Mail } from './mail/mail.js'
+import { parseSmtpUrl } from './mail/smtp.js'
 import { exposeGatewayState } from './ops/gauges.js'
 import { GatewayMetrics } from './ops/metrics.js'
+import { NamedOperators } from './ops/named.js'
 import { OverloadGuard } from './overload/guard.js'
 import { PasswordList } from './passwords/breached-list.js'
 import { serviceEndpoints } from './passwords/service.js'
@@ -53,8 +55,10 @@ export async function startGateway(
 ) {
   const keyring = parseKeyring(config.spillwaySealKeys)
   const keys = await SigningKeys.parse(config.spillwayJwtKeys)
-  const { breachedPasswordsFile: listFile } = config
+  const { breachedPasswordsFile: listFile, opsOperatorsFile: operatorsFile } = config
   const breached = listFile === '' ? undefined : new PasswordList(listFile)
+  const namedOperators = operatorsFile === '' ? undefined : new NamedOperators(operatorsFile, log)
+  await namedOperators?.start()
   const current = (name: string, value: string, check: (url: string) => unknown) =>
     new RotatedSecret({ env, name, value, check, log }).current
   const currentRedisUrl = current('REDIS_URL', config.redisUrl, sameServerAs(config.redisUrl))
@@ -112,6 +116,7 @@ export async function startGateway(
       watch,
       keyring,
       database,
+      currentUrl: current('SMTP_URL', config.smtpUrl, parseSmtpUrl),
       metrics,
       log,
     })
@@ -133,7 +138,7 @@ export async function startGateway(
     ...{ database, passwords, keyring, countingRedis, operatorsRedis, reporter },
     ...{ keys, accessTokens, tokenIssuer, tokenClaims, sessions, sessionOpener },
     ...{ failures: new Failures(config, countingRedis, keyring) },
-    ...{ audit, blocks, post, breached },
+    ...{ audit, blocks, post, breached, namedOperators },
   }
   const app = await buildPublicApi(config, opened)
   const serviceApp = config.serviceKeys === '' ? undefined : await buildServiceApi(config, opened)

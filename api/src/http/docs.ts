@@ -113,6 +113,7 @@ export const operatorDocs: DocsOptions = {
   tags: [
     { name: 'Accounts', description: 'The state of an account, and changes to it' },
     { name: 'Networks', description: 'Networks whose requests are refused' },
+    { name: 'Jobs', description: 'The password job of a request' },
   ],
   securitySchemes: { operator: { type: 'http', scheme: 'basic' } },
 }

@@ -24,6 +24,7 @@ interface MailDeps {
   watch: RedisWatch
   keyring: Keyring
   database: Database
+  currentUrl(): string
   metrics: GatewayMetrics
   log: Logger
 }
@@ -36,12 +37,12 @@ export class Mail {
 
   /** Throws one sentence if a text cannot be used. */
   constructor(config: GatewayConfig, deps: MailDeps) {
-    const { redis, mailRedis, now, watch, keyring, database, metrics, log } = deps
+    const { redis, mailRedis, now, watch, keyring, database, currentUrl, metrics, log } = deps
     const { queuePrefix: prefix, mailConfirmUrl: confirm, mailResetUrl: reset } = config
     const from = parseSender(config.mailFrom)
     if (from === undefined) throw new TypeError('MAIL_FROM was not validated')
     const writer = new MailWriter({ database, texts: new MailTexts(config.mailTexts), links: { confirm, reset } })
-    const smtp = new Smtp({ url: config.smtpUrl, from })
+    const smtp = new Smtp({ url: config.smtpUrl, currentUrl, from })
     this.#smtp = smtp
     const queue = openQueue({ redis: redis.connection, prefix, name: MAIL_QUEUE, watch })
     this.#outbox = new Outbox(queue, keyring, now)

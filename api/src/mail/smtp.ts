@@ -35,19 +35,32 @@ const SILENCE_TIMEOUT_MS = 20_000
 interface SmtpOptions {
   /** Beyond the loopback, `smtp:` needs STARTTLS, or `?starttls=optional`. */
   url: string
+  /** Reads `url` again for each mail, for a rotated user or password [it never changes]. */
+  currentUrl?: () => string
   /** The name may be empty. */
   from: { name: string; address: string }
 }
 
 export class Smtp {
   readonly #from: SmtpOptions['from']
-  readonly #transport: ReturnType<typeof transportTo>
+  readonly #currentUrl: () => string
+  #url: string
+  #transport: ReturnType<typeof transportTo>
+  /** Mails that `#transport` is sending. */
+  #sending = new Set<Promise<unknown>>()
 
-  constructor({ url, from }: SmtpOptions) {
+  constructor({ url, currentUrl = () => url, from }: SmtpOptions) {
     this.#from = from
-    this.#transport = transportTo(url, domainOf(from.address))
+    this.#currentUrl = currentUrl
+    this.#url = url
+    this.#transport = this.#open()
+  }
+
+  #open(): ReturnType<typeof transportTo> {
+    const from = this.#from
+    const transport = transportTo(this.#url, domainOf(from.address))
     // Replaces nodemailer's own envelope: it parses addresses again and changes their domains.
-    this.#transport.use('stream', ({ data: { envelope }, message }, done) => {
+    transport.use('stream', ({ data: { envelope }, message }, done) => {
       const to = envelope?.to
       if (!message || typeof to !== 'string') return done(new MailError('no recipient', { isFinal: true }))
       const otherHeaders = message.buildHeaders.bind(message)
@@ -55,6 +68,18 @@ export class Smtp {
       message.getEnvelope = () => ({ from: from.address, to: [to] })
       done()
     })
+    return transport
+  }
+
+  /** Connections by an earlier URL are closed after their running mails. */
+  #renew(): void {
+    const url = this.#currentUrl()
+    if (url === this.#url) return
+    const earlier = this.#transport
+    void Promise.allSettled(this.#sending).then(() => earlier.close())
+    this.#sending = new Set()
+    this.#url = url
+    this.#transport = this.#open()
   }
 
   /** Sends one message. Throws {@link MailError}. */
@@ -63,11 +88,16 @@ export class Smtp {
     // The same id at each attempt, so that a mailbox can detect a repetition.
     const messageId = `<${id}@${domainOf(address)}>`
     const headers = { 'Auto-Submitted': 'auto-generated' }
+    this.#renew()
     const message = { envelope: { to }, from: this.#from, subject, text, messageId, headers }
+    const sent = this.#transport.sendMail(message)
+    const sending = this.#sending.add(sent)
     try {
-      await this.#transport.sendMail(message)
+      await sent
     } catch (error) {
       throw mailError(error)
+    } finally {
+      sending.delete(sent)
     }
   }
 

@@ -1,8 +1,9 @@
 /**
  * Identifies an operator, and checks the role. A trusted proxy names the operator, or the operator
- * logs in by Basic (RFC 7617) with OPS_PASSWORD, as an admin. Wrong passwords lock addresses out.
- * Cross-site requests, to which browsers add the credentials, are refused. Without these settings,
- * the port is only on the loopback, and the Host header must be a loopback name, against DNS rebinding.
+ * logs in by Basic (RFC 7617), with OPS_PASSWORD or with a token of OPS_OPERATORS_FILE. Wrong
+ * passwords lock addresses out. Cross-site requests, to which browsers add the credentials, are
+ * refused. Without these settings, the port is only on the loopback, and the Host header must be a
+ * loopback name, against DNS rebinding.
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import basicAuth from '@fastify/basic-auth'
@@ -10,15 +11,10 @@ import { listOf } from '@spillway/common/settings'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { GatewayConfig } from '../config.js'
-import { type Role, roles } from '../config-rules.js'
 import { AddressRanges, networkOf } from '../http/client-network.js'
 import { isUnsafe, siteOf } from '../http/cross-origin.js'
 import { ApiError } from '../http/errors.js'
-
-interface Operator {
-  name: string
-  role: Role
-}
+import { type NamedOperators, type Operator, type Role, roles } from './named.js'
 
 const LOOPBACK_HOST = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/
 
@@ -27,6 +23,8 @@ const CLIENT_GONE = 499
 
 interface OperatorsOptions {
   config: GatewayConfig
+  /** Undefined without OPS_OPERATORS_FILE. */
+  named: NamedOperators | undefined
   /** Called for each wrong user name or password. */
   onFailure(): void
 }
@@ -51,7 +49,7 @@ export const operatorsPlugin = fp(
       if (isUnsafe(request) && siteOf(request) === 'other') throw new ApiError('other_site')
     })
     const { opsUser: name, opsPassword, opsProxies } = options.config
-    if (opsPassword !== '' || opsProxies !== '') await authenticate(app, options)
+    if (opsPassword !== '' || options.named !== undefined || opsProxies !== '') await authenticate(app, options)
     else
       app.addHook('onRequest', async (request) => {
         if (!LOOPBACK_HOST.test(request.headers.host ?? '')) throw new ApiError('other_site')
@@ -67,7 +65,7 @@ export const operatorsPlugin = fp(
 
 /** Sets `request.operator`, or refuses the request. */
 async function authenticate(app: FastifyInstance, options: OperatorsOptions): Promise<void> {
-  const { config, onFailure } = options
+  const { config, named, onFailure } = options
   const { opsUser: user, opsPassword: password } = config
   const namedByProxy = proxyOf(config)
   if (config.opsProxySecret === '' && config.opsProxies.includes('/'))
@@ -78,19 +76,22 @@ async function authenticate(app: FastifyInstance, options: OperatorsOptions): Pr
     async validate(givenUser, givenPassword, request) {
       const network = networkOf(request.ip)
       // All are always compared, so that the time does not reveal a correct name.
-      const isRight = [same(givenUser, user), same(givenPassword, password), password !== ''].every(Boolean)
-      if (!isRight) {
+      const isShared = [same(givenUser, user), same(givenPassword, password), password !== ''].every(Boolean)
+      const found = named?.find(givenUser, givenPassword)
+      const operator: Operator | undefined = isShared ? { name: user, role: 'admin' } : found
+      if (operator === undefined) {
         lockout.failed(network)
         onFailure()
         throw new ApiError('operators_only')
       }
-      request.operator = { name: user, role: 'admin' }
+      request.operator = operator
       lockout.succeeded(network)
     },
   })
   app.addHook('onRequest', async (request) => {
     const operator = namedByProxy(request)
     if (operator !== undefined) request.operator = operator
+    await named?.refresh()
   })
   // No await between this check and `validate`: concurrent requests are counted one by one.
   app.addHook('onRequest', (request, reply, next) => {

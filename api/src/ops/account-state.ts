@@ -3,11 +3,12 @@ import type { FastifyPluginAsyncJsonSchemaToTs } from '@fastify/type-provider-js
 import { type Database, Prisma, rawQuery, type User } from '@spillway/prisma'
 import { objectOf } from '@spillway/queue/wire/object-schema'
 import { describeHash } from '@spillway/queue/wire/stored-hash'
+import type { FastifyRequest } from 'fastify'
 import { ApiError } from '../http/errors.js'
 import type { Post } from '../mail/post.js'
 import { SessionBody } from '../schemas/bodies.js'
 import { parseEmailAddress } from '../schemas/email-address.js'
-import { bodyProblems, problemResponse } from '../schemas/responses.js'
+import { anyProblem, bodyProblems, problemResponse } from '../schemas/responses.js'
 import { UUID } from '../sessions/access-token.js'
 import type { OperatorDeps } from './change.js'
 
@@ -55,28 +56,42 @@ export const AccountBody = {
 
 export const accountStateRoutes: FastifyPluginAsyncJsonSchemaToTs<{ Options: OperatorDeps }> = async (app, deps) => {
   const { database, reads } = deps
+  const tags = ['Accounts']
+  const ofAccount = { 200: AccountBody, 404: problemResponse, ...bodyProblems }
+  const shown = (request: FastifyRequest, user: User) => {
+    reads.record(request, { event: 'read_account', userId: user.id })
+    return stateOf(deps, user)
+  }
+
+  app.get(
+    '/v1/accounts/:id',
+    {
+      schema: {
+        ...{ operationId: 'getAccount', tags, summary: 'Get the state of an account', params: accountParams },
+        response: { 200: AccountBody, 404: problemResponse, 422: problemResponse, ...anyProblem },
+      },
+    },
+    async (request) => reads.next(request, async () => shown(request, await accountById(database, request.params.id))),
+  )
+
   // POST, because proxies log URLs.
   app.post(
     '/v1/accounts/find',
     {
       config: { role: 'viewer' },
       schema: {
-        ...{
-          operationId: 'findAccount',
-          tags: ['Accounts'],
-          summary: 'Find the state of an account by its address or id',
-        },
+        ...{ operationId: 'findAccount', tags, summary: 'Find the state of an account by its address or id' },
         body: { title: 'AccountToFind', ...objectOf({ account: { type: 'string', maxLength: 320 } }) },
-        response: { 200: AccountBody, 404: problemResponse, ...bodyProblems },
+        response: ofAccount,
       },
     },
     async (request) => {
       const { account } = request.body
       const email = parseEmailAddress(account)
-      const found = email === undefined ? null : await database.user.findUnique({ where: { email } })
-      const user = found ?? (await accountById(database, account))
-      reads.record(request, { event: 'read_account', userId: user.id })
-      return await stateOf(deps, user)
+      return reads.next(request, async () => {
+        const found = email === undefined ? null : await database.user.findUnique({ where: { email } })
+        return shown(request, found ?? (await accountById(database, account)))
+      })
     },
   )
 }

@@ -1,16 +1,22 @@
-/** The API for operators on the ops port: accounts, blocked networks, and its description. */
+/** The API for operators on the ops port: accounts, blocked networks, jobs, and its description. */
 import type { FastifyPluginAsyncJsonSchemaToTs } from '@fastify/type-provider-json-schema-to-ts'
 import { listOf } from '@spillway/common/settings'
+import { openQueue, readJob, readJobData } from '@spillway/queue/bullmq'
+import type { RedisConnection, RedisWatch } from '@spillway/queue/client'
+import { isJobData, REQUEST_ID } from '@spillway/queue/wire/job'
 import { objectOf } from '@spillway/queue/wire/object-schema'
+import type { Job, Queue } from 'bullmq'
 import { AddressRanges, rangeOf } from '../http/client-network.js'
 import { docsPlugin, operatorDocs } from '../http/docs.js'
-import { invalid, orUnknown } from '../http/errors.js'
+import { ApiError, invalid, orUnavailable, orUnknown } from '../http/errors.js'
 import { NetworkField } from '../schemas/credentials.js'
 import { anyProblem, limitProblem, problemResponse } from '../schemas/responses.js'
 import { accountChangeRoutes } from './account-changes.js'
 import { accountExportRoutes } from './account-export.js'
 import { accountStateRoutes } from './account-state.js'
+import { pageOf } from './board.js'
 import { changeResponses, type OperatorDeps, Reason, recordChange, recordRefusals } from './change.js'
+import type { OperatorReads } from './reads.js'
 
 const text = { type: 'string' } as const
 const time = { type: 'string', format: 'date-time' } as const
@@ -28,7 +34,7 @@ const BlocksBody = {
 } as const
 
 const blockRoutes: FastifyPluginAsyncJsonSchemaToTs<{ Options: OperatorDeps }> = async (app, options) => {
-  const { blocks, audit, database, config } = options
+  const { blocks, audit, database, reads, config } = options
   const tags = ['Networks']
   const proxies = new AddressRanges(listOf(config.trustProxy))
   const ipv4InIpv6 = new AddressRanges(['::ffff:0:0/96'])
@@ -43,7 +49,7 @@ const blockRoutes: FastifyPluginAsyncJsonSchemaToTs<{ Options: OperatorDeps }> =
         response: { 200: BlocksBody, ...anyProblem },
       },
     },
-    async () => ({ blocks: await blocks.list(database) }),
+    async (request) => ({ blocks: await reads.next(request, () => blocks.list(database)) }),
   )
 
   app.post(
@@ -94,8 +100,102 @@ const blockRoutes: FastifyPluginAsyncJsonSchemaToTs<{ Options: OperatorDeps }> =
   )
 }
 
+interface JobOptions {
+  reads: OperatorReads
+  operatorsRedis: RedisConnection
+  watch: RedisWatch
+  queuePrefix: string
+}
+
+/** Jobs that are read at a time, so that other commands run in between. */
+const PAGE = 100
+const STATES = ['active', 'wait', 'prioritized', 'failed', 'completed', 'delayed'] as const
+
+const jobRoutes: FastifyPluginAsyncJsonSchemaToTs<{ Options: JobOptions }> = async (app, options) => {
+  const { reads, operatorsRedis: redis, watch, queuePrefix: prefix } = options
+  const queue = openQueue({ redis, prefix, watch })
+  app.addHook('onClose', () => queue.close())
+
+  app.get(
+    '/v1/jobs/:requestId',
+    {
+      schema: {
+        operationId: 'findJob',
+        tags: ['Jobs'],
+        summary: 'Find the password job of a request',
+        description: 'Searches all jobs of the queue. A job is kept for a short time after it has ended.',
+        params: objectOf({ requestId: { type: 'string', pattern: REQUEST_ID } }),
+        response: {
+          200: {
+            title: 'Job',
+            ...objectOf({
+              jobId: text,
+              page: { ...text, description: 'The page of the job on the board, as a path of the ops port' },
+              state: { ...text, description: 'In line (with a ticket), waiting, active, failed, completed or delayed' },
+              paused: { type: 'boolean', description: 'Whether operators have paused the queue' },
+              enqueuedAt: time,
+              deadline: time,
+            }),
+          },
+          404: problemResponse,
+          ...anyProblem,
+        },
+      },
+    },
+    async (request) => {
+      const { params, clientGone } = request
+      const job = await reads.next(request, () =>
+        orUnavailable(findJob({ queue, redis, prefix, requestId: params.requestId, signal: clientGone })),
+      )
+      if (job === undefined) throw new ApiError('job_not_found')
+      const { enqueuedAt, deadline } = job.data
+      return {
+        jobId: String(job.id),
+        page: pageOf(job),
+        ...(await orUnavailable(standingOf(job, queue))),
+        enqueuedAt: new Date(enqueuedAt).toISOString(),
+        deadline: new Date(deadline).toISOString(),
+      }
+    },
+  )
+}
+
+async function standingOf(job: Job, queue: Queue) {
+  const state = await job.getState()
+  return { state: state === 'prioritized' ? 'in line' : state, paused: await queue.isPaused() }
+}
+
+interface JobSearch {
+  queue: Queue
+  redis: RedisConnection
+  prefix: string
+  requestId: string
+  /** Ends the search. */
+  signal: AbortSignal
+}
+
+/** Undefined also when the search was ended. */
+async function findJob({ queue, redis, prefix, requestId, signal }: JobSearch): Promise<Job | undefined> {
+  for (const state of STATES) {
+    for (let start = 0; !signal.aborted; start += PAGE) {
+      const ids = await queue.getRanges([state], start, start + PAGE - 1)
+      // To parse all fields of all jobs would take a long line many times as long.
+      const written = await Promise.all(ids.map((id) => readJobData(redis, prefix, id)))
+      for (const id of ids.filter((_, n) => written[n]?.includes(`"${requestId}"`))) {
+        const job = await readJob(queue, id)
+        if (job !== undefined && isJobData(job.data) && job.data.requestId === requestId) return job
+      }
+      if (ids.length < PAGE) break
+    }
+  }
+  return undefined
+}
+
 /** Must be registered after the authentication of operators. */
-export const operatorApiPlugin: FastifyPluginAsyncJsonSchemaToTs<{ Options: OperatorDeps }> = async (app, options) => {
+export const operatorApiPlugin: FastifyPluginAsyncJsonSchemaToTs<{ Options: OperatorDeps & JobOptions }> = async (
+  app,
+  options,
+) => {
   recordRefusals(app, options.audit)
   await app.register(docsPlugin, operatorDocs)
   app.addHook('onRoute', ({ schema, config: { role = 'viewer' } = {} }) => {
@@ -115,4 +215,5 @@ export const operatorApiPlugin: FastifyPluginAsyncJsonSchemaToTs<{ Options: Oper
   await app.register(accountExportRoutes, options)
   await app.register(accountChangeRoutes, options)
   await app.register(blockRoutes, options)
+  await app.register(jobRoutes, options)
 }

@@ -54,15 +54,17 @@ export const auditPlugin: FastifyPluginAsyncJsonSchemaToTs<{ Options: AuditOptio
   app.get('/audit.json', { schema }, async (request) => {
     const { before } = request.query
     const limit = Number(request.query.limit)
-    const filter = await filterOf(request.query, database)
-    reads.record(request, { event: 'search_audit', what: describeFilter(filter) })
-    const events = filter === undefined ? [] : await readEvents(database, { ...filter, before, limit })
+    const events = await reads.next(request, async () => {
+      const filter = await filterOf(request.query, database)
+      reads.record(request, { event: 'search_audit', what: describeFilter(filter) })
+      return filter === undefined ? [] : await readEvents(database, { ...filter, before, limit })
+    })
     const next = events.length < limit ? null : (events.at(-1)?.id ?? null)
     return { now: describeQueue(passwords), events: events.map(told), next }
   })
 
   app.get('/audit.ndjson', { schema }, async (request, reply) => {
-    const filter = await filterOf(request.query, database)
+    const filter = await reads.next(request, () => filterOf(request.query, database))
     recordChange(audit, request, { event: 'export_audit', reason: describeFilter(filter) })
     async function* lines() {
       if (filter === undefined) return

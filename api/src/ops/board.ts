@@ -20,7 +20,7 @@ import { problems } from '../schemas/problem-codes.js'
 import { describeData, describeJob, describeMail, describeMailData } from './board-words.js'
 
 /** The path of the board on the ops port. */
-const BOARD_PATH = '/queues'
+export const BOARD_PATH = '/queues'
 
 /** The board has no maximum. A page of 30,000 jobs would stall the gateway for seconds. */
 const JOBS_PER_PAGE_MAX = 100
@@ -50,6 +50,11 @@ interface BoardOptions {
   watch: RedisWatch
 }
 
+/** The path of a job on the board. */
+export function pageOf(job: { id?: string | undefined }): string {
+  return `${BOARD_PATH}/queue/${QUEUE_NAME}/${encodeURIComponent(String(job.id))}`
+}
+
 /** Skips malformed jobs. Otherwise a single forged job would break the whole page. */
 class ReadableJobs extends BullMQAdapter {
   readonly #queue: Queue
@@ -74,7 +79,7 @@ class ReadableJobs extends BullMQAdapter {
 
 export const boardPlugin: FastifyPluginAsync<BoardOptions> = async (app, options) => {
   const { config, audit, redis, watch } = options
-  const { queuePrefix: prefix } = config
+  const { queuePrefix: prefix, opsBasePath: basePath } = config
   const opened: Queue[] = []
   const shown = (name: string, options: ConstructorParameters<typeof BullMQAdapter>[1]) => {
     const queue = openQueue({ redis, prefix, name, watch })
@@ -94,7 +99,7 @@ export const boardPlugin: FastifyPluginAsync<BoardOptions> = async (app, options
     queues.push(mails)
   }
 
-  const serverAdapter = new FastifyAdapter().setBasePath(BOARD_PATH)
+  const serverAdapter = new FastifyAdapter().setBasePath(`${basePath}${BOARD_PATH}`)
   createBullBoard({
     queues,
     serverAdapter,
@@ -104,9 +109,9 @@ export const boardPlugin: FastifyPluginAsync<BoardOptions> = async (app, options
         locale: { lng: 'en-US' },
         hideDocsLink: true,
         miscLinks: [
-          { text: 'Live', url: '/' },
-          ...(config.auditRetentionDays > 0 ? [{ text: 'Audit', url: '/audit' }] : []),
-          { text: 'Metrics', url: '/metrics' },
+          { text: 'Live', url: `${basePath}/` },
+          ...(config.auditRetentionDays > 0 ? [{ text: 'Audit', url: `${basePath}/audit` }] : []),
+          { text: 'Metrics', url: `${basePath}/metrics` },
         ],
         pollingInterval: { showSetting: true },
         // CLIENT LIST needs a right over all connections. The live page shows the workers.

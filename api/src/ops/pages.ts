@@ -10,10 +10,11 @@ import type { OverloadGuard } from '../overload/guard.js'
 import { operatorsPlugin } from './access.js'
 import { operatorApiPlugin } from './api.js'
 import { auditPlugin } from './audit.js'
-import { boardPlugin } from './board.js'
+import { BOARD_PATH, boardPlugin } from './board.js'
 import type { OperatorDeps } from './change.js'
 import { livePlugin } from './live.js'
 import type { GatewayMetrics } from './metrics.js'
+import type { NamedOperators } from './named.js'
 
 export interface OperatorPagesOptions extends OperatorDeps {
   config: GatewayConfig
@@ -21,6 +22,7 @@ export interface OperatorPagesOptions extends OperatorDeps {
   passwords: PasswordClient
   reporter: QueueReporter
   guard: OverloadGuard
+  namedOperators: NamedOperators | undefined
   /** For requests of operators: long reads must not delay logins. */
   operatorsRedis: RedisConnection
   watch: RedisWatch
@@ -52,15 +54,23 @@ export async function operatorPagesPlugin(app: FastifyInstance, options: Operato
   await app.register(async (operators) => {
     await operators.register(operatorsPlugin, {
       config,
+      named: options.namedOperators,
       onFailure: () => metrics.operatorFailures.inc(),
     })
     await operators.register(livePlugin, options)
-    await operators.register(operatorApiPlugin, options)
+    await operators.register(operatorApiPlugin, { ...options, queuePrefix: config.queuePrefix })
     await operators.register(filesPlugin, config)
     if (config.auditRetentionDays > 0)
       await operators.register(auditPlugin, { config, database, reads, audit, passwords })
     await operators.register(boardPlugin, { config, audit, redis: operatorsRedis, watch })
   })
+}
+
+/** The URL without the base path of a proxy, which some proxies strip and some do not. */
+export function withoutBase(url: string, basePath: string): string {
+  if (basePath === '' || !url.startsWith(basePath)) return url
+  const rest = url.slice(basePath.length)
+  return rest.startsWith('/') ? rest : /^(\?|$)/.test(rest) ? `/${rest}` : url
 }
 
 const optionsOf = (names: readonly string[]) => names.map((name) => `<option>${name}</option>`).join('')
@@ -76,11 +86,13 @@ const files: { path: string; file: URL; type: keyof typeof types; ofAudit?: true
 ]
 
 /** The files of the live page and of the audit page, and the runbooks. */
-async function filesPlugin(app: FastifyInstance, { auditRetentionDays }: GatewayConfig): Promise<void> {
+async function filesPlugin(app: FastifyInstance, { opsBasePath, auditRetentionDays }: GatewayConfig): Promise<void> {
   const hasAudit = auditRetentionDays > 0
   for (const { path, file, type, ofAudit = false } of files) {
     if (ofAudit && !hasAudit) continue
     const content = (await readFile(file, 'utf8'))
+      .replaceAll('{{basePath}}', opsBasePath)
+      .replaceAll('{{boardPath}}', BOARD_PATH)
       .replace('{{auditLink}}', hasAudit ? '<a href="audit">Audit</a>' : '')
       .replace('{{events}}', optionsOf(auditEventNames))
       .replace('{{outcomes}}', optionsOf(auditOutcomes))
@@ -93,7 +105,7 @@ async function filesPlugin(app: FastifyInstance, { auditRetentionDays }: Gateway
   }
   let runbooks: Promise<string> | undefined
   app.get('/runbooks', async (_request, reply) => {
-    runbooks ??= renderRunbooks()
+    runbooks ??= renderRunbooks(opsBasePath)
     return reply
       .type('text/html; charset=utf-8')
       .header('cache-control', 'no-cache')
@@ -105,7 +117,7 @@ async function filesPlugin(app: FastifyInstance, { auditRetentionDays }: Gateway
 const alerts = new URL('../../../infra/grafana/ALERTS.md', import.meta.url)
 
 /** A section for each alert. The parser is loaded for the first reader, so that a start is faster. */
-async function renderRunbooks(): Promise<string> {
+async function renderRunbooks(basePath: string): Promise<string> {
   const { Marked } = await import('marked')
   const markdown = new Marked({
     renderer: {
@@ -122,6 +134,6 @@ async function renderRunbooks(): Promise<string> {
     },
   })
   const runbooks = await markdown.parse(await readFile(alerts, 'utf8'))
-  const page = await readFile(own('runbooks.html'), 'utf8')
+  const page = (await readFile(own('runbooks.html'), 'utf8')).replaceAll('{{basePath}}', basePath)
   return page.replace('{{runbooks}}', () => runbooks)
 }

@@ -1,8 +1,12 @@
-/** Paces exports of operators, and records in the audit which operator read what. */
+/**
+ * Reads of operators. Searches run one after the other for each operator, so that no operator takes all
+ * connections. Exports are paced. The audit records who read what.
+ */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyRequest } from 'fastify'
 import type { Audit } from '../audit/recorder.js'
 import type { AuditEventName } from '../audit/store.js'
+import { ApiError } from '../http/errors.js'
 
 /** The rows of a page of an export, which delays logins by about 2 ms. */
 const PAGE = 100
@@ -13,6 +17,10 @@ const RECORDED_EVERY_MS = 3_600_000
 /** The most reads to remember. */
 const REMEMBERED_MAX = 10_000
 
+interface Reader extends Pick<FastifyRequest, 'clientGone'> {
+  operator: Pick<FastifyRequest['operator'], 'name'>
+}
+
 interface RecordedRead {
   event: AuditEventName
   userId?: string
@@ -22,6 +30,8 @@ interface RecordedRead {
 
 export class OperatorReads {
   readonly #audit: Pick<Audit, 'record'>
+  /** By the name of an operator: the end of the last read. */
+  readonly #last = new Map<string, Promise<void>>()
   /** The rest after the last page of an export. */
   #lastPage: Promise<unknown> = Promise.resolve()
   readonly #recorded = new Set<string>()
@@ -29,6 +39,20 @@ export class OperatorReads {
 
   constructor(audit: Pick<Audit, 'record'>) {
     this.#audit = audit
+  }
+
+  /** Runs a read after the earlier reads of its operator, unless its client has gone by then. */
+  next<T>({ operator: { name }, clientGone }: Reader, read: () => Promise<T>): Promise<T> {
+    const turn = (this.#last.get(name) ?? Promise.resolve()).then(() => {
+      if (clientGone.aborted) throw new ApiError('unavailable')
+      return read()
+    })
+    const end = () => {
+      if (this.#last.get(name) === over) this.#last.delete(name)
+    }
+    const over = turn.then(end, end)
+    this.#last.set(name, over)
+    return turn
   }
 
   /**

@@ -16,6 +16,7 @@ export const problems = {
   forbidden: { status: 403, detail: 'This resource is not public' },
   role_required: { status: 403, detail: 'The role of this operator does not allow this' },
   account_not_found: { status: 404, detail: 'There is no such account' },
+  job_not_found: { status: 404, detail: 'The queue has no job of this request' },
   session_not_found: { status: 404, detail: 'The account does not have this session' },
   not_found: { status: 404, detail: 'No resource has this path' },
   method_not_allowed: { status: 405, detail: 'This path does not accept this method' },

@@ -79,6 +79,7 @@ test('deleting a person is refused while Redis is down, and leaves no key once i
   await server.kill()
   await until(async () => (await operator.on(id, 'delete')).status === 503, { what: 'a refusal' })
   assertProblem(await operator.on(id, 'delete'), 503, 'unavailable')
+  assertProblem(await operator.call('GET', '/v1/jobs/of-no-request'), 503, 'unavailable')
   assert.equal((await fetch(`${here.opsUrl}/queues/api/queues`)).status, 503)
   await server.start()
   await until(async () => (await operator.on(id, 'delete')).status === 200, { what: 'the deletion' })

@@ -236,6 +236,23 @@ test('a mail server is greeted by the domain of the sender', async (t) => {
   assert.deepEqual([...own.greetings], ['xn--bcher-kva.example.test'])
 })
 
+test('a mail goes by the URL that is current, and no mail in hand is lost when that changes', async (t) => {
+  const servers = [await startMailServer(), await startMailServer()]
+  t.onTestFinished(async () => void (await Promise.all(servers.map((server) => server.stop()))))
+  const [one = '', two = ''] = servers.map(({ env }) => env.SMTP_URL)
+  let current = one
+  const smtp = new Smtp({ url: one, currentUrl: () => current, from: { name: '', address: 'no-reply@shop.test' } })
+  t.onTestFinished(async () => smtp.close())
+  const send = () => smtp.send({ id: randomUUID(), to: 'ada@example.test', subject: 'Hello', text: 'Hello' })
+  const first = send()
+  current = two
+  await Promise.all([first, send(), send()])
+  assert.deepEqual(
+    servers.map(({ received }) => received.length),
+    [1, 2],
+  )
+})
+
 test('a gateway that is killed while it sends: the mail is sent by another, with the same link', async (t) => {
   const other = await openSystem(t)
   const { email } = newCredentials()

@@ -1,10 +1,13 @@
-// Operators whom a proxy names: who is let in, and what each role may do, route by route.
+// Operators by name and by a proxy: who is let in, and what each role may do, route by route.
 import assert from 'node:assert/strict'
 import { subscribe } from 'node:diagnostics_channel'
+import { rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { scratchDir } from '@spillway/infra/harness/namespace'
 import { until } from '@spillway/infra/processes/until'
 import type { FastifyInstance, RouteOptions } from 'fastify'
-import { test } from 'vitest'
-import { roles } from '../../src/config-rules.ts'
+import { afterAll, test } from 'vitest'
+import { NamedOperators, newOperator } from '../../src/ops/named.ts'
 import { atOnce } from '../client.ts'
 import { openSystem } from '../system.ts'
 
@@ -23,18 +26,25 @@ function routesOf(opsUrl: string): RouteOptions[] {
   return servers.find(isThere)?.routes ?? assert.fail('no server listens there')
 }
 
-/** An operator of the group that has the role of its name. */
-const as = (role: string) => ({ 'x-forwarded-user': role, 'x-forwarded-groups': role })
-const OPS_GROUPS = roles.map((role) => `${role}:${role}`).join()
+const basic = (name: string, password = tokens.get(name) ?? 'none') => ({
+  authorization: `Basic ${btoa(`${name}:${password}`)}`,
+})
+const shared = { OPS_USER: 'shared', OPS_PASSWORD: 'the pass phrase of shared' }
 const anna = { 'x-forwarded-user': 'anna', 'x-forwarded-groups': 'everyone, sre' }
 
 const system = await openSystem()
 await system.worker()
-const gateway = await system.gateway({
-  OPS_PASSWORD: 'a pass phrase of the admin',
-  OPS_PROXIES: '127.0.0.1',
-  OPS_GROUPS,
-})
+const file = join(await scratchDir({ onTestFinished: afterAll }), 'operators')
+
+const tokens = new Map<string, string>()
+/** A line of the file of operators. */
+function lineOf(name: string, role: string): string {
+  const { token, line } = newOperator(name, role) ?? assert.fail(`${name} cannot be ${role}`)
+  tokens.set(name, token)
+  return line
+}
+await writeFile(file, ['viewer', 'support', 'admin'].map((role) => lineOf(role, role)).join('\n'))
+const gateway = await system.gateway({ ...shared, OPS_OPERATORS_FILE: file })
 
 async function ask(path: string, headers: Record<string, string> = {}, method = 'GET', from = gateway.opsUrl) {
   const response = await fetch(from + path, { method, headers })
@@ -54,7 +64,7 @@ test('a viewer changes nothing, support no more than its routes, on every route 
   const writes = calls.filter(({ method }) => !['GET', 'HEAD'].includes(method))
   assert.ok(writes.length >= 20, `${writes.length} routes change something`)
   for (const { method, path, role } of calls) {
-    const refused = async (name: string) => (await ask(path, as(name), method)).status === 403
+    const refused = async (name: string) => (await ask(path, basic(name), method)).status === 403
     const isWrite = !['GET', 'HEAD'].includes(method)
     assert.equal((await ask(path, {}, method)).status, 401, `${method} ${path}`)
     const needed = role ?? (isWrite ? 'admin' : 'viewer')
@@ -71,7 +81,7 @@ test('a viewer changes nothing, support no more than its routes, on every route 
     '/v1/blocks',
     '/v1/blocks/lift',
   ])
-  await ask('/queues/api/queues/resume', as('support'), 'PUT')
+  await ask('/queues/api/queues/resume', basic('support'), 'PUT')
   const event = { event: 'delete_account', outcome: 'role_required', operator: 'support' } as const
   await until(() => system.database.auditEvent.findFirst({ where: event }), { what: 'the refusal in the audit' })
 })
@@ -80,15 +90,17 @@ test('support pauses and resumes, everybody is told who it was, and nobody empti
   const { database } = system
   const nobody = { email: 'nobody@example.test', password: 'a passphrase' }
   await until(async () => (await gateway.api.login(nobody)).status === 401)
-  assert.deepEqual((await ask(PAUSE, as('viewer'), 'PUT')).code, 'role_required')
-  assert.equal((await ask(PAUSE, as('support'), 'PUT')).status, 200)
-  assert.equal((await ask(RESUME, as('admin'), 'PUT')).status, 200)
+  assert.deepEqual((await ask(PAUSE, basic('viewer'), 'PUT')).code, 'role_required')
+  assert.equal((await ask(PAUSE, basic('support'), 'PUT')).status, 200)
+  assert.equal((await ask(RESUME, basic('admin'), 'PUT')).status, 200)
   for (const path of ['empty', 'obliterate', 'concurrency', 'rate-limit', 'clean/failed'])
-    assert.equal((await ask(`/queues/api/queues/passwords/${path}`, as('admin'), 'PUT')).status, 405, path)
-  const listed = JSON.parse((await ask('/queues/api/queues?activeQueue=passwords&status=completed', as('admin'))).text)
+    assert.equal((await ask(`/queues/api/queues/passwords/${path}`, basic('admin'), 'PUT')).status, 405, path)
+  const listed = JSON.parse(
+    (await ask('/queues/api/queues?activeQueue=passwords&status=completed', basic('admin'))).text,
+  )
   const [done] = listed.queues[0].jobs
   for (const path of ['retry/completed', `${done.id}/retry`, `${done.id}/promote`]) {
-    const refused = await ask(`/queues/api/queues/passwords/${path}`, as('support'), 'PUT')
+    const refused = await ask(`/queues/api/queues/passwords/${path}`, basic('support'), 'PUT')
     assert.equal(refused.status, 409, `${path}: ${refused.text}`)
     assert.match(JSON.parse(refused.text).requestId, /^[\w-]+$/)
   }
@@ -104,7 +116,7 @@ test('support pauses and resumes, everybody is told who it was, and nobody empti
 })
 
 test('the board offers a viewer no changes', async () => {
-  const shown = async (name: string) => JSON.parse((await ask('/queues/api/queues', as(name))).text).queues[0]
+  const shown = async (name: string) => JSON.parse((await ask('/queues/api/queues', basic(name))).text).queues[0]
   const states = await Promise.all(['viewer', 'support'].map(shown))
   assert.deepEqual(
     states.map(({ readOnlyMode, allowRetries }) => [readOnlyMode, allowRetries]),
@@ -115,25 +127,81 @@ test('the board offers a viewer no changes', async () => {
   )
 })
 
-test('a hundred wrong passwords at once are ten guesses, of known and unknown names alike', async () => {
-  const own = await system.gateway({ OPS_PASSWORD: 'a pass phrase of the admin' })
-  const basic = (name: string, password: string) => ({ authorization: `Basic ${btoa(`${name}:${password}`)}` })
+test('a hundred wrong tokens at once are ten guesses, of known and unknown names alike', async () => {
+  const own = await system.gateway({ OPS_OPERATORS_FILE: file })
   const guess = (n: number) =>
-    ask('/live.json', basic(n % 2 === 0 ? 'operator' : 'nobody', `guess ${n}`), 'GET', own.opsUrl)
+    ask('/live.json', basic(n % 2 === 0 ? 'admin' : 'nobody', `guess ${n}`), 'GET', own.opsUrl)
   const statuses = (await atOnce(100, guess)).map(({ status }) => status)
   assert.equal(statuses.filter((status) => status === 401).length, 10)
   assert.equal(statuses.filter((status) => status === 429).length, 90)
-  const right = basic('operator', 'a pass phrase of the admin')
-  assert.equal((await ask('/live.json', right, 'GET', own.opsUrl)).status, 429)
+  assert.equal((await ask('/live.json', basic('admin'), 'GET', own.opsUrl)).status, 429)
+  assert.match((await ask('/metrics', {}, 'GET', own.opsUrl)).text, /^spillway_operator_login_failures_total 10$/m)
+})
+
+test('a change of the file counts at once, a malformed line for nothing, and a lost file changes nothing', async () => {
+  const changing = `${file}.changing`
+  const [berta, carl] = [lineOf('berta', 'admin'), lineOf('carl', 'admin')]
+  await writeFile(changing, `# operators\n\n${berta}\n${carl}\n`)
+  const own = await system.gateway({ OPS_OPERATORS_FILE: changing })
+  const resume = (name: string) => ask(RESUME, basic(name), 'PUT', own.opsUrl)
+  const statuses = async () => [(await resume('berta')).status, (await resume('carl')).status]
+  assert.deepEqual(await statuses(), [200, 200])
+  await writeFile(changing, `${berta.replace(':admin:', ':viewer:')}\n${carl}\n`)
+  assert.deepEqual(await statuses(), [403, 200])
+  const malformed = [
+    berta.replace(':admin:', ':owner:'),
+    berta.slice(0, -1),
+    `x ${berta}`,
+    'berta:admin:',
+    'berta:admin',
+  ]
+  await writeFile(changing, `${[...malformed, carl, carl.replace(':admin:', ':viewer:')].join('\n')}\n`)
+  assert.deepEqual(await statuses(), [401, 200])
+  await rm(changing)
+  assert.deepEqual(await statuses(), [401, 200])
+})
+
+test('the lines of a file that count for nothing are named, without what they hold', async () => {
+  const malformed = `${file}.malformed`
+  const line = lineOf('dora', 'admin')
+  await writeFile(malformed, `# operators\n${line}\n${line}\ndora:owner:secret\n`)
+  const said: string[] = []
+  const log = { error: (_fields: unknown, text?: string) => void said.push(text ?? '') }
+  const operators = new NamedOperators(malformed, log)
+  await operators.start()
+  await operators.refresh()
+  assert.deepEqual(said, [
+    'OPS_OPERATORS_FILE: line 3 names an operator for the second time; this line counts for nothing',
+    'OPS_OPERATORS_FILE: line 4 is not name:role:digest, with a role of viewer, support, admin; this line counts for nothing',
+  ])
+  assert.deepEqual(operators.find('dora', tokens.get('dora') ?? ''), { name: 'dora', role: 'admin' })
+  for (const [name, token] of [
+    ['dora', ''],
+    ['dora', 'secret'],
+    ['nobody', tokens.get('dora') ?? ''],
+  ] as const)
+    assert.equal(operators.find(name, token), undefined)
+  await writeFile(malformed, `\ufeff${line}\n`)
+  await operators.refresh()
+  assert.notEqual(operators.find('dora', tokens.get('dora') ?? ''), undefined)
+  await writeFile(malformed, line, 'utf16le')
+  await assert.rejects(system.gateway({ OPS_OPERATORS_FILE: malformed }), /^Error: OPS_OPERATORS_FILE is not UTF-8$/)
+  await assert.rejects(
+    system.gateway({ OPS_OPERATORS_FILE: `${file}.missing` }),
+    /^Error: OPS_OPERATORS_FILE cannot be read: ENOENT/,
+  )
 })
 
 test('nobody else names an operator, whatever the headers say', async () => {
-  const { opsUrl } = await system.gateway({
-    ...{ OPS_PROXIES: '192.0.2.1,2001:db8::/32', OPS_GROUPS: 'sre:admin', TRUST_PROXY: '127.0.0.1' },
+  const untrusted = await system.gateway({
+    ...{ OPS_OPERATORS_FILE: file, OPS_PROXIES: '192.0.2.1,2001:db8::/32', OPS_GROUPS: 'sre:admin' },
+    TRUST_PROXY: '127.0.0.1',
   })
   const forged = { ...anna, 'x-forwarded-for': '192.0.2.1', 'x-real-ip': '192.0.2.1', forwarded: 'for=192.0.2.1' }
-  assert.equal((await ask('/live.json', forged, 'GET', opsUrl)).status, 401)
-  assert.equal((await ask(PAUSE, forged, 'PUT', opsUrl)).status, 401)
+  for (const own of [gateway, untrusted]) {
+    assert.equal((await ask('/live.json', forged, 'GET', own.opsUrl)).status, 401)
+    assert.equal((await ask(PAUSE, { ...basic('viewer'), ...forged }, 'PUT', own.opsUrl)).code, 'role_required')
+  }
 })
 
 test('a trusted proxy names the operator, whose highest group counts', async () => {

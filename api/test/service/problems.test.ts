@@ -158,15 +158,13 @@ test('what cannot be read is logged and counted as any other request, and not re
 
 test("a call of an operator is logged with the operator's name, without what was asked for", async () => {
   const gateway = await system.gatewayProcess()
-  const body = JSON.stringify({ account: '00000000-0000-4000-8000-000000000000' })
-  const headers = { 'content-type': 'application/json' }
-  await fetch(`${gateway.opsUrl}/v1/accounts/find`, { method: 'POST', headers, body })
+  await fetch(`${gateway.opsUrl}/v1/accounts/00000000-0000-4000-8000-000000000000`)
   const line = await gateway.waitForLog(({ msg }) => msg === 'operator request')
   const { method, route, operator, status, code } = line
   assert.deepEqual(
     { method, route, operator, status, code },
     {
-      ...{ method: 'POST', route: '/v1/accounts/find', operator: 'operator' },
+      ...{ method: 'GET', route: '/v1/accounts/:id', operator: 'operator' },
       ...{ status: 404, code: 'account_not_found' },
     },
   )

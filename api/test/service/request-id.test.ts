@@ -1,6 +1,6 @@
 // One id for a request: in its answer, log lines, job, audit event and ticket, and in the redemption of that.
 import assert from 'node:assert/strict'
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { until } from '@spillway/infra/processes/until'
 import { test } from 'vitest'
 import { assertProblem, expect, newCredentials, respondAsync } from '../client.ts'
@@ -93,12 +93,16 @@ test('a ticket is redeemed under the id of the first request, at any gateway; th
   assert.deepEqual([line.firstId, line.code], ['first', 'ticket_used'])
 })
 
-test('the board shows the id with the job, and an expired ticket has an audit event', async () => {
+test('the job of a request is found while it waits, and the board shows the id; an expired ticket has an audit event', async () => {
   const account = newCredentials()
   const short = await system.gateway({ TICKET_TTL_MS: '3000', LOGIN_WAIT_MS: '0' })
   const { requestId } = await whileFrozen(worker, async () => {
     const first = await short.api.login(account, respondAsync)
     expect(202, first)
+    const asked = await fetch(`${short.opsUrl}/v1/jobs/${first.requestId}`)
+    const found: { paused: boolean; state: string } = JSON.parse(await asked.text())
+    assert.equal(found.paused, false)
+    assert.match(found.state, /^(waiting|active|in line)$/)
     const board = await (
       await fetch(`${short.opsUrl}/queues/api/queues?activeQueue=passwords&status=latest&page=1&jobsPerPage=10`)
     ).text()
@@ -109,4 +113,6 @@ test('the board shows the id with the job, and an expired ticket has an audit ev
     return first
   })
   assert.deepEqual((await auditOf(requestId))[0], { event: 'login', outcome: 'ticket_expired', userId: null })
+  const missing = await fetch(`${short.opsUrl}/v1/jobs/${randomUUID()}`)
+  assert.equal(missing.status, 404)
 })

@@ -1,8 +1,8 @@
-// From the support code that somebody was shown to the sentence that says why.
+// From the support code that somebody was shown to the sentence that says why, in at most three calls.
 import assert from 'node:assert/strict'
 import { until } from '@spillway/infra/processes/until'
 import { test } from 'vitest'
-import { roles } from '../../src/config-rules.ts'
+import { roles } from '../../src/ops/named.ts'
 import { assertProblem, expect, respondAsync } from '../client.ts'
 import { startMailServer } from '../mail-server.ts'
 import { openSystem, whileFrozen } from '../system.ts'
@@ -30,13 +30,16 @@ async function ask<T>(role: string, path: string, init: RequestInit = {}): Promi
   return JSON.parse(text || '{}')
 }
 
-/** What the audit says of the code; where it knows no event, what holds for everybody. */
+/** What the audit says of the code; where it knows no event, what holds for everybody and the job. */
 async function sentenceOf(role: string, code: string): Promise<string> {
   const { now, events } = await ask<{ now: string | null; events: { sentence: string }[] }>(
     role,
     `/audit.json?q=${code}`,
   )
-  return events[0]?.sentence ?? String(now)
+  const [event] = events
+  if (event !== undefined) return event.sentence
+  const job = await ask<{ state: string }>(role, `/v1/jobs/${code}`)
+  return `${job.state}: ${now}`
 }
 
 /** Events are written about a second later. */
@@ -103,6 +106,6 @@ test('a paused queue is told by the support code', async () => {
   await ask('support', '/queues/api/queues/passwords/pause', { method: 'PUT', body: '{}' })
   const given = await api.login(account, respondAsync)
   expect(202, given)
-  await assertTold(given.requestId, /^The queue is paused: everybody waits with a ticket/)
+  await assertTold(given.requestId, /^[\w ]+: The queue is paused: everybody waits with a ticket/)
   await ask('support', '/queues/api/queues/passwords/resume', { method: 'PUT', body: '{}' })
 })

@@ -1,8 +1,42 @@
-// Exports of operators, and their reads that the audit records.
+// The order in which operators read, and what the audit records of it.
 import assert from 'node:assert/strict'
 import { setImmediate as turn } from 'node:timers/promises'
+import { withResolvers } from '@spillway/common/within'
 import { test, vi } from 'vitest'
 import { OperatorReads } from '../../src/ops/reads.ts'
+
+const by = (name: string, clientGone = new AbortController().signal) => ({ operator: { name }, clientGone })
+
+test('the reads of one operator run one after the other, also after a failure, and beside the reads of other operators', async () => {
+  const reads = new OperatorReads({ record() {} })
+  const running: string[] = []
+  const first = withResolvers<void>()
+  const read = (name: string, until?: Promise<void>) => async () => {
+    running.push(name)
+    await until
+    return name
+  }
+  const failing = reads.next(by('anna'), read('first', first.promise))
+  const second = reads.next(by('anna'), read('second'))
+  assert.equal(await reads.next(by('berta'), read('other')), 'other')
+  assert.deepEqual(running, ['first', 'other'])
+  first.reject(new Error('a lost connection'))
+  await assert.rejects(failing, /lost/)
+  assert.equal(await second, 'second')
+})
+
+test('a read whose client has left does not run', async () => {
+  const reads = new OperatorReads({ record() {} })
+  const first = withResolvers<void>()
+  const client = new AbortController()
+  const one = reads.next(by('anna'), () => first.promise)
+  const gone = reads.next(by('anna', client.signal), () => assert.fail('it was read'))
+  await turn()
+  client.abort()
+  first.resolve()
+  await one
+  await assert.rejects(gone, { code: 'unavailable' })
+})
 
 test('pages of exports are read one after the other, also after a failure, whoever exports', async () => {
   const reads = new OperatorReads({ record() {} })

@@ -1,6 +1,7 @@
-// The command `pnpm accounts`: imports, exports and counts accounts.
+// The command `pnpm accounts`: imports, exports and counts accounts, and makes operators.
 import { createWriteStream } from 'node:fs'
 import { finished } from 'node:stream/promises'
+import { newOperator, roles } from '@spillway/api/operators'
 import type { Passwords } from '@spillway/client'
 import { createPasswordsWith } from '@spillway/client/application/create-passwords'
 import { readSecret } from '@spillway/common/secrets'
@@ -53,6 +54,13 @@ export async function accounts(args: readonly string[], env: NodeJS.ProcessEnv, 
   }
   if (command.name === 'formats') {
     listFormats(output)
+    return 0
+  }
+  if (command.name === 'operator') {
+    const made = newOperator(command.operator, command.role)
+    if (made === undefined)
+      throw new UserError(`Say operator NAME --role ${roles.join('|')}; a name has letters, digits and ._@+- only.`)
+    output.log(`token, shown only now:        ${made.token}\nline of OPS_OPERATORS_FILE:   ${made.line}`)
     return 0
   }
   const { stateDir } = readEnvironment(env)

@@ -8,6 +8,7 @@ export const help = `pnpm accounts import FILE [options]
 pnpm accounts export FILE
 pnpm accounts hashes
 pnpm accounts formats
+pnpm accounts operator NAME --role viewer|support|admin
 pnpm accounts breached --help
 
 import   reads accounts from FILE: NDJSON (.ndjson, .jsonl), a JSON array of them or an object with one as "users" (.json), or CSV with
@@ -20,6 +21,8 @@ import   reads accounts from FILE: NDJSON (.ndjson, .jsonl), a JSON array of the
 export   writes all accounts to FILE, in the form that import reads; - is standard output.
 hashes   counts the accounts by format and cost of their hashes.
 formats  lists the formats of stored hashes, who writes them, and whether they rest in the database or inside argon2id.
+operator prints a new token of an operator of the ops port, and the line of OPS_OPERATORS_FILE by which gateways know it.
+         viewer looks; support helps people and pauses, resumes and retries; admin may do everything.
 breached makes a list of breached passwords that new ones must not be in.
 
   --dry-run            counts and checks, and writes nothing, not even FILE.rejected.ndjson
@@ -40,6 +43,7 @@ breached makes a list of breached passwords that new ones must not be in.
                        where the salt of plain digests is, or that it is the key of an HMAC [before]
   --worker-memory MIB  the memory of a worker, as the chart's worker.memory [256]. Accounts whose hash needs more could not log in, and
                        are rejected
+  --role role          of an operator
   --help               prints this
 
 From the environment:
@@ -67,6 +71,7 @@ const options = {
   weak: { type: 'string' },
   salt: { type: 'string' },
   'worker-memory': { type: 'string', default: '256' },
+  role: { type: 'string' },
 } as const
 
 export type Command = Exclude<ReturnType<typeof parseOptions>, undefined>
@@ -78,8 +83,9 @@ export function parseOptions(args: readonly string[]) {
   if (values.help) return undefined
   const [name, file, ...rest] = positionals
   if ((name === 'hashes' || name === 'formats') && file === undefined) return { name } as const
+  if (name === 'operator') return { name, operator: file ?? '', role: values.role ?? '' } as const
   if (rest.length > 0 || file === undefined || (name !== 'import' && name !== 'export'))
-    throw new UserError('Say import FILE, export FILE, hashes or formats: see "pnpm accounts --help".')
+    throw new UserError('Say import FILE, export FILE, hashes, formats or operator NAME: see "pnpm accounts --help".')
   if (name === 'export') return { name, file } as const
   const preset = values.preset === undefined ? ownPreset : presets[values.preset]
   if (preset === undefined)

@@ -44,6 +44,11 @@ export async function readJob(queue: Pick<Queue, 'getJob'>, id: string): Promise
   }
 }
 
+/** The data of a job as it is written; null without it. Rejects when Redis does not answer. */
+export function readJobData(redis: RedisConnection, prefix: string, id: string): Promise<string | null> {
+  return redis.hget(jobKey(prefix, id), 'data').catch((error: unknown) => orMissing(error, null))
+}
+
 /**
  * Stops taking jobs, and resolves when the jobs in hand are finished. BullMQ would also wait for
  * the read of an idle consumer, which ends only when Redis is back.

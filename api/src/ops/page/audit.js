@@ -21,6 +21,10 @@ function link(text, path, parameters) {
 /** A search for the same. @param {string | null} text */
 const searchFor = (text) => (text === null ? '' : link(text, 'audit', { q: text }))
 
+/** The origin in place of the page's own address, which may hold the password. @param {string} path */
+const fetched = (path) =>
+  fetch(new URL(new URL(path, document.baseURI).pathname, location.origin) + path.replace(/^[^?]*/, ''))
+
 /** Forms send their empty fields. */
 const given = Object.fromEntries([...new URLSearchParams(location.search)].filter(([, value]) => value !== ''))
 for (const [name, value] of Object.entries(given)) {
@@ -34,8 +38,7 @@ const utc = (/** @type {[string, string]} */ [name, value]) =>
 const asked = Object.fromEntries(Object.entries(given).map(utc))
 
 async function show() {
-  // The origin in place of the page's own address, which may hold the password.
-  const response = await fetch(`${location.origin}/audit.json?${new URLSearchParams(asked)}`)
+  const response = await fetched(`audit.json?${new URLSearchParams(asked)}`)
   if (!response.ok) throw new Error(await refusalOf(response))
   /** @type {Found} */
   const { now, events, next } = await response.json()
@@ -65,6 +68,17 @@ async function refusalOf(response) {
   return [detail, ...errors.map(({ field, message }) => `${field} ${message}`)].join(': ')
 }
 
+/** Where the job of a support code waits, which the audit knows only once it has ended. */
+async function showJob() {
+  const response = /^[\w-]{8,64}$/.test(asked.q ?? '') ? await fetched(`v1/jobs/${asked.q}`) : undefined
+  if (response?.ok !== true) return
+  /** @type {{ page: string, state: string, paused: boolean }} */
+  const { page, state, paused } = await response.json()
+  const board = Object.assign(document.createElement('a'), { textContent: 'job', href: `.${page}` })
+  element('job').append('Its ', board, ` on the board: ${state}${paused ? ', in a paused queue' : ''}`)
+}
+
 show().catch((error) => {
   element('found').textContent = error.message
 })
+showJob().catch(() => undefined)

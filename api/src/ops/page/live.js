@@ -88,7 +88,8 @@ function showStatus(className, words) {
 async function poll() {
   try {
     // The origin in place of the page's own address, which may hold the password.
-    const response = await fetch(`${location.origin}/live.json`, { signal: AbortSignal.timeout(PATIENCE_MS) })
+    const { pathname } = new URL('live.json', document.baseURI)
+    const response = await fetch(new URL(pathname, location.origin), { signal: AbortSignal.timeout(PATIENCE_MS) })
     // Further requests with an invalid password would count as guesses.
     if (response.status === 401) return showStatus('bad', 'signed out: reload the page')
     if (!response.ok) throw new Error(`answered with ${response.status}`)
