@@ -289,7 +289,7 @@ test('a flood of refusals is a thousand rows and one for the rest, which says ho
   assert.equal(await counted('added_up'), sum?.count)
 })
 
-test('operators who search behind a lock keep nobody from logging in, and have two queries at a time', async () => {
+test('operators who search behind a lock keep nobody from logging in, and each has one query at a time', async () => {
   const gateway = await system.gateway({ DATABASE_POOL_SIZE: '3' })
   const account = await gateway.api.newAccount()
   let pages: Promise<unknown>[] = []
@@ -299,9 +299,9 @@ test('operators who search behind a lock keep nobody from logging in, and have t
       pages = Array.from({ length: 12 }, () => fetch(`${gateway.opsUrl}/audit.json`))
       const reading = () => database.$queryRaw<unknown[]>`
         SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%FROM audit_events WHERE%'`
-      await until(async () => (await reading()).length === 2)
+      await until(async () => (await reading()).length > 0)
       for (let n = 0; n < 3; n += 1) expect(200, await gateway.api.login(account))
-      assert.equal((await reading()).length, 2)
+      assert.equal((await reading()).length, 1)
     },
     { timeout: 20_000 },
   )
