@@ -203,7 +203,8 @@ state = "${join(dir, 'containerd-state')}"
   address = "${socket}"
 [plugins."io.containerd.grpc.v1.cri"]
   sandbox_image = "docker.io/${PAUSE_IMAGE}"
-  # Root without CAP_SYS_RESOURCE, as in some virtual machines, may not lower the score.
+  # Root without CAP_SYS_RESOURCE, as in some virtual machines, may not lower the score: pods would
+  # fail with "can't get final child's PID from pipe: EOF".
   restrict_oom_score_adj = true
 [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
   runtime_type = "io.containerd.runc.v2"
