@@ -2,8 +2,7 @@
  * Watches for jobs that no other part ends:
  * - *orphaned* jobs: Redis made them active for this worker, but the reply was lost, or came when
  *   the worker had stopped taking jobs. Stall recovery would wait until their locks expire;
- * - *finished* jobs: operators see the last ones for minutes. BullMQ deletes old ones only when
- *   another job finishes. The capacity of a killed worker goes with them.
+ * - *finished* jobs: operators see the last ones for minutes. The capacity of a killed worker goes with them.
  */
 import type { Logger } from '@spillway/common/log'
 import { type LockedJob, lockedJobs, openQueue, readJob } from '@spillway/queue/bullmq'
@@ -13,8 +12,9 @@ import type { RedisConnection } from '@spillway/queue/redis/connect'
 import type { RedisWatch } from '@spillway/queue/redis/watch'
 import type { WorkerMetrics } from '../ops/metrics.js'
 
-/** At most 500 completed and 500 failed jobs, for ten minutes. */
-export const KEEP_FINISHED = { age: 600, count: 500 }
+/** At most 500 completed and 500 failed jobs, and each for ten minutes: the sweep deletes older ones. */
+export const KEEP_FINISHED = { count: 500 }
+const KEEP_MS = 600_000
 const SWEEP_INTERVAL_MS = 60_000
 /** Upper bound from Redis's reply to a job in hand (ms): the event loop never hashes. */
 const SETTLE_MS = 50
@@ -98,7 +98,7 @@ export class JobWatch {
   }
 
   #sweep(): void {
-    const { redis, prefix, clock, log, keepMs = KEEP_FINISHED.age * 1_000 } = this.#options
+    const { redis, prefix, clock, log, keepMs = KEEP_MS } = this.#options
     for (const state of ['completed', 'failed'] as const)
       this.#queue
         .clean(keepMs, KEEP_FINISHED.count, state)
