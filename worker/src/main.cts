@@ -4,8 +4,8 @@
  */
 require('@spillway/common/shutdown')
 
-// New objects keep V8's initial megabyte: 48 would be a fifth of a worker's memory. The size itself
-// is only a command-line flag, which every way to start a worker would have to repeat.
+// While it starts, new objects keep V8's initial megabyte: 48 would be a fifth of a worker's memory.
+// The size itself is only a command-line flag, which every way to start a worker would have to repeat.
 require('node:v8').setFlagsFromString('--semi-space-growth-factor=1')
 
 const { sizeThreadPool }: typeof import('./consumer/cpu-limit.js') = require('./consumer/cpu-limit.js')

@@ -1,5 +1,6 @@
 /** Runs a worker as a process: configuration, signals, exit with 1 when it cannot start. */
 
+import { setFlagsFromString } from 'node:v8'
 import { createLogger } from '@spillway/common/log'
 import { closeOnSignal } from '@spillway/common/shutdown'
 import { readWorkerConfig } from './config.js'
@@ -22,8 +23,19 @@ export async function start(
     log.info({ engines: worker.engines }, worker.hashing)
     log.info({ opsUrl: worker.opsUrl, concurrency: worker.slots, engines: worker.engines }, 'worker ready')
     log.flush()
+    growNewSpace()
   } catch (error) {
     process.stderr.write(`The worker cannot start: ${error instanceof Error ? error.message : String(error)}\n`)
     process.exit(1)
   }
+}
+
+/**
+ * In V8's initial megabyte, collecting new objects takes a quarter of a busy event loop; in four, half
+ * as much. V8 enlarges the space when more objects survive than fit into it: here once, not twice.
+ */
+function growNewSpace(): void {
+  setFlagsFromString('--semi-space-growth-factor=4')
+  Array.from({ length: 80_000 }, (_, n) => ({ n }))
+  setFlagsFromString('--semi-space-growth-factor=1')
 }

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
 import { getPriority } from 'node:os'
+import { readMetric } from '@spillway/infra/harness/api-client'
 import { startProcess } from '@spillway/infra/processes/node-process'
 import { test } from 'vitest'
 import { NATIVE_NAME } from '../../src/hashing/native.ts'
@@ -35,6 +36,8 @@ test('when it is ready it says where its probes are and how many jobs it does at
   assert.match(metrics, /^spillway_jobs_total\{job="hash",outcome="hashed"\} 1$/m)
   assert.match(metrics, /^spillway_queue_wait_seconds_count\{job="hash"\} 1$/m)
   assert.match(metrics, /^process_cpu_seconds_total /m)
+  const newSpaceBytes = await readMetric(worker.opsUrl, 'nodejs_heap_space_size_total_bytes', 'space="new"')
+  assert.ok(newSpaceBytes >= 4 * 2 ** 20 && newSpaceBytes <= 8 * 2 ** 20, `${newSpaceBytes} bytes for new objects`)
   for (const path of ['/', '/queues', '/healthz/', '/constructor', '/toString'])
     assert.equal((await get(worker, path))[0], 404, path)
   assert.equal((await get(worker, '/metrics', 'POST'))[0], 405)
