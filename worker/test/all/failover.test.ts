@@ -1,12 +1,13 @@
 // After a failover the former master answers READONLY: its connection is dropped, the new found.
 import assert from 'node:assert/strict'
 import { until } from '@spillway/infra/processes/until'
+import { startOwnRedis } from '@spillway/infra/test/own-redis'
 import { connectRedis } from '@spillway/queue/redis/connect'
-import { test } from 'vitest'
-import { startOwnRedis } from '../own-redis.ts'
+import { afterAll, test } from 'vitest'
 import { spaceFor } from '../space.ts'
 
-const redisUrl = await startOwnRedis()
+const { url: redisUrl, close } = await startOwnRedis()
+afterAll(close)
 
 for (const role of ['producer', 'consumer'] as const) {
   test(`the connection of a ${role} to a server that became a replica is replaced at its first write`, async (t) => {

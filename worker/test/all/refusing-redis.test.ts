@@ -4,15 +4,28 @@ import { withDoubles } from '@spillway/infra/harness/spillway'
 import { startProcess } from '@spillway/infra/processes/node-process'
 import { freePort } from '@spillway/infra/processes/port'
 import { until } from '@spillway/infra/processes/until'
+import { startOwnRedis } from '@spillway/infra/test/own-redis'
 import { connectRedis } from '@spillway/queue/redis/connect'
 import { resultKey } from '@spillway/queue/wire/reply'
-import { test } from 'vitest'
-import { refuseWrites, startOwnRedis } from '../own-redis.ts'
+import { afterAll, test } from 'vitest'
 import { jobsAreCounted, readyClient, resultOf, startedWorker, submit, workerEnvironment } from '../parts.ts'
-import { activeJobs, spaceFor, waitingJobs } from '../space.ts'
+import { activeJobs, type Space, spaceFor, waitingJobs } from '../space.ts'
 import { startedWorkerProcess } from '../worker-process.ts'
 
-const redisUrl = await startOwnRedis()
+const { url: redisUrl, close } = await startOwnRedis()
+afterAll(close)
+
+/** Why it refuses writes, and the setting for it: no memory is left, or no replica is there. */
+const refusals = { OOM: 'maxmemory', NOREPLICAS: 'min-replicas-to-write' } as const
+
+/** Has the space's Redis refuse writes until the returned function is called, or the test ends. */
+async function refuseWrites({ redis, closing }: Space, why: keyof typeof refusals): Promise<() => Promise<void>> {
+  const setting = refusals[why]
+  await redis.config('SET', setting, '1')
+  const takeAgain = async () => void (await redis.config('SET', setting, '0'))
+  closing(takeAgain)
+  return takeAgain
+}
 
 const request = { password: 'right', storedHash: '$spillway-wait$500$' }
 const match = { kind: 'match' }

@@ -6,8 +6,6 @@ import { join } from 'node:path'
 import { Keeper } from '@spillway/infra/processes/keeper'
 import { startRedis } from '@spillway/infra/services/redis'
 
-export type OwnRedis = Awaited<ReturnType<typeof startOwnRedis>>
-
 /** Starts it with a password on a free port; `close` ends it and deletes its data. */
 export async function startOwnRedis() {
   const keeper = new Keeper()
