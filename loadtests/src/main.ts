@@ -19,14 +19,14 @@ import { bareHash } from '../scenarios/bare-hash.ts'
 import type { Setting } from '../scenarios/scenario.ts'
 import { describeCommit, describeMachine, type Results } from './results.ts'
 import { runScenarios, scenarios } from './run.ts'
-import { DURATION_MAX_S, inWords, isError, originOf, RATE_MAX, spikeTarget } from './target-spike.ts'
+import { DURATION_MAX_S, inWords, isError, RATE_MAX, resolveTarget, spikeTarget } from './target-spike.ts'
 
 const TARGET_DURATION_S = 10
 const WARM_UP_MS = 6_000
 const BARE_MS = 1_000
 
 const help = `pnpm load [scenario ...] [--contender name[,name]] [--duration s] [--users n] [--repeat n] [--out file]
-pnpm load spike --target url [--rate n] [--duration s] [--users n] [--password p]
+pnpm load spike --target url [--rate n] [--duration s] [--users n] [--password p] [--beyond-loopback]
 
 Runs load tests, and writes a report, one HTML page, and beside it the figures of each run as JSON. With --target: a spike of logins
 on a gateway that runs already, with the accounts of "pnpm seed".
@@ -44,6 +44,7 @@ With --target
   --duration s      seconds in which they come, at most ${DURATION_MAX_S} [${TARGET_DURATION_S}]; those with tickets are waited for
   --users n         how many accounts there are [${seeded.count}]
   --password p      their password ["${seeded.password}"]
+  --beyond-loopback lets the target be another machine than this one; only where you may do that
 
 Scenarios
 ${scenarios.map(({ name, title }) => `  ${name.padEnd(20)}${title}`).join('\n')}
@@ -61,6 +62,7 @@ const optionTypes = {
   out: { type: 'string' },
   target: { type: 'string' },
   password: { type: 'string' },
+  'beyond-loopback': { type: 'boolean' },
 } as const
 
 function parse(args: string[]) {
@@ -76,7 +78,7 @@ function interruption(): AbortSignal {
 }
 
 async function load(values: Values, names: readonly string[]): Promise<void> {
-  for (const name of ['rate', 'password'] as const)
+  for (const name of ['rate', 'password', 'beyond-loopback'] as const)
     if (values[name] !== undefined) throw new UserError(`--${name} needs a --target: see "pnpm load --help".`)
   const chosen = pickNamed('scenario', scenarios, names)
   const named = values.contender?.split(',').map((name) => name.trim())
@@ -150,7 +152,7 @@ async function spike(target: string, values: Values, names: readonly string[]): 
     password: values.password ?? seeded.password,
     durationS: atMost('--duration', values.duration ?? String(TARGET_DURATION_S), DURATION_MAX_S),
     rate: values.rate === undefined ? undefined : atMost('--rate', values.rate, RATE_MAX),
-    url: originOf(target),
+    url: await resolveTarget(target, values['beyond-loopback'] === true),
     signal: interruption(),
     report: (line) => isTTY && process.stdout.write(`\r\u001b[2K${line}`),
   })

@@ -1,4 +1,7 @@
-// `pnpm load spike --target`: a spike on a running gateway, to be watched on its live page.
+// `pnpm load spike --target`: a spike on a running gateway, to be watched on its live page. The
+// gateway is on this machine, unless another one was allowed.
+import { lookup } from 'node:dns/promises'
+import { BlockList, isIP } from 'node:net'
 import { ask } from '@spillway/infra/harness/api-client'
 import { UserError } from '@spillway/infra/processes/command-line'
 import { emailOf, seeded } from '@spillway/infra/services/query'
@@ -110,11 +113,33 @@ async function findRate(people: Visitor, { users, signal, report }: TargetSpike)
   return Math.round(Math.min(Math.max(TIMES_CAPACITY * perSecond, RATE_MIN), RATE_MAX))
 }
 
-/** The origin of a gateway. Throws a UserError for another text. */
-export function originOf(target: string): string {
+const loopback = new BlockList()
+loopback.addSubnet('127.0.0.0', 8, 'ipv4')
+loopback.addAddress('::1', 'ipv6')
+
+/**
+ * The URL to dial. The name of this machine is replaced by its judged address.
+ * @throws {@link UserError} for what is no `http://host:port`, or not this machine without
+ * `beyondLoopback`
+ */
+export async function resolveTarget(target: string, beyondLoopback: boolean): Promise<string> {
   const url = URL.canParse(target) ? new URL(target) : undefined
-  if (url?.protocol === 'http:' && url.pathname === '/' && url.search === '' && url.username === '') return url.origin
-  throw new UserError(`--target takes the address of a gateway, such as http://127.0.0.1:3000, not "${target}".`)
+  if (url?.protocol !== 'http:' || url.pathname !== '/' || url.search !== '' || url.username !== '') {
+    throw new UserError(`--target takes the address of a gateway, such as http://127.0.0.1:3000, not "${target}".`)
+  }
+  const hostname = url.hostname.replace(/^\[|\]$/g, '')
+  const addresses = await lookup(hostname, { all: true }).catch(() => [])
+  const [first] = addresses
+  if (first === undefined) throw new UserError(`There is no host "${hostname}".`)
+  if (beyondLoopback) return url.origin
+  const elsewhere = addresses.find(({ address }) => !loopback.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4'))
+  if (elsewhere !== undefined)
+    throw new UserError(
+      `${hostname} is not this machine (${elsewhere.address}): a spike goes to others only with --beyond-loopback, and only where ` +
+        'you may send one.',
+    )
+  url.hostname = first.family === 6 ? `[${first.address}]` : first.address
+  return url.origin
 }
 
 // The result of a spike in words.

@@ -20,9 +20,12 @@ export async function* readCsv(
   batches: AsyncIterable<TextLine[]>,
   columns?: readonly string[],
 ): AsyncGenerator<Line> {
-  let next = 1
+  // The line `sep=;` is for Excel.
+  const [, separator] = /^"?sep=(.)"?\r?\n/i.exec(beginning) ?? []
+  let next = separator === undefined ? 1 : 2
   const parser = parse({
-    delimiter: delimiterOf(beginning),
+    delimiter: separator ?? delimiterOf(beginning),
+    from_line: next,
     max_record_size: ROW_MAX,
     relax_column_count: true,
     skip_empty_lines: true,

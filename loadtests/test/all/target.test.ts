@@ -3,7 +3,8 @@ import assert from 'node:assert/strict'
 import { ask } from '@spillway/infra/harness/api-client'
 import { scratchDir } from '@spillway/infra/harness/namespace'
 import { startProcess } from '@spillway/infra/processes/node-process'
-import { test } from 'vitest'
+import { resolveTarget } from '@spillway/loadtests/target-spike'
+import { describe, test } from 'vitest'
 
 const START_MS = 90_000
 /** In four seconds, by chance one less; more than the 300 a minute that one address is allowed. */
@@ -61,3 +62,28 @@ test(
   },
   3 * START_MS,
 )
+
+describe('a target', () => {
+  test('is this machine, by name or address, and dialled by address', async () => {
+    assert.match(await resolveTarget('http://localhost:3000', false), /^http:\/\/(127\.0\.0\.1|\[::1\]):3000$/)
+    assert.equal(await resolveTarget('http://127.0.0.2:3000/', false), 'http://127.0.0.2:3000')
+    assert.equal(await resolveTarget('http://[::1]:3000', false), 'http://[::1]:3000')
+    // As a browser's address bar reads them: still this machine.
+    assert.equal(await resolveTarget('http://2130706433:3000', false), 'http://127.0.0.1:3000')
+  })
+
+  const elsewhere = ['192.0.2.1:3000', '[::ffff:192.0.2.1]']
+  for (const target of elsewhere.map((host) => `http://${host}`)) {
+    test(`${target} is refused unless it was said that it may be another machine`, async () => {
+      await assert.rejects(resolveTarget(target, false), /is not this machine .* only with --beyond-loopback/)
+      assert.equal(await resolveTarget(target, true), new URL(target).origin)
+    })
+  }
+
+  const mistaken = ['127.0.0.1:3000', 'https://127.0.0.1']
+  for (const target of mistaken) {
+    test(`"${target}" is told in one sentence`, async () => {
+      await assert.rejects(resolveTarget(target, false), /--target takes the address of a gateway/)
+    })
+  }
+})

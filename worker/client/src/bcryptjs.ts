@@ -143,8 +143,18 @@ function readSalt(password: string, given: string) {
 
 /** Without a letter, no NUL ends the password, and it is read repeatedly. */
 function keyOf(password: string, minor: string): Buffer {
-  const bytes = Buffer.from(password)
+  const bytes = bytesOf(password)
   return minor === '' ? Buffer.alloc(READ_BYTES, bytes) : bytes.subarray(0, READ_BYTES)
+}
+
+/** UTF-8. The package also encodes lone surrogates, where Node writes U+FFFD. */
+function bytesOf(text: string): Buffer {
+  const parts = text.split(/(\p{Surrogate})/u)
+  return Buffer.concat(parts.map((part, at) => (at % 2 === 0 ? Buffer.from(part) : surrogateBytes(part.charCodeAt(0)))))
+}
+
+function surrogateBytes(unit: number): Buffer {
+  return Buffer.of(0xe0 | (unit >> 12), 0x80 | ((unit >> 6) & 0x3f), 0x80 | (unit & 0x3f))
 }
 
 /** Returns the promise if there is no callback; a callback is called in its own turn. */

@@ -57,8 +57,16 @@ test('quoted lines, empty lines, rows of another width and rows behind them keep
 
 test('semicolons, tabs, names in any case and byte order marks', async () => {
   assert.deepEqual((await imported(given('semicolon.csv'))).accounts[0]?.createdAt, new Date('2024-01-15T10:30:00Z'))
-  const forExcel = await fileOf('excel.csv', `\ufeff\r\nemail;passwordHash;"a,b,c"\r\na@example.test;${bcrypt};x\r\n`)
-  assert.deepEqual((await imported(forExcel)).emails, ['a@example.test'])
+  const forExcel = await fileOf(
+    'excel.csv',
+    `\ufeffsep=;\r\nemail;passwordHash;"a,b,c"\r\nsep@example.test;${bcrypt};x\r\nnarrow@example.test\r\n`,
+  )
+  const { emails, rejectedLines } = await imported(forExcel)
+  assert.deepEqual(emails, ['sep@example.test'])
+  assert.deepEqual(
+    rejectedLines.map(({ line }) => line),
+    [4],
+  )
   assert.deepEqual((await imported(given('bom.ndjson'))).emails, ['bom1@example.test', 'bom2@example.test'])
   const tabs = `\ufeffEMAIL\tPasswordHASH\na@example.test\t${bcrypt}\n`
   assert.deepEqual((await imported(await fileOf('tabs.tsv', tabs))).emails, ['a@example.test'])

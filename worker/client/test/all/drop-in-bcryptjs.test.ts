@@ -19,6 +19,8 @@ const data: [name: string, password: string][] = [
   ['74 bytes of UTF-8', 'ä'.repeat(37)],
   ['a character across the 72nd byte', `x${'ä'.repeat(40)}`],
   ['an emoji', '🔑🔑'],
+  ['a lone surrogate', 'x\ud800y'],
+  ['surrogates in the wrong order', '\udc00\ud800'],
   ['a NUL', 'a\0b'],
   ['a NUL at the end', 'U*U\0'],
 ]
