@@ -1,5 +1,6 @@
 // The line as its clients see it: numbers, how far it has come, and what becomes of who goes away.
 import assert from 'node:assert/strict'
+import { deleteKeys } from '@spillway/infra/harness/namespace'
 import { until } from '@spillway/infra/processes/until'
 import { jobKey, queueKey } from '@spillway/queue/keys'
 import { presentKey } from '@spillway/queue/wire/reply'
@@ -119,7 +120,8 @@ test('when Redis loses everything, all who wait with tickets or are held get in,
       const { serving } = await lineOf()
       return { last: Number(serving) }
     })
-    await redis.flushdb()
+    // Tests of other files have keys on this server, too.
+    await deleteKeys(namespace.redisUrl, prefix)
     return { held: await Promise.all(held), tickets, last }
   })
   for (const answer of [...held, ...tickets]) expect(200, await followed(answer))
