@@ -70,7 +70,7 @@ export function exposeGatewayState(metrics: Metrics, state: GatewayState): void 
   )
   metrics.gauge(
     'spillway_oldest_job_age_seconds',
-    'How long the job that is next has waited, by state; 0 when none waits',
+    'How long the job that is next has waited, by state; 0 when no job waits',
     async () => {
       const ages = Object.entries((await report())?.oldestMs ?? {})
       return Object.fromEntries(ages.map(([state, ms]) => [state, ms / 1_000]))
