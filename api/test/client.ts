@@ -103,14 +103,10 @@ export class Client {
     return this.#queued('POST', '/v1/login', { ...options, body })
   }
 
-  redeem(ticket: string, options?: Call): Promise<Told> {
-    return this.call('POST', '/v1/tickets/redeem', { ...options, body: { ticket } })
-  }
-
-  /** Redeems until there is an answer. */
-  async answerTo(ticket: string, options?: Call): Promise<Told> {
-    const answer = await this.redeem(ticket, options)
-    return answer.status === 202 ? this.answerTo(answer.body.ticket, options) : answer
+  /** Redeems a ticket, and the tickets that it is answered with. */
+  async redeem(ticket: string, options: Call = {}): Promise<Told> {
+    const answer = await this.call('POST', '/v1/tickets/redeem', { ...options, body: { ticket } })
+    return answer.status === 202 && !asksForTicket(options) ? this.redeem(answer.body.ticket, options) : answer
   }
 
   refresh(refreshToken: string): Promise<Told> {
@@ -172,9 +168,12 @@ export class Client {
   async #queued(method: string, path: string, options: Call): Promise<Told> {
     const answer = await this.call(method, path, options)
     const leaving = options.signal === undefined ? {} : { signal: options.signal }
-    const asksForTicket = options.keepTicket === true || options.headers?.prefer !== undefined
-    return answer.status === 202 && !asksForTicket ? this.answerTo(answer.body.ticket, leaving) : answer
+    return answer.status === 202 && !asksForTicket(options) ? this.redeem(answer.body.ticket, leaving) : answer
   }
+}
+
+function asksForTicket({ keepTicket, headers }: Call): boolean {
+  return keepTicket === true || headers?.prefer !== undefined
 }
 
 /** Checks that an answer is this problem, in the form of RFC 9457. */

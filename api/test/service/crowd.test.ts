@@ -6,7 +6,16 @@ import { test } from 'vitest'
 import { readGatewayConfig } from '../../src/config.ts'
 import { Attempts } from '../../src/limits/attempts.ts'
 import { gatedAccount, slowAccount } from '../account.ts'
-import { type Answer, assertProblem, atOnce, type Call, type Credentials, expect, newCredentials } from '../client.ts'
+import {
+  type Answer,
+  assertProblem,
+  atOnce,
+  type Call,
+  type Credentials,
+  expect,
+  keepTicket,
+  newCredentials,
+} from '../client.ts'
 import { watchQueue } from '../queue.ts'
 import { shareSystem, whileFrozen } from '../system.ts'
 
@@ -46,7 +55,7 @@ async function answerTo(given: Answer, options: Call = {}): Promise<Answer> {
   let answer = given
   expect(202, given)
   await until(async () => {
-    answer = await api.redeem(answer.body.ticket, options)
+    answer = await api.redeem(answer.body.ticket, { ...options, ...keepTicket })
     return answer.status !== 202
   })
   return answer

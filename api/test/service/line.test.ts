@@ -12,6 +12,7 @@ import {
   atOnce,
   type Credentials,
   expect,
+  keepTicket,
   newCredentials,
   respondAsync,
 } from '../client.ts'
@@ -36,7 +37,7 @@ async function goesAway(ticket: string): Promise<void> {
 async function followed(given: Answer): Promise<Answer> {
   let answer = given
   await until(async () => {
-    if (answer.status === 202) answer = await api.redeem(answer.body.ticket)
+    if (answer.status === 202) answer = await api.redeem(answer.body.ticket, keepTicket)
     return answer.status !== 202
   })
   return answer

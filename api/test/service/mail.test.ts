@@ -60,7 +60,7 @@ test('a taken address is answered as a free one, whenever its ticket is redeemed
       const body = { email, password: NEXT }
       const direct = await here.register(body)
       const { ticket } = expect(202, await there.register(body, respondAsync))
-      const twice = await Promise.all([here.answerTo(ticket), there.answerTo(ticket)])
+      const twice = await Promise.all([here.redeem(ticket), there.redeem(ticket)])
       const codes = twice.map(({ status, body: { code } }) => `${status} ${code}`).sort()
       const { id, createdAt, email: told } = direct.body
       assert.match(id, /^[0-9a-f-]{36}$/)

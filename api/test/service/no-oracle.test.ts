@@ -58,7 +58,7 @@ for (const [kind, password] of Object.entries(passwords)) {
     await assertAlike(async ({ email }) => {
       const held = await api.login({ email, password })
       const deferred = await api.login({ email, password }, respondAsync)
-      return deferred.status === 202 ? [held, deferred, await api.answerTo(deferred.body.ticket)] : [held, deferred]
+      return deferred.status === 202 ? [held, deferred, await api.redeem(deferred.body.ticket)] : [held, deferred]
     })
   })
 }

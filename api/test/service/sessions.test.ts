@@ -74,10 +74,7 @@ test('a session that was opened by a ticket is of the client that redeemed it', 
   const account = await api.newAccount()
   const headers = { ...respondAsync.headers, 'user-agent': 'The one that asked' }
   const { ticket } = expect(202, await api.login(account, { headers }))
-  const { body: session } = await until(async () => {
-    const answer = await api.redeem(ticket, on('The one that redeemed'))
-    return answer.status === 200 ? answer : undefined
-  })
+  const session = expect(200, await api.redeem(ticket, on('The one that redeemed')))
   assert.equal((await list(session))[0]?.device, 'The one that redeemed')
 })
 

@@ -41,7 +41,7 @@ test('a new password takes the place of the old one, ends the other sessions of 
   expect(200, await here.refresh(mine.refreshToken))
   assertProblem(await there.me(other.accessToken), 401, 'invalid_token')
   assertProblem(await there.refresh(other.refreshToken), 401, 'invalid_refresh_token')
-  assertProblem(await there.answerTo(stale.ticket), 401, 'invalid_credentials')
+  assertProblem(await there.redeem(stale.ticket), 401, 'invalid_credentials')
   assertProblem(await here.login(credentials), 401, 'invalid_credentials')
   expect(200, await there.login({ ...credentials, password: NEXT }))
   expect(200, await here.me(bystander.accessToken))
@@ -51,7 +51,7 @@ test('a ticket deletes nothing once the password has changed', async () => {
   const { account, accessToken } = await here.signedIn()
   const { ticket } = expect(202, await here.deleteAccount(accessToken, account.password, respondAsync))
   expect(204, await there.changePassword(accessToken, account.password))
-  assert.equal((await there.answerTo(ticket)).status, 401)
+  assert.equal((await there.redeem(ticket)).status, 401)
   assert.equal(await system.database.user.count({ where: { email: account.email } }), 1)
 })
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { until } from '@spillway/infra/processes/until'
 import { test } from 'vitest'
 import { roles } from '../../src/ops/named.ts'
-import { assertProblem, expect, respondAsync } from '../client.ts'
+import { assertProblem, expect, keepTicket, respondAsync } from '../client.ts'
 import { startMailServer } from '../mail-server.ts'
 import { openSystem, whileFrozen } from '../system.ts'
 
@@ -87,7 +87,7 @@ const cases: { name: string; expected: RegExp; code: () => Promise<string> }[] =
       const { requestId, body } = await whileFrozen(worker, async () => {
         const given = await api.login(account, respondAsync)
         expect(202, given)
-        await until(async () => (await api.redeem(given.body.ticket)).status === 410)
+        await until(async () => (await api.redeem(given.body.ticket, keepTicket)).status === 410)
         return given
       })
       // The ticket brings its code back, whoever redeems it.
