@@ -130,6 +130,8 @@ export class Consumer {
   async requeue(): Promise<void> {
     const { log, metrics } = this.#options
     const requeuing = [...this.#inHand.values()].toReversed().map(async ({ job }) => {
+      // Otherwise, a renewal that fails because the job has moved would take its lock again.
+      this.#inHand.delete(job.id ?? '')
       try {
         await job.moveToWait(job.token)
         metrics.requeued.inc()
