@@ -22,14 +22,16 @@ export interface StartOptions {
   algorithm: Algorithm
   databaseUrl: string
   redisUrl: string
+  /** Of its processes, on top of what they need. */
+  env?: NodeJS.ProcessEnv
 }
 
 export interface Running {
   url: string
   /** A GET path beside logins that asks the file system, and so needs libuv's threads. */
   neighbourPath: string
-  /** Of Spillway's processes. */
-  pids?: { gateway: number; worker: number }
+  /** The process that serves logins, and Spillway's worker. */
+  pids: { gateway: number; worker?: number }
   /** Ends every process. Safe to call twice. */
   close(): Promise<void>
 }
@@ -71,7 +73,7 @@ export async function startProgram(program: string, env: ProcessOptions['env'] =
   try {
     const { url } = await started.waitForLog((line) => typeof line.url === 'string', READY_WITHIN_MS)
     started.keepOnly('nothing')
-    return { url: String(url), neighbourPath: '/neighbour', close }
+    return { url: String(url), neighbourPath: '/neighbour', pids: { gateway: started.pid }, close }
   } catch (error) {
     await close()
     throw error

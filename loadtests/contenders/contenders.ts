@@ -104,10 +104,11 @@ async function startHttpWorkers(options: StartOptions): Promise<Running> {
 /** Counted as in production, and never reached: all callers come from one address. */
 const UNREACHED = 1_000_000
 
-async function startSpillway({ databaseUrl, redisUrl }: StartOptions): Promise<Running> {
+async function startSpillway({ databaseUrl, redisUrl, env = {} }: StartOptions): Promise<Running> {
   const spillway = openSpillway({
     databaseUrl,
     redisUrl,
+    env,
     gatewayEnv: limitsOf(UNREACHED),
     // The engine to measure may be chosen by the environment.
     workerEnv: { HASH_ENGINE: process.env.HASH_ENGINE, WORKER_CONCURRENCY: String(coreCount) },

@@ -9,9 +9,9 @@ import Fastify from 'fastify'
 import { algorithms, type Hashing } from './hashing.ts'
 
 /** As Spillway's gateway: Node's own 511 lose connections when thousands of users come at once. */
-const BACKLOG = 4_096
+export const BACKLOG = 4_096
 
-const credentials = {
+export const credentials = {
   type: 'object',
   required: ['email', 'password'],
   properties: { email: { type: 'string', maxLength: 254 }, password: { type: 'string', minLength: 8, maxLength: 128 } },
@@ -19,7 +19,7 @@ const credentials = {
 const refresh = { type: 'object', required: ['refreshToken'], properties: { refreshToken: { type: 'string' } } }
 const TOKEN = { tokenType: 'Bearer', expiresIn: 900 }
 const REFRESH_TOKEN_TTL_MS = 30 * 24 * 3_600_000
-type Credentials = { Body: { email: string; password: string } }
+export type Credentials = { Body: { email: string; password: string } }
 type Refresh = { Body: { refreshToken: string } }
 
 /** Serves on any free port until the process is killed, and says where. */

@@ -57,6 +57,8 @@ const looks: Record<string, Look> = {
       hashMs: 'Its hash',
       redisMs: 'Redis',
       postgresMs: 'PostgreSQL',
+      gatewayKib: 'Gateway allocates',
+      workerKib: 'Worker allocates',
       systemCallsCount: 'System calls',
       redisCommandsCount: 'Redis commands',
       transactionsCount: 'Transactions',
@@ -206,7 +208,15 @@ function show(value: number): string {
 
 /** The end of a figure's name tells its unit. */
 function quantity(value: number | undefined, name: string): string {
-  const unit = name.endsWith('Ms') ? ' ms' : name.endsWith('Percent') ? ' %' : name.endsWith('Count') ? '' : '/s'
+  const unit = name.endsWith('Ms')
+    ? ' ms'
+    : name.endsWith('Percent')
+      ? ' %'
+      : name.endsWith('Kib')
+        ? ' KiB'
+        : name.endsWith('Count')
+          ? ''
+          : '/s'
   return value === undefined ? '–' : show(value) + unit
 }
 

@@ -44,6 +44,8 @@ interface OfContenders {
   algorithm?: Algorithm
   /** How many callers come at once: not every contender can take any number. */
   callers?: number
+  /** Of the contender's processes. */
+  env?: NodeJS.ProcessEnv
 }
 
 const FEW = ['in-process', 'piscina', 'beside', 'spillway']
@@ -51,7 +53,7 @@ const FEW = ['in-process', 'piscina', 'beside', 'spillway']
 /** One measurement of each contender: started, warmed up by logins, measured, and always ended. */
 export function ofContenders(
   setting: Setting,
-  { few = FEW, algorithm = 'argon2id', callers = 0 }: OfContenders,
+  { few = FEW, algorithm = 'argon2id', callers = 0, env = {} }: OfContenders,
   measure: (running: Running) => Promise<Measured>,
 ): Measurement[] {
   const { databaseUrl, redisUrl, accounts, warmUpMs } = setting
@@ -59,7 +61,7 @@ export function ofContenders(
   const warmed = async (contender: Contender) => {
     if (callers > (contender.mostCallers ?? callers))
       throw new Error('not run: a process for each caller is more than the memory of this machine holds')
-    const running = await contender.start({ algorithm, databaseUrl, redisUrl })
+    const running = await contender.start({ algorithm, databaseUrl, redisUrl, env })
     try {
       await accounts.warmUp(running, algorithm, warmUpMs)
       return await measure(running)
