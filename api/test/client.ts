@@ -73,7 +73,11 @@ export class Client {
     this.url = url
   }
 
-  /** One request. Checks what holds for every answer: problems are problems, and only they are. */
+  /**
+   * One request. A ticket is redeemed, because a busy machine may cause one at any time: a worker
+   * that gets no processor for a second and a half counts as gone. Checks what holds for every
+   * answer: problems are problems, and only they are.
+   */
   async call(method: string, path: string, options: Call = {}): Promise<Told> {
     const { body, headers = {}, token, signal } = options
     const response = await fetch(this.url + path, {
@@ -92,21 +96,20 @@ export class Client {
     assert.match(requestId, /^[\w.-]{1,64}$/)
     assert.equal(response.headers.get('x-request-id'), requestId)
     if (answer.body.code !== undefined) assertProblem(answer, answer.status, answer.body.code)
-    return answer
+    const asksForTicket = options.keepTicket === true || headers.prefer !== undefined
+    return answer.status === 202 && !asksForTicket ? this.redeem(answer.body.ticket, options) : answer
   }
 
   register(body: Credentials, options?: Call): Promise<Told> {
-    return this.#queued('POST', '/v1/users', { ...options, body })
+    return this.call('POST', '/v1/users', { ...options, body })
   }
 
   login(body: Credentials, options?: Call): Promise<Told> {
-    return this.#queued('POST', '/v1/login', { ...options, body })
+    return this.call('POST', '/v1/login', { ...options, body })
   }
 
-  /** Redeems a ticket, and the tickets that it is answered with. */
-  async redeem(ticket: string, options: Call = {}): Promise<Told> {
-    const answer = await this.call('POST', '/v1/tickets/redeem', { ...options, body: { ticket } })
-    return answer.status === 202 && !asksForTicket(options) ? this.redeem(answer.body.ticket, options) : answer
+  redeem(ticket: string, options?: Call): Promise<Told> {
+    return this.call('POST', '/v1/tickets/redeem', { ...options, body: { ticket } })
   }
 
   refresh(refreshToken: string): Promise<Told> {
@@ -122,19 +125,19 @@ export class Client {
   }
 
   changePassword(token: string, currentPassword: string, newPassword = NEXT, options?: Call): Promise<Told> {
-    return this.#queued('PUT', '/v1/me/password', { ...options, token, body: { currentPassword, newPassword } })
+    return this.call('PUT', '/v1/me/password', { ...options, token, body: { currentPassword, newPassword } })
   }
 
   changeEmail(token: string, newEmail: string, password: string, options?: Call): Promise<Told> {
-    return this.#queued('PUT', '/v1/me/email', { ...options, token, body: { newEmail, password } })
+    return this.call('PUT', '/v1/me/email', { ...options, token, body: { newEmail, password } })
   }
 
   verifyPassword(token: string, password: string, options?: Call): Promise<Told> {
-    return this.#queued('POST', '/v1/me/password/verify', { ...options, token, body: { password } })
+    return this.call('POST', '/v1/me/password/verify', { ...options, token, body: { password } })
   }
 
   deleteAccount(token: string, password: string, options?: Call): Promise<Told> {
-    return this.#queued('POST', '/v1/me/delete', { ...options, token, body: { password } })
+    return this.call('POST', '/v1/me/delete', { ...options, token, body: { password } })
   }
 
   forgotten(email: string, options?: Call): Promise<Told> {
@@ -142,7 +145,7 @@ export class Client {
   }
 
   resetPassword(token: string, newPassword = NEXT, options?: Call): Promise<Told> {
-    return this.#queued('POST', '/v1/password/reset', { ...options, body: { token, newPassword } })
+    return this.call('POST', '/v1/password/reset', { ...options, body: { token, newPassword } })
   }
 
   confirmEmail(token: string): Promise<Told> {
@@ -160,20 +163,6 @@ export class Client {
     const account = await this.newAccount()
     return { account, ...expect(200, await this.login(account)) }
   }
-
-  /**
-   * One request that may wait for a job. A ticket is redeemed, because a busy machine may cause one
-   * at any time: a worker that gets no processor for a second and a half counts as gone.
-   */
-  async #queued(method: string, path: string, options: Call): Promise<Told> {
-    const answer = await this.call(method, path, options)
-    const leaving = options.signal === undefined ? {} : { signal: options.signal }
-    return answer.status === 202 && !asksForTicket(options) ? this.redeem(answer.body.ticket, leaving) : answer
-  }
-}
-
-function asksForTicket({ keepTicket, headers }: Call): boolean {
-  return keepTicket === true || headers?.prefer !== undefined
 }
 
 /** Checks that an answer is this problem, in the form of RFC 9457. */

@@ -44,12 +44,13 @@ export interface System {
   /** The environment of gateways and workers. */
   environment: NodeJS.ProcessEnv
   /** Starts a gateway in this process, and waits until it knows of all workers. */
-  gateway(env?: NodeJS.ProcessEnv): Promise<Gateway & Clients>
+  gateway(env?: NodeJS.ProcessEnv, pace?: Pace): Promise<Gateway & Clients>
   /** Starts a gateway that reaches PostgreSQL or Redis by a proxy, which is closed with the test. */
   behindProxy(
     t: Ending,
     name: 'DATABASE_URL' | 'REDIS_URL',
     env?: NodeJS.ProcessEnv,
+    pace?: Pace,
   ): Promise<Gateway & Clients & { proxy: TcpProxy }>
   /** Starts a gateway as a process of its own, as deployed, by another entry if one is given. */
   gatewayProcess(env?: NodeJS.ProcessEnv, program?: Pick<MemberOptions, 'entry'>): Promise<GatewayProcess & Clients>
@@ -97,7 +98,8 @@ type Base = Awaited<ReturnType<typeof openBase>>
 
 async function openBase() {
   const namespace = await createNamespace()
-  const database = connectDatabase({ url: namespace.databaseUrl, poolSize: 2 })
+  const patience = { connectionTimeoutMs: 60_000, statementTimeoutMs: 60_000 }
+  const database = connectDatabase({ url: namespace.databaseUrl, poolSize: 2, ...patience })
   const redis = connectRedis(namespace.redisUrl, 'consumer')
   const spillway = openSpillway({ ...namespace, env: CHEAP_ARGON2, workerEnv: ONE_THREAD })
   /** Ends what runs. Resolves with one sentence for each process that ended badly. */
@@ -133,8 +135,8 @@ function systemOn(base: Base, closeBase: () => Promise<string[]>, t: Ending): Sy
   const close = () => (ending ??= end())
   t.onTestFinished(close)
 
-  async function gateway(env: NodeJS.ProcessEnv = {}) {
-    const started = await startQuietly({ ...environment, ...env })
+  async function gateway(env: NodeJS.ProcessEnv = {}, pace?: Pace) {
+    const started = await startQuietly({ ...environment, ...env }, pace)
     let closing: Promise<void> | undefined
     const close = () => (closing ??= started.close())
     closers.push(close)
@@ -144,10 +146,10 @@ function systemOn(base: Base, closeBase: () => Promise<string[]>, t: Ending): Sy
 
   return {
     ...{ namespace, database, redis, environment, close, gateway },
-    async behindProxy(t, name, env = {}) {
+    async behindProxy(t, name, env = {}, pace) {
       const proxy = await startProxy(name === 'DATABASE_URL' ? namespace.databaseUrl : namespace.redisUrl)
       t.onTestFinished(() => proxy.close())
-      return { ...(await gateway({ [name]: proxy.url, ...env })), proxy }
+      return { ...(await gateway({ [name]: proxy.url, ...env }, pace)), proxy }
     },
     async gatewayProcess(env = {}, program = {}) {
       const gateway = await spillway.gateway({ env, ...program })
@@ -172,10 +174,16 @@ export async function whileFrozen<T>(worker: Member, body: () => Promise<T>): Pr
   }
 }
 
+/** How long refusals, and tickets that are issued at once, are held [not at all]. */
+type Pace = (holdMs: number) => number
+
+/** For requests that must be held: if a busy machine makes the worker look gone, a ticket is issued at once. */
+export const heldAnyway: Pace = (holdMs) => holdMs
+
 /** Starts a gateway in this process that logs nothing. */
-export async function startQuietly(env: NodeJS.ProcessEnv): Promise<Gateway & Clients> {
+export async function startQuietly(env: NodeJS.ProcessEnv, paceMs: Pace = () => 0): Promise<Gateway & Clients> {
   const logger = createLogger({ service: 'gateway', level: 'silent' })
-  return withClients(await startGateway(readGatewayConfig(env), env, logger, { paceMs: () => 0 }))
+  return withClients(await startGateway(readGatewayConfig(env), env, logger, { paceMs }))
 }
 
 /** What /readyz says, whatever its status. */
@@ -185,6 +193,9 @@ export async function readiness(
   const response = await fetch(`${url}/readyz`)
   return JSON.parse(await response.text())
 }
+
+/** Of a transaction that holds locks while a test goes on, in milliseconds. */
+export const lockOptions = { timeout: 60_000, maxWait: 60_000 }
 
 /** Whether queries to this database wait for a lock now, at least so many. */
 export async function locksAwaited(database: Database, count = 1): Promise<boolean> {

@@ -17,7 +17,7 @@ import {
   respondAsync,
 } from '../client.ts'
 import { watchQueue } from '../queue.ts'
-import { locksAwaited, openSystem, whileFrozen } from '../system.ts'
+import { heldAnyway, lockOptions, locksAwaited, openSystem, whileFrozen } from '../system.ts'
 
 // Its own worker: what hashes of other files took would make a ticket of 3 s impossible.
 const system = await openSystem()
@@ -32,7 +32,8 @@ const strict = { GUESSES_PER_ACCOUNT: '1', GUESSES_PER_DEVICE: '1' }
 const { api } = await system.gateway(strict)
 const { api: hasty } = await system.gateway({ ...strict, TICKET_TTL_MS: '3000', LOGIN_WAIT_MS: '0' })
 /** Logins are held for longer than the slow ones of these tests let a gateway predict. */
-const { api: patient, opsUrl } = await system.gateway({ ...strict, DATABASE_URL: proxy.url, LOGIN_WAIT_MS: '50000' })
+const patience = { ...strict, DATABASE_URL: proxy.url, LOGIN_WAIT_MS: '50000' }
+const { api: patient, opsUrl } = await system.gateway(patience, heldAnyway)
 const { database, redis, namespace } = system
 const queue = watchQueue(system)
 const keyOf = (kind: string, { email }: Credentials) => `${namespace.queuePrefix}:${kind}:${nameInRedis(system, email)}`
@@ -44,7 +45,7 @@ const withToken = (deviceToken: string, more: Call = {}): Call => ({
 /** A login whose ticket expires while there is no worker. */
 async function expire(credentials: Credentials, options: Call): Promise<void> {
   const { ticket } = expect(202, await hasty.login(credentials, options))
-  await until(async () => (await hasty.redeem(ticket)).status === 410, { what: 'the end of the ticket' })
+  await until(async () => (await hasty.redeem(ticket, keepTicket)).status === 410, { what: 'the end of the ticket' })
 }
 
 test('whoever sends a login again after each expired ticket is not delayed, nor loses the known device', async () => {
@@ -144,13 +145,10 @@ test('a login that ended without a job counts for nothing, though its client had
     await takenBack(guess)
   }
   try {
-    await database.$transaction(
-      async (locked) => {
-        await locked.$executeRaw`LOCK TABLE users IN ACCESS EXCLUSIVE MODE`
-        await whileLocked()
-      },
-      { timeout: 60_000 },
-    )
+    await database.$transaction(async (locked) => {
+      await locked.$executeRaw`LOCK TABLE users IN ACCESS EXCLUSIVE MODE`
+      await whileLocked()
+    }, lockOptions)
   } finally {
     proxy.restore()
   }

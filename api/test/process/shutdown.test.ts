@@ -14,7 +14,7 @@ import { accountWithHash, gatedAccount, slowAccount } from '../account.ts'
 import { Client, expect, keepTicket, newCredentials } from '../client.ts'
 import { openCollector } from '../otlp-collector.ts'
 import { watchQueue } from '../queue.ts'
-import { openSystem } from '../system.ts'
+import { heldAnyway, openSystem } from '../system.ts'
 
 const system = await openSystem()
 await system.worker({ WORKER_CONCURRENCY: '4' }, withDoubles)
@@ -87,7 +87,8 @@ test('a gateway that fails to close one thing closes the others, says so in its 
 })
 
 test('a request whose wait runs out while the gateway stops gets its ticket', async (t) => {
-  const [{ api, close }, other] = [await system.gateway({ LOGIN_WAIT_MS: '500' }), await system.gateway()]
+  const { api, close } = await system.gateway({ LOGIN_WAIT_MS: '500' }, heldAnyway)
+  const other = await system.gateway()
   const { account, open } = await gatedAccount(t, system.database)
   const held = api.login(account, keepTicket)
   await queue.settled(0, 1)

@@ -9,7 +9,7 @@ import { test } from 'vitest'
 import { gatedAccount } from '../account.ts'
 import { assertProblem, atOnce, expect, keepTicket, newCredentials, respondAsync } from '../client.ts'
 import { watchQueue } from '../queue.ts'
-import { openSystem, readiness } from '../system.ts'
+import { lockOptions, openSystem, readiness } from '../system.ts'
 
 const system = await openSystem()
 const queue = watchQueue(system)
@@ -46,7 +46,7 @@ test('without any worker a request gets its ticket at once, and its answer when 
         assert.match(answer.headers.get('retry-after') ?? '', /^[1-9]\d?$/)
       }
     }
-  })
+  }, lockOptions)
   assert.equal((await queue.added()).length, added)
   assert.deepEqual(await system.redis.keys('*198.51.100.77*'), [], 'nothing was counted')
 

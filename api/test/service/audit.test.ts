@@ -7,7 +7,7 @@ import { test } from 'vitest'
 import { Audit } from '../../src/audit/recorder.ts'
 import { GatewayMetrics } from '../../src/ops/metrics.ts'
 import { assertProblem, Client, expect, newCredentials } from '../client.ts'
-import { openSystem } from '../system.ts'
+import { lockOptions, openSystem } from '../system.ts'
 
 interface Recorded {
   id: string
@@ -293,18 +293,15 @@ test('operators who search behind a lock keep nobody from logging in, and each h
   const gateway = await system.gateway({ DATABASE_POOL_SIZE: '3' })
   const account = await gateway.api.newAccount()
   let pages: Promise<unknown>[] = []
-  await database.$transaction(
-    async (transaction) => {
-      await transaction.$executeRaw`LOCK TABLE audit_events`
-      pages = Array.from({ length: 12 }, () => fetch(`${gateway.opsUrl}/audit.json`))
-      const reading = () => database.$queryRaw<unknown[]>`
+  await database.$transaction(async (transaction) => {
+    await transaction.$executeRaw`LOCK TABLE audit_events`
+    pages = Array.from({ length: 12 }, () => fetch(`${gateway.opsUrl}/audit.json`))
+    const reading = () => database.$queryRaw<unknown[]>`
         SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%FROM audit_events WHERE%'`
-      await until(async () => (await reading()).length > 0)
-      for (let n = 0; n < 3; n += 1) expect(200, await gateway.api.login(account))
-      assert.equal((await reading()).length, 1)
-    },
-    { timeout: 20_000 },
-  )
+    await until(async () => (await reading()).length > 0)
+    for (let n = 0; n < 3; n += 1) expect(200, await gateway.api.login(account))
+    assert.equal((await reading()).length, 1)
+  }, lockOptions)
   await Promise.all(pages)
 })
 

@@ -4,14 +4,11 @@ import { randomBytes } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import { test } from 'vitest'
 import { exchange, expect, newCredentials } from '../client.ts'
-import { shareSystem } from '../system.ts'
+import { heldAnyway, shareSystem } from '../system.ts'
 
 const serviceKey = randomBytes(32).toString('base64url')
 const system = await shareSystem()
-const gateway = await system.gateway({
-  SERVICE_KEYS: `shop:${serviceKey}`,
-  SERVICE_PORT: '0',
-})
+const gateway = await system.gateway({ SERVICE_KEYS: `shop:${serviceKey}`, SERVICE_PORT: '0' }, heldAnyway)
 const account = await gateway.api.newAccount()
 
 /** A call of each port that takes a body, with a good body and the status that it gets */

@@ -17,7 +17,7 @@ import {
   newCredentials,
 } from '../client.ts'
 import { watchQueue } from '../queue.ts'
-import { shareSystem, whileFrozen } from '../system.ts'
+import { heldAnyway, shareSystem, whileFrozen } from '../system.ts'
 
 const system = await shareSystem()
 const { warmWorker: worker } = system
@@ -150,7 +150,7 @@ test('known devices do not count, and get in from an address that is refused; a 
 
 test('clients that hang up in time leave nothing behind', async (t) => {
   const address = newAddress()
-  const patient = await system.gateway({ ...limits, LOGIN_WAIT_MS: '50000' })
+  const patient = await system.gateway({ ...limits, LOGIN_WAIT_MS: '50000' }, heldAnyway)
   const queue = watchQueue(system)
   await queue.settled(0, 0)
   const { account, open } = await gatedAccount(t, database)

@@ -11,7 +11,7 @@ import { test } from 'vitest'
 import { gatedAccount, slowAccount } from '../account.ts'
 import { expect, respondAsync } from '../client.ts'
 import { watchQueue } from '../queue.ts'
-import { locksAwaited, ofFile, openSystem } from '../system.ts'
+import { lockOptions, locksAwaited, ofFile, openSystem } from '../system.ts'
 
 const system = await openSystem()
 // Its own: jobs and slow hashes of other files would decide in which list a job waits.
@@ -51,7 +51,7 @@ test('the job of a client that went away before there was one does not stay', as
     client.abort()
     await assert.rejects(left, { name: 'AbortError' })
     await until(() => gone().length > before)
-  })
+  }, lockOptions)
   const jobId = await until(async () => (await queue.added())[added])
   await until(async () => !(await queue.holds(jobId)))
   takenBack.push(jobId)

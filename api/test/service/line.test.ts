@@ -157,7 +157,7 @@ test('while the queue is paused, everybody who waits is told, and no time is pro
     const told = await lineOf()
     return told.paused === undefined ? undefined : told
   })
-  const ticket = expect(202, await api.call('POST', '/v1/login', { body: credentials }))
+  const ticket = expect(202, await api.login(credentials, keepTicket))
   assert.deepEqual([ticket.paused, ticket.eta], [true, undefined])
   assert.deepEqual([paused.paused, paused.rate], [true, 0])
   const again = await api.redeem(ticket.ticket, respondAsync)

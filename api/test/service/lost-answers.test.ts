@@ -7,7 +7,7 @@ import { test } from 'vitest'
 import { type Answer, assertProblem, expect, NEXT, newCredentials, respondAsync } from '../client.ts'
 import { startMailServer } from '../mail-server.ts'
 import { Operator, told } from '../operators.ts'
-import { locksAwaited, ofFile, openSystem } from '../system.ts'
+import { lockOptions, locksAwaited, ofFile, openSystem } from '../system.ts'
 
 const mails = await startMailServer()
 const system = await openSystem()
@@ -34,7 +34,7 @@ async function losing<T>(change: () => Promise<T>, end = proxy.cut): Promise<T> 
     await until(() => locksAwaited(database))
     end()
     return { answer: changing }
-  })
+  }, lockOptions)
   return await changing.answer
 }
 

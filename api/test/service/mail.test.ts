@@ -16,7 +16,7 @@ import {
 } from '../client.ts'
 import { startMailServer } from '../mail-server.ts'
 import { Operator, told } from '../operators.ts'
-import { locksAwaited, shareSystem } from '../system.ts'
+import { lockOptions, locksAwaited, shareSystem } from '../system.ts'
 
 const mails = await startMailServer()
 const system = await shareSystem()
@@ -192,28 +192,22 @@ test('of two links that change one address, used in the same moment, one does', 
     tokens.push((await mails.next(to, CHANGE)).token)
   }
   // Both wait for the account before either has done anything.
-  const uses = await database.$transaction(
-    async (locked) => {
-      await locked.$executeRaw`SELECT FROM users WHERE email = ${account.email} FOR UPDATE`
-      const used = tokens.map((token, n) => (n ? there : here).confirmEmail(token))
-      await until(() => locksAwaited(database, 2))
-      return used
-    },
-    { timeout: 60_000 },
-  )
+  const uses = await database.$transaction(async (locked) => {
+    await locked.$executeRaw`SELECT FROM users WHERE email = ${account.email} FOR UPDATE`
+    const used = tokens.map((token, n) => (n ? there : here).confirmEmail(token))
+    await until(() => locksAwaited(database, 2))
+    return used
+  }, lockOptions)
   assertOneWon(await Promise.all(uses))
 })
 
 test('whether an address has an account is not even looked up before the answer to a forgotten password', async () => {
   const account = await here.newAccount()
   await mails.next(account.email, CONFIRM)
-  const answers = await database.$transaction(
-    async (locked) => {
-      await locked.$executeRaw`LOCK TABLE users, mail_tokens IN ACCESS EXCLUSIVE MODE`
-      return [await here.forgotten(account.email), await here.forgotten(newCredentials().email)]
-    },
-    { timeout: 60_000 },
-  )
+  const answers = await database.$transaction(async (locked) => {
+    await locked.$executeRaw`LOCK TABLE users, mail_tokens IN ACCESS EXCLUSIVE MODE`
+    return [await here.forgotten(account.email), await here.forgotten(newCredentials().email)]
+  }, lockOptions)
   const shapes = answers.map(({ status, headers, body }) => ({ status, names: [...headers.keys()], body }))
   assert.equal(shapes[0]?.status, 204)
   assert.deepEqual(shapes[0], shapes[1])
@@ -227,13 +221,10 @@ test('where confirmation is needed, a right password does not log in before it, 
   assertProblem(right, 401, 'invalid_credentials')
   assert.deepEqual(right.body, wrong.body)
   // Nor by its work: neither gets as far as the sessions.
-  const answers = await database.$transaction(
-    async (locked) => {
-      await locked.$executeRaw`LOCK TABLE sessions IN ACCESS EXCLUSIVE MODE`
-      return [await api.login(account), await api.login({ ...account, password: 'a guess at it' })]
-    },
-    { timeout: 60_000 },
-  )
+  const answers = await database.$transaction(async (locked) => {
+    await locked.$executeRaw`LOCK TABLE sessions IN ACCESS EXCLUSIVE MODE`
+    return [await api.login(account), await api.login({ ...account, password: 'a guess at it' })]
+  }, lockOptions)
   for (const answer of answers) assertProblem(answer, 401, 'invalid_credentials')
   expect(204, await api.confirmEmail((await mails.next(account.email, CONFIRM)).token))
   expect(200, await api.login(account))

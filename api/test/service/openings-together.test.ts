@@ -9,7 +9,7 @@ import { Credentials } from '../../src/passwords/credentials.ts'
 import { newRefreshToken, RefreshTokenTags } from '../../src/sessions/refresh-tokens.ts'
 import { SessionOpener } from '../../src/sessions/session-opening.ts'
 import { Sessions } from '../../src/sessions/sessions.ts'
-import { openSystem } from '../system.ts'
+import { lockOptions, openSystem } from '../system.ts'
 
 const system = await openSystem()
 afterAll(() => database.$disconnect())
@@ -65,7 +65,7 @@ test('an opening whose user is locked waits for the change of the password; the 
     await transaction.user.update({ where: { id: locked }, data: { credentialVersion: 2 } })
     ofLocked = opening(locked)
     assert.equal(typeof (await opening(free)), 'object')
-  })
+  }, lockOptions)
   assert.equal(await ofLocked, 'stale')
 })
 
@@ -104,7 +104,7 @@ test('each of many refreshes has its own outcome: one that waits for a lock, and
       assert.ok(typeof outcome === 'object' && outcome.sessionId === [plain, other][n]?.sessionId)
       assert.equal(typeof (await refresh(outcome)), 'object')
     }
-  })
+  }, lockOptions)
   assert.equal(typeof (await ofLocked), 'object')
 
   const again = await open()

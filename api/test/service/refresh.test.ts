@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { withResolvers } from '@spillway/common/within'
 import { test } from 'vitest'
 import { assertProblem, atOnce, type Body, type Client, expect, patiently } from '../client.ts'
-import { shareSystem } from '../system.ts'
+import { lockOptions, shareSystem } from '../system.ts'
 
 const system = await shareSystem()
 const env = { TRUST_PROXY: '127.0.0.1' }
@@ -184,7 +184,7 @@ test('a made-up token, however it is made, is refused and logged out without a q
     await transaction.$executeRaw`LOCK TABLE sessions IN ACCESS EXCLUSIVE MODE`
     locked.resolve()
     await untilUnlocked.promise
-  })
+  }, lockOptions)
   await locked.promise
   try {
     for (const token of made) {
