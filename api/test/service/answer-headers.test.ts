@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'vitest'
 import { readGatewayConfig } from '../../src/config.ts'
 import { type Answer, exchange, expect, newCredentials, respondAsync } from '../client.ts'
-import { shareSystem } from '../system.ts'
+import { heldAnyway, shareSystem } from '../system.ts'
 
 const system = await shareSystem()
 const { api } = await system.gateway()
@@ -61,7 +61,7 @@ const OTHER = 'https://other.example.test'
 
 const PHONE = 'capacitor://localhost'
 const origins = `${APP}, http://127.0.0.1:8080, https://*.preview.example.test, ${PHONE}`
-const open = await system.gateway({ CORS_ORIGINS: origins, REQUEST_TIMEOUT_MS: '1000' })
+const open = await system.gateway({ CORS_ORIGINS: origins }, heldAnyway)
 const closed = await system.gateway()
 
 const preflight = (origin: string) => ({
@@ -97,23 +97,25 @@ test('a page of a named origin may read every answer, whatever it is, and when t
 })
 
 test('a page can read that a limit refuses it; preflights do not count', async () => {
-  const { api } = await system.gateway({ CORS_ORIGINS: APP, LIMIT_PER_ADDRESS: '1' })
+  const { api } = await system.gateway({ CORS_ORIGINS: APP, LIMIT_PER_ADDRESS: '1', TRUST_PROXY: '127.0.0.1' })
+  const headers = { origin: APP, 'x-forwarded-for': '198.51.100.99' }
   for (let n = 0; n < 5; n += 1) assert.equal((await api.call('OPTIONS', '/v1/login', preflight(APP))).status, 204)
-  assert.equal((await api.login(newCredentials(), { headers: { origin: APP } })).status, 401)
-  const refused = await api.login(newCredentials(), { headers: { origin: APP } })
+  assert.equal((await api.login(newCredentials(), { headers })).status, 401)
+  const refused = await api.login(newCredentials(), { headers })
   assert.equal(refused.status, 429)
   assert.ok(Number(refused.headers.get('retry-after')) >= 1)
   assertReadable(refused.headers, '429')
 })
 
 test('what a gateway answers past its routes can be read too: a body that does not arrive, a request without Host', async () => {
+  const { url } = await system.gateway({ CORS_ORIGINS: APP, REQUEST_TIMEOUT_MS: '1000' })
   const head = `POST /v1/login HTTP/1.1\r\nConnection: close\r\nOrigin: ${APP}\r\nContent-Type: application/json\r\nContent-Length: 9\r\n`
   for (const [status, text] of [
     [408, `${head}Host: x\r\n\r\n{`],
     [400, `${head}\r\n{"a":"b"}`],
     [417, `${head}Host: x\r\nExpect: 200-maybe\r\n\r\n{"a":"bc"`],
   ] as const) {
-    const answer = await exchange(open.url, text)
+    const answer = await exchange(url, text)
     assert.match(answer, status === 417 ? /^HTTP\/1\.1 4/ : new RegExp(`^HTTP/1\\.1 ${status} `), answer)
     assert.match(answer, new RegExp(`access-control-allow-origin: ${APP}\r\n`, 'i'), answer)
     assert.match(answer, /access-control-expose-headers: [^\r]*Retry-After/i)

@@ -73,7 +73,7 @@ test('strangers wait longer and longer, up to an hour', async () => {
       waitsS.some((waitS) => waitS <= 2 ** n && waitS > 2 ** n - 60),
       `${waitsS}`,
     )
-  assert.equal(Math.max(...waitsS), 3_600)
+  assert.ok(Math.max(...waitsS) <= 3_600 && Math.max(...waitsS) > 3_540)
   assertProblem(await here.login(owner), 429, 'too_many_requests')
 })
 

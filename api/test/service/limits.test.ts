@@ -171,8 +171,8 @@ test('Redis holds no e-mail address, and each count goes away by itself', async 
   const key = `${system.namespace.queuePrefix}:limit:account:${nameInRedis(system, email)}`
   assert.equal(await system.redis.expire(key, 365 * 86_400), 1)
   await api.login({ email, password })
-  // Mails are counted by the hour.
-  const keys = await system.redis.keys(`${system.namespace.queuePrefix}:limit:a*`)
+  // Other limits have other times.
+  const keys = await system.redis.keys(`${system.namespace.queuePrefix}:limit:account:*`)
   assert.ok(keys.length > 0)
   for (const key of keys) {
     assert.doesNotMatch(key, /example/)

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { test } from 'vitest'
 import { type Answer, newCredentials, respondAsync } from '../client.ts'
+import { startMailServer } from '../mail-server.ts'
 import { shareSystem } from '../system.ts'
 
 interface Operation {
@@ -27,15 +28,9 @@ interface Schema {
   anyOf?: Schema[]
 }
 
-/** On, without a server: what is asked for is described and validated all the same. */
-const mail = {
-  SMTP_URL: 'smtp://127.0.0.1:1',
-  MAIL_FROM: 'no-reply@example.test',
-  MAIL_CONFIRM_URL: 'https://app.example.test/confirm#{token}',
-  MAIL_RESET_URL: 'https://app.example.test/reset#{token}',
-}
+const mails = await startMailServer()
 const system = await shareSystem()
-const { api } = await system.gateway({ ...mail, ISSUER: 'https://login.example.test' })
+const { api } = await system.gateway({ ...mails.env, ISSUER: 'https://login.example.test' })
 const document: Description = JSON.parse(await (await fetch(`${api.url}/openapi.json`)).text())
 
 const withBody = ['400', '403', '413', '415', '422', '500', '503']

@@ -7,7 +7,7 @@ import { assertProblem, atOnce, type Body, type Client, expect, patiently } from
 import { lockOptions, shareSystem } from '../system.ts'
 
 const system = await shareSystem()
-const env = { TRUST_PROXY: '127.0.0.1' }
+const env = { TRUST_PROXY: '127.0.0.1', REFRESH_GRACE_S: '40' }
 const [{ api: here }, { api: there }] = await Promise.all([system.gateway(env), system.gateway(env)])
 const account = await here.newAccount()
 const newSession = async () => expect(200, await here.login(account))
@@ -51,10 +51,10 @@ test('many refreshes of one token at once all get the same successor, and the se
 test('a token that is shown again within its grace ends nothing, and after it, elsewhere, the session for everyone', async () => {
   const [session, other] = [await newSession(), await newSession()]
   const next = expect(200, await there.refresh(session.refreshToken))
-  await laterBy('5 seconds', session)
+  await laterBy('20 seconds', session)
   assert.equal(expect(200, await here.refresh(session.refreshToken)).refreshToken, next.refreshToken)
   assert.equal(expect(200, await refreshElsewhere(here, session.refreshToken)).refreshToken, next.refreshToken)
-  await laterBy('5 seconds', session)
+  await laterBy('20 seconds', session)
 
   assertProblem(await refreshElsewhere(here, session.refreshToken), 401, 'invalid_refresh_token')
   assertProblem(await there.refresh(next.refreshToken), 401, 'invalid_refresh_token')
@@ -66,10 +66,10 @@ test('the grace is not prolonged by using it', async () => {
   const session = await newSession()
   expect(200, await here.refresh(session.refreshToken))
   for (let n = 0; n < 3; n += 1) {
-    await laterBy('2 seconds', session)
+    await laterBy('8 seconds', session)
     expect(200, await there.refresh(session.refreshToken))
   }
-  await laterBy('4 seconds', session)
+  await laterBy('16 seconds', session)
   assertProblem(await refreshElsewhere(there, session.refreshToken), 401, 'invalid_refresh_token')
 })
 
