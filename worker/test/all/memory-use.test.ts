@@ -62,7 +62,7 @@ for (const [limitMib, processors, threads] of cases) {
         nodeArgs: ['--input-type=module', '--eval', program(limitMib, processors)],
       })
       t.onTestFinished(() => child.close())
-      await until(() => child.output().includes('hashed'), { what: 'all hashes' })
+      await until(() => child.output().includes('hashed'), { timeoutMs: 110_000, what: 'all hashes' })
       assert.match(child.output(), new RegExp(`"slots":${threads}\\b`))
       const most = await resident(child.pid, 'VmHWM')
       assert.ok(most <= limitMib, `${most} MiB of ${limitMib}`)

@@ -1,5 +1,6 @@
 // A Redis that answers, and refuses to write: because it is full, or has lost its replicas.
 import assert from 'node:assert/strict'
+import { closedGate } from '@spillway/infra/harness/namespace'
 import { withDoubles } from '@spillway/infra/harness/spillway'
 import { startProcess } from '@spillway/infra/processes/node-process'
 import { freePort } from '@spillway/infra/processes/port'
@@ -27,16 +28,18 @@ async function refuseWrites({ redis, closing }: Space, why: keyof typeof refusal
   return takeAgain
 }
 
-const request = { password: 'right', storedHash: '$spillway-wait$500$' }
+const request = { password: 'right', storedHash: '$spillway-token$' }
 const match = { kind: 'match' }
 
 test('the result of a job in hand when Redis becomes full is announced, and not stored', async (t) => {
   const space = spaceFor(t, redisUrl)
   const client = await readyClient(space)
   const worker = await startedWorker(space)
-  const pending = await submit(client, 'verify', request)
+  const gate = await closedGate(t)
+  const pending = await submit(client, 'verify', { ...request, storedHash: gate.storedHash })
   await until(async () => (await activeJobs(space)).length === 1)
   const takeAgain = await refuseWrites(space, 'OOM')
+  gate.open()
   assert.deepEqual(await resultOf(pending), match)
   await jobsAreCounted(worker, 'verify undelivered 1')
   assert.equal(await space.redis.exists(resultKey(space.prefix, pending.job.id)), 0)
@@ -112,13 +115,15 @@ test('SIGTERM while Redis refuses writes: the job in hand is finished, and the e
   const space = spaceFor(t, redisUrl)
   const client = await readyClient(space)
   const worker = await startedWorkerProcess(space)
-  const pending = await submit(client, 'verify', { ...request, storedHash: '$spillway-wait$1000$' })
+  const gate = await closedGate(t)
+  const pending = await submit(client, 'verify', { ...request, storedHash: gate.storedHash })
   await until(async () => (await activeJobs(space)).length === 1)
   const takeAgain = await refuseWrites(space, 'NOREPLICAS')
   const stopped = worker.stop('SIGTERM')
   const refused = await worker.waitForLog(({ msg }) => msg === 'worker shutdown step failed')
   assert.equal(refused.step, 'withdraw capacity')
   await takeAgain()
+  gate.open()
   assert.deepEqual(await resultOf(pending), match)
   assert.deepEqual(await stopped, { code: 0, signal: null })
 })

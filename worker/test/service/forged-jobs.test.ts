@@ -153,5 +153,5 @@ test('the address of a reply can be changed, and then the result is found at the
   await rewrite(space, pending.job, (data) => ({ ...data, replyTo: 'elsewhere', enqueuedAt: -1e15 }))
   await startedWorker(space)
   await until(() => space.redis.exists(resultKey(space.prefix, pending.job.id)))
-  assert.deepEqual(await resultOf(pending, 50), { kind: 'match' })
+  assert.deepEqual(await until(() => resultOf(pending, 50)), { kind: 'match' })
 })

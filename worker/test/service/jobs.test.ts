@@ -25,8 +25,8 @@ test('a job whose client is away is skipped unhashed, and one whose client has c
   const { space, client } = await clientFor(t)
   const request = { password: 'x', storedHash: '$spillway-token$' }
   const [away, back] = [
-    await submit(client, 'verify', request, { presentMs: 0 }),
-    await submit(client, 'verify', request, { presentMs: 0 }),
+    await submit(client, 'verify', request, { presentMs: -60_000 }),
+    await submit(client, 'verify', request, { presentMs: -60_000 }),
   ]
   await client.present(back.job, 60_000)
   const there = await submit(client, 'verify', request)

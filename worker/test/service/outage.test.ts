@@ -81,11 +81,15 @@ const breaks: [when: string, lose: (proxy: TcpProxy, space: Space) => Promise<un
 
 test.concurrent('a job that comes while there is no connection is added on the next one, and waited for', async (t) => {
   const { space, proxy, client } = await proxiedClient(t)
-  proxy.refuse()
-  await until(() => !client.isReady())
-  const submitted = submit(client, 'verify', request)
-  proxy.restore()
-  const result = resultOf(await submitted)
+  // A busy machine may take longer for a connection than a client waits.
+  const pending = await until(async () => {
+    proxy.refuse()
+    await until(() => !client.isReady())
+    const submitted = submit(client, 'verify', request)
+    proxy.restore()
+    return await submitted
+  })
+  const result = resultOf(pending)
   await until(() => client.isReady())
   await startedWorker(space)
   assert.deepEqual(await result, match)
@@ -93,13 +97,17 @@ test.concurrent('a job that comes while there is no connection is added on the n
 
 for (const [when, lose] of breaks) {
   test.concurrent(`a job whose connection breaks while it is added, ${when}, is added once`, async (t) => {
-    const { space, proxy, client } = await proxiedClient(t)
-    const lost = lose(proxy, space)
-    const submitted = submit(client, 'verify', request)
-    await lost
-    proxy.refuse()
-    proxy.restore()
-    const pending = await submitted
+    const { space, pending } = await until(async () => {
+      const { space, proxy, client } = await proxiedClient(t)
+      const lost = lose(proxy, space)
+      const submitted = submit(client, 'verify', request)
+      const backAgain = lost.then(() => {
+        proxy.refuse()
+        proxy.restore()
+      })
+      const [pending] = await Promise.all([submitted, backAgain])
+      return { space, pending }
+    })
     assert.deepEqual(await waitingJobs(space), [pending.job.id])
     const result = resultOf(pending)
     await startedWorker(space)

@@ -232,7 +232,7 @@ for (const seed of [1, 2, 3, 4, 5, 6])
     const prefix = `{model-${seed}}`
     const clients = [0, 1].map(() => new PasswordClient({ redisUrl: own.url, prefix, keyring, log }))
     const redis = new Redis(own.url, { maxRetriesPerRequest: null })
-    const worker = new Worker('passwords', null, { connection: redis, prefix, autorun: false })
+    const worker = new Worker('passwords', null, { connection: redis, prefix, autorun: false, lockDuration: LIFE_MS })
     t.onTestFinished(async () => {
       await worker.close()
       await Promise.all(clients.map((client) => client.close()))
