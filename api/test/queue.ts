@@ -5,8 +5,6 @@ import type { System } from './system.ts'
 export interface QueueWatch {
   /** Resolves when this many jobs wait, open or ticketed, and are being hashed. */
   settled(waiting: number, active: number): Promise<void>
-  /** The ids of the jobs that wait, the next one last. */
-  waiting(): Promise<string[]>
   /** The ids of all jobs that were ever added, in order. */
   added(): Promise<string[]>
   /** The job that a worker took first after this one was added. */
@@ -40,7 +38,6 @@ export function watchQueue({ redis, namespace }: Pick<System, 'redis' | 'namespa
         { what },
       )
     },
-    waiting: () => redis.lrange(key('wait'), 0, -1),
     async added() {
       return (await happened()).filter(({ event }) => event === 'added').map(({ jobId }) => jobId)
     },

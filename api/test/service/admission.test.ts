@@ -100,12 +100,16 @@ test('as many get a ticket as can be answered within its life, also where nobody
 test('a login is answered before those that wait with tickets, which operators see, and which are answered as well', async (t) => {
   const spike = await openSystem(t)
   const line = watchQueue(spike)
+  const worker = await spike.worker({}, withDoubles)
   const gateway = await spike.gateway()
+  const turn = (change: string) => fetch(`${gateway.opsUrl}/queues/api/queues/passwords/${change}`, { method: 'PUT' })
   const { account, open } = await gatedAccount(t, spike.database)
-  // Without a worker, all of them are ticketed. No job of theirs ends before the gate is opened.
+  await turn('pause')
+  await until(async () => (await gateway.api.call('GET', '/v1/line')).body.paused)
+  // In a paused queue, all of them are ticketed. No job of theirs ends before the gate is opened.
   const answers = await atOnce(8, () => gateway.api.login(account, respondAsync))
   const tickets = answers.map((answer) => expect(202, answer).ticket)
-  const worker = await spike.worker({}, withDoubles)
+  await turn('resume')
   await until(async () => (await readMetric(worker.opsUrl, 'spillway_worker_slots_busy')) === 1)
   await until(async () => {
     const [predictedS, perSecond] = await Promise.all([

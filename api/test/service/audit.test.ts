@@ -297,7 +297,8 @@ test('operators who search behind a lock keep nobody from logging in, and each h
     await transaction.$executeRaw`LOCK TABLE audit_events`
     pages = Array.from({ length: 12 }, () => fetch(`${gateway.opsUrl}/audit.json`))
     const reading = () => database.$queryRaw<unknown[]>`
-        SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%FROM audit_events WHERE%'`
+        SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
+        AND query LIKE '%FROM audit_events WHERE%'`
     await until(async () => (await reading()).length > 0)
     for (let n = 0; n < 3; n += 1) expect(200, await gateway.api.login(account))
     assert.equal((await reading()).length, 1)

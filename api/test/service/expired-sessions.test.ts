@@ -10,7 +10,8 @@ import { openSystem } from '../system.ts'
 
 const system = await openSystem()
 afterAll(() => database.$disconnect())
-const database = connectDatabase({ url: system.namespace.databaseUrl, poolSize: 2, statementTimeoutMs: 60_000 })
+const patience = { connectionTimeoutMs: 60_000, statementTimeoutMs: 60_000 }
+const database = connectDatabase({ url: system.namespace.databaseUrl, poolSize: 2, ...patience })
 
 test('sessions that expired long ago go, by several at once, and all others stay', async () => {
   const userId = await newUser()

@@ -7,7 +7,7 @@ import { until } from '@spillway/infra/processes/until'
 
 import { test } from 'vitest'
 import { gatedAccount, slowAccount } from '../account.ts'
-import { assertProblem, expect, keepTicket, letIn, respondAsync } from '../client.ts'
+import { assertProblem, expect, letIn, respondAsync } from '../client.ts'
 import { openSystem } from '../system.ts'
 
 const system = await openSystem()
@@ -16,7 +16,7 @@ const MAX_OUTSTANDING = 3
 const full = { MAX_OUTSTANDING: String(MAX_OUTSTANDING), GUESSES_PER_ACCOUNT: '100', LOGIN_WAIT_MS: '30000' }
 const { api, opsUrl } = await system.gateway(full)
 
-const known = (token: string) => ({ ...keepTicket, headers: { 'spillway-device': token } })
+const known = (token: string) => ({ headers: { 'spillway-device': token } })
 const jobsOf = (place: string, ops = opsUrl) => readMetric(ops, 'spillway_jobs_added_total', `place="${place}"`)
 
 test('a device that became unknown since its last login has the place of a stranger', async () => {

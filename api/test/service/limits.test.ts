@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
 import { nameInRedis } from '../account.ts'
-import { type Answer, assertProblem, expect, newCredentials, respondAsync } from '../client.ts'
+import { type Answer, assertProblem, expect, keepTicket, newCredentials, respondAsync } from '../client.ts'
 import { openSystem, shareSystem } from '../system.ts'
 
 const system = await shareSystem()
@@ -11,6 +11,8 @@ const limits = (perAddress: string, perAccount: string) => ({
   LIMIT_PER_ACCOUNT: perAccount,
 })
 const from = (address: string) => ({ headers: { 'x-forwarded-for': address } })
+/** The first answer, also if it is a ticket: its redemption has other limits. */
+const first = (address: string) => ({ ...from(address), ...keepTicket })
 
 test('an account is tried so often a minute and no more, at whichever gateway and in whatever spelling', async () => {
   const [here, there] = await Promise.all([system.gateway(limits('0', '4')), system.gateway(limits('0', '4'))])
@@ -47,8 +49,8 @@ test('a change of password is counted for the account as well, and costs nothing
 test('one address makes so many requests a minute and no more, whatever the account', async () => {
   const { api } = await system.gateway({ ...limits('3', '100'), TRUST_PROXY: '127.0.0.1' })
   for (let n = 0; n < 3; n += 1) {
-    const answer = await api.login(newCredentials(), from('198.51.100.1'))
-    assertProblem(answer, 401, 'invalid_credentials')
+    const answer = await api.login(newCredentials(), first('198.51.100.1'))
+    assert.notEqual(answer.status, 429)
     assertLimits(answer, 3, 2 - n)
   }
   assertProblem(await api.register(newCredentials(), from('198.51.100.1')), 429, 'too_many_requests')
@@ -72,10 +74,10 @@ test('requests refused to an address do not count for the accounts that they nam
 test('a client is told of its own limit, and nothing of an account until that refuses', async () => {
   const { api } = await system.gateway({ ...limits('9', '2'), TRUST_PROXY: '127.0.0.1' })
   const credentials = newCredentials()
-  const [owner, stranger] = [from('198.51.100.7'), from('198.51.100.8')]
+  const stranger = from('198.51.100.8')
   expect(401, await api.login(newCredentials(), stranger))
-  assertLimits(await api.login(credentials, owner), 9, 8)
-  assertLimits(await api.login(credentials, stranger), 9, 7)
+  assertLimits(await api.login(credentials, first('198.51.100.7')), 9, 8)
+  assertLimits(await api.login(credentials, first('198.51.100.8')), 9, 7)
   const refused = await api.login(credentials, stranger)
   assertProblem(refused, 429, 'too_many_requests')
   assertLimits(refused, 2, 0)

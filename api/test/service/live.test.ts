@@ -32,8 +32,11 @@ test('the page shows the jobs that wait, who hashes them and when the last one e
 
   await system.worker()
   for (const ticket of tickets) await until(async () => (await api.redeem(ticket)).status === 401)
-  const done = await stateOnce(({ queue, workers }) => queue?.ticketed === 0 && workers[0]?.finished.answered === 5)
-  assert.deepEqual([done.workers[0]?.slots, done.findings], [1, []])
+  const done = await stateOnce(
+    ({ queue, workers, findings }) =>
+      queue?.ticketed === 0 && workers[0]?.finished.answered === 5 && findings.length === 0,
+  )
+  assert.equal(done.workers[0]?.slots, 1)
   await stateOnce(({ predictedWaitMs, jobsPerSecond }) => predictedWaitMs !== null && jobsPerSecond > 0)
 
   const queue = new Queue('passwords', { connection: system.redis, prefix: system.namespace.queuePrefix })

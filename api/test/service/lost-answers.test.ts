@@ -7,13 +7,13 @@ import { test } from 'vitest'
 import { type Answer, assertProblem, expect, NEXT, newCredentials, respondAsync } from '../client.ts'
 import { startMailServer } from '../mail-server.ts'
 import { Operator, told } from '../operators.ts'
-import { lockOptions, locksAwaited, ofFile, openSystem } from '../system.ts'
+import { heldAnyway, lockOptions, locksAwaited, ofFile, openSystem } from '../system.ts'
 
 const mails = await startMailServer()
 const system = await openSystem()
 await system.worker()
 const { database } = system
-const { api, opsUrl, proxy } = await system.behindProxy(ofFile, 'DATABASE_URL', mails.env)
+const { api, opsUrl, proxy } = await system.behindProxy(ofFile, 'DATABASE_URL', mails.env, heldAnyway)
 const operator = new Operator(opsUrl)
 const direct = await system.gateway(mails.env)
 

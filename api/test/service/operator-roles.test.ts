@@ -95,10 +95,8 @@ test('support pauses and resumes, everybody is told who it was, and nobody empti
   assert.equal((await ask(RESUME, basic('admin'), 'PUT')).status, 200)
   for (const path of ['empty', 'obliterate', 'concurrency', 'rate-limit', 'clean/failed'])
     assert.equal((await ask(`/queues/api/queues/passwords/${path}`, basic('admin'), 'PUT')).status, 405, path)
-  const listed = JSON.parse(
-    (await ask('/queues/api/queues?activeQueue=passwords&status=completed', basic('admin'))).text,
-  )
-  const [done] = listed.queues[0].jobs
+  const completed = '/queues/api/queues?activeQueue=passwords&status=completed'
+  const done = await until(async () => JSON.parse((await ask(completed, basic('admin'))).text).queues[0].jobs[0])
   for (const path of ['retry/completed', `${done.id}/retry`, `${done.id}/promote`]) {
     const refused = await ask(`/queues/api/queues/passwords/${path}`, basic('support'), 'PUT')
     assert.equal(refused.status, 409, `${path}: ${refused.text}`)
