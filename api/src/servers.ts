@@ -1,8 +1,5 @@
 /** The three servers of a gateway, built from plugins. start.ts opens and closes the rest. */
-import type { Logger } from '@spillway/common/log'
 import { listOf } from '@spillway/common/settings'
-import type { Tracing } from '@spillway/common/tracing'
-import type { Keyring } from '@spillway/queue/client'
 import { newId } from '@spillway/queue/wire/id'
 import { type FastifyInstance, type FastifyRequest, fastify } from 'fastify'
 import { meRoutes, sessionRoutes } from './accounts/me.js'
@@ -26,19 +23,16 @@ import { noteUnrouted, requestLogPlugin } from './http/request-log.js'
 import { ownSchemas, serverOptions } from './http/server-options.js'
 import { Attempts } from './limits/attempts.js'
 import { blocksPlugin } from './limits/blocks.js'
-import type { CountingRedis } from './limits/counts.js'
 import { DeviceTokens } from './limits/device-token.js'
 import { Guessing } from './limits/guessing.js'
 import { createLimits, RateLimit } from './limits/limits.js'
 import { mailRoutes } from './mail/routes.js'
 import { countFlow } from './ops/metrics.js'
-import { type OperatorPagesOptions, operatorPagesPlugin, withoutBase } from './ops/pages.js'
+import { operatorPagesPlugin, withoutBase } from './ops/pages.js'
 import { OperatorReads } from './ops/reads.js'
-import type { OverloadGuard } from './overload/guard.js'
 import { overloadPlugin } from './overload/plugin.js'
-import type { PasswordList } from './passwords/breached-list.js'
 import { Credentials } from './passwords/credentials.js'
-import type { Deps } from './passwords/deps.js'
+import type { Deps, Opened } from './passwords/deps.js'
 import type { Endpoint } from './passwords/endpoint.js'
 import { Flow } from './passwords/flow.js'
 import { HashUpgrades } from './passwords/hash-upgrades.js'
@@ -52,7 +46,7 @@ import { serviceEndpoints } from './passwords/service.js'
 import { requireKeyOf } from './passwords/service-keys.js'
 import { lineRoutes, ticketRoutes } from './passwords/tickets.js'
 import { formats } from './schemas/credentials.js'
-import { type AccessTokenOptions, accessTokenPlugin } from './sessions/access-token.js'
+import { accessTokenPlugin } from './sessions/access-token.js'
 import { discoveryRoutes } from './sessions/discovery.js'
 import { introspectionRoute, tokenToIntrospect } from './sessions/introspect.js'
 import { sessionNameOf } from './sessions/refresh-tokens.js'
@@ -73,20 +67,6 @@ export const endpoints: readonly Endpoint<Deps>[] = [
   ...[register, login, changePassword, resetPassword],
   ...[changeEmail, verifyPassword, deleteAccount],
 ]
-
-export interface Opened
-  extends Omit<OperatorPagesOptions, 'config' | 'reads'>,
-    Pick<Deps, 'keys' | 'tokenClaims' | 'sessionOpener' | 'tokenIssuer' | 'isDraining'> {
-  guard: OverloadGuard
-  /** How long a refusal, or a ticket that is issued at once, is held, up to `holdMs` [pacedMs]. */
-  paceMs: ((holdMs: number) => number) | undefined
-  tracing: Tracing | undefined
-  accessTokens: AccessTokenOptions
-  keyring: Keyring
-  countingRedis: CountingRedis
-  breached: PasswordList | undefined
-  log: Logger
-}
 
 /** The longest time that closing takes, in milliseconds. After it, late bodies are cut off. */
 export function closeTimeMs({ loginWaitMs }: GatewayConfig): number {

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ask, type Credentials, readMetric } from '@spillway/infra/harness/api-client'
 import { startOwnServices } from '@spillway/infra/harness/services'
-import { openSpillway, type Spillway, type SpillwayOptions, withDoubles } from '@spillway/infra/harness/spillway'
+import { openSpillway, type Spillway, withDoubles } from '@spillway/infra/harness/spillway'
 import { startProxy } from '@spillway/infra/harness/tcp-proxy'
 import type { Keeper } from '@spillway/infra/processes/keeper'
 import { until } from '@spillway/infra/processes/until'
@@ -41,7 +41,9 @@ export type RedisServer = Awaited<ReturnType<Trial['redis']>>
 
 export type System = Awaited<ReturnType<Trial['spillway']>>
 
-interface SystemOptions extends Pick<SpillwayOptions, 'gatewayEnv' | 'workerEnv'> {
+interface SystemOptions {
+  gatewayEnv?: NodeJS.ProcessEnv
+  workerEnv?: NodeJS.ProcessEnv
   /** The stored hash of the accounts [wait-20]. */
   hash?: Credential
   /** How many are started [2]. */

@@ -55,9 +55,9 @@ export async function openLoop(loop: OpenLoop): Promise<number> {
   return sent
 }
 
-export function startLoop(loop: Pick<OpenLoop, 'rateAt' | 'send'>): { stop(): Promise<void> } {
+export function startLoop(perSecond: number, send: (dueMs: number) => Promise<void>): { stop(): Promise<void> } {
   const stopping = new AbortController()
-  const over = openLoop({ ...loop, signal: stopping.signal })
+  const over = openLoop({ rateAt: () => perSecond, send, signal: stopping.signal })
   return {
     async stop() {
       stopping.abort()

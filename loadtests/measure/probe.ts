@@ -30,7 +30,7 @@ export class Probe {
       if ((await ask().catch(() => false)) === false) this.failed++
       this.tookMs.push(performance.now() - dueMs)
     }
-    this.#loop = startLoop({ rateAt: () => perSecond, send })
+    this.#loop = startLoop(perSecond, send)
     return this
   }
 

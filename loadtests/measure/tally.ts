@@ -9,7 +9,7 @@ import { quantile } from './quantile.ts'
 export const outcomes = ['ok', 'ticket', 'busy', 'timeout', 'error'] as const
 export type Outcome = (typeof outcomes)[number]
 
-export function outcomeOf({ status, failure, body }: Pick<ApiAnswer, 'status'> & Partial<ApiAnswer>): Outcome {
+export function outcomeOf({ status, failure, body }: { status: number } & Partial<ApiAnswer>): Outcome {
   if (failure !== undefined) return failure
   if (status === 202) return 'ticket'
   if (status === 429 || (status === 503 && body?.code !== 'unavailable')) return 'busy'

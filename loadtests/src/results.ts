@@ -29,15 +29,19 @@ export interface ScenarioResult {
   runs: Run[]
 }
 
-export interface Results {
+/** What is measured, and how often. */
+export interface Runs {
+  repeat: number
+  scenarios: ScenarioResult[]
+}
+
+export interface Results extends Runs {
   startedAt: string
   /** True when it was cut short, by a signal or an error. */
   interrupted: boolean
   machine: ReturnType<typeof describeMachine>
   commit: string
-  repeat: number
   bareHashMs: Record<Algorithm, number>
-  scenarios: ScenarioResult[]
 }
 
 /**

@@ -6,7 +6,7 @@ import { cost } from '../scenarios/cost.ts'
 import { login100, stress5000 } from '../scenarios/crowds.ts'
 import type { Measurement, Scenario, Setting } from '../scenarios/scenario.ts'
 import { spike } from '../scenarios/spike.ts'
-import type { Results, Run } from './results.ts'
+import type { Run, Runs } from './results.ts'
 
 /** In the order of the report. */
 export const scenarios: readonly Scenario[] = [login100, stress5000, spike, idle, cost, engines]
@@ -18,7 +18,7 @@ const LOOK_FOR_MS = 300
 export async function runScenarios(
   chosen: readonly Scenario[],
   setting: Setting,
-  { repeat, scenarios: results }: Pick<Results, 'repeat' | 'scenarios'>,
+  { repeat, scenarios: results }: Runs,
   signal: AbortSignal,
 ): Promise<void> {
   const plans = chosen.map(({ name, plan }) => ({ result: { name, runs: [] as Run[] }, plan: plan(setting) }))

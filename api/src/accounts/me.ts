@@ -100,8 +100,8 @@ export const meRoutes: RoutePlugin = async (app, { sessions }) => {
       },
     },
     async ({ user: { sub, sid } }) => {
-      const user = await sessions.userOf({ sessionId: sid, userId: sub })
-      return { id: user.id, email: user.email, createdAt: user.createdAt.toISOString() }
+      const { id, email, createdAt } = await sessions.userOf({ sessionId: sid, userId: sub })
+      return { id, email, createdAt }
     },
   )
 }

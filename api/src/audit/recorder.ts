@@ -36,7 +36,7 @@ interface AuditOptions {
   database: Database
   /** With 0, nothing is recorded or deleted. */
   retentionDays: number
-  metrics: Pick<GatewayMetrics, 'auditEvents'>
+  metrics: GatewayMetrics
   log: Pick<Logger, 'warn' | 'info'>
   deletePeriodMs?: number
 }
@@ -87,14 +87,14 @@ export class Audit {
   record(event: AuditEvent): void {
     if (this.#isClosed) return
     const isBounded = event.outcome === 'ok' && (event.userId || event.by)
-    if (isBounded || this.#budget.take()) this.#push(stored(event, 1))
+    if (isBounded || this.#budget.take()) this.#push(stored(event))
     else this.#addUp(event)
   }
 
   /** How long the oldest event that is not yet written has waited, in milliseconds; 0 without one. */
   oldestMs(): number {
     const [oldest] = this.#buffer
-    return oldest === undefined ? 0 : Math.max(0, Date.now() - oldest.at.getTime())
+    return oldest === undefined ? 0 : Math.max(0, Date.now() - Date.parse(oldest.at))
   }
 
   /** Writes what is left. Events that come later are ignored. */
@@ -121,7 +121,7 @@ export class Audit {
   #addUp({ event, outcome }: AuditEvent): void {
     this.#options.metrics.auditEvents.inc({ result: 'added_up' })
     const key = `${event} ${outcome}`
-    const sum = this.#sums.get(key) ?? stored({ event, outcome }, 0)
+    const sum = this.#sums.get(key) ?? { ...emptyRow(), event, outcome, count: 0 }
     sum.count += 1
     this.#sums.set(key, sum)
   }
@@ -194,18 +194,15 @@ export const auditRefusalsPlugin = fp(
   { name: 'audit-refusals' },
 )
 
-const nothing = { userId: null, sessionId: null, isKnownDevice: null, failures: null, requestId: null }
+function stored({ ip, by, ...event }: AuditEvent): StoredEvent {
+  return { ...emptyRow(), ...event, count: 1, address: storedNetworkOf(ip), ...by }
+}
 
-function stored(
-  { ip, by, ...event }: Pick<AuditEvent, 'event' | 'outcome'> & Partial<AuditEvent>,
-  count: number,
-): StoredEvent {
+function emptyRow() {
   const now = Date.now()
   return {
-    ...{ id: newId(now), at: new Date(now), count, ...nothing, ...event },
-    address: ip === undefined ? null : storedNetworkOf(ip),
-    operator: by?.operator ?? null,
-    reason: by?.reason ?? null,
+    ...{ id: newId(now), at: new Date(now).toISOString(), userId: null, sessionId: null, address: null },
+    ...{ isKnownDevice: null, failures: null, requestId: null, operator: null, reason: null },
   }
 }
 

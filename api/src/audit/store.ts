@@ -7,7 +7,8 @@ import { type ErrorCode, errorCodes } from '../schemas/problem-codes.js'
 
 export type StoredEvent = {
   id: string
-  at: Date
+  /** In ISO 8601. */
+  at: string
   event: AuditEventName
   outcome: AuditOutcome
   /** How many events it stands for. */
@@ -89,8 +90,8 @@ export async function readEvents(
     SELECT id, at, event, outcome, count, user_id AS "userId", session_id AS "sessionId", address,
       request_id AS "requestId", known_device AS "isKnownDevice", failures, operator, reason
     FROM audit_events WHERE ${Prisma.join(conditions, ' AND ')} ORDER BY id DESC LIMIT ${limit}`
-  const rows = await rawQuery<Omit<StoredEvent, 'at'> & { at: string }>(database, sql)
-  return rows.map(({ at, ...row }) => ({ ...row, at: new Date(at) }))
+  const rows = await rawQuery<StoredEvent>(database, sql)
+  return rows.map((row) => ({ ...row, at: new Date(row.at).toISOString() }))
 }
 
 /** Deletes the oldest events beyond the retention, up to a number. Returns their number. */

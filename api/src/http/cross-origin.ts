@@ -97,7 +97,7 @@ export function siteOf({ headers }: FastifyRequest): 'own' | 'other' | 'unknown'
 declare module 'fastify' {
   interface FastifyInstance {
     /** Headers of an answer that runs no hooks. */
-    crossOriginHeaders?(request: Pick<IncomingMessage, 'headers'>): Record<string, string>
+    crossOriginHeaders?(request: IncomingMessage): Record<string, string>
     /** Headers of a problem of a connection; empty unless the API is open to other origins. */
     connectionProblemHeaders?(socket: Socket): OutgoingHttpHeaders
   }

@@ -98,7 +98,7 @@ export function sendProblem(error: ApiError, request: FastifyRequest, reply: Fas
 }
 
 /** The id in the answer and in the audit. */
-export function toldId({ id, firstId = id }: Pick<FastifyRequest, 'id' | 'firstId'>): string {
+export function toldId({ id, firstId = id }: FastifyRequest): string {
   return firstId
 }
 

@@ -55,21 +55,24 @@ const endAttempt = defineScript('endAttempt-9', scripts)
 
 const outcomes = ['known', 'unknown', 'delayed', 'too_many'] as const
 
-export interface Attempt {
+/** An attempt as its address counts it. */
+interface AddressAttempt {
   id: string
+  /** The network of the login: its ticket may be redeemed from another one. */
+  network: string
+}
+
+export interface Attempt extends AddressAttempt {
   /** The digest of the e-mail address. */
   account: string
   /** The device that it counts for; null for the count of unknown devices. */
   device: string | null
-  /** The network of the login: its ticket may be redeemed from another one. */
-  network: string
   /** The consecutive failures of that count before it. */
   failures: number
 }
 
-type OfAddress = Pick<Attempt, 'id' | 'network'>
 /** An attempt that is counted for its address, or for its address and its account. */
-type Counted = OfAddress & Partial<Attempt>
+type Counted = AddressAttempt & Partial<Attempt>
 /** What a script counts for an address. */
 type Kind = 'attempt' | 'redemption' | 'request'
 
@@ -102,12 +105,12 @@ export class Attempts {
     this.#perAddress = config.limitPerAddress
   }
 
-  newAttempt(ip: string): OfAddress {
+  newAttempt(ip: string): AddressAttempt {
     return { id: randomBytes(ID_BYTES).toString('base64url'), network: storedNetworkOf(ip) }
   }
 
   /** Refuses an address from memory while it is over its limit. Throws `too_many_requests`. */
-  refuseRemembered({ network }: OfAddress, reply: FastifyReply): void {
+  refuseRemembered({ network }: AddressAttempt, reply: FastifyReply): void {
     const resetS = this.#perAddress === 0 ? undefined : this.#refusals.remembered(network)
     if (resetS === undefined) return
     sendLimitHeaders(reply, this.#perAddress, { count: this.#perAddress, resetS })
@@ -125,7 +128,7 @@ export class Attempts {
    * Counts an attempt for its address. Returns whether it goes behind. Throws `too_many_requests`.
    * While Redis does not count, all attempts are admitted, because nothing is hashed then.
    */
-  async takeForAddress(attempt: OfAddress, reply: FastifyReply, kind: Kind = 'attempt'): Promise<boolean> {
+  async takeForAddress(attempt: AddressAttempt, reply: FastifyReply, kind: Kind = 'attempt'): Promise<boolean> {
     const counted = await this.#askAddress(attempt, kind)
     return counted !== undefined && this.#isBehind(attempt, counted, reply)
   }
@@ -155,7 +158,7 @@ export class Attempts {
   }
 
   /** Only a failure counts after this. Not awaited: if the command is lost, the attempt lapses. */
-  endForAddress({ id, network }: OfAddress, hasFailed: boolean): void {
+  endForAddress({ id, network }: AddressAttempt, hasFailed: boolean): void {
     if (this.#perAddress === 0) return
     const args = [id, WINDOW_MS, hasFailed ? 'failed' : 'nothing', '', '', 0, ...MEMORY_MS]
     this.#run(endAttempt, { id, network }, args).catch(() => undefined)
@@ -178,7 +181,7 @@ export class Attempts {
   }
 
   /** Throws `too_many_requests` if the address refuses the attempt. */
-  #isBehind({ network }: OfAddress, counted: CountOfAddress, reply: FastifyReply): boolean {
+  #isBehind({ network }: AddressAttempt, counted: CountOfAddress, reply: FastifyReply): boolean {
     const { outcome, resetS } = counted
     sendLimitHeaders(reply, this.#perAddress, counted)
     if (outcome === 'refused') this.#refusals.remember(network, resetS)
@@ -188,7 +191,7 @@ export class Attempts {
   }
 
   /** Undefined if there is no limit, or while Redis does not count. */
-  async #askAddress({ id, network }: OfAddress, kind: Kind): Promise<CountOfAddress | undefined> {
+  async #askAddress({ id, network }: AddressAttempt, kind: Kind): Promise<CountOfAddress | undefined> {
     if (this.#perAddress === 0) return undefined
     try {
       return countOf((await this.#take({ id, network }, kind))[0])

@@ -3,7 +3,7 @@
  * a loss of Redis and serves all gateways. Each gateway reads them at least once a second and refuses
  * from memory. While the database is away, the last blocks apply. Probes and documents stay open.
  */
-import { ThrottledWarning, type Warnings } from '@spillway/common/throttled-warning'
+import { type Logger, ThrottledWarning } from '@spillway/common/throttled-warning'
 import { type Database, databaseProblem, Prisma, rawQuery } from '@spillway/prisma'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
@@ -23,11 +23,11 @@ export type Block = { network: string; until: string; operator: string; reason: 
 export class Blocks {
   readonly #database: Database
   readonly #rounds: Rounds
-  readonly #log: Warnings
+  readonly #log: Logger
   #networks = new AddressRanges([])
   #known = ''
 
-  constructor(database: Database, log: Warnings) {
+  constructor(database: Database, log: Logger) {
     this.#database = database
     this.#log = log
     const unread = new ThrottledWarning(log, 'blocked networks could not be read')
@@ -70,7 +70,7 @@ export class Blocks {
   }
 
   /** Blocks a network, or changes the end of its block. Resolves with its canonical form. */
-  async add(block: Pick<Block, 'network' | 'operator' | 'reason'> & { until: Date }): Promise<string> {
+  async add(block: { network: string; until: Date; operator: string; reason: string }): Promise<string> {
     const { network, until, operator, reason } = block
     const sql = Prisma.sql`
       INSERT INTO blocks (network, until, operator, reason)

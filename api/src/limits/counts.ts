@@ -1,6 +1,6 @@
 /** Counters in Redis, shared by all gateways, in fixed windows that begin with their first request. */
 import { hash } from 'node:crypto'
-import { ThrottledWarning, type Warnings } from '@spillway/common/throttled-warning'
+import { type Logger, ThrottledWarning } from '@spillway/common/throttled-warning'
 import type { Keyring, PasswordClient, RedisConnection } from '@spillway/queue/client'
 import { defineScript, toCount, toList } from '@spillway/queue/redis/script'
 import { normalizeEmail } from '../schemas/credentials.js'
@@ -13,7 +13,7 @@ export interface CountingRedis {
 }
 
 /** A lost connection is logged elsewhere. */
-export function toCountingRedis(passwords: PasswordClient, log: Warnings): CountingRedis {
+export function toCountingRedis(passwords: PasswordClient, log: Logger): CountingRedis {
   const failed = new ThrottledWarning(log, 'requests could not be counted')
   return {
     connection: passwords.connection,

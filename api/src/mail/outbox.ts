@@ -5,7 +5,7 @@ import { readJob } from '@spillway/queue/bullmq'
 import { objectOf } from '@spillway/queue/wire/object-schema'
 import { checkFor } from '@spillway/queue/wire/schema'
 import type { Keyring } from '@spillway/queue/wire/seal'
-import type { Job, JobsOptions, JobType, Queue } from 'bullmq'
+import type { Job, JobType, Queue } from 'bullmq'
 import type { FromSchema } from 'json-schema-to-ts'
 
 /** Requests are padded to a multiple of this length, which hides kind and recipient. */
@@ -15,19 +15,14 @@ const STATES = ['wait', 'prioritized', 'delayed', 'active', 'failed'] satisfies 
 /** A queue of many thousands of mails is read in few round trips. */
 const READ_TOGETHER = 100
 
-/** The queue of mails, as the outbox uses it. */
-type MailQueue = Pick<Queue, 'getRanges' | 'getJob' | 'isPaused' | 'close'> & {
-  add(name: string, data: MailData, options: JobsOptions): Promise<unknown>
-}
-
 /** A mail may be sent twice; no mail is lost. */
 export class Outbox {
-  readonly #queue: MailQueue
+  readonly #queue: Queue
   readonly #keyring: Keyring
   readonly #now: () => number
 
   /** @param now epoch milliseconds by Redis's clock */
-  constructor(queue: MailQueue, keyring: Keyring, now: () => number) {
+  constructor(queue: Queue, keyring: Keyring, now: () => number) {
     this.#queue = queue
     this.#keyring = keyring
     this.#now = now
@@ -79,7 +74,7 @@ export class Outbox {
 }
 
 /** Undefined for a mail that does not open. */
-export function openMail(keyring: Keyring, { id, data }: Pick<Job<unknown>, 'id' | 'data'>): OpenedMail | undefined {
+export function openMail(keyring: Keyring, { id, data }: Job<unknown>): OpenedMail | undefined {
   try {
     if (id === undefined || !isMailData(data)) return undefined
     const { deadline } = data

@@ -128,10 +128,11 @@ const changes: readonly Change[] = [
         { confirmed: { type: 'boolean', description: "Whether the address is known to be the owner's [false]" } },
       ),
     },
-    async change({ database, keyring, post }, user, { email: given, confirmed = false }) {
+    async change(deps, user, { email: given, confirmed = false }) {
+      const { post } = deps
       const email = normalizeEmail(given)
       const isOther = email !== user.email
-      if (!(await changeAddress({ database, keyring }, user, { email, confirmed }))) throw new ApiError('email_taken')
+      if (!(await changeAddress(deps, user, { email, confirmed }))) throw new ApiError('email_taken')
       const before = { email: user.email, isConfirmed: user.emailConfirmedAt !== null }
       if (isOther) await post?.notify(before, 'changed')
       if (!confirmed) await post?.send({ kind: 'confirm', userId: user.id, token: newMailToken() }, email)
@@ -189,7 +190,7 @@ async function send(
 
 /** Changes an address and voids its links. False if another account has the address. */
 async function changeAddress(
-  { database, keyring }: Pick<OperatorDeps, 'database' | 'keyring'>,
+  { database, keyring }: OperatorDeps,
   { id: userId, email: before }: User,
   { email, confirmed }: { email: string; confirmed: boolean },
 ): Promise<boolean> {

@@ -2,7 +2,7 @@
 import type { FastifyPluginAsyncJsonSchemaToTs } from '@fastify/type-provider-json-schema-to-ts'
 import { listOf } from '@spillway/common/settings'
 import { openQueue, readJob, readJobData } from '@spillway/queue/bullmq'
-import type { RedisConnection, RedisWatch } from '@spillway/queue/client'
+import type { RedisConnection } from '@spillway/queue/client'
 import { isJobData, REQUEST_ID } from '@spillway/queue/wire/job'
 import { objectOf } from '@spillway/queue/wire/object-schema'
 import type { Job, Queue } from 'bullmq'
@@ -16,7 +16,6 @@ import { accountExportRoutes } from './account-export.js'
 import { accountStateRoutes } from './account-state.js'
 import { pageOf } from './board.js'
 import { changeResponses, type OperatorDeps, Reason, recordChange, recordRefusals } from './change.js'
-import type { OperatorReads } from './reads.js'
 
 const text = { type: 'string' } as const
 const time = { type: 'string', format: 'date-time' } as const
@@ -100,19 +99,13 @@ const blockRoutes: FastifyPluginAsyncJsonSchemaToTs<{ Options: OperatorDeps }> =
   )
 }
 
-interface JobOptions {
-  reads: OperatorReads
-  operatorsRedis: RedisConnection
-  watch: RedisWatch
-  queuePrefix: string
-}
-
 /** Jobs that are read at a time, so that other commands run in between. */
 const PAGE = 100
 const STATES = ['active', 'wait', 'prioritized', 'failed', 'completed', 'delayed'] as const
 
-const jobRoutes: FastifyPluginAsyncJsonSchemaToTs<{ Options: JobOptions }> = async (app, options) => {
-  const { reads, operatorsRedis: redis, watch, queuePrefix: prefix } = options
+const jobRoutes: FastifyPluginAsyncJsonSchemaToTs<{ Options: OperatorDeps }> = async (app, options) => {
+  const { reads, operatorsRedis: redis, watch, config } = options
+  const { queuePrefix: prefix } = config
   const queue = openQueue({ redis, prefix, watch })
   app.addHook('onClose', () => queue.close())
 
@@ -192,10 +185,7 @@ async function findJob({ queue, redis, prefix, requestId, signal }: JobSearch): 
 }
 
 /** Must be registered after the authentication of operators. */
-export const operatorApiPlugin: FastifyPluginAsyncJsonSchemaToTs<{ Options: OperatorDeps & JobOptions }> = async (
-  app,
-  options,
-) => {
+export const operatorApiPlugin: FastifyPluginAsyncJsonSchemaToTs<{ Options: OperatorDeps }> = async (app, options) => {
   recordRefusals(app, options.audit)
   await app.register(docsPlugin, operatorDocs)
   app.addHook('onRoute', ({ schema, config: { role = 'viewer' } = {} }) => {

@@ -1,31 +1,20 @@
 /** What all changes by operators share: a reason, and an event in the audit. */
 import type { Database } from '@spillway/prisma'
-import type { Keyring } from '@spillway/queue/client'
 import { objectOf } from '@spillway/queue/wire/object-schema'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Audit } from '../audit/recorder.js'
 import type { AuditEventName } from '../audit/store.js'
 import type { GatewayConfig } from '../config.js'
-import type { Failures } from '../limits/attempts.js'
-import type { Blocks } from '../limits/blocks.js'
-import type { Post } from '../mail/post.js'
+import type { Opened } from '../passwords/deps.js'
 import { bodyProblems, problemResponse } from '../schemas/responses.js'
 import { UUID } from '../sessions/access-token.js'
-import type { Sessions } from '../sessions/sessions.js'
 import type { OperatorReads } from './reads.js'
 
-export interface OperatorDeps {
-  config: Pick<GatewayConfig, 'trustProxy'>
+export interface OperatorDeps extends Opened {
+  config: GatewayConfig
   /** Only operators use its connections, so logins never wait for them. */
   database: Database
   reads: OperatorReads
-  sessions: Sessions
-  failures: Failures
-  keyring: Keyring
-  blocks: Blocks
-  audit: Audit
-  /** Undefined if no mail is sent. */
-  post: Post | undefined
 }
 
 export const Reason = {

@@ -3,16 +3,18 @@ import type { QueueReport } from '@spillway/queue/report'
 import type { RefusalReason } from '../http/errors.js'
 import type { MailState } from '../mail/outbox.js'
 
-export interface Finding {
+interface Cause {
   level: 'bad' | 'warn'
   /** Contains no number, so that it changes only with the state. */
   title: string
-  detail: string
   /** The name of an alert, which is a section of infra/grafana/ALERTS.md. */
   runbook: string
 }
 
-type Cause = Pick<Finding, 'level' | 'title' | 'runbook'>
+export interface Finding extends Cause {
+  detail: string
+}
+
 const bad = (title: string, runbook: string): Cause => ({ level: 'bad', title, runbook })
 const warn = (title: string, runbook: string): Cause => ({ level: 'warn', title, runbook })
 const queueFull = warn('The queue is full', 'SpillwayAtMaximumWithBacklog')

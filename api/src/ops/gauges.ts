@@ -5,7 +5,6 @@ import type { PoolUse } from '@spillway/prisma'
 import type { PasswordClient } from '@spillway/queue/client'
 import type { QueueReporter } from '@spillway/queue/report'
 import type { Audit } from '../audit/recorder.js'
-import type { GatewayConfig } from '../config.js'
 import type { Post } from '../mail/post.js'
 import type { OverloadGuard } from '../overload/guard.js'
 
@@ -13,9 +12,9 @@ interface GatewayState {
   passwords: Pick<PasswordClient, 'load' | 'predictedWaitMs' | 'line' | 'takesWrites' | 'eviction'>
   reporter: Pick<QueueReporter, 'read'>
   guard: Pick<OverloadGuard, 'inHand' | 'delayMs'>
-  config: Pick<GatewayConfig, 'loginWaitMs' | 'ticketTtlMs'>
+  config: { loginWaitMs: number; ticketTtlMs: number }
   /** Undefined if no mail is sent. */
-  post: Pick<Post, 'state'> | undefined
+  post: Post | undefined
   poolUse(): PoolUse
   audit: Pick<Audit, 'oldestMs'>
 }

@@ -1,34 +1,17 @@
 /** The ops port of a gateway: metrics, the live page, runbooks, Bull Board and the audit. */
 import { readFile } from 'node:fs/promises'
 import helmet from '@fastify/helmet'
-import type { PasswordClient, RedisConnection, RedisWatch } from '@spillway/queue/client'
-import type { QueueReporter } from '@spillway/queue/report'
 import type { FastifyInstance } from 'fastify'
 import { auditEventNames, auditOutcomes } from '../audit/store.js'
 import type { GatewayConfig } from '../config.js'
-import type { OverloadGuard } from '../overload/guard.js'
 import { operatorsPlugin } from './access.js'
 import { operatorApiPlugin } from './api.js'
 import { auditPlugin } from './audit.js'
 import { BOARD_PATH, boardPlugin } from './board.js'
 import type { OperatorDeps } from './change.js'
 import { livePlugin } from './live.js'
-import type { GatewayMetrics } from './metrics.js'
-import type { NamedOperators } from './named.js'
 
-export interface OperatorPagesOptions extends OperatorDeps {
-  config: GatewayConfig
-  metrics: GatewayMetrics
-  passwords: PasswordClient
-  reporter: QueueReporter
-  guard: OverloadGuard
-  namedOperators: NamedOperators | undefined
-  /** For requests of operators: long reads must not delay logins. */
-  operatorsRedis: RedisConnection
-  watch: RedisWatch
-}
-
-export async function operatorPagesPlugin(app: FastifyInstance, options: OperatorPagesOptions): Promise<void> {
+export async function operatorPagesPlugin(app: FastifyInstance, options: OperatorDeps): Promise<void> {
   const { config, metrics, passwords, database, reads, audit, operatorsRedis, watch } = options
   const { registry } = metrics
   await app.register(helmet, {
@@ -58,7 +41,7 @@ export async function operatorPagesPlugin(app: FastifyInstance, options: Operato
       onFailure: () => metrics.operatorFailures.inc(),
     })
     await operators.register(livePlugin, options)
-    await operators.register(operatorApiPlugin, { ...options, queuePrefix: config.queuePrefix })
+    await operators.register(operatorApiPlugin, options)
     await operators.register(filesPlugin, config)
     if (config.auditRetentionDays > 0)
       await operators.register(auditPlugin, { config, database, reads, audit, passwords })

@@ -17,8 +17,9 @@ const RECORDED_EVERY_MS = 3_600_000
 /** The most reads to remember. */
 const REMEMBERED_MAX = 10_000
 
-interface Reader extends Pick<FastifyRequest, 'clientGone'> {
-  operator: Pick<FastifyRequest['operator'], 'name'>
+interface Reader {
+  operator: { name: string }
+  clientGone: AbortSignal
 }
 
 interface RecordedRead {
@@ -29,7 +30,7 @@ interface RecordedRead {
 }
 
 export class OperatorReads {
-  readonly #audit: Pick<Audit, 'record'>
+  readonly #audit
   /** By the name of an operator: the end of the last read. */
   readonly #last = new Map<string, Promise<void>>()
   /** The rest after the last page of an export. */

@@ -3,6 +3,7 @@ import type { FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
 import { ApiError } from '../http/errors.js'
 import type { Post } from '../mail/post.js'
 import { requireAccessToken } from '../sessions/access-token.js'
+import type { SessionOfUser } from '../sessions/sessions.js'
 
 /** Refuses if no mail is sent. */
 export function requireMail({ post }: { post: Post | undefined }): onRequestAsyncHookHandler {
@@ -18,11 +19,6 @@ export function requireOpenRegistration(deps: { isRegistrationOpen: boolean }): 
   }
 }
 
-export interface SignedIn {
-  userId: string
-  sessionId: string
-}
-
 /** The route options of endpoints for signed-in users. */
 export const signedIn = {
   onRequest: () => [requireAccessToken],
@@ -30,6 +26,6 @@ export const signedIn = {
 } as const
 
 /** The user of a request that {@link requireAccessToken} has let in. */
-export function signedInUser({ user: { sub, sid } }: FastifyRequest): SignedIn {
+export function signedInUser({ user: { sub, sid } }: FastifyRequest): SessionOfUser {
   return { userId: sub, sessionId: sid }
 }

@@ -1,8 +1,11 @@
 /** The credentials of logins, found by their e-mail addresses. */
-import { type Database, gather, Prisma, rawQuery, type User } from '@spillway/prisma'
+import { type Database, gather, Prisma, rawQuery } from '@spillway/prisma'
 import { NO_PASSWORD } from '@spillway/queue/wire/stored-hash'
 
-type Credential = Pick<User, 'id' | 'passwordHash' | 'credentialVersion'> & {
+type Credential = {
+  id: string
+  passwordHash: string
+  credentialVersion: number
   /**
    * Why the account does not allow logins: an operator disabled it, its address is not confirmed,
    * or it was imported without a password.

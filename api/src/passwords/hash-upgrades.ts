@@ -5,7 +5,6 @@
 
 import { type Database, Prisma, rawQuery } from '@spillway/prisma'
 import { type JobRef, type PasswordClient, PasswordClientError } from '@spillway/queue/client'
-import type { Requests } from '@spillway/queue/wire/job'
 import { upgradeOf } from '@spillway/queue/wire/reply'
 import type { RehashMode } from '@spillway/queue/wire/stored-hash'
 import type { FastifyBaseLogger } from 'fastify'
@@ -25,7 +24,7 @@ export class HashUpgrades {
   readonly #followed = new Set<Promise<void>>()
   readonly #closing = new AbortController()
   /** Fields of the verify request of a login. */
-  readonly request: Pick<Requests['verify'], 'rehash' | 'upgrade'>
+  readonly request: { rehash: false } | { upgrade: RehashMode }
 
   constructor(options: HashUpgradesOptions) {
     const { mode } = options

@@ -16,8 +16,8 @@ import {
 import { unauthorizedProblem } from '../schemas/responses.js'
 import { schemaOf } from '../schemas/schema.js'
 import { requireAccessToken } from '../sessions/access-token.js'
-import type { SessionUser } from '../sessions/sessions.js'
-import { requireMail, type SignedIn, signedIn, signedInUser } from './access.js'
+import type { SessionOfUser, SessionUser } from '../sessions/sessions.js'
+import { requireMail, signedIn, signedInUser } from './access.js'
 import { type Deps, recordEnding } from './deps.js'
 import { defineEndpoint, type Ending, type FinishedJob, type StartInput, type WantedJob } from './endpoint.js'
 
@@ -27,7 +27,7 @@ const ownCredential = {
   sessionId: { type: 'string' },
   credentialVersion: { type: 'integer' },
 } as const
-interface OwnCredential extends SignedIn {
+interface OwnCredential extends SessionOfUser {
   credentialVersion: number
 }
 const remembered = schemaOf(objectOf(ownCredential))

@@ -24,7 +24,7 @@ type Security = readonly { readonly [scheme: string]: readonly string[] }[]
 
 interface TicketRoutesOptions {
   /** The flow whose endpoints issue the tickets. */
-  flow: Pick<Flow<never>, 'endpoints' | 'redeem'>
+  flow: Flow<unknown>
   /** The longest body of a first request. */
   bodyLimitBytes: number
   /** Authenticates redemptions [everybody may redeem]. */
@@ -69,7 +69,7 @@ export const ticketRoutes: FastifyPluginAsyncJsonSchemaToTs<{ Options: TicketRou
 }
 
 /** The responses of all endpoints, because redeeming a ticket can end in any of them. */
-function responsesOf(endpoints: readonly Endpoint<never>[]): Record<number, object> {
+function responsesOf(endpoints: readonly Endpoint<unknown>[]): Record<number, object> {
   const answers = endpoints.map(({ route: { success } }) => success)
   const statuses = [...new Set(answers.map(({ status }) => status))].map((status) => {
     const bodies = answers.filter((answer) => answer.status === status).map(({ body }) => body.json)

@@ -38,7 +38,6 @@ interface NewSession extends SessionClient {
   credentialVersion: number
 }
 
-type Opened = Omit<TokenSubject, 'userId'>
 type Opening = NewSession & { refreshToken: string }
 
 /** Opens sessions. Sessions that wait together are opened by one statement. */
@@ -46,13 +45,13 @@ export class SessionOpener {
   readonly #database: Database
   readonly #tags: RefreshTokenTags
   readonly #options: OpeningOptions
-  readonly #open: (opening: Opening) => Promise<Opened | 'stale'>
+  readonly #open: (opening: Opening) => Promise<TokenSubject | 'stale'>
 
   constructor(database: Database, tags: RefreshTokenTags, options: OpeningOptions) {
     this.#database = database
     this.#tags = tags
     this.#options = options
-    this.#open = gather<Opening, Opened | 'stale'>({
+    this.#open = gather<Opening, TokenSubject | 'stale'>({
       one: async (opening) => (await this.#openAll([opening]))[0] ?? 'stale',
       // A second opening of a session runs separately, because a statement updates no row twice.
       keyOf: ({ id }) => id,
@@ -75,7 +74,7 @@ export class SessionOpener {
     if (randomInt(OPENINGS_PER_LOOK) === 0) await this.#endOldest(session.userId)
     const opened = await this.#open(opening)
     if (opened === 'stale') return opened
-    return { ...opened, userId: session.userId, refreshToken: this.#tags.tag(opening.refreshToken) }
+    return { ...opened, refreshToken: this.#tags.tag(opening.refreshToken) }
   }
 
   /**
@@ -85,7 +84,7 @@ export class SessionOpener {
    *
    * @param orElse what FOR SHARE does with locked users, whose password may be about to change
    */
-  async #openAll(openings: readonly Opening[], orElse = Prisma.empty): Promise<Opened[]> {
+  async #openAll(openings: readonly Opening[], orElse = Prisma.empty): Promise<TokenSubject[]> {
     const { sessionTtlS, needsConfirmedEmail } = this.#options
     const sql = Prisma.sql`
       WITH asked AS (
@@ -111,9 +110,9 @@ export class SessionOpener {
         WHERE sessions.user_id = excluded.user_id AND sessions.revoked_at IS NULL
         RETURNING id, created_at
       )
-      SELECT session_id AS "sessionId", ${subjectColumns}
+      SELECT session_id AS "sessionId", user_id AS "userId", ${subjectColumns}
       FROM fitting JOIN session AS sessions ON sessions.id = session_id`
-    return await rawQuery<Opened>(this.#database, sql)
+    return await rawQuery<TokenSubject>(this.#database, sql)
   }
 
   /**

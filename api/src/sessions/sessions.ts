@@ -16,10 +16,10 @@ import {
   successorOf,
 } from './refresh-tokens.js'
 
+export type SessionOfUser = { sessionId: string; userId: string }
+
 /** A session and its user, as the claims of access tokens name them. */
-export type TokenSubject = {
-  sessionId: string
-  userId: string
+export type TokenSubject = SessionOfUser & {
   /** When the user logged in, in seconds since 1970. */
   authTimeS: number
   email: string
@@ -34,9 +34,6 @@ export type Rotated = TokenSubject & { refreshToken: string }
  * parties in one network who hold a session could each ask after every refresh of the other.
  */
 const ASKED_AGAIN_EVERY_S = 6 * 3_600
-
-/** A session that was ended. */
-type Ended = Pick<TokenSubject, 'sessionId' | 'userId'>
 
 export interface RotationOptions {
   /** How long the last replaced token returns the same successor again, in seconds. */
@@ -74,14 +71,15 @@ interface Rotation extends Family {
 }
 type RotatedRow = TokenSubject & Record<'salt', Uint8Array>
 
-export interface SessionUser {
+export type SessionUser = {
   id: string
   email: string
   /** Whether the address was confirmed as theirs. */
   isConfirmed: boolean
   passwordHash: string
   credentialVersion: number
-  createdAt: Date
+  /** In ISO 8601. */
+  createdAt: string
 }
 
 /** Nobody reads a longer list. */
@@ -129,7 +127,7 @@ export class Sessions {
    * from which the token was replaced, for one replacement in {@link ASKED_AGAIN_EVERY_S}. Any
    * other token ends its session, which is returned.
    */
-  async refresh({ token: shown, network }: Shown): Promise<Rotated | Ended | 'invalid'> {
+  async refresh({ token: shown, network }: Shown): Promise<Rotated | SessionOfUser | 'invalid'> {
     const token = this.#tags.untag(shown)
     const family = token === undefined ? undefined : familyOf(token)
     if (token === undefined || family === undefined) return 'invalid'
@@ -143,19 +141,19 @@ export class Sessions {
   }
 
   /** Ends the session of a refresh token, current or used, and returns it. */
-  async end(refreshToken: string): Promise<Ended | undefined> {
+  async end(refreshToken: string): Promise<SessionOfUser | undefined> {
     const token = this.#tags.untag(refreshToken)
     return token === undefined ? undefined : await this.#endFamily(token)
   }
 
-  async #endFamily(token: string, condition = Prisma.empty): Promise<Ended | undefined> {
+  async #endFamily(token: string, condition = Prisma.empty): Promise<SessionOfUser | undefined> {
     const family = familyOf(token)
     if (family === undefined) return undefined
     const sql = Prisma.sql`
       UPDATE sessions SET ${ended}
       WHERE id = ${family.sessionId}::uuid AND family_hash = ${family.familyHash} AND ${isAlive} ${condition}
       RETURNING id AS "sessionId", user_id AS "userId"`
-    const [session] = await orUnknown(rawQuery<Ended>(this.#database, sql))
+    const [session] = await orUnknown(rawQuery<SessionOfUser>(this.#database, sql))
     return session
   }
 
@@ -167,9 +165,9 @@ export class Sessions {
         credential_version AS "credentialVersion", users.created_at AS "createdAt"
       FROM users JOIN sessions ON user_id = users.id
       WHERE users.id = ${userId}::uuid AND sessions.id = ${sessionId}::uuid AND ${isAlive}`
-    const [user] = await rawQuery<Omit<SessionUser, 'createdAt'> & { createdAt: string }>(this.#database, sql)
+    const [user] = await rawQuery<SessionUser>(this.#database, sql)
     if (user === undefined) throw new ApiError('invalid_token')
-    return { ...user, createdAt: new Date(user.createdAt) }
+    return { ...user, createdAt: new Date(user.createdAt).toISOString() }
   }
 
   async goesOn({ sessionId, userId }: SessionOfUser): Promise<boolean> {
@@ -206,7 +204,7 @@ export class Sessions {
   /** Ends all sessions of a user except one. Returns how many were alive. */
   endOthers(
     { userId, keptSessionId }: { userId: string; keptSessionId: string },
-    transaction: Pick<Database, '$executeRaw'> = this.#database,
+    transaction: Prisma.TransactionClient = this.#database,
   ): Promise<number> {
     return endWhere(transaction, Prisma.sql`user_id = ${userId}::uuid AND id <> ${keptSessionId}::uuid`)
   }
@@ -251,11 +249,6 @@ function notLocked(rotations: readonly Rotation[]): Prisma.Sql {
     SELECT id FROM sessions WHERE id = ANY (${rotations.map(({ sessionId }) => sessionId)}::uuid[]) FOR NO KEY UPDATE SKIP LOCKED))`
 }
 
-interface SessionOfUser {
-  sessionId: string
-  userId: string
-}
-
-function endWhere(database: Pick<Database, '$executeRaw'>, condition: Prisma.Sql): Promise<number> {
+function endWhere(database: Prisma.TransactionClient, condition: Prisma.Sql): Promise<number> {
   return database.$executeRaw`UPDATE sessions SET ${ended} WHERE ${condition} AND ${isAlive}`
 }

@@ -18,7 +18,7 @@ export type Headers = Record<string, string | string[]>
 export interface TokenCarrier {
   isCookie: boolean
   /** The refresh token of a request; empty if it has no token. */
-  shownBy(request: Pick<FastifyRequest, 'body' | 'headers'>): string
+  shownBy(request: FastifyRequest): string
   answer(tokens: Tokens): { headers: Headers; body: Tokens }
   /** The answer of a call that makes the device known and opens no session. */
   device(known: KnownDevice): { headers: Headers; body: KnownDevice }

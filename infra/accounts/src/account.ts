@@ -12,13 +12,13 @@ import { isRecord } from './records.ts'
 import { examineHash } from './stored-hash.ts'
 import { saltBytes, wrappingOfBare } from './weak.ts'
 
-export interface Account {
+/** An account whose hash is not made yet. */
+export interface Unhashed {
   id: string
   /** Its id in the old system, where it is another. */
   oldId?: string | undefined
   /** As addresses are compared. */
   email: string
-  passwordHash: string
   createdAt: Date
   /** Null where it is not known that its owner reads mail to the address. */
   emailConfirmedAt: Date | null
@@ -26,8 +26,12 @@ export interface Account {
   disabledAt: Date | null
 }
 
+export interface Account extends Unhashed {
+  passwordHash: string
+}
+
 export interface WeakAccount {
-  account: Omit<Account, 'passwordHash'>
+  account: Unhashed
   wrapping: Wrapping
 }
 
@@ -44,10 +48,10 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 const EARLIEST = Date.UTC(1970, 0, 2)
 const DAY_MS = 86_400_000
 
-type CheckOptions = Pick<
-  ImportCommand,
-  'preset' | 'fields' | 'ids' | 'bare' | 'compose' | 'saltEncoding' | 'withoutHash' | 'madeOf'
-> & { settings: HashSettings; hasher: Pick<Hasher, 'examine' | 'mostKib'> }
+interface CheckOptions extends ImportCommand {
+  settings: HashSettings
+  hasher: Hasher
+}
 
 /** Returns the check. Reasons hold nothing of a record but names of fields and formats. */
 export function createCheck(options: CheckOptions): (record: Record<string, unknown>) => Checked {
@@ -78,11 +82,7 @@ export function createCheck(options: CheckOptions): (record: Record<string, unkn
   }
 }
 
-function withHash(
-  record: Record<string, unknown>,
-  account: Omit<Account, 'passwordHash'>,
-  options: CheckOptions,
-): Checked {
+function withHash(record: Record<string, unknown>, account: Unhashed, options: CheckOptions): Checked {
   const { preset, fields, settings, hasher, bare, compose, saltEncoding, madeOf } = options
   const salt = textAt(record, fields.salt) ?? ''
   const given = textAt(record, fields.passwordHash)

@@ -103,7 +103,7 @@ async function importFile(
   const { mostKib } = hashingMemory({ slots: 1, policyKib: 0, isShared: false, limitBytes: workerMib * 2 ** 20 })
   const hasher = await Hasher.load(argon2idPolicy(ANY_COST), { firebase, peppers, mostKib })
   const rejectedFile = `${file}.rejected.ndjson`
-  const rejected = dryRun ? { add: () => undefined, close: () => undefined } : new LinesFile(rejectedFile)
+  const rejected = dryRun ? undefined : new LinesFile(rejectedFile)
   const ids = new LinesFile(`${file}.ids.ndjson`)
   let passwords: Passwords | undefined
   const startPasswords = () => (passwords ??= createPasswordsWith(beside, { ...queueOf(env), waitMs: WRAPPING_MS }))
@@ -114,7 +114,7 @@ async function importFile(
   const result = await importAccounts({
     lines: readRecords(file, preset.columns),
     check: createCheck({ ...command, settings, hasher }),
-    rejected,
+    rejected: (of) => rejected?.add(of),
     into: dryRun ? undefined : { database, passwords: startPasswords, findDeleted },
     mapped: (both) => ids.add(both),
     signal: stop.signal,
@@ -126,7 +126,7 @@ async function importFile(
   }).finally(async () => {
     process.off('SIGINT', onSignal).off('SIGTERM', onSignal)
     await passwords?.close()
-    await rejected.close()
+    await rejected?.close()
     await ids.close()
   })
   const seconds = ((performance.now() - startMs) / 1_000).toFixed(1)

@@ -17,7 +17,7 @@ const WEAK_BATCH = 100
 export interface ImportOptions {
   lines: AsyncIterable<Line>
   check(record: Record<string, unknown>): Checked
-  rejected: Pick<LinesFile, 'add'>
+  rejected(of: { line: number; reason: string }): void
   /** Undefined for a dry run: nothing is written or hashed then. */
   into: { database: Database; passwords(): Passwords; findDeleted: FindDeleted } | undefined
   /** Told the id that an account has here, for each that had another in the old system. */
@@ -62,7 +62,7 @@ export async function importAccounts(options: ImportOptions): Promise<ImportRepo
   let toWrap: Numbered<WeakAccount>[] = []
 
   const reject = (line: number, reason: string): void => {
-    options.rejected.add({ line, reason })
+    options.rejected({ line, reason })
     report.rejected++
     // Reasons that name a line are counted together.
     const general = reason.replace(/ of line \d+$/, ' of an earlier line')

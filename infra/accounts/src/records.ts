@@ -37,16 +37,16 @@ async function* after(beginning: string, chunks: AsyncGenerator<string>): AsyncG
 
 async function* readNdjson(batches: AsyncIterable<TextLine[]>): AsyncGenerator<Line> {
   for await (const lines of batches)
-    for (const { number, text } of lines) if (text.trim() !== '') yield { number, ...objectIn(text) }
+    for (const { number, text } of lines) if (text.trim() !== '') yield objectIn(text, number)
 }
 
-function objectIn(text: string): Omit<Line, 'number'> {
+function objectIn(text: string, number: number): Line {
   try {
     const value: unknown = JSON.parse(text)
-    if (isRecord(value)) return { record: value }
-    return { record: undefined, problem: 'is no JSON object' }
+    if (isRecord(value)) return { number, record: value }
+    return { number, record: undefined, problem: 'is no JSON object' }
   } catch {
-    return { record: undefined, problem: 'is no JSON' }
+    return { number, record: undefined, problem: 'is no JSON' }
   }
 }
 

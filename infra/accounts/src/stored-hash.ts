@@ -12,7 +12,7 @@ type ExaminedHash =
   | { kind: 'rejected'; reason: string }
 
 /** No reason holds a part of the hash, except for a prefix that names its format. */
-export function examineHash(text: string, hasher: Pick<Hasher, 'examine' | 'mostKib'>): ExaminedHash {
+export function examineHash(text: string, hasher: Hasher): ExaminedHash {
   // Columns of fixed width pad with blanks.
   const storedHash = text.trim()
   const examined = hasher.examine(storedHash)

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Account, createCheck } from '@spillway/infra/accounts/account'
+import { createCheck, type Unhashed } from '@spillway/infra/accounts/account'
 import { accounts as run } from '@spillway/infra/accounts/command'
 import { type ImportOptions, importAccounts } from '@spillway/infra/accounts/import'
 import { parseOptions } from '@spillway/infra/accounts/options'
@@ -81,7 +81,7 @@ export async function imported(hasher: Hasher, file: string, options: string[], 
     settings: { firebase: { logCost: 14, blockSize: 8 } },
     hasher,
   })
-  const accounts: Omit<Account, 'passwordHash'>[] = []
+  const accounts: Unhashed[] = []
   const hashes: string[] = []
   const rejectedLines: { line: number; reason: string }[] = []
   const mapped = new Map<string, string>()
@@ -93,7 +93,7 @@ export async function imported(hasher: Hasher, file: string, options: string[], 
       if (checked.kind === 'account') hashes.push(checked.account.passwordHash)
       return checked
     },
-    rejected: { add: (line: { line: number; reason: string }) => void rejectedLines.push(line) },
+    rejected: (of) => void rejectedLines.push(of),
     into,
     mapped: (ids) => void mapped.set(ids.old, ids.new),
     signal: new AbortController().signal,

@@ -241,16 +241,13 @@ const knownDevices: Scenario = {
     }
     let sent = 0
     const statuses: number[] = []
-    const strangers = startLoop({
-      rateAt: () => perSecond * 10,
-      async send() {
-        const n = sent++
-        const { status } = await system.ask(n, '/v1/login', {
-          body: { ...system.login(n), password: 'wrong' },
-          headers: { 'x-forwarded-for': `10.0.${(n >> 8) % 40}.${n & 255}` },
-        })
-        statuses.push(status)
-      },
+    const strangers = startLoop(perSecond * 10, async () => {
+      const n = sent++
+      const { status } = await system.ask(n, '/v1/login', {
+        body: { ...system.login(n), password: 'wrong' },
+        headers: { 'x-forwarded-for': `10.0.${(n >> 8) % 40}.${n & 255}` },
+      })
+      statuses.push(status)
     })
     await sleep(5_000)
     const owners: Partial<VisitorOptions> = {

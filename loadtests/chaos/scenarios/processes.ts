@@ -151,21 +151,18 @@ const keysRotated: Scenario = {
 function useTokens(system: System, url: string, used: string[]) {
   let token: { text: string; key: string; untilMs: number } | undefined
   let number = 0
-  return startLoop({
-    rateAt: () => TOKENS_USED_PER_SECOND,
-    async send() {
-      if (token === undefined || performance.now() > token.untilMs) {
-        token = undefined
-        const untilMs = performance.now() + (TOKEN_TTL_S * 1_000) / 2
-        const text = (await ask(url, '/v1/login', { body: system.login(number++) })).body.accessToken
-        if (text === undefined) return
-        const { kid } = JSON.parse(Buffer.from(text.split('.')[0] ?? '', 'base64url').toString())
-        token = { text, key: String(kid), untilMs }
-      }
-      const { text, key } = token
-      const { status } = await ask(url, '/v1/me', { headers: { authorization: `Bearer ${text}` } })
-      used.push(`${status} by ${key}`)
-    },
+  return startLoop(TOKENS_USED_PER_SECOND, async () => {
+    if (token === undefined || performance.now() > token.untilMs) {
+      token = undefined
+      const untilMs = performance.now() + (TOKEN_TTL_S * 1_000) / 2
+      const text = (await ask(url, '/v1/login', { body: system.login(number++) })).body.accessToken
+      if (text === undefined) return
+      const { kid } = JSON.parse(Buffer.from(text.split('.')[0] ?? '', 'base64url').toString())
+      token = { text, key: String(kid), untilMs }
+    }
+    const { text, key } = token
+    const { status } = await ask(url, '/v1/me', { headers: { authorization: `Bearer ${text}` } })
+    used.push(`${status} by ${key}`)
   })
 }
 

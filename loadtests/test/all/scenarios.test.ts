@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { createApiClient } from '@spillway/infra/harness/api-client'
 import { createNamespace } from '@spillway/infra/harness/namespace'
-import type { ScenarioResult } from '@spillway/loadtests/results'
+import type { Runs } from '@spillway/loadtests/results'
 import { runScenarios, scenarios } from '@spillway/loadtests/run'
 import { afterAll, describe, test } from 'vitest'
 import { contenders } from '../../contenders/contenders.ts'
@@ -64,7 +64,7 @@ test.each(scenarios)('$name measures', async ({ plan, ...scenario }) => {
   }
   const some = () => plan(setting).filter(({ contender, variant }) => measured.includes(`${contender}, ${variant}`))
   assert.ok(some().length > 0)
-  const results: { repeat: number; scenarios: ScenarioResult[] } = { repeat: 1, scenarios: [] }
+  const results: Runs = { repeat: 1, scenarios: [] }
   await runScenarios([{ ...scenario, plan: some }], setting, results, new AbortController().signal)
   for (const { runs } of results.scenarios)
     for (const { contender, failure, figures } of runs) {

@@ -112,7 +112,7 @@ export async function verify(digest: string, password: Buffer | string, options:
   return timingSafeEqual(await rawDigest(input), hash)
 }
 
-function refuseTooLarge(costs: Omit<HashOptions, 'salt'>): void {
+function refuseTooLarge(costs: HashOptions): void {
   const { hashLength = 0, memoryCost = 0, timeCost = 0, parallelism = 0 } = costs
   if (hashLength > 2 ** 32 - 1) throw new RangeError('Hash length is too large')
   if (memoryCost > 2 ** 32 - 1) throw new RangeError('Memory cost is too large')

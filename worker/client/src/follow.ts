@@ -64,15 +64,20 @@ interface Answer<T = unknown> {
   requestId?: string | undefined
 }
 
-interface Ticket {
-  ticket: string
-  /** When to redeem it, and when its result is expected, in epoch milliseconds. */
-  redeemAt: number
-  etaAt?: number | undefined
+/** How far a ticket is from its turn. */
+interface Turn {
   position?: number
+  /** When its result is expected, in epoch milliseconds. */
+  etaAt?: number | undefined
+  paused?: boolean
+}
+
+interface Ticket extends Turn {
+  ticket: string
+  /** When to redeem it, in epoch milliseconds. */
+  redeemAt: number
   /** Its place in the line. */
   number?: number
-  paused?: boolean
 }
 
 export class SpillwayError extends Error {
@@ -195,10 +200,10 @@ async function follow<T>(path: string, options: FollowOptions, begin?: Work<Answ
     await wait(pauseMs, 'queued')
     const redeemBy = performance.now() + REDEEM_EVERY_MS
     while (ticket && pauseFar(ticket) !== undefined && performance.now() < redeemBy) {
-      const place = await placeInLine(ticket, options, life)
-      const ms = place && pauseFar(place)
+      const turn = await turnOf(ticket, options, life)
+      const ms = turn && pauseFar(turn)
       if (ms === undefined) return
-      keep({ ...ticket, ...place, redeemAt: Date.now() + ms })
+      keep({ ...ticket, ...turn, redeemAt: Date.now() + ms })
       await wait(ms, 'queued')
     }
   }
@@ -316,7 +321,7 @@ function pauseAfter(status: number, retryAfterMs: number | undefined, failures: 
 }
 
 /** Half of the time until the turn, because workers may join. Undefined near the turn. */
-function pauseFar({ etaAt = Number.POSITIVE_INFINITY }: Pick<Ticket, 'etaAt'>): number | undefined {
+function pauseFar({ etaAt = Number.POSITIVE_INFINITY }: Turn): number | undefined {
   const leftMs = etaAt - Date.now() - NEAR_MS
   return leftMs > 0 ? Math.min(Math.max(leftMs / 2, 2_000), NEAR_MS) * (1 + Math.random() / 4) : undefined
 }
@@ -326,12 +331,8 @@ function hasEnded(code: string | undefined): code is string {
   return /^(ticket_(expired|used)|hash_replaced|invalid_ticket)$/.test(code ?? '')
 }
 
-/** How far a ticket is from its turn; undefined if the line does not say, and at its turn. */
-async function placeInLine(
-  { number }: Pick<Ticket, 'number'>,
-  options: FollowOptions,
-  life: AbortSignal,
-): Promise<Pick<Ticket, 'position' | 'etaAt' | 'paused'> | undefined> {
+/** Undefined if the line does not say, and at the turn of the ticket. */
+async function turnOf({ number }: Ticket, options: FollowOptions, life: AbortSignal): Promise<Turn | undefined> {
   if (number === undefined) return undefined
   const { body } = await send<{ serving?: number; rate?: number }>('/v1/line', options, life)
   const { serving, rate, paused = false } = body

@@ -3,7 +3,7 @@
  * as secrets of Docker, Kubernetes and Vault are mounted.
  */
 import { readFileSync } from 'node:fs'
-import { type Logger, ThrottledWarning, type Warnings } from './throttled-warning.js'
+import { type Logger, ThrottledWarning } from './throttled-warning.js'
 
 export function fileVariable(name: string): string {
   return `${name}_FILE`
@@ -56,7 +56,7 @@ interface RotatedSecretOptions {
   value: string
   /** Throws one sentence for an invalid value. */
   check(value: string): unknown
-  log: Warnings
+  log: Logger
 }
 
 /** A secret whose file is read again on each use, for instance for each new connection. */
@@ -101,11 +101,7 @@ export interface KeyList {
  * Reads keys from their files again on SIGHUP, and logs the ids of what has changed. Without files
  * the signal ends the process as before: a closing terminal sends it, too.
  */
-export function rereadOnHangup(
-  env: NodeJS.ProcessEnv,
-  lists: readonly KeyList[],
-  log: Pick<Logger, 'info' | 'error'>,
-): void {
+export function rereadOnHangup(env: NodeJS.ProcessEnv, lists: readonly KeyList[], log: Logger): void {
   const ofFiles = lists.filter(({ setting }) => env[fileVariable(setting)])
   if (ofFiles.length === 0) return
   const reread = async (list: KeyList): Promise<void> => {

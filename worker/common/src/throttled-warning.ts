@@ -5,17 +5,16 @@ const INTERVAL_MS = 10_000
 
 /** Any Pino or Fastify logger fits. */
 export type Logger = Record<'error' | 'warn' | 'info' | 'debug', (facts: object, message: string) => void>
-export type Warnings = Pick<Logger, 'warn'>
 
 /** Logs the message and code of an error under one message, without its stack. */
 export class ThrottledWarning {
-  readonly #log: Warnings
+  readonly #log: Logger
   readonly #message: string
   readonly #everyMs: number
   #times = 0
   #loggedAt = Number.NEGATIVE_INFINITY
 
-  constructor(log: Warnings, message: string, everyMs = INTERVAL_MS) {
+  constructor(log: Logger, message: string, everyMs = INTERVAL_MS) {
     this.#log = log
     this.#message = message
     this.#everyMs = everyMs

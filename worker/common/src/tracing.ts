@@ -22,7 +22,7 @@ import { BatchSpanProcessor, NodeTracerProvider, type ReadableSpan } from '@open
 import { StackContextManager } from '@opentelemetry/sdk-trace-web'
 import type { Telemetry } from 'bullmq'
 import { BullMQOtel } from 'bullmq-otel'
-import { ThrottledWarning, type Warnings } from './throttled-warning.js'
+import { type Logger, ThrottledWarning } from './throttled-warning.js'
 import { within } from './within.js'
 
 const BULLMQ_SCOPE = 'bullmq'
@@ -68,7 +68,7 @@ class TraceparentPropagator implements TextMapPropagator {
 export class LoggingExporter extends OTLPTraceExporter {
   readonly #failed: ThrottledWarning
 
-  constructor(collector: string, log: Warnings) {
+  constructor(collector: string, log: Logger) {
     super({ url: `${collector.replace(/\/$/, '')}/v1/traces` })
     this.#failed = new ThrottledWarning(log, 'traces could not be exported')
   }
@@ -88,7 +88,7 @@ export class Tracing {
   /** BullMQ's hook: spans for adding and processing a job, and the W3C context it carries. */
   readonly telemetry: Telemetry
 
-  constructor({ service, collector, log }: { service: string; collector: string; log: Warnings }) {
+  constructor({ service, collector, log }: { service: string; collector: string; log: Logger }) {
     this.#provider = new NodeTracerProvider({
       // Resource attributes of the environment take precedence.
       resource: resourceFromAttributes({

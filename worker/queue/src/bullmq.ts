@@ -32,7 +32,7 @@ export function openQueue(options: {
 }
 
 /** Undefined also for a job that BullMQ cannot parse. Throws when Redis does not answer. */
-export async function readJob(queue: Pick<Queue, 'getJob'>, id: string): Promise<Job | undefined> {
+export async function readJob(queue: Queue, id: string): Promise<Job | undefined> {
   try {
     return await queue.getJob(id)
   } catch (error) {

@@ -33,7 +33,7 @@ export interface CapacityPublisherOptions {
   name: string
   slots: number
   busySlots(): number
-  estimate: Pick<CapacityEstimate, 'serviceMs' | 'lineMs' | 'latencyMs'>
+  estimate: CapacityEstimate
   /** Called at each answer of Redis; an error counts as an answer without jobs. */
   published(answer: Published): void
 }

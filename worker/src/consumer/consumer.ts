@@ -242,6 +242,6 @@ function isOfLock(error: Error): boolean {
 }
 
 /** The ids of a job and its request, for log lines. Its data is not trusted. */
-function idsOf({ id, data }: Pick<Job<unknown>, 'id' | 'data'>) {
+function idsOf({ id, data }: Job<unknown>) {
   return { jobId: id, requestId: isJobData(data) ? data.requestId : undefined }
 }

@@ -22,8 +22,6 @@ const KEY_BYTES = 72
 /** Longer passwords are verified by 72 bytes, as nearly all makers do, or never match. */
 export type LongPasswords = 'cut' | 'refuse'
 
-type BcryptCost = Pick<BcryptSetting, 'cost'>
-
 /** Reads 72 bytes of a password; a NUL is a byte like any other. */
 type BcryptEngine = HashEngine<BcryptSetting>
 
@@ -53,22 +51,22 @@ export class Bcrypt implements Method<BcryptRecipe> {
     return new Bcrypt(await Engines.load(candidates, knownAnswers), longPasswords)
   }
 
-  isAffordable({ cost }: BcryptCost): boolean {
+  isAffordable(cost: number): boolean {
     return cost >= LOWEST_COST && cost <= COST_LIMIT
   }
 
-  hash(password: string, { cost }: BcryptCost, signal?: AbortSignal): Promise<string> {
+  hash(password: string, cost: number, signal?: AbortSignal): Promise<string> {
     return this.#engines.first.hash(password, newBcryptSetting(cost), signal)
   }
 
   /** Undefined for a setting that costs too much. */
   async hashExactly(exact: ExactHash, setting: BcryptSetting, signal?: AbortSignal): Promise<string | undefined> {
-    if (!this.isAffordable(setting)) return undefined
+    if (!this.isAffordable(setting.cost)) return undefined
     return await this.#engines.first.hash(Buffer.from(exact.password, 'base64'), setting, signal)
   }
 
   /** A recipe that takes as long as any other, and that no known password matches. */
-  dummy({ cost }: BcryptCost): BcryptRecipe {
+  dummy(cost: number): BcryptRecipe {
     const { salt } = newBcryptSetting(cost)
     return { method: 'bcrypt', variant: '2b', cost, salt, digest: encodeBcrypt(randomBytes(DIGEST_BYTES)) }
   }

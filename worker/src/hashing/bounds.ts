@@ -99,7 +99,7 @@ export class Bounds {
     const { width } = options
     const cheap = { memoryKib: 2_048, time: 1, parallelism: 1 }
     const argon2Ms = await msOf(width('argon2'), () => argon2.verify('', argon2.dummy(cheap)))
-    const bcryptMs = await msOf(width('bcrypt'), () => bcrypt.verify('', bcrypt.dummy({ cost: 5 })))
+    const bcryptMs = await msOf(width('bcrypt'), () => bcrypt.verify('', bcrypt.dummy(5)))
     return new Bounds(options, argon2Ms / cheap.memoryKib, bcryptMs / 2 ** 5)
   }
 

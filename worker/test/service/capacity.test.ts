@@ -8,12 +8,14 @@ import { RedisClock } from '@spillway/queue/redis/clock'
 import { capacityKey } from '@spillway/queue/wire/capacity'
 import { test } from 'vitest'
 import { CapacityPublisher } from '../../src/consumer/capacity-publisher.ts'
+import { CapacityEstimate } from '../../src/hashing/capacity-estimate.ts'
 import { clientFor, keyring, startedWorker, submit } from '../parts.ts'
 import type { Space } from '../space.ts'
 
 /** Publishes the capacity of a worker of one slot that takes so long for each job. */
 function publisher({ redis, prefix, closing }: Space, jobMs: number, published: (answer: { waiting: number }) => void) {
-  const estimate = { serviceMs: () => jobMs, lineMs: () => jobMs, latencyMs: () => jobMs }
+  const first = { costMs: jobMs, latencyMs: jobMs }
+  const estimate = new CapacityEstimate({ slots: 1, first, times: () => ({ wallMs: 0, cpuMs: 0 }) })
   const capacity = new CapacityPublisher({
     ...{ redis, prefix, keyring, clock: new RedisClock(), published, estimate },
     log: createLogger({ service: 'test', level: 'silent' }),

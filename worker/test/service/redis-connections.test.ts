@@ -21,7 +21,7 @@ interface Line {
 function linesOf(): { lines: Line[]; log: ConstructorParameters<typeof RedisWatch>[0] } {
   const lines: Line[] = []
   const keep = (facts: object, msg: string) => lines.push({ times: 0, ...facts, msg })
-  return { lines, log: { warn: keep, info: keep } }
+  return { lines, log: { error: keep, warn: keep, info: keep, debug: keep } }
 }
 
 /** Three connections by way of a proxy: two, and the duplicate on which BullMQ waits for jobs */

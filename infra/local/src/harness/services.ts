@@ -7,18 +7,19 @@ import type { Keeper } from '../processes/keeper.ts'
 import { isRunning } from '../processes/process-table.ts'
 import { defaultStateDir } from '../processes/repository.ts'
 import { databaseOf, query, withDatabase } from '../services/query.ts'
-import type { ServiceOptions } from '../services/service.ts'
 import { allOrNone, startServices } from '../services/services.ts'
 import { build, buildEngine, hasEngine, migrate } from '../start/build.ts'
 import type { LocalEnvironment } from '../start/places.ts'
 
-interface OwnServicesOptions extends Pick<ServiceOptions, 'keeper'>, Partial<Pick<ServiceOptions, 'say'>> {
+interface OwnServicesOptions {
+  keeper: Keeper
   /** The purpose of the run, which names its folder and its database. */
   purpose: 'test' | 'load' | 'chaos'
   databaseUrl?: string | undefined
   redisUrl?: string | undefined
   /** The build, which the migration waits for [everything is built]. */
   building?: () => Promise<void>
+  say?: (sentence: string) => void
 }
 
 export async function startOwnServices(options: OwnServicesOptions) {

@@ -24,7 +24,7 @@ export interface SpillwayOptions {
   gatewayEnv?: NodeJS.ProcessEnv
   workerEnv?: NodeJS.ProcessEnv
   /** What workers run, as {@link withDoubles} [as deployed]. */
-  workerProgram?: Pick<MemberOptions, 'entry'>
+  workerProgram?: { entry: string }
   /** [one for all processes of tests] */
   keeper?: Keeper | undefined
   /** Once a member is ready [all]. */

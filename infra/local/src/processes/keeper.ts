@@ -12,19 +12,20 @@ import { UserError } from './command-line.ts'
 /** The order of stopping: lowest first, each group after the previous one has ended. */
 export const stopOrder = { tool: 0, gateway: 1, worker: 2, service: 3 } as const
 
-interface KeptProcess {
+export interface Tool {
   command: string
   args: string[]
-  stopOrder: number
   /** The signal that asks it to end [SIGTERM]. */
   signal?: NodeJS.Signals
   cwd?: string
   env?: NodeJS.ProcessEnv
+}
+
+interface KeptProcess extends Tool {
+  stopOrder: number
   /** A file descriptor that takes both outputs; without it both are piped. */
   logFd?: number
 }
-
-export type Tool = Omit<KeptProcess, 'stopOrder' | 'logFd'>
 
 export class ToolFailure extends UserError {
   override name = 'ToolFailure'

@@ -17,9 +17,7 @@ export interface Exit {
   signal: NodeJS.Signals | null
 }
 
-export interface ProcessOptions {
-  /** What Node runs, from the root of the checkout: `worker/dist/main.cjs`. */
-  entry: string
+export interface NodeOptions {
   args?: string[]
   nodeArgs?: readonly string[] | undefined
   /** Its whole environment, except for PATH and HOME. */
@@ -29,10 +27,15 @@ export interface ProcessOptions {
   cores?: readonly number[] | undefined
   /** Ends it with this process at the latest [one for all such processes]. */
   keeper?: Keeper | undefined
-  /** When the keeper ends it [as a tool]. */
-  stopOrder?: number
   /** Its output is also appended to this file. */
   logFile?: string
+}
+
+export interface ProcessOptions extends NodeOptions {
+  /** What Node runs, from the root of the checkout: `worker/dist/main.cjs`. */
+  entry: string
+  /** When the keeper ends it [as a tool]. */
+  stopOrder?: number
 }
 
 const STOPPED_WITHIN_MS = 60_000

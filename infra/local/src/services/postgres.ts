@@ -20,8 +20,12 @@ const asNobody = [
   ...['--inh-caps=+dac_override', '--ambient-caps=+dac_override'],
 ]
 
+interface PostgresOptions extends ServiceOptions {
+  password: string
+}
+
 /** The first start creates its data, and an empty database. */
-export async function startPostgres(options: ServiceOptions): Promise<Service> {
+export async function startPostgres(options: PostgresOptions): Promise<Service> {
   const { keeper, dir: home, password, logFile, durable } = options
   const binDir = await installedPrograms()
   await mkdir(home, { recursive: true, mode: 0o700 })
@@ -69,7 +73,7 @@ async function installedPrograms(): Promise<string> {
 }
 
 async function createData(
-  { keeper, dir, password, durable }: ServiceOptions,
+  { keeper, dir, password, durable }: PostgresOptions,
   dataDir: string,
   program: (name: string, args: string[]) => Tool,
 ): Promise<void> {

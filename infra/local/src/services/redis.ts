@@ -7,9 +7,9 @@ import type { Tool } from '../processes/keeper.ts'
 import { onFreePort } from '../processes/port.ts'
 import { onPath } from '../processes/run.ts'
 import { aptProgram } from './apt-packages.ts'
-import { type ServiceOptions, startService } from './service.ts'
+import { type ProgramOptions, type ServiceOptions, startService } from './service.ts'
 
-export interface RedisOptions extends Omit<ServiceOptions, 'password'> {
+export interface RedisOptions extends ServiceOptions {
   password?: string
   /** Lines of its configuration, on top of those that all have. */
   settings?: Record<string, string>
@@ -54,7 +54,7 @@ export async function startRedis(options: RedisOptions) {
 }
 
 /** A server that reads its configuration from its standard input. */
-export async function findRedis({ keeper, dir, say }: Pick<ServiceOptions, 'keeper' | 'dir' | 'say'>): Promise<Tool> {
+export async function findRedis({ keeper, dir, say }: ProgramOptions): Promise<Tool> {
   const command = onPath(['redis-server', 'valkey-server'])
   // Debian's redis-server is a link to a program of redis-tools.
   const packages = ['redis-server', 'redis-tools']

@@ -5,16 +5,18 @@ import { UserError } from '../processes/command-line.ts'
 import { type Keeper, logTailOf, stopOrder, type Tool } from '../processes/keeper.ts'
 import { until } from '../processes/until.ts'
 
-export interface ServiceOptions {
+export interface ProgramOptions {
   keeper: Keeper
   dir: string
+  say: (sentence: string) => void
+}
+
+export interface ServiceOptions extends ProgramOptions {
   logFile: string
   /** Used if it is free [any port]. */
   preferredPort?: number | undefined
-  password: string
   /** False is faster: a crash of the machine may lose the data. */
   durable: boolean
-  say: (sentence: string) => void
 }
 
 interface ServiceProcess {

@@ -4,9 +4,11 @@ import { join } from 'node:path'
 import { UserError } from '../processes/command-line.ts'
 import { startPostgres } from './postgres.ts'
 import { redisCommand, startRedis } from './redis.ts'
-import type { Service, ServiceOptions } from './service.ts'
+import type { ProgramOptions, Service } from './service.ts'
 
-interface ServicesOptions extends Pick<ServiceOptions, 'keeper' | 'dir' | 'password' | 'durable' | 'say'> {
+interface ServicesOptions extends ProgramOptions {
+  password: string
+  durable: boolean
   databaseUrl?: string | undefined
   redisUrl?: string | undefined
   /** Used if they are free [any ports]. */

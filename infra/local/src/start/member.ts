@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { UserError } from '../processes/command-line.ts'
 import { type Keeper, logTailOf, stopOrder } from '../processes/keeper.ts'
-import { type Exit, type NodeProcess, type ProcessOptions, startProcess } from '../processes/node-process.ts'
+import { type Exit, type NodeOptions, type NodeProcess, startProcess } from '../processes/node-process.ts'
 import { until } from '../processes/until.ts'
 import { type LocalEnvironment, type Ports, portsIn } from './places.ts'
 import type { Secrets } from './secrets.ts'
@@ -34,7 +34,7 @@ export interface GatewayProcess extends Member {
   serviceUrl: string | undefined
 }
 
-export interface MemberOptions extends Omit<ProcessOptions, 'entry' | 'stopOrder'> {
+export interface MemberOptions extends NodeOptions {
   name?: string
   /** What Node runs [the program of its kind]. */
   entry?: string
@@ -74,16 +74,19 @@ export async function readinessOf(gatewayUrl: string) {
 
 // Both of `pnpm start`.
 
-export interface BothOptions {
-  keeper: Keeper
+export interface BothPlaces {
   environment: LocalEnvironment
-  secrets: Secrets
   /** The ports that they take. */
   gateway: Ports
   worker: Ports
   databaseUrl: string
   redisUrl: string
   logDir: string
+}
+
+interface BothOptions extends BothPlaces {
+  keeper: Keeper
+  secrets: Secrets
   /** Prints a notice when a member ends unexpectedly. */
   say: (sentence: string) => void
   /** Called when a member could not be restarted. */

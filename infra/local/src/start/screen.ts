@@ -1,10 +1,8 @@
 // The output of `pnpm start` when everything is ready.
-import type { BothOptions } from './member.ts'
+import type { BothPlaces } from './member.ts'
 
-type Both = Pick<BothOptions, 'environment' | 'gateway' | 'worker' | 'databaseUrl' | 'redisUrl' | 'logDir'>
-
-export function screen(both: Both, operator: { user: string; password: string }): string {
-  const { environment, gateway, worker, databaseUrl, redisUrl, logDir } = both
+export function screen(places: BothPlaces, operator: { user: string; password: string }): string {
+  const { environment, gateway, worker, databaseUrl, redisUrl, logDir } = places
   const url = (port: string | undefined) => `http://127.0.0.1:${port}`
   const [api, ops] = [url(gateway.PORT), url(gateway.OPS_PORT)]
   const rows = [

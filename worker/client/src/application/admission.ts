@@ -2,8 +2,7 @@
  * Admission of calls, by the order of the line (@spillway/queue/order): a call that cannot be
  * answered in time is refused before it costs anything.
  */
-import { type Place, placeOf, Refusals, type Request, roomOfLine } from '@spillway/queue/order'
-import type { Backend } from './backend.js'
+import { type Load, type Place, placeOf, Refusals, type Request, roomOfLine } from '@spillway/queue/order'
 import { PasswordsError } from './passwords-error.js'
 
 /** How long calls are accepted without a worker: the restart of a worker must not fail calls. */
@@ -12,14 +11,14 @@ const NO_WORKER_GRACE_MS = 2_000
 const NO_WORKER_RETRY_MS = 1_000
 
 export class CallAdmission {
-  readonly #backend: Pick<Backend, 'load'>
+  readonly #load: () => Load
   readonly #maxOutstanding: number
   readonly #now: () => number
   readonly #refusals: Refusals
   #noWorkersSince: number | undefined
 
-  constructor(backend: Pick<Backend, 'load'>, maxOutstanding: number, now: () => number = () => performance.now()) {
-    this.#backend = backend
+  constructor(load: () => Load, maxOutstanding: number, now: () => number = () => performance.now()) {
+    this.#load = load
     this.#maxOutstanding = maxOutstanding
     this.#now = now
     this.#refusals = new Refusals(now)
@@ -27,7 +26,7 @@ export class CallAdmission {
 
   /** `busy` or `no_worker` for a call that cannot be answered in time. Undefined lets it in. */
   refusalOf(waitMs: number): PasswordsError | undefined {
-    const load = this.#backend.load()
+    const load = this.#load()
     // Calls go before tickets. While no capacity is known, the last known one counts.
     const ofCalls = { ...load, line: 0, jobsPerSecond: load.jobsPerSecond || load.linePerSecond }
     const request = { holdMs: waitMs, ticketLifeMs: 0, goesBeforeTickets: true }
@@ -37,7 +36,7 @@ export class CallAdmission {
 
   /** The place of a request that has or gets a ticket. Throws `busy`. */
   placeOf(request: Request): Exclude<Place, 'refused'> {
-    const load = this.#backend.load()
+    const load = this.#load()
     const place = placeOf(load, request, this.#maxOutstanding)
     // Open calls go before it, too.
     const hasRoom = place === 'open' || load.open + load.line < roomOfLine(load, request.ticketLifeMs)
@@ -59,7 +58,7 @@ export class CallAdmission {
   }
 
   #lacksWorkers(): boolean {
-    const { known, slots } = this.#backend.load()
+    const { known, slots } = this.#load()
     return known && slots === 0
   }
 
@@ -68,7 +67,7 @@ export class CallAdmission {
   }
 
   #retryAfter(): { retryAfterMs: number } {
-    const { jobsPerSecond, linePerSecond } = this.#backend.load()
+    const { jobsPerSecond, linePerSecond } = this.#load()
     return { retryAfterMs: this.#refusals.retryAfterS(jobsPerSecond || linePerSecond) * 1_000 }
   }
 }

@@ -35,7 +35,7 @@ export class RunningCalls {
   constructor(backend: Backend, options: RunningCallsOptions) {
     this.#backend = backend
     this.#options = options
-    this.#admission = new CallAdmission(backend, options.maxOutstanding)
+    this.#admission = new CallAdmission(() => backend.load(), options.maxOutstanding)
     this.#patience = new Patience(async (leftMs) => {
       if (!backend.load().known) await backend.whenKnown(leftMs)
       const refused = this.#admission.refusalOf(leftMs)

@@ -11,7 +11,11 @@ const quick: Load = {
   ...{ paused: false, open: 3, line: 0, active: 2 },
 }
 const admissionAt = (load: Load, maxOutstanding = 10_000) =>
-  new CallAdmission({ load: () => load }, maxOutstanding, () => 0)
+  new CallAdmission(
+    () => load,
+    maxOutstanding,
+    () => 0,
+  )
 
 test('a call goes before tickets, so that these make no call busy', () => {
   assert.equal(admissionAt({ ...quick, line: 40_000 }).refusalOf(8_000), undefined)
@@ -55,7 +59,11 @@ test('who is refused may come back when those before are done, and is told in se
 test('without workers calls are let in for a moment, and refused when that is over', () => {
   let nowMs = 0
   const none = { ...quick, workers: 0, slots: 0, jobsPerSecond: 0 }
-  const admission = new CallAdmission({ load: () => none }, 10_000, () => nowMs)
+  const admission = new CallAdmission(
+    () => none,
+    10_000,
+    () => nowMs,
+  )
   assert.equal(admission.refusalOf(8_000), undefined)
   assert.equal(admission.late().code, 'no_worker')
   nowMs = 2_001

@@ -15,11 +15,11 @@ export type Eviction = 'none' | 'possible' | 'unknown'
 export class EvictionWatch {
   readonly #redis: RedisConnection
   readonly #address: string
-  readonly #log: Pick<Logger, 'info' | 'warn'>
+  readonly #log: Logger
   #state: Eviction | undefined
   #readBefore: string | undefined
 
-  constructor(redis: RedisConnection, address: string, log: Pick<Logger, 'info' | 'warn'>) {
+  constructor(redis: RedisConnection, address: string, log: Logger) {
     this.#redis = redis
     this.#address = address
     this.#log = log

@@ -8,7 +8,7 @@ import type { RedisConnection } from './connect.js'
 const STEADY_MS = 1_000
 
 export class RedisWatch {
-  readonly #log: Pick<Logger, 'info' | 'warn'>
+  readonly #log: Logger
   readonly #connections = new Set<RedisConnection>()
   readonly #logged = new WeakSet<Error>()
   readonly #connectionFailed
@@ -17,7 +17,7 @@ export class RedisWatch {
   #timer: NodeJS.Timeout | undefined
 
   /** @param everyMs the shortest time between two lines [10 s] */
-  constructor(log: Pick<Logger, 'info' | 'warn'>, everyMs?: number) {
+  constructor(log: Logger, everyMs?: number) {
     this.#log = log
     this.#connectionFailed = new ThrottledWarning(log, 'redis connection failed', everyMs)
     this.#queueFailed = new ThrottledWarning(log, 'queue error', everyMs)

@@ -19,7 +19,11 @@ export const HashPolicySchema = {
 } as const
 export type HashPolicy = FromSchema<{ oneOf: (typeof HashPolicySchema)['oneOf'] }>
 
-export type Argon2Cost = Omit<Extract<HashPolicy, { algorithm: 'argon2id' }>, 'algorithm'>
+export interface Argon2Cost {
+  memoryKib: number
+  time: number
+  parallelism: number
+}
 
 /** bcrypt ignores all bytes after these, and implementations stop at a NUL. */
 const BCRYPT_LIMIT_BYTES = 72
@@ -30,9 +34,7 @@ export function bcryptReadsWhole(password: string): boolean {
 }
 
 /** A policy whose cost may be left out. */
-type PartialPolicy<Policy extends HashPolicy = HashPolicy> = Policy extends HashPolicy
-  ? Pick<Policy, 'algorithm'> & Partial<Policy>
-  : never
+type PartialPolicy = ({ algorithm: 'argon2id' } & Partial<Argon2Cost>) | { algorithm: 'bcrypt'; cost?: number }
 
 /** OWASP's Password Storage Cheat Sheet: 19 MiB, 2 passes, 1 lane. */
 const ARGON2ID = { memoryKib: 19_456, time: 2, parallelism: 1 }

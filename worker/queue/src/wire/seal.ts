@@ -27,13 +27,17 @@ export class SealError extends StacklessError {
   readonly code = 'seal_broken'
 }
 
-/** The bindings of a sealed value: it opens only for the same purpose, id and further values. */
-export interface SealContext {
+/** What a key is derived for. */
+interface KeyContext {
   purpose:
     | ('request' | 'result' | 'fingerprint' | 'ticket' | 'application-ticket' | 'mail')
     | ('account' | 'deleted-address' | 'device' | 'refresh-token')
-  /** The id of the job, mail or other object, from which the key is derived. */
+  /** The id of the job, mail or other object. */
   id: string
+}
+
+/** The bindings of a sealed value: it opens only for the same purpose, id and further values. */
+export interface SealContext extends KeyContext {
   /** Further values that must be the same at both ends. */
   bind?: readonly (string | number)[]
 }
@@ -102,7 +106,7 @@ export class Keyring implements KeyList {
   }
 
   /** Codes of an id (HMAC-SHA256) for signed texts: one for each key, in the order of the keys. */
-  macs(context: Pick<SealContext, 'purpose' | 'id'>): [Buffer, ...Buffer[]] {
+  macs(context: KeyContext): [Buffer, ...Buffer[]] {
     const [, ...others] = this.#keys.values()
     return [deriveKey(this.#sealing[1], context), ...others.map((key) => deriveKey(key, context))]
   }
@@ -128,7 +132,7 @@ export function parseKeyring(text: string): Keyring {
  * key. One block of the KDF in counter mode (SP 800-108, 4.1): counter, label, zero, context,
  * length in bits. It takes a quarter of HKDF's time: random keys need no extraction step.
  */
-function deriveKey(key: KeyObject, { purpose, id }: SealContext): Buffer {
+function deriveKey(key: KeyObject, { purpose, id }: KeyContext): Buffer {
   return createHmac('sha256', key).update(`\x00\x00\x00\x01spillway/1/${purpose}\x00${id}\x00\x00\x01\x00`).digest()
 }
 

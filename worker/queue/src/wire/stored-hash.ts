@@ -56,7 +56,7 @@ export function parseArgon2(text: string): Argon2Hash | undefined {
   return { algorithm, version: Number(version), ...cost, salt, digest }
 }
 
-function argon2Parameters(text: string): (Argon2Cost & Pick<Argon2Hash, 'associatedData'>) | undefined {
+function argon2Parameters(text: string): (Argon2Cost & { associatedData?: Buffer }) | undefined {
   const values = new Map<string, string>()
   for (const parameter of text.split(',')) {
     const [, name = '', value = ''] = /^(m|t|p|data)=(.+)$/.exec(parameter) ?? []

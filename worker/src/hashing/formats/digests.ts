@@ -1,19 +1,20 @@
 /** Digests, salted or not: most are too fast to be stored as they are, however they are written. */
-import { type PlainDigest, type PlainProgram, plainDigests } from '../methods/digest-programs.js'
+import { type PlainDigest, plainDigests, type SaltedDigest } from '../methods/digest-programs.js'
 import type { DigestEncoding, DigestRecipe } from '../methods/recipe.js'
 import { type Format, formatOf, hexBytes, paddedBase64, weak } from './format.js'
 
 const DIGEST_BYTES: Record<PlainDigest, number> = { md5: 16, sha1: 20, sha256: 32, sha384: 48, sha512: 64 }
 
-/** A digest, by default of one round; undefined for a text of another length. */
+/** Undefined for a text of another length. */
 export function plainRecipe(
-  of: Omit<PlainProgram, 'kind' | 'rounds'> & { rounds?: number },
+  of: SaltedDigest,
   text: string,
   encoding: DigestEncoding,
+  rounds = 1,
 ): DigestRecipe | undefined {
   const length = Buffer.alloc(DIGEST_BYTES[of.digest]).toString(encoding === 'hex' ? 'hex' : 'base64').length
   if (text.length !== length) return undefined
-  return { method: 'digest', program: { kind: 'plain', rounds: 1, ...of }, text, encoding }
+  return { method: 'digest', program: { kind: 'plain', rounds, ...of }, text, encoding }
 }
 
 const LDAP_SALT_BYTES = { least: 4, most: 64 }
@@ -26,7 +27,7 @@ export const digestFormats: readonly Format[] = [
     ([name, count, saltText, encoded]) => {
       const [digest, salt, rounds] = [digestOf(name), paddedBase64(saltText), Number(count)]
       if (digest === undefined || salt === undefined || rounds < 1) return undefined
-      return plainRecipe({ digest, salt, place: 'before', rounds }, encoded, 'base64')
+      return plainRecipe({ digest, salt, place: 'before' }, encoded, 'base64', rounds)
     },
   ),
   // Symfony's defaults, SHA-512 of 5,000 rounds. Its salt is in a column of its own:
@@ -39,8 +40,8 @@ export const digestFormats: readonly Format[] = [
       const salt = Buffer.from(encoded, 'base64url')
       // Symfony adds the salt in braces, if there is one.
       const braced = salt.length === 0 ? salt : Buffer.concat([Buffer.from('{'), salt, Buffer.from('}')])
-      const program = { digest: 'sha512', salt: braced, place: 'after', rounds: 5_000, behind: 'input' } as const
-      return plainRecipe(program, digest, 'base64')
+      const of = { digest: 'sha512', salt: braced, place: 'after', behind: 'input' } as const
+      return plainRecipe(of, digest, 'base64', 5_000)
     },
   ),
   // RFC 2307 and its successors; without a salt also in hexadecimal, as passlib reads them.

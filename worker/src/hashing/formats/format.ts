@@ -30,13 +30,16 @@ export function isWeak(reading: Reading & { format: Format }): boolean {
   return reading.isWeak ?? reading.format.isWeak ?? false
 }
 
-export interface FormatContext {
-  /** Reads a text with all formats. */
-  read(text: string): (Reading & { format: Format }) | undefined
+export interface OldSecrets {
   /** The project whose accounts were imported from Firebase, if there is one. */
   firebase: FirebaseProject | undefined
   /** Secrets of old systems, by name. */
   peppers: readonly Pepper[]
+}
+
+export interface FormatContext extends OldSecrets {
+  /** Reads a text with all formats. */
+  read(text: string): (Reading & { format: Format }) | undefined
 }
 
 /** The groups of a pattern; a group that took no part is empty. */

@@ -6,7 +6,7 @@ import { argon2AndBcrypt } from './argon2-bcrypt.js'
 import { cryptFormats } from './crypt.js'
 import { digestFormats } from './digests.js'
 import { envelopes } from './envelopes.js'
-import type { Format, FormatContext, Reading } from './format.js'
+import type { Format, OldSecrets, Reading } from './format.js'
 import { pbkdf2Formats } from './pbkdf2.js'
 import { scryptFormats } from './scrypt.js'
 import { springFormats } from './spring.js'
@@ -28,12 +28,12 @@ const TEXT_MAX_LENGTH = 2_048
 const RECENT_MAX = 64
 
 /** Returns the parser of stored hashes. Undefined for a text of no format. */
-export function createReader(context: Omit<FormatContext, 'read'>): (text: string) => StoredReading | undefined {
+export function createReader(secrets: OldSecrets): (text: string) => StoredReading | undefined {
   const readAt =
     (depth: number) =>
     (text: string): StoredReading | undefined => {
       if (depth > DEPTH_MAX || text.length > TEXT_MAX_LENGTH) return undefined
-      const inner = { ...context, read: readAt(depth + 1) }
+      const inner = { ...secrets, read: readAt(depth + 1) }
       for (const format of formats) {
         const reading = format.read(text, inner)
         if (reading !== undefined) return { ...reading, format }

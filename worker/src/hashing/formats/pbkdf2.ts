@@ -44,23 +44,18 @@ type Texts = { salt: Read; key: Read } | { pair(salt: string, key: string): { sa
  * A format whose pattern names its groups: `iterations`, `salt`, `key`; `digest` where there are
  * several [SHA-1]; `length` where the text states the length of the key.
  */
-function named(
-  name: string,
-  makers: string,
-  pattern: RegExp,
-  { digest, keyBytes, ...texts }: Texts & Partial<Pick<Parts, 'digest' | 'keyBytes'>>,
-): Format {
+function named(name: string, makers: string, pattern: RegExp, texts: Texts & { keyBytes?: 'digest' }): Format {
   return {
     name,
     makers,
     read(text) {
       const { groups } = pattern.exec(text) ?? {}
       if (groups === undefined) return undefined
-      const { iterations = '', length, salt = '', key = '', digest: written = digest ?? 'sha1' } = groups
+      const { iterations = '', length, salt = '', key = '', digest = 'sha1' } = groups
       const recipe = pbkdf2Recipe({
-        ...{ digest: written.toLowerCase().replace('-', ''), iterations },
+        ...{ digest: digest.toLowerCase().replace('-', ''), iterations },
         ...('pair' in texts ? texts.pair(salt, key) : { salt: texts.salt(salt), key: texts.key(key) }),
-        keyBytes: length === undefined ? keyBytes : Number(length),
+        keyBytes: length === undefined ? texts.keyBytes : Number(length),
       })
       return recipe && { recipes: [recipe] }
     },

@@ -8,16 +8,19 @@ import { createHmac, hash } from 'node:crypto'
 export const plainDigests = ['md5', 'sha1', 'sha256', 'sha384', 'sha512'] as const
 export type PlainDigest = (typeof plainDigests)[number]
 
-export interface PlainProgram {
-  kind: 'plain'
+export interface SaltedDigest {
   digest: PlainDigest
   salt: Uint8Array
   /** The place of the salt; `key`: it is the key of an HMAC. */
   place: 'before' | 'after' | 'key'
-  /** The number of rounds, including the first. */
-  rounds: number
   /** What each further round reads after the digest of the round before. */
   behind?: 'input'
+}
+
+interface PlainProgram extends SaltedDigest {
+  kind: 'plain'
+  /** The number of rounds, including the first. */
+  rounds: number
 }
 
 export type DigestProgram =

@@ -45,12 +45,14 @@ export class Methods {
 
   /** Whether a worker makes hashes of this cost. */
   isAffordable(by: HashPolicy): boolean {
-    return by.algorithm === 'bcrypt' ? this.bcrypt.isAffordable(by) : this.argon2.isAffordable(by)
+    return by.algorithm === 'bcrypt' ? this.bcrypt.isAffordable(by.cost) : this.argon2.isAffordable(by)
   }
 
   /** Expects a cost that is affordable. */
   hash(password: string, by: HashPolicy, signal?: AbortSignal): Promise<string> {
-    return by.algorithm === 'bcrypt' ? this.bcrypt.hash(password, by, signal) : this.argon2.hash(password, by, signal)
+    return by.algorithm === 'bcrypt'
+      ? this.bcrypt.hash(password, by.cost, signal)
+      : this.argon2.hash(password, by, signal)
   }
 
   /** Undefined for a setting that costs too much or that no implementation accepts. */
@@ -62,7 +64,7 @@ export class Methods {
 
   /** A recipe that no known password matches, of the cost of a policy. */
   dummy(by: HashPolicy): Recipe {
-    return by.algorithm === 'bcrypt' ? this.bcrypt.dummy(by) : this.argon2.dummy(by)
+    return by.algorithm === 'bcrypt' ? this.bcrypt.dummy(by.cost) : this.argon2.dummy(by)
   }
 }
 
