@@ -6,7 +6,7 @@ import { meRoutes, sessionRoutes } from './accounts/me.js'
 import { auditRefusalsPlugin } from './audit/recorder.js'
 import type { GatewayConfig } from './config.js'
 import { clientGonePlugin, drainPlugin, stalledConnectionsPlugin } from './http/connections.js'
-import { type CrossOriginOptions, crossOriginPlugin } from './http/cross-origin.js'
+import { CrossOrigin, crossOriginPlugin } from './http/cross-origin.js'
 import { type DocsOptions, docsPlugin, publicDocs, serviceDocs } from './http/docs.js'
 import { toApiError } from './http/errors.js'
 import { healthRoutes } from './http/health.js'
@@ -78,7 +78,7 @@ export async function buildPublicApi(config: GatewayConfig, opened: Opened): Pro
   const nowMs = () => passwords.now()
   const devices = new DeviceTokens(keyring, { ttlS: config.deviceTtlS, nowMs })
   const origins = listOf(config.corsOrigins)
-  const crossOrigin = { origins, credentials: config.sessionCookie }
+  const crossOrigin = origins.length === 0 ? undefined : new CrossOrigin(origins, config.sessionCookie)
   const app = await newApi(config, opened, { bodyLimitBytes: PUBLIC_BODY_BYTES, docs: publicDocs, crossOrigin })
   await app.register(blocksPlugin, opened)
   if (config.sessionCookie) await app.register(ownPagesPlugin, { origins, issuer: config.issuer })
@@ -189,8 +189,8 @@ export async function buildOpsPort(config: GatewayConfig, opened: Opened): Promi
 interface ApiOptions {
   bodyLimitBytes: number
   docs: DocsOptions
-  /** [no other origin] */
-  crossOrigin?: CrossOriginOptions
+  /** Undefined if the API is closed to other origins. */
+  crossOrigin?: CrossOrigin | undefined
 }
 
 /** A server with the plugins that the public API and the service API share. Their order matters. */
@@ -212,12 +212,12 @@ async function newApi(config: GatewayConfig, opened: Opened, options: ApiOptions
       const isNoted = requests.length === 0 && socket.bytesRead > 0
       const requestId = newId()
       if (isNoted) noteUnrouted(error, { log: log.child({ requestId }), metrics })
-      sendConnectionProblem(error, socket, { requestId, further: app.connectionProblemHeaders?.(socket) })
+      sendConnectionProblem(error, socket, { requestId, further: crossOrigin?.lastHeadersOn(socket) })
     },
     frameworkErrors(thrown, request, reply) {
       const error = toApiError(thrown)
       noteUnrouted(error, { log: request.log, metrics, method: request.method })
-      reply.headers(app.crossOriginHeaders?.(request.raw) ?? {})
+      reply.headers(crossOrigin?.headersFor(request.raw) ?? {})
       sendProblem(error, request, reply)
     },
     ajv: {
@@ -232,7 +232,7 @@ async function newApi(config: GatewayConfig, opened: Opened, options: ApiOptions
   if (tracing !== undefined) await app.register(import('./http/request-trace.js'))
   await app.register(requestLogPlugin, { metrics })
   await app.register(answerHeadersPlugin)
-  if (crossOrigin !== undefined) await app.register(crossOriginPlugin, crossOrigin)
+  if (crossOrigin !== undefined) await app.register(crossOriginPlugin, { crossOrigin })
   const jobsPerSecond = () => passwords.load().jobsPerSecond
   await app.register(overloadPlugin, { guard, holdMs: config.loginWaitMs, paceMs, jobsPerSecond, isDraining })
   await app.register(messageRulesPlugin)

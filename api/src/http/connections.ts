@@ -46,7 +46,6 @@ export const clientGonePlugin = fp(
       next()
     })
     app.decorate('requestsOn', (socket) => [...(inHand.get(socket)?.keys() ?? [])])
-    app.decorate('isOnlyRequest', (request) => app.requestsOn(request.raw.socket).every((other) => other === request))
     app.decorate('onClientGone', (listener) => listeners.push(listener))
     app.decorateRequest('clientGone', {
       getter() {
@@ -83,13 +82,15 @@ export const drainPlugin = fp(
 
     let overdue: NodeJS.Timeout | undefined
     const isClosing = () => overdue !== undefined
+    /** Whether all other requests of its connection have been answered. */
+    const isOnly = (request: FastifyRequest) => app.requestsOn(request.raw.socket).every((other) => other === request)
     // Node ends the connection after such an answer, so pipelined requests would get no answer.
     app.addHook('onSend', (request, reply, _payload, next) => {
-      if ((isDraining() || isClosing()) && app.isOnlyRequest(request)) reply.header('connection', 'close')
+      if ((isDraining() || isClosing()) && isOnly(request)) reply.header('connection', 'close')
       next()
     })
     app.addHook('onResponse', (request, _reply, next) => {
-      if (isClosing() && app.isOnlyRequest(request)) request.raw.socket.end()
+      if (isClosing() && isOnly(request)) request.raw.socket.end()
       next()
     })
     app.addHook('preClose', async () => {
@@ -146,8 +147,6 @@ export const stalledConnectionsPlugin = fp(
 declare module 'fastify' {
   interface FastifyInstance {
     requestsOn(socket: Socket): readonly FastifyRequest[]
-    /** Whether all other requests of its connection have been answered. */
-    isOnlyRequest(request: FastifyRequest): boolean
     /** Called when a connection ends before the answer is sent. `onResponse` is not called then. */
     onClientGone(listener: ClientGoneListener): void
   }

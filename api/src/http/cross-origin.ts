@@ -3,7 +3,7 @@
  * that refuse requests, so that a page can read a refusal. Preflights are answered here, without a
  * limit. Credentials are allowed if SESSION_COOKIE is on.
  */
-import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
@@ -31,39 +31,48 @@ const sendable = {
 
 const FIRST_LABEL = /^(https?:\/\/)[a-z0-9_-]+\./
 
-export interface CrossOriginOptions {
-  /** CORS_ORIGINS, with `*` as a first label. If empty, the API is closed to other origins. */
-  origins: readonly string[]
-  credentials: boolean
+/** The pages of other origins that may use the API, and the headers that allow it. */
+export class CrossOrigin {
+  readonly #allowed: ReadonlySet<string>
+  readonly #credentials: Record<string, string>
+  /** By connection: a problem of a connection has no request. */
+  readonly #last = new WeakMap<Socket, Record<string, string>>()
+
+  /** @param origins CORS_ORIGINS, with `*` as a first label */
+  constructor(origins: readonly string[], credentials: boolean) {
+    this.#allowed = new Set(origins)
+    this.#credentials = credentials ? { 'access-control-allow-credentials': 'true' } : {}
+  }
+
+  isAllowed(origin: string): boolean {
+    return this.#allowed.has(origin) || this.#allowed.has(origin.replace(FIRST_LABEL, '$1*.'))
+  }
+
+  headersFor({ socket, headers: { origin = '' } }: IncomingMessage): Record<string, string> {
+    const allowing = {
+      ...this.#credentials,
+      'access-control-allow-origin': origin,
+      'access-control-expose-headers': ANSWER_HEADERS,
+    }
+    const headers = { ...(this.isAllowed(origin) && allowing), vary: 'Origin' }
+    this.#last.set(socket, headers)
+    return headers
+  }
+
+  /** The headers for the last request on a connection. */
+  lastHeadersOn(socket: Socket): Record<string, string> {
+    return this.#last.get(socket) ?? {}
+  }
 }
 
 export const crossOriginPlugin = fp(
-  async (app: FastifyInstance, { origins, credentials }: CrossOriginOptions) => {
-    if (origins.length === 0) return
-    const allowed = new Set(origins)
-    /** The headers of the request on a connection: a problem of a connection has no response. */
-    const bySocket = new WeakMap<Socket, OutgoingHttpHeaders>()
-
-    const isAllowed = (origin: string) => allowed.has(origin) || allowed.has(origin.replace(FIRST_LABEL, '$1*.'))
-    app.decorate('crossOriginHeaders', ({ headers: { origin = '' } }) => {
-      if (!isAllowed(origin)) return { vary: 'Origin' }
-      return {
-        ...(credentials ? { 'access-control-allow-credentials': 'true' } : {}),
-        'access-control-allow-origin': origin,
-        'access-control-expose-headers': ANSWER_HEADERS,
-        vary: 'Origin',
-      }
-    })
-    app.addHook('onRequest', (request, reply, next) => {
-      const headers = app.crossOriginHeaders?.(request.raw) ?? {}
-      bySocket.set(request.raw.socket, headers)
-      reply.headers(headers)
-      if (!isPreflight(request.raw)) return next()
-      const isSendable = isAllowed(request.headers.origin ?? '')
-      reply.headers(isSendable ? sendable : {})
+  async (app: FastifyInstance, { crossOrigin }: { crossOrigin: CrossOrigin }) => {
+    app.addHook('onRequest', ({ raw }, reply, next) => {
+      reply.headers(crossOrigin.headersFor(raw))
+      if (!isPreflight(raw)) return next()
+      reply.headers(crossOrigin.isAllowed(raw.headers.origin ?? '') ? sendable : {})
       void reply.code(204).send()
     })
-    app.decorate('connectionProblemHeaders', (socket: Socket) => bySocket.get(socket) ?? {})
   },
   { name: 'cross-origin' },
 )
@@ -92,13 +101,4 @@ export function siteOf({ headers }: FastifyRequest): 'own' | 'other' | 'unknown'
   if (site !== undefined) return site === 'same-origin' ? 'own' : 'other'
   if (origin === undefined) return 'unknown'
   return origin === `https://${host}` || origin === `http://${host}` ? 'own' : 'other'
-}
-
-declare module 'fastify' {
-  interface FastifyInstance {
-    /** Headers of an answer that runs no hooks. */
-    crossOriginHeaders?(request: IncomingMessage): Record<string, string>
-    /** Headers of a problem of a connection; empty unless the API is open to other origins. */
-    connectionProblemHeaders?(socket: Socket): OutgoingHttpHeaders
-  }
 }
