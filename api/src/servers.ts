@@ -31,20 +31,17 @@ import { countFlow } from './ops/metrics.js'
 import { operatorPagesPlugin, withoutBase } from './ops/pages.js'
 import { OperatorReads } from './ops/reads.js'
 import { overloadPlugin } from './overload/plugin.js'
-import { Credentials } from './passwords/credentials.js'
 import type { Deps, Opened } from './passwords/deps.js'
 import type { Endpoint } from './passwords/endpoint.js'
 import { Flow } from './passwords/flow.js'
 import { HashUpgrades } from './passwords/hash-upgrades.js'
-import { LineDocument } from './passwords/line-document.js'
-import { login } from './passwords/login.js'
+import { Credentials, login } from './passwords/login.js'
 import { NewPasswords } from './passwords/new-password.js'
 import { changeEmail, changePassword, deleteAccount, verifyPassword } from './passwords/own-account.js'
 import { register } from './passwords/register.js'
 import { resetPassword } from './passwords/reset-password.js'
-import { serviceEndpoints } from './passwords/service.js'
-import { requireKeyOf } from './passwords/service-keys.js'
-import { lineRoutes, ticketRoutes } from './passwords/tickets.js'
+import { requireKeyOf, serviceEndpoints } from './passwords/service.js'
+import { LineDocument, lineRoutes, ticketRoutes } from './passwords/tickets.js'
 import { formats } from './schemas/credentials.js'
 import { accessTokenPlugin } from './sessions/access-token.js'
 import { discoveryRoutes } from './sessions/discovery.js'
@@ -117,7 +114,7 @@ export async function buildPublicApi(config: GatewayConfig, opened: Opened): Pro
     ...flowOptions(config, opened),
     deps,
     endpoints,
-    showsKnownDevice: (request) => deps.guessing.showsKnownDevice(request),
+    guessing: deps.guessing,
     limitRedemption: limits.redeemNetwork,
   })
   countFlow(flow.events, metrics)

@@ -15,7 +15,7 @@ import {
 } from '@spillway/queue/client'
 import { parseKeyring } from '@spillway/queue/wire/seal'
 import { readWorkerConfig } from '@spillway/worker/config'
-import { RunningWorker } from '@spillway/worker/consumer/start'
+import { RunningWorker } from '@spillway/worker/start'
 import { redisProxy, type Space, spaceFor } from './space.ts'
 
 export const sealKeys = `test:${randomBytes(32).toString('base64')}`

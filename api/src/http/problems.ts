@@ -11,15 +11,13 @@ import type { FromSchema } from 'json-schema-to-ts'
 import type { ErrorCode } from '../schemas/problem-codes.js'
 import type { ProblemBody } from '../schemas/responses.js'
 import { ApiError, type RefusalReason, toApiError } from './errors.js'
+import { REQUEST_ID_HEADER, toldId } from './request-id.js'
 
 /** Node's codes for connections whose bytes never become a request. Any other code is not HTTP. */
 const connectionCodes: Record<string, ErrorCode> = {
   HPE_HEADER_OVERFLOW: 'headers_too_large',
   ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
 }
-
-/** In lower case, as Node names it. request-id.ts sets it. */
-export const REQUEST_ID_HEADER = 'x-request-id'
 
 export const problemType = { 'content-type': 'application/problem+json' } as const
 
@@ -95,11 +93,6 @@ export function sendProblem(error: ApiError, request: FastifyRequest, reply: Fas
   // Set here too, because Fastify sends some errors without hooks.
   reply.header(REQUEST_ID_HEADER, requestId)
   reply.code(error.status).headers(answerHeaders).headers(problemType).serializer(JSON.stringify).send(problem)
-}
-
-/** The id in the answer and in the audit. */
-export function toldId({ id, firstId = id }: FastifyRequest): string {
-  return firstId
 }
 
 /** @param code Node's code of a connection without a readable request */

@@ -9,8 +9,9 @@ import { REQUEST_ID } from '@spillway/queue/wire/job'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { AddressRanges } from './client-network.js'
-import { REQUEST_ID_HEADER } from './problems.js'
 
+/** In lower case, as Node names it. */
+export const REQUEST_ID_HEADER = 'x-request-id'
 const isRequestId = new RegExp(REQUEST_ID)
 
 /** Chooses the id of a request, as Fastify's `genReqId`. */
@@ -33,6 +34,11 @@ export const requestIdPlugin = fp(
   },
   { name: 'request-id' },
 )
+
+/** The id in the answer and in the audit. */
+export function toldId({ id, firstId = id }: FastifyRequest): string {
+  return firstId
+}
 
 export function redeemAs(firstId: string, request: FastifyRequest, reply: FastifyReply): void {
   request.firstId = firstId

@@ -2,7 +2,7 @@
 import { type Context, context, propagation, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import { toldId } from './problems.js'
+import { toldId } from './request-id.js'
 
 const CLIENT_GONE = 499
 

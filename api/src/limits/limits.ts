@@ -29,32 +29,24 @@ interface LimitsOptions {
   keyring: Keyring
 }
 
-/** Each hook counts a request, and throws `too_many_requests`. */
-export interface Limits {
-  /** Requests that are no logins, by address. */
-  network: LimitRequest
-  /** Requests by account, after authentication. */
-  account: LimitRequest
-  /** Requests with a refresh token of ours, by address and by session. */
-  refreshNetwork: LimitRequest
-  session: LimitRequest
-  redeemNetwork: LimitRequest
-  /** Requests that send mail, by network. */
-  mailNetwork: LimitRequest
-}
+export type Limits = ReturnType<typeof createLimits>
 
-export function createLimits({ config, attempts, redis, keyring, sessionNameOf }: LimitsOptions): Limits {
+/** Each hook counts a request, and throws `too_many_requests`. */
+export function createLimits({ config, attempts, redis, keyring, sessionNameOf }: LimitsOptions) {
   const limit = (options: Limit) => new RateLimit(redis, config.queuePrefix, options).count
   const limitPerNetwork = (kind: string, max: number) =>
     limit({ max, reason: 'address_limit', nameOf: ({ ip }) => `${kind}:${networkOf(ip)}`, headers: 'always' })
   return {
-    network: (request, reply) => attempts.countRequest(request.ip, reply),
+    /** Requests that are no logins, by address. */
+    network: ({ ip }: FastifyRequest, reply: FastifyReply) => attempts.countRequest(ip, reply),
+    /** Requests by account, after authentication. */
     account: limit({
       max: config.limitPerAccount,
       reason: 'account_limit',
       nameOf: (request) => `account:${accountNameOf(accountOf(request), keyring)}`,
       headers: 'when refused',
     }),
+    /** Requests with a refresh token of ours, by address and by session. */
     refreshNetwork: limitPerNetwork('refresh', config.limitRefreshPerAddress),
     session: limit({
       max: config.limitRefreshPerSession,
@@ -63,6 +55,7 @@ export function createLimits({ config, attempts, redis, keyring, sessionNameOf }
       headers: 'when refused',
     }),
     redeemNetwork: limitPerNetwork('redeem', config.limitRedeemPerAddress),
+    /** Requests that send mail, by network. */
     mailNetwork: limit({
       max: config.limitMailPerNetwork,
       windowMs: HOUR_MS,

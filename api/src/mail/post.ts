@@ -1,7 +1,7 @@
 /** Sends mails for endpoints: counts a request for its reader, seals it, and queues it. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Keyring } from '@spillway/queue/client'
-import type { FastifyBaseLogger } from 'fastify'
+import type { FastifyBaseLogger, onRequestAsyncHookHandler } from 'fastify'
 import type { GatewayConfig } from '../config.js'
 import { ApiError, orUnavailable } from '../http/errors.js'
 import { accountNameOf, accountOfEmail, type CountingRedis, countIn } from '../limits/counts.js'
@@ -106,5 +106,12 @@ export class Post {
       log.warn({ err: error }, 'a mail was not queued')
       return 'redis'
     }
+  }
+}
+
+/** A hook that refuses requests if no mail is sent. */
+export function requireMail({ post }: { post: Post | undefined }): onRequestAsyncHookHandler {
+  return async () => {
+    if (post === undefined) throw new ApiError('mail_off')
   }
 }

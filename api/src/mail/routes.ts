@@ -3,11 +3,11 @@
 import { isTaken } from '@spillway/prisma'
 import { objectOf } from '@spillway/queue/wire/object-schema'
 import { ApiError, orUnknown } from '../http/errors.js'
-import { requireMail } from '../passwords/access.js'
 import type { RoutePlugin } from '../passwords/deps.js'
 import { EmailField, MailTokenField, normalizeEmail } from '../schemas/credentials.js'
 import { anyProblem, bodyProblems, limitProblem, unauthorizedProblem } from '../schemas/responses.js'
 import { requireAccessToken } from '../sessions/access-token.js'
+import { requireMail } from './post.js'
 import { confirmAddress, newMailToken } from './tokens.js'
 
 const nothing = { type: 'null' } as const

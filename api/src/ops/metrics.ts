@@ -4,7 +4,12 @@ import type { EventEmitter } from 'node:events'
 import { Metrics } from '@spillway/common/metrics'
 import type { Histogram } from 'prom-client'
 import { refusalReasons } from '../http/errors.js'
-import { type FlowEvents, holdOutcomes, places } from '../passwords/flow-events.js'
+
+/** How a hold ended: by the result, by a ticket, by the client, or by a failure. */
+const holdOutcomes = ['answered', 'ticket', 'client_gone', 'failed'] as const
+export type HoldOutcome = (typeof holdOutcomes)[number]
+/** Places of jobs in the queue: see the queue's order.ts. `first` is for known devices. */
+const places = ['first', 'open', 'ticketed'] as const
 
 /** The outcome of a mail. `nobody`: it had no recipient; `failed`: it is not retried. */
 const mailOutcomes = ['sent', 'nobody', 'expired', 'retried', 'failed', 'forged'] as const
@@ -87,7 +92,14 @@ export class GatewayMetrics extends Metrics {
   }
 }
 
-/** Counts what happens in a flow. */
+/** What happens in a flow. */
+export interface FlowEvents {
+  added: [place: (typeof places)[number]]
+  /** The client of a first request disconnected before its job began. */
+  removed: []
+  held: [hold: { kind: string; outcome: HoldOutcome; ms: number }]
+}
+
 export function countFlow(events: EventEmitter<FlowEvents>, metrics: GatewayMetrics): void {
   events.on('added', (place) => metrics.jobsAdded.inc({ place }))
   events.on('removed', () => metrics.cancelled.inc())

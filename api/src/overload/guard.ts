@@ -41,13 +41,7 @@ const SMOOTHING = 0.1
 export type Priority = 'always' | 'continued' | 'new'
 
 /** The work of this gateway on one request. */
-export interface Work {
-  /** The request is held for a worker, which is not work of this gateway. */
-  pause(): void
-  resume(): void
-  /** Ends the work; further calls do nothing. */
-  end(): void
-}
+export type Work = NonNullable<ReturnType<OverloadGuard['begin']>>
 
 export interface GuardOptions {
   /** The delay of the event loop since the last call, in milliseconds [measured while requests come]. */
@@ -99,7 +93,7 @@ export class OverloadGuard {
   }
 
   /** Begins the work on a request; undefined when the request is refused. */
-  begin(priority: Priority): Work | undefined {
+  begin(priority: Priority) {
     if (priority !== 'always' && this.#random() < this.#refused(priority)) return undefined
     this.#inHand++
     let state: 'in hand' | 'paused' | 'ended' = 'in hand'
@@ -108,12 +102,14 @@ export class OverloadGuard {
       if (state !== 'ended') state = to
     }
     return {
+      /** The request is held for a worker, which is not work of this gateway. */
       pause: () => leave('paused'),
       resume: () => {
         if (state !== 'paused') return
         state = 'in hand'
         this.#inHand++
       },
+      /** Further calls do nothing. */
       end: () => {
         if (state !== 'ended') this.#answered++
         leave('ended')

@@ -22,9 +22,9 @@ import type { Sessions } from '../sessions/sessions.js'
 import type { SigningKeys } from '../sessions/signing-keys.js'
 import type { TokenCarrier } from '../sessions/token-carrier.js'
 import type { PasswordList } from './breached-list.js'
-import type { Credentials } from './credentials.js'
 import type { Ending } from './endpoint.js'
 import type { HashUpgrades } from './hash-upgrades.js'
+import type { Credentials } from './login.js'
 import type { NewPasswords } from './new-password.js'
 
 /** What start.ts opens, for all servers. */

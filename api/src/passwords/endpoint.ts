@@ -3,10 +3,11 @@
  * to the result (`finish`). flow.ts calls both.
  */
 import type { JobRef, Requests, Result } from '@spillway/queue/client'
+import { checkFor } from '@spillway/queue/wire/schema'
 import type { FastifyReply, FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
+import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
 import type { ApiError } from '../http/errors.js'
 import { bodyProblems, limitProblem, ticketResponse } from '../schemas/responses.js'
-import type { Schema } from '../schemas/schema.js'
 import type { SessionClient } from '../sessions/session-opening.js'
 import type { Headers } from '../sessions/token-carrier.js'
 
@@ -111,6 +112,37 @@ export const PreferHeader = {
   },
 } as const
 
+/** The hold that a request asks for, at most `limitMs`. Sets Preference-Applied. */
+export function negotiateHoldMs({ headers }: FastifyRequest, reply: FastifyReply, limitMs: number): number {
+  const { holdMs: preferredMs, applied } = parsePrefer(headers.prefer)
+  const holdMs = Math.min(preferredMs ?? limitMs, limitMs)
+  if (applied !== undefined && holdMs === preferredMs) reply.header('preference-applied', applied)
+  return holdMs
+}
+
+interface HoldPreference {
+  /** The hold that the client asks for, in milliseconds; undefined when it does not say. */
+  holdMs: number | undefined
+  applied: string | undefined
+}
+
+/**
+ * Parses `respond-async` and `wait=<seconds>`; ignores others, as the RFC requires. Both together
+ * mean a ticket after that wait (RFC 7240, 4.3).
+ */
+export function parsePrefer(header: string | string[] | undefined): HoldPreference {
+  const preferences = [header ?? []].flat().join(',').toLowerCase().split(',')
+  const names = preferences.map((preference) => preference.split(';')[0]?.trim() ?? '')
+  const async = names.filter((name) => name === 'respond-async').slice(0, 1)
+  for (const name of names) {
+    const seconds = /^wait\s*=\s*"?(\d{1,6})"?$/.exec(name)?.[1]
+    if (seconds !== undefined) {
+      return { holdMs: Number(seconds) * 1_000, applied: [...async, `wait=${seconds}`].join(', ') }
+    }
+  }
+  return { holdMs: async.length > 0 ? 0 : undefined, applied: async[0] }
+}
+
 /** The options of an endpoint's route, without a handler. */
 export function routeOf<Deps>({ route }: Endpoint<Deps>, deps: Deps) {
   const { method, url, operationId, tags, summary, description, security, success, problems } = route
@@ -135,4 +167,26 @@ export function routeOf<Deps>({ route }: Endpoint<Deps>, deps: Deps) {
     },
     onRequest: route.onRequest?.(deps) ?? [],
   }
+}
+
+// JSON schemas with the types of their values.
+
+/** The keywords of a JSON schema that this code reads. */
+export interface JsonObject {
+  readonly type?: unknown
+  readonly description?: string
+  readonly anyOf?: readonly object[]
+  readonly examples?: readonly unknown[]
+}
+
+export interface Schema<T> {
+  json: JsonObject
+  /** Whether a value matches. Formats are not checked: the route has checked them. */
+  is(value: unknown): value is T
+}
+
+type TypeOf<Json> = Json extends JSONSchema ? FromSchema<Json> : never
+
+export function schemaOf<const Json extends JsonObject>(json: Json): Schema<TypeOf<Json>> {
+  return { json, is: checkFor<TypeOf<Json>>(json) }
 }

@@ -22,15 +22,22 @@ import { newId } from '@spillway/queue/wire/id'
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { FromSchema } from 'json-schema-to-ts'
 import { ApiError } from '../http/errors.js'
-import { toldId } from '../http/problems.js'
-import { redeemAs } from '../http/request-id.js'
+import { redeemAs, toldId } from '../http/request-id.js'
+import type { Guessing } from '../limits/guessing.js'
 import type { LimitRequest } from '../limits/limits.js'
+import type { FlowEvents, HoldOutcome } from '../ops/metrics.js'
 import type { TicketBody } from '../schemas/bodies.js'
 import { sessionClientOf } from '../sessions/session-opening.js'
 import type { Headers } from '../sessions/token-carrier.js'
-import { type Ending, type Endpoint, type Origin, routeOf, type Started, type WantedJob } from './endpoint.js'
-import type { FlowEvents, HoldOutcome } from './flow-events.js'
-import { negotiateHoldMs } from './hold.js'
+import {
+  type Ending,
+  type Endpoint,
+  negotiateHoldMs,
+  type Origin,
+  routeOf,
+  type Started,
+  type WantedJob,
+} from './endpoint.js'
 import { tooLongForBcrypt } from './new-password.js'
 import { UsedTickets } from './used-tickets.js'
 
@@ -65,8 +72,8 @@ interface FlowOptions<Deps> {
   ticketLifeMs: number
   /** How long a ticket that is issued at once is held [pacedMs]. */
   paceMs?: ((holdMs: number) => number) | undefined
-  /** Whether a request has the token of a device that is known to its account [none has]. */
-  showsKnownDevice?(request: FastifyRequest): boolean
+  /** Finds known devices [none is known]. */
+  guessing?: Guessing
   /** Limits redemptions of our tickets. Forged tickets are rejected before this, without Redis. */
   limitRedemption: LimitRequest
   /** Whether a ticket belongs to its caller [anybody may redeem it]. */
@@ -117,7 +124,7 @@ export class Flow<Deps> {
   /** A first request. Throws `busy` before it is started, `unavailable`, and refusals of its endpoint. */
   async first(endpoint: Endpoint<Deps>, request: FastifyRequest, reply: FastifyReply): Promise<Answer> {
     const holdMs = negotiateHoldMs(request, reply, this.#options.holdMs)
-    const isKnownDevice = this.#options.showsKnownDevice?.(request) ?? false
+    const isKnownDevice = this.#options.guessing?.showsKnownDevice(request) ?? false
     const admitted = this.#admit(holdMs, isKnownDevice)
     try {
       const { body } = request

@@ -4,6 +4,7 @@ import { objectOf } from '@spillway/queue/wire/object-schema'
 import { eraseAccount } from '../accounts/deletion.js'
 import type { AuditEventName } from '../audit/store.js'
 import { ApiError } from '../http/errors.js'
+import { requireMail } from '../mail/post.js'
 import { issueToken, newMailToken } from '../mail/tokens.js'
 import {
   EmailField,
@@ -14,12 +15,10 @@ import {
   passwordForms,
 } from '../schemas/credentials.js'
 import { unauthorizedProblem } from '../schemas/responses.js'
-import { schemaOf } from '../schemas/schema.js'
 import { requireAccessToken } from '../sessions/access-token.js'
 import type { SessionOfUser, SessionUser } from '../sessions/sessions.js'
-import { requireMail, signedIn, signedInUser } from './access.js'
 import { type Deps, recordEnding } from './deps.js'
-import { defineEndpoint, type Ending, type FinishedJob, type StartInput, type WantedJob } from './endpoint.js'
+import { defineEndpoint, type Ending, type FinishedJob, type StartInput, schemaOf, type WantedJob } from './endpoint.js'
 
 /** The session, and the credential that is verified. */
 const ownCredential = {
@@ -32,7 +31,12 @@ interface OwnCredential extends SessionOfUser {
 }
 const remembered = schemaOf(objectOf(ownCredential))
 
-const common = { ...signedIn, tags: ['Accounts'], problems: { 401: unauthorizedProblem } } as const
+const common = {
+  onRequest: () => [requireAccessToken],
+  security: [{ accessToken: [] }],
+  tags: ['Accounts'],
+  problems: { 401: unauthorizedProblem },
+} as const
 
 /**
  * The user of a first request, which is counted, or of a request that is started again. Throws
@@ -46,7 +50,7 @@ async function userOf(
     await deps.limits.network(request, reply)
     await deps.limits.account(request, reply)
   }
-  const { userId, sessionId } = earlier ?? signedInUser(request)
+  const { userId, sessionId } = earlier ?? { userId: request.user.sub, sessionId: request.user.sid }
   const user = await deps.sessions.userOf({ userId, sessionId })
   return { user, credential: { userId, sessionId, credentialVersion: user.credentialVersion } }
 }

@@ -7,10 +7,8 @@ import { expiryIn, mailTokenDigest, newMailToken } from '../mail/tokens.js'
 import { UserBody } from '../schemas/bodies.js'
 import { EmailField, NewPasswordField, normalizeEmail, normalizePassword } from '../schemas/credentials.js'
 import { problemResponse } from '../schemas/responses.js'
-import { schemaOf } from '../schemas/schema.js'
-import { requireOpenRegistration } from './access.js'
 import { type Deps, recordEnding } from './deps.js'
-import { defineEndpoint } from './endpoint.js'
+import { defineEndpoint, schemaOf } from './endpoint.js'
 
 export const register = defineEndpoint({
   route: {
@@ -23,7 +21,7 @@ export const register = defineEndpoint({
     description:
       'If mail is configured, the answer is the same for a taken address and for a free one. For a taken address, the id belongs to no ' +
       'account, the owner of the address gets a mail, and the existing account does not change.',
-    onRequest: (deps: Deps) => [requireOpenRegistration(deps)],
+    onRequest: ({ isRegistrationOpen }: Deps) => (isRegistrationOpen ? [] : [refuseRegistration]),
     body: schemaOf({ title: 'NewAccount', ...objectOf({ email: EmailField, password: NewPasswordField }) }),
     success: { status: 201, body: schemaOf(UserBody) },
     problems: { 409: problemResponse },
@@ -109,4 +107,8 @@ async function createOrKeep(
       SELECT user_id IS NOT NULL AS "isNew" FROM token`,
   )
   return outcome?.isNew === true
+}
+
+async function refuseRegistration(): Promise<never> {
+  throw new ApiError('registration_closed')
 }

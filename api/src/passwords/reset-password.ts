@@ -3,13 +3,12 @@
 import { objectOf } from '@spillway/queue/wire/object-schema'
 import { ApiError } from '../http/errors.js'
 import { accountOfEmail } from '../limits/counts.js'
+import { requireMail } from '../mail/post.js'
 import { mailTokenDigest, resetPassword as reset, resettable } from '../mail/tokens.js'
 import { DeviceBody } from '../schemas/bodies.js'
 import { MailTokenField, NewPasswordField, normalizePassword } from '../schemas/credentials.js'
-import { schemaOf } from '../schemas/schema.js'
-import { requireMail } from './access.js'
 import { type Deps, recordEnding } from './deps.js'
-import { defineEndpoint } from './endpoint.js'
+import { defineEndpoint, schemaOf } from './endpoint.js'
 
 export const resetPassword = defineEndpoint({
   route: {

@@ -1,8 +1,9 @@
-/** Endpoints of the service API, for applications that keep their own users. */
-
+/** Endpoints of the service API, for applications that keep their own users, and the keys of these. */
+import { timingSafeEqual } from 'node:crypto'
 import { ownerOfService } from '@spillway/queue/wire/job'
 import { objectOf } from '@spillway/queue/wire/object-schema'
 import { bcryptReadsWhole, completePolicy, type HashPolicy, HashPolicySchema } from '@spillway/queue/wire/policy'
+import { parseKeyList } from '@spillway/queue/wire/seal'
 import { isOf, storedHashDigest } from '@spillway/queue/wire/stored-hash'
 import type { onRequestAsyncHookHandler } from 'fastify'
 import type { FromSchema } from 'json-schema-to-ts'
@@ -10,8 +11,7 @@ import { ApiError, invalid } from '../http/errors.js'
 import type { LimitRequest } from '../limits/limits.js'
 import { AnyPasswordField } from '../schemas/credentials.js'
 import { problemResponse, unauthorizedProblem } from '../schemas/responses.js'
-import { schemaOf } from '../schemas/schema.js'
-import { defineEndpoint, type Endpoint } from './endpoint.js'
+import { defineEndpoint, type Endpoint, schemaOf } from './endpoint.js'
 import { tooLongForBcrypt } from './new-password.js'
 
 const STORED_HASH_MAX_LENGTH = 1_024
@@ -181,3 +181,31 @@ export const hash = defineEndpoint({
 })
 
 export const serviceEndpoints: readonly Endpoint<ServiceDeps>[] = [verify, hash]
+
+// Keys. A service sends one of its keys as a bearer token (RFC 6750), or with its name by HTTP
+// Basic, like clients of OAuth (RFC 6749, 2.3.1). To rotate a key, add a second key of the same
+// name to the list, give it to the service, then remove the first.
+
+function credentialsOf(authorization: string): { name?: string; key: string } {
+  const [, bearer] = /^Bearer +([A-Za-z0-9+/_-]+=*)$/i.exec(authorization) ?? []
+  if (bearer !== undefined) return { key: bearer }
+  const [, basic = ''] = /^Basic +([A-Za-z0-9+/]+=*)$/i.exec(authorization) ?? []
+  // The RFC requires clients to encode both parts, but not all do. No part contains a percent sign.
+  const [, name = '', key = ''] =
+    /^([\w-]+):([A-Za-z0-9+/_=%-]+)$/.exec(Buffer.from(basic, 'base64').toString('latin1')) ?? []
+  return { name, key: key.replace(/%2b/gi, '+').replace(/%2f/gi, '/').replace(/%3d/gi, '=') }
+}
+
+/** A hook that names the service of a request. Throws `invalid_service_key`. */
+export function requireKeyOf(list: string): onRequestAsyncHookHandler {
+  const known = parseKeyList('SERVICE_KEYS', list)
+  return async (request) => {
+    const { name, key } = credentialsOf(request.headers.authorization ?? '')
+    const given = Buffer.from(key, 'base64')
+    // Compares with every key, each in constant time.
+    const fitting = known.filter(({ key }) => given.length === key.length && timingSafeEqual(given, key))
+    const service = fitting[0]?.name
+    if (service === undefined || (name !== undefined && name !== service)) throw new ApiError('invalid_service_key')
+    request.service = service
+  }
+}

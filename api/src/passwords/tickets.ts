@@ -1,8 +1,10 @@
-/** POST /v1/tickets/redeem: gives the answer of the call that issued the ticket. */
+/** POST /v1/tickets/redeem: gives the answer of the call that issued the ticket. GET /v1/line is below. */
 
 import type { FastifyPluginAsyncJsonSchemaToTs } from '@fastify/type-provider-json-schema-to-ts'
+import type { PasswordClient } from '@spillway/queue/client'
 import { objectOf } from '@spillway/queue/wire/object-schema'
 import type { FastifyPluginAsync, onRequestAsyncHookHandler } from 'fastify'
+import type { FromSchema } from 'json-schema-to-ts'
 import { documentRoute } from '../http/documents.js'
 import { LineBody } from '../schemas/bodies.js'
 import {
@@ -12,10 +14,8 @@ import {
   ticketResponse,
   unauthorizedProblem,
 } from '../schemas/responses.js'
-import type { JsonObject } from '../schemas/schema.js'
-import { type Endpoint, PreferHeader } from './endpoint.js'
+import { type Endpoint, type JsonObject, PreferHeader } from './endpoint.js'
 import { type Flow, send } from './flow.js'
-import { GOOD_FOR_S, type LineDocument } from './line-document.js'
 
 /** A ticket contains the body of a request, sealed and in base64. */
 const TICKET_SIZE = 1.5
@@ -88,7 +88,42 @@ function eitherOf(bodies: JsonObject[]): JsonObject {
   return { type: 'null', description: bodies.map(({ description }) => description).join('; or: ') }
 }
 
-// GET /v1/line: how far the line has come, from memory, the same for everybody.
+// GET /v1/line: how far the line has come. One text for everybody, made once a second; any cache may keep it.
+
+/** How long an answer is valid, in seconds. */
+const GOOD_FOR_S = 2
+/** How long a text is used, in milliseconds. */
+const MADE_EVERY_MS = 1_000
+
+export class LineDocument {
+  readonly #passwords: PasswordClient
+  readonly #now: () => number
+  #made: { text: string; etag: string; atMs: number } | undefined
+
+  constructor(passwords: PasswordClient, now = () => performance.now()) {
+    this.#passwords = passwords
+    this.#now = now
+  }
+
+  read(): { text: string; etag: string } {
+    const atMs = this.#now()
+    if (this.#made === undefined || atMs - this.#made.atMs >= MADE_EVERY_MS) this.#made = { ...this.#make(), atMs }
+    return this.#made
+  }
+
+  #make(): { text: string; etag: string } {
+    const { serving, rate: perSecond, paused } = this.#passwords.line()
+    const rate = Math.round(perSecond * 10) / 10
+    const body: FromSchema<typeof LineBody> = {
+      serving,
+      rate,
+      ...(paused ? { paused: true } : {}),
+      until: new Date(Date.now() + GOOD_FOR_S * 1_000).toISOString(),
+    }
+    // Weak: two answers with one tag may differ in how long they are valid.
+    return { text: JSON.stringify(body), etag: `W/"${serving}-${paused ? 'paused' : rate}"` }
+  }
+}
 
 interface LineRouteOptions {
   security?: Security

@@ -87,7 +87,7 @@ test('without a collector the SDK of OpenTelemetry is not even loaded', async ()
     await import(${JSON.stringify(`${root}${entry}`)})
     const { createRequire } = await import('node:module')
     console.log(Object.keys(createRequire('file:///').cache).filter((file) => /node_modules.(@opentelemetry.(sdk|core|exporter|otlp)|bullmq-otel)/.test(file)).length)`
-  for (const entry of ['api/dist/start.js', 'worker/dist/consumer/start.js']) {
+  for (const entry of ['api/dist/start.js', 'worker/dist/start.js']) {
     const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script(entry)])
     assert.equal(stdout.trim(), '0', entry)
   }

@@ -5,8 +5,7 @@ import { fastify } from 'fastify'
 import { afterEach, test, vi } from 'vitest'
 import { problemPlugin } from '../../src/http/problems.ts'
 import { OverloadGuard, UPDATE_MS, type Work } from '../../src/overload/guard.ts'
-import { Pace } from '../../src/overload/pace.ts'
-import { overloadPlugin } from '../../src/overload/plugin.ts'
+import { overloadPlugin, Pace } from '../../src/overload/plugin.ts'
 
 const STEP_MS = 10
 /** Requests that the simulated gateway does in a second. */

@@ -4,7 +4,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { parseKeyring } from '@spillway/queue/client'
 import { type Ticket, Tickets, ticketTimes } from '@spillway/queue/tickets'
 import { test } from 'vitest'
-import { parsePrefer } from '../../src/passwords/hold.ts'
+import { parsePrefer } from '../../src/passwords/endpoint.ts'
 
 test('the holder of a ticket comes back well before its turn, after one second at least and five at most', () => {
   const after = (etaMs: number) => ticketTimes(etaMs, 60_000).retryAfter

@@ -9,7 +9,7 @@ import { freePort } from '@spillway/infra/processes/port'
 import { until } from '@spillway/infra/processes/until'
 import { parseKeyring } from '@spillway/queue/wire/seal'
 import { readWorkerConfig } from '@spillway/worker/config'
-import { RunningWorker } from '@spillway/worker/consumer/start'
+import { RunningWorker } from '@spillway/worker/start'
 import { test } from 'vitest'
 import {
   clientFor,
