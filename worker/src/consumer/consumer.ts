@@ -188,7 +188,7 @@ export class Consumer {
   }
 
   async #perform(job: Job): Promise<JobResult> {
-    const { tracing, log, jobsInHand, liveness, capacity, estimate } = this.#options
+    const { tracing, log, jobsInHand, liveness, capacity } = this.#options
     liveness.started()
     // The trace of a job is active until the first await.
     const traces = tracing?.telemetry.contextManager
@@ -200,13 +200,10 @@ export class Consumer {
         ...(tracing && traces
           ? { inSpan: (name, work) => traces.with(trace, () => tracing.inSpan(name, {}, work)) }
           : {}),
-        hashMs: () => estimate.latencyMs(),
-        isAlone: () => liveness.active() === 1,
         taken: (queueWaitMs) => {
           jobsInHand.taken(queueWaitMs)
           this.#limitChanged()
         },
-        hashed: (ms) => estimate.finished(ms),
       })
       capacity.finished(result.outcome)
       return result

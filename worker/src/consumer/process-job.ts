@@ -28,9 +28,11 @@ import {
 } from '@spillway/queue/wire/reply'
 import { type Keyring, SealError } from '@spillway/queue/wire/seal'
 import { type Job, UnrecoverableError } from 'bullmq'
+import type { CapacityEstimate } from '../hashing/capacity-estimate.js'
 import type { Hasher } from '../hashing/index.js'
 import { type Performed, type PerformOptions, performHash, performVerify } from '../hashing/perform.js'
 import type { WorkerMetrics } from '../ops/metrics.js'
+import type { Liveness } from './liveness.js'
 
 /**
  * The job was not sealed with our keys for this id, name and deadline. BullMQ does not retry an
@@ -57,12 +59,9 @@ export interface ProcessOptions {
   metrics: WorkerMetrics
   /** Runs the hashing in a span of the job's trace [no trace]. */
   inSpan?(name: string, work: () => Promise<Performed>): Promise<Performed>
-  /** Milliseconds from taking a job to its hash, as expected now. */
-  hashMs(): number
-  /** Whether this worker has no other job in hand. */
-  isAlone(): boolean
+  estimate: CapacityEstimate
+  liveness: Liveness
   taken?(queueWaitMs: number): void
-  hashed?(serviceMs: number): void
 }
 
 /** No field is trusted. */
@@ -94,7 +93,7 @@ export async function processJob(incoming: IncomingJob, options: ProcessOptions)
   const work = () => perform(request, performing)
   const { result, algorithm, upgrade } = await (options.inSpan?.(job.name, work) ?? work())
   const serviceMs = performance.now() - startedAt
-  options.hashed?.(serviceMs)
+  options.estimate.finished(serviceMs)
   metrics.service.observe({ job: job.name, algorithm }, serviceMs / 1_000)
 
   // A client can have come back with a ticket if the job was ticketed, or has waited beyond the
@@ -134,10 +133,11 @@ export async function processJob(incoming: IncomingJob, options: ProcessOptions)
 async function isClientPresent(
   job: JobRef,
   { presentUntil }: JobData,
-  { redis, prefix, clock, hashMs, isAlone }: ProcessOptions,
+  { redis, prefix, clock, estimate, liveness }: ProcessOptions,
 ): Promise<boolean> {
   const now = clock.now()
-  const fits = (untilMs: number) => (isAlone() ? untilMs > now : isPresent(untilMs, now, hashMs()))
+  const fits = (untilMs: number) =>
+    liveness.active() === 1 ? untilMs > now : isPresent(untilMs, now, estimate.latencyMs())
   return fits(presentUntil) || fits(now + (await redis.pttl(presentKey(prefix, job.id))))
 }
 

@@ -18,7 +18,9 @@ import {
 import { parseKeyring } from '@spillway/queue/wire/seal'
 import { Redis } from 'ioredis'
 import { test, vi } from 'vitest'
+import { Liveness } from '../../src/consumer/liveness.ts'
 import { processJob } from '../../src/consumer/process-job.ts'
+import { CapacityEstimate } from '../../src/hashing/capacity-estimate.ts'
 import { Hasher } from '../../src/hashing/index.ts'
 import { argon2idPolicy } from '../../src/hashing/policy.ts'
 import { WorkerMetrics } from '../../src/ops/metrics.ts'
@@ -75,12 +77,15 @@ async function processed({ heldMs = LIFE_MS, redeemed, isTicketed, isAlone, pass
     sealed: keyring.seal(requestSeal(job), request),
   }
   const incoming = { ...job, data, opts: isTicketed ? { priority: 1 } : {} }
-  const options = { redis, prefix, keyring, hasher, clock, log, metrics }
-  const { outcome } = await processJob(incoming, {
-    ...options,
-    hashMs: () => HASH_MS,
-    isAlone: () => isAlone === true,
-  })
+  const first = { costMs: HASH_MS, latencyMs: HASH_MS }
+  const estimate = new CapacityEstimate({ slots: 1, first, times: () => ({ wallMs: 0, cpuMs: 0 }) })
+  const asked = { isConnected: () => true, redisAnswersNewConnection: async () => true }
+  const liveness = new Liveness({ limit: () => 2, stuckAfterMs: LIFE_MS, ...asked })
+  liveness.started()
+  if (!isAlone) liveness.started()
+  const options = { redis, prefix, keyring, hasher, clock, log, metrics, estimate, liveness }
+  const { outcome } = await processJob(incoming, options)
+  liveness.close()
   await until(() => lines.some((line) => 'outcome' in line))
   const counted = await metrics.registry.getSingleMetricAsString('spillway_jobs_total')
   return { outcome, messages, stored, lines, counted }
