@@ -11,7 +11,7 @@ const lockAwaited = `SELECT FROM pg_stat_activity WHERE datname = current_databa
 
 test('queries after a transaction that hung and could not be ended are not written into that transaction', async (t) => {
   const aside = opened(t, migratedUrl)
-  const database = opened(t, migratedUrl, { poolSize: 1, statementTimeoutMs: 500 })
+  const database = opened(t, migratedUrl, { poolSize: 1, statementTimeoutMs: 2_000 })
   await database.user.count()
   const hold = async (holder: Prisma.TransactionClient) => {
     await holder.$executeRaw`SELECT FROM pg_advisory_xact_lock(1)`
@@ -21,7 +21,7 @@ test('queries after a transaction that hung and could not be ended are not writt
         await transaction.$executeRaw`SET LOCAL statement_timeout = 0`
         await transaction.$executeRaw`SELECT FROM pg_advisory_xact_lock(1)`
       },
-      { timeout: 500 },
+      { timeout: 2_000, maxWait: 60_000 },
     )
     await Promise.all([assert.rejects(hung), until(async () => (await rows(migratedUrl, lockAwaited)).length > 0)])
     await until(() => poolUse(database).busy === 0)

@@ -41,7 +41,7 @@ for (const [what, query, sentence] of [
   ['a server without TLS', '?sslmode=verify-full', /^There was an error establishing an SSL connection$/],
 ] as const) {
   test(`${what} is one sentence, for queries and for the migration, and shows no password`, async () => {
-    const database = connectDatabase({ url: url + query, poolSize: 1 })
+    const database = connectDatabase({ url: url + query, poolSize: 1, connectionTimeoutMs: 60_000 })
     const error: unknown = await database.$queryRaw`SELECT 1`.then(
       () => undefined,
       (reason: unknown) => reason,
