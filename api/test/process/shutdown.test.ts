@@ -87,7 +87,7 @@ test('a gateway that fails to close one thing closes the others, says so in its 
 })
 
 test('a request whose wait runs out while the gateway stops gets its ticket', async (t) => {
-  const { api, close } = await system.gateway({ LOGIN_WAIT_MS: '500' }, heldAnyway)
+  const { api, close } = await system.gateway({ LOGIN_WAIT_MS: '4000' }, heldAnyway)
   const other = await system.gateway()
   const { account, open } = await gatedAccount(t, system.database)
   const held = api.login(account, keepTicket)

@@ -45,7 +45,7 @@ test('pages ask for the password, metrics do not, and the public port has none o
     const refused = await ask(opsUrl + path)
     assert.equal(refused.status, 401, path)
     assert.match(refused.headers.get('www-authenticate') ?? '', /^Basic realm="Spillway operators"/)
-    assert.equal((await ask(opsUrl + path, right)).status, 200, path)
+    await until(async () => (await ask(opsUrl + path, right)).status === 200, { what: path })
     // The root of the public port leads to its documentation.
     if (path !== '/') assert.equal((await ask(url + path, right)).status, 404, path)
   }
