@@ -1,7 +1,11 @@
 // `pnpm accounts` as a process: stopped in the middle, and with a process beside it that hashes.
 import assert from 'node:assert/strict'
-import { createHash } from 'node:crypto'
+import { spawn } from 'node:child_process'
+import { createHash, randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { text } from 'node:stream/consumers'
 import { startProcess } from '@spillway/infra/processes/node-process'
+import { repositoryDir } from '@spillway/infra/processes/repository'
 import { until } from '@spillway/infra/processes/until'
 import { test } from 'vitest'
 import { bcrypt, cheapHasher, ndjson, newEmail, openAccounts, rejectedOf } from '../accounts.ts'
@@ -22,6 +26,19 @@ test('the URL of the database may come from a file, whose absence is told in a s
   const { code, stderr } = await accounts(['hashes'], { ...env, DATABASE_URL_FILE: '/nowhere/hush' })
   assert.deepEqual([code, stderr], [1, 'DATABASE_URL_FILE names a file that cannot be read (ENOENT)'])
 })
+
+test.each(['export -', 'hashes', 'formats', '--help'])(
+  '%s: ends quietly once nobody reads its output',
+  async (command) => {
+    await database.user.create({ data: { id: randomUUID(), email: newEmail(), passwordHash: bcrypt } })
+    const args = ['--import', 'tsx', 'infra/accounts/src/main.ts', ...command.split(' ')]
+    const env = { ...process.env, DATABASE_URL: databaseUrl }
+    const child = spawn(process.execPath, args, { cwd: repositoryDir, env })
+    child.stdout.destroy()
+    const said = await text(child.stderr)
+    assert.deepEqual([said, child.exitCode ?? (await once(child, 'exit'))[0]], ['', 141])
+  },
+)
 
 test('an import that is stopped says so, and goes on when it is repeated', async () => {
   const file = await fileOf(

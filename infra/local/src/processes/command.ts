@@ -6,7 +6,14 @@ import { findProcess, isRunning } from './process-table.ts'
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
+/** What a shell reports for a program that SIGPIPE ended. Node ignores that signal. */
+const NOBODY_READS = 141
+
 export async function runCommand(command: () => unknown): Promise<void> {
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error
+    process.exit(NOBODY_READS)
+  })
   try {
     await command()
   } catch (error) {
