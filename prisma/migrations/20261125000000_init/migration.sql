@@ -1,13 +1,17 @@
+-- Without infinity, years BC and years of five digits: JavaScript reads none of them.
+CREATE DOMAIN "instant" AS TIMESTAMPTZ(3)
+    CONSTRAINT "years_1_to_9999" CHECK (VALUE >= '0001-01-01 00:00:00+00' AND VALUE < '10000-01-01 00:00:00+00');
+
 -- CreateTable
 CREATE TABLE "users" (
     "id" UUID NOT NULL,
     "email" TEXT NOT NULL,
     "password_hash" TEXT NOT NULL,
     "credential_version" INTEGER NOT NULL DEFAULT 1,
-    "created_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
-    "updated_at" TIMESTAMPTZ(3) NOT NULL,
-    "email_confirmed_at" TIMESTAMPTZ(3),
-    "disabled_at" TIMESTAMPTZ(3),
+    "created_at" "instant" NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    "updated_at" "instant" NOT NULL,
+    "email_confirmed_at" "instant",
+    "disabled_at" "instant",
 
     CONSTRAINT "users_pkey" PRIMARY KEY ("id")
 );
@@ -16,19 +20,19 @@ CREATE TABLE "users" (
 CREATE TABLE "sessions" (
     "id" UUID NOT NULL,
     "user_id" UUID NOT NULL,
-    "created_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
-    "expires_at" TIMESTAMPTZ(3) NOT NULL,
-    "idle_ends_at" TIMESTAMPTZ(3) NOT NULL,
-    "revoked_at" TIMESTAMPTZ(3),
+    "created_at" "instant" NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    "expires_at" "instant" NOT NULL,
+    "idle_ends_at" "instant" NOT NULL,
+    "revoked_at" "instant",
     "device" TEXT,
     "address" TEXT,
     "family_hash" BYTEA NOT NULL,
     "token_hash" BYTEA NOT NULL,
     "previous_hash" BYTEA,
-    "replaced_at" TIMESTAMPTZ(3),
+    "replaced_at" "instant",
     "salt" BYTEA,
     "replaced_from" TEXT,
-    "asked_again_at" TIMESTAMPTZ(3),
+    "asked_again_at" "instant",
 
     CONSTRAINT "sessions_pkey" PRIMARY KEY ("id")
 );
@@ -80,9 +84,9 @@ CREATE TABLE "mail_tokens" (
     "user_id" UUID,
     "email" TEXT NOT NULL,
     "credential_version" INTEGER NOT NULL,
-    "created_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
-    "expires_at" TIMESTAMPTZ(3) NOT NULL,
-    "used_at" TIMESTAMPTZ(3),
+    "created_at" "instant" NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    "expires_at" "instant" NOT NULL,
+    "used_at" "instant",
 
     CONSTRAINT "mail_tokens_pkey" PRIMARY KEY ("id")
 );
@@ -102,7 +106,7 @@ ALTER TABLE "mail_tokens" ADD CONSTRAINT "mail_tokens_user_id_fkey" FOREIGN KEY 
 -- CreateTable
 CREATE TABLE "audit_events" (
     "id" UUID NOT NULL,
-    "at" TIMESTAMPTZ(3) NOT NULL,
+    "at" "instant" NOT NULL,
     "event" TEXT NOT NULL,
     "outcome" TEXT NOT NULL,
     "count" INTEGER NOT NULL DEFAULT 1,

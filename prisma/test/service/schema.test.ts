@@ -1,6 +1,6 @@
 // The migrations, which are written by hand, make what schema.prisma says.
 import assert from 'node:assert/strict'
-import { test } from 'vitest'
+import { onTestFinished, test } from 'vitest'
 import { connectForScripts } from '../../src/connection.ts'
 import type {
   AuditEvent,
@@ -100,3 +100,22 @@ test('a user takes sessions along when deleted', async () => {
   await pool.end()
   assert.deepEqual(await rows(migratedUrl, 'SELECT id FROM sessions'), [])
 })
+
+test.each(['infinity', '-infinity', '0044-03-15 BC', '10000-01-01Z'])(
+  'no table that is shown takes the time %s',
+  async (time) => {
+    const pool = await connectForScripts(migratedUrl)
+    onTestFinished(() => pool.end())
+    const { rows: columns } = await pool.query<{ table: string; column: string }>(`
+    SELECT table_name AS table, column_name AS column FROM information_schema.columns
+    WHERE table_name IN ('users', 'sessions', 'audit_events', 'mail_tokens') AND data_type LIKE 'timestamp%'`)
+    assert.ok(columns.length >= 14, JSON.stringify(columns))
+    // NULL violates other columns first, unless the time itself is refused.
+    for (const { table, column } of columns)
+      await assert.rejects(
+        pool.query(`INSERT INTO ${table} (${column}) VALUES ($1)`, [time]),
+        /"years_1_to_9999"/,
+        column,
+      )
+  },
+)
