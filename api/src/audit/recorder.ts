@@ -173,11 +173,12 @@ const LIMITS = ['too_many_requests', 'network_blocked']
 export const auditRefusalsPlugin = fp(
   async (app: FastifyInstance, { audit }: { audit: Audit }) => {
     app.addHook('onResponse', (request, _reply, next) => {
-      const { errorCode, refusedFor, user, body } = request
+      const { errorCode, refusedFor, user, sessionId, body } = request
       const { event: change } = request.routeOptions.config
       if (change !== undefined && errorCode === 'outcome_unknown') {
         const userId = user?.sub ?? null
-        audit.record({ event: change, outcome: errorCode, userId, ip: request.ip, requestId: toldId(request) })
+        const what = { event: change, outcome: errorCode, userId, sessionId: sessionId ?? null } as const
+        audit.record({ ...what, ip: request.ip, requestId: toldId(request) })
       }
       const isLimited = LIMITS.includes(errorCode ?? '')
       if (isLimited && refusedFor !== undefined) {

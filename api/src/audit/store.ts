@@ -43,8 +43,9 @@ export async function insertEvents(database: Database, events: readonly StoredEv
     WITH asynchronous AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
     INSERT INTO audit_events (id, at, event, outcome, count, user_id, session_id, address, request_id, known_device, failures,
       operator, reason)
-    SELECT added.id, at, event, outcome, count, COALESCE("userId", users.id), "sessionId", address, "requestId", "isKnownDevice",
-      failures, operator, reason
+    SELECT added.id, at, event, outcome, count,
+      COALESCE("userId", users.id, (SELECT user_id FROM sessions WHERE sessions.id = "sessionId")), "sessionId", address, "requestId",
+      "isKnownDevice", failures, operator, reason
     FROM json_to_recordset(${JSON.stringify(events)}::json) AS added (
       id uuid, at timestamptz, event text, outcome text, count int, "userId" uuid, "sessionId" uuid, address text,
       "requestId" text, "isKnownDevice" boolean, failures int, operator text, reason text, email text
@@ -152,7 +153,8 @@ export interface AuditEvent {
   /** Only the id of the account is stored: not its e-mail address, and not what was typed. */
   userId?: string | null
   email?: string | undefined
-  sessionId?: string
+  /** Names the account, too, in place of `userId`. */
+  sessionId?: string | null
   /** The client's address, from the connection or the proxy. Only its network is stored. */
   ip: string
   requestId: string

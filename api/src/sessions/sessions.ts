@@ -116,9 +116,9 @@ export class Sessions {
     })
   }
 
-  /** Whether a gateway with our keys made this refresh token. Checks in memory. */
-  isOurs(refreshToken: string): boolean {
-    return this.#tags.untag(refreshToken) !== undefined
+  /** The session of a refresh token that a gateway with our keys made. Checks in memory. */
+  idOf(refreshToken: string): string | undefined {
+    return familyOf(this.#tags.untag(refreshToken) ?? '')?.sessionId
   }
 
   /**

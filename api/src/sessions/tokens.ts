@@ -16,9 +16,12 @@ const RefreshTokenBody = {
 export const tokenRoutes: RoutePlugin = async (app, { sessions, tokenIssuer, tokenCarrier, audit, limits }) => {
   const { isCookie, shownBy } = tokenCarrier
   const body = isCookie ? {} : { body: RefreshTokenBody }
+  app.addHook('preHandler', async (request) => {
+    request.sessionId = sessions.idOf(shownBy(request))
+  })
   /** Runs before anything is counted, so that a made-up token costs neither a count nor a query. */
-  const requireRefreshToken = async (request: FastifyRequest) => {
-    if (!sessions.isOurs(shownBy(request))) throw new ApiError('invalid_refresh_token')
+  const requireRefreshToken = async ({ sessionId }: FastifyRequest) => {
+    if (sessionId === undefined) throw new ApiError('invalid_refresh_token')
   }
 
   app.post(
@@ -63,7 +66,7 @@ export const tokenRoutes: RoutePlugin = async (app, { sessions, tokenIssuer, tok
         response: { 204: { type: 'null' }, 429: limitProblem, ...bodyProblems },
       },
       preHandler: async (request, reply) => {
-        if (sessions.isOurs(shownBy(request))) await limits.refreshNetwork(request, reply)
+        if (request.sessionId !== undefined) await limits.refreshNetwork(request, reply)
       },
     },
     async (request, reply) => {
@@ -73,4 +76,11 @@ export const tokenRoutes: RoutePlugin = async (app, { sessions, tokenIssuer, tok
       return reply.code(204).headers(tokenCarrier.ended).send(null)
     },
   )
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Of the refresh token that was shown. */
+    sessionId?: string | undefined
+  }
 }

@@ -40,10 +40,11 @@ async function losing<T>(change: () => Promise<T>, end = proxy.cut): Promise<T> 
 
 const users = (where: object) => database.user.count({ where })
 
+const eventsOf = (requestId: string) => database.auditEvent.findMany({ where: { requestId }, orderBy: { id: 'asc' } })
+
 async function outcomesOf({ requestId }: { requestId: string }, count = 1): Promise<string[]> {
-  const find = () => database.auditEvent.findMany({ where: { requestId }, orderBy: { id: 'asc' } })
-  await until(async () => (await find()).length >= count)
-  return (await find()).map(({ outcome }) => outcome)
+  await until(async () => (await eventsOf(requestId)).length >= count)
+  return (await eventsOf(requestId)).map(({ outcome }) => outcome)
 }
 
 test('a password is changed once, and a mail notifies its owner', async () => {
@@ -127,4 +128,21 @@ test('an outcome that cannot be found out is reported and recorded as unknown', 
     assert.deepEqual(await outcomesOf(answer), ['outcome_unknown'])
   }
   assert.equal(await users({ id, disabledAt: { not: null }, emailConfirmedAt: { not: null } }), 1)
+})
+
+test('an end of a session by a refresh token is recorded with the session and its user, also if its outcome is unknown', async () => {
+  const end = async (
+    lose: (session: { refreshToken: string; next: string }) => Promise<Answer & { requestId: string }>,
+  ) => {
+    const { accessToken, refreshToken } = await direct.api.signedIn()
+    const { sub: userId, sid: sessionId } = decodeJwt(accessToken)
+    const second = expect(200, await direct.api.refresh(refreshToken))
+    const { refreshToken: next } = expect(200, await direct.api.refresh(second.refreshToken))
+    const { requestId } = await losing(() => lose({ refreshToken, next }))
+    assert.deepEqual(await outcomesOf({ requestId }), ['outcome_unknown'])
+    const [event] = await eventsOf(requestId)
+    assert.deepEqual([event?.userId, event?.sessionId], [userId, sessionId])
+  }
+  await end(({ next }) => api.logout(next))
+  await end(({ refreshToken }) => api.refresh(refreshToken))
 })
