@@ -1,19 +1,21 @@
 /** Seals mails and adds them to the queue. */
 
 import { randomUUID } from 'node:crypto'
+import { setImmediate } from 'node:timers/promises'
 import { readJob } from '@spillway/queue/bullmq'
 import { objectOf } from '@spillway/queue/wire/object-schema'
 import { checkFor } from '@spillway/queue/wire/schema'
 import type { Keyring } from '@spillway/queue/wire/seal'
 import type { Job, JobType, Queue } from 'bullmq'
 import type { FromSchema } from 'json-schema-to-ts'
+import { accountNameOf, accountNamesOf } from '../limits/counts.js'
 
 /** Requests are padded to a multiple of this length, which hides kind and recipient. */
 const FILLED_LENGTH = 2_048
 
 const STATES = ['wait', 'prioritized', 'delayed', 'active', 'failed'] satisfies JobType[]
-/** A queue of many thousands of mails is read in few round trips. */
-const READ_TOGETHER = 100
+/** Ids that are compared before other requests have their turn: about 5 ms. */
+const COMPARED_TOGETHER = 500
 
 /** A mail may be sent twice; no mail is lost. */
 export class Outbox {
@@ -34,7 +36,7 @@ export class Outbox {
    * @param request what the sender makes a message of
    */
   async add(request: object, lifeMs: number): Promise<void> {
-    const id = randomUUID()
+    const id = newMailId(request, this.#keyring)
     const deadline = this.#now() + lifeMs
     const data: MailData = { sealed: this.#keyring.seal(mailSeal(id, deadline), filled(request)), deadline }
     await this.#queue.add(MAIL_JOB, data, {
@@ -57,13 +59,14 @@ export class Outbox {
   async about(texts: readonly string[]): Promise<{ job: Job; request: object }[]> {
     const found: { job: Job; request: object }[] = []
     const ids = await this.#queue.getRanges(STATES, 0, -1)
-    for (let first = 0; first < ids.length; first += READ_TOGETHER) {
-      const some = ids.slice(first, first + READ_TOGETHER)
+    for (let first = 0; first < ids.length; first += COMPARED_TOGETHER) {
+      const some = ids.slice(first, first + COMPARED_TOGETHER).filter((id) => isAbout(id, texts, this.#keyring))
       for (const job of await Promise.all(some.map((id) => readJob(this.#queue, id)))) {
         if (job === undefined) continue
         const request = Object(openMail(this.#keyring, job)?.request)
         if (Object.values(request).some((value) => texts.some((text) => text === value))) found.push({ job, request })
       }
+      await setImmediate()
     }
     return found
   }
@@ -71,6 +74,25 @@ export class Outbox {
   async close(): Promise<void> {
     await this.#queue.close()
   }
+}
+
+/** The fields of requests by which a mail is found. */
+const FOUND_BY = ['userId', 'email', 'newEmail']
+
+/** What is sent of an id: mail programs fold longer ones. */
+export const UUID_LENGTH = 36
+
+/** A UUID, and keyed names of these fields. They depend on the UUID, so that no two mails have one in common. */
+function newMailId(request: object, keyring: Keyring): string {
+  const uuid = randomUUID()
+  const texts = Object.entries(request).flatMap(([field, text]) => (FOUND_BY.includes(field) ? [String(text)] : []))
+  const [one = '', other = ''] = texts
+  return uuid + accountNameOf(uuid + one, keyring) + accountNameOf(uuid + other, keyring)
+}
+
+function isAbout(id: string, texts: readonly string[], keyring: Keyring): boolean {
+  const uuid = id.slice(0, UUID_LENGTH)
+  return texts.some((text) => accountNamesOf(uuid + text, keyring).some((name) => id.includes(name)))
 }
 
 /** Undefined for a mail that does not open. */

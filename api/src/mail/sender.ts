@@ -6,7 +6,7 @@ import type { RedisWatch } from '@spillway/queue/redis/watch'
 import type { Keyring } from '@spillway/queue/wire/seal'
 import { type Job, UnrecoverableError, Worker } from 'bullmq'
 import type { GatewayMetrics, MailOutcome } from '../ops/metrics.js'
-import { MAIL_QUEUE, type OpenedMail, openMail, retryDelayMs } from './outbox.js'
+import { MAIL_QUEUE, type OpenedMail, openMail, retryDelayMs, UUID_LENGTH } from './outbox.js'
 import type { MailWriter } from './requests.js'
 import { MailError, type Smtp } from './smtp.js'
 
@@ -103,7 +103,7 @@ export class MailSender {
     })
     if (message === undefined) return this.#count('nobody')
     try {
-      await smtp.send({ ...message, id })
+      await smtp.send({ ...message, id: id.slice(0, UUID_LENGTH) })
     } catch (error) {
       if (error instanceof MailError) this.#options.metrics.mailErrors.inc({ code: error.code, answer: error.answer })
       if (error instanceof MailError && error.isFinal) throw new UnrecoverableError(error.message)

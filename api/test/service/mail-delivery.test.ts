@@ -140,8 +140,31 @@ test('mails of every kind are of one length in Redis, whoever gets them', async 
   assert.equal(data.length, requests.length)
   assert.equal(new Set(data.map(([name, sealed]) => `${name} ${sealed?.length}`)).size, 1)
   const options = await Promise.all(jobs.map(async (job) => JSON.parse((await redis.hget(job, 'opts')) ?? '')))
-  const shapes = options.map((each) => JSON.stringify(each).replaceAll(/[0-9a-f]{64}|[0-9a-f-]{36}/g, 'id'))
+  const shapes = options.map((each) => JSON.stringify(each).replaceAll(/[\w-]{80}/g, 'id'))
   assert.equal(new Set(shapes).size, 1, shapes.join(' '))
+})
+
+test('an operator finds the unsent mails of an account, and Redis is asked for no other mail', async (t) => {
+  const board = (change: string) => fetch(`${opsUrl}/queues/api/queues/mail/${change}`, { method: 'PUT' })
+  const account = await api.newAccount()
+  await mails.next(account.email, /Confirm/)
+  assert.equal((await board('pause')).status, 200)
+  t.onTestFinished(async () => void (await board('resume')))
+  for (const email of [account.email, ...Array.from({ length: 9 }, () => newCredentials().email)])
+    expect(204, await forgotten(email))
+  const [change, to] = [expect(200, await api.login(account)), newCredentials().email]
+  expect(204, await api.changeEmail(change.accessToken, to, account.password))
+  const waiting = await queued()
+  const monitor = await monitorRedis(namespace.redisUrl)
+  t.onTestFinished(() => monitor.close())
+  const { unsentMails } = told(200, await new Operator(opsUrl).find(account.email))
+  assert.deepEqual(unsentMails?.map(({ kind }) => kind).sort(), ['change', 'reset'])
+  const read = () => monitor.commands.filter(({ command: [, of = ''] }) => waiting.some((id) => of === key(id)))
+  await until(() => read().length >= 2)
+  assert.deepEqual(
+    read().map(({ command: [name] }) => name),
+    ['hgetall', 'hgetall'],
+  )
 })
 
 test('an address that the server refuses is given up at once, is found on the board, and others get their mail', async () => {
