@@ -37,8 +37,10 @@ export class Outbox {
    */
   async add(request: object, lifeMs: number): Promise<void> {
     const id = newMailId(request, this.#keyring)
-    const deadline = this.#now() + lifeMs
-    const data: MailData = { sealed: this.#keyring.seal(mailSeal(id, deadline), filled(request)), deadline }
+    const askedAt = this.#now()
+    const deadline = askedAt + lifeMs
+    const contents = { ...filled(request), askedAt }
+    const data: MailData = { sealed: this.#keyring.seal(mailSeal(id, deadline), contents), deadline }
     await this.#queue.add(MAIL_JOB, data, {
       jobId: id,
       attempts: MAIL_ATTEMPTS,
@@ -100,9 +102,8 @@ export function openMail(keyring: Keyring, { id, data }: Job<unknown>): OpenedMa
   try {
     if (id === undefined || !isMailData(data)) return undefined
     const { deadline } = data
-    const contents = keyring.open(mailSeal(id, deadline), data.sealed)
-    if (typeof contents !== 'object' || contents === null || !('request' in contents)) return undefined
-    return { id, deadline, request: contents.request }
+    const { request, askedAt = 0 } = Object(keyring.open(mailSeal(id, deadline), data.sealed))
+    return { id, askedAt, deadline, request }
   } catch {
     return undefined
   }
@@ -116,6 +117,8 @@ export interface MailState {
 
 export interface OpenedMail {
   id: string
+  /** Epoch milliseconds by Redis's clock. */
+  askedAt: number
   deadline: number
   request: unknown
 }

@@ -10,7 +10,7 @@ import { checkFor } from '@spillway/queue/wire/schema'
 import type { FromSchema } from 'json-schema-to-ts'
 import type { Message } from './smtp.js'
 import type { MailTexts, TextName } from './texts.js'
-import { issueToken, type TokenPurpose } from './tokens.js'
+import { type IssueToken, issueToken, type TokenPurpose } from './tokens.js'
 
 const text = { type: 'string' } as const
 const notices = ['changed', 'was-reset', 'password-changed', 'deleted'] as const
@@ -32,6 +32,8 @@ const MailRequest = {
 export type MailRequest = FromSchema<typeof MailRequest>
 const isMailRequest = checkFor<MailRequest>(MailRequest)
 
+type Times = Pick<IssueToken, 'ageMs' | 'lifeMs'>
+
 interface WriterOptions {
   database: Database
   texts: MailTexts
@@ -46,12 +48,8 @@ export class MailWriter {
     this.#options = options
   }
 
-  /**
-   * The message of a request, which may be made several times; undefined if it has no recipient.
-   *
-   * @param lifeMs how long its token is valid from now on
-   */
-  async messageOf(request: unknown, lifeMs: number): Promise<Message | undefined> {
+  /** The message of a request, which may be made several times; undefined if it has no recipient. */
+  async messageOf(request: unknown, times: Times): Promise<Message | undefined> {
     if (!isMailRequest(request)) return undefined
     const { database, links } = this.#options
     switch (request.kind) {
@@ -59,17 +57,17 @@ export class MailWriter {
         return this.#message(request.email, request.notice)
       case 'welcome':
         if (!request.isNew) return this.#message(request.email, 'taken')
-        return await this.#withToken('confirm', { email: request.email }, request.token, links.confirm, lifeMs)
+        return await this.#withToken('confirm', { email: request.email }, request.token, links.confirm, times)
       case 'confirm':
-        return await this.#withToken('confirm', { id: request.userId }, request.token, links.confirm, lifeMs)
+        return await this.#withToken('confirm', { id: request.userId }, request.token, links.confirm, times)
       case 'reset':
-        return await this.#withToken('reset', { email: request.email }, request.token, links.reset, lifeMs)
+        return await this.#withToken('reset', { email: request.email }, request.token, links.reset, times)
       case 'change': {
         const { newEmail, userId, token } = request
         const owner = await database.user.findUnique({ where: { email: newEmail }, select: { id: true } })
         // The answer does not tell whether the address is free. Only its owner learns that.
         if (owner !== null && owner.id !== userId) return this.#message(newEmail, 'taken')
-        return await this.#withToken('change', { id: userId }, token, links.confirm, lifeMs, newEmail)
+        return await this.#withToken('change', { id: userId }, token, links.confirm, times, newEmail)
       }
     }
   }
@@ -79,10 +77,10 @@ export class MailWriter {
     account: { id: string } | { email: string },
     token: string,
     link: string,
-    lifeMs: number,
+    times: Times,
     newEmail?: string,
   ): Promise<Message | undefined> {
-    const issued = { token, purpose, account, lifeMs, ...(newEmail === undefined ? {} : { newEmail }) }
+    const issued = { token, purpose, account, ...times, ...(newEmail === undefined ? {} : { newEmail }) }
     const to = await issueToken(this.#options.database, issued)
     return to === undefined ? undefined : this.#message(to, purpose, link.replaceAll('{token}', token))
   }

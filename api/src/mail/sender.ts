@@ -89,14 +89,15 @@ export class MailSender {
     }
   }
 
-  async #send({ id, deadline, request }: OpenedMail, lastReason: string | undefined): Promise<void> {
+  async #send({ id, askedAt, deadline, request }: OpenedMail, lastReason: string | undefined): Promise<void> {
     const { now, writer, smtp, log } = this.#options
     const leftMs = deadline - now()
     if (leftMs < 0) {
       this.#count('expired')
       throw new UnrecoverableError(lastReason ? `${EXPIRED}: ${lastReason}` : EXPIRED)
     }
-    const message = await writer.messageOf(request, leftMs).catch((error: unknown) => {
+    const times = { ageMs: now() - askedAt, lifeMs: leftMs }
+    const message = await writer.messageOf(request, times).catch((error: unknown) => {
       // Not passed on: BullMQ keeps errors in Redis, and a database's errors may quote rows.
       log.warn({ err: error, mailId: id }, 'a mail could not be written')
       throw new MailError('not written', { isFinal: false })

@@ -27,24 +27,29 @@ export function expiryIn(lifeMs: number): Prisma.Sql {
   return Prisma.sql`now() + ${lifeMs}::float8 * interval '1 millisecond'`
 }
 
-interface IssueToken {
+export interface IssueToken {
   token: string
   purpose: TokenPurpose
   /** The account of the token, by its id, with this version of its credential [any], or by its address. */
   account: { id: string; credentialVersion?: number } | { email: string }
   /** The address to which the account is to be changed [its own]. */
   newEmail?: string
+  /** How long ago it was asked for, in milliseconds [0]. */
+  ageMs?: number
   /** How long the token is valid from now on, in milliseconds. */
   lifeMs: number
 }
 
+/** A token that was asked for just before the end of all sessions counts as later: clocks differ. */
+const CLOCKS_MS = 1_000
+
 /**
  * Stores a token; further calls with the same token do not store it again. Returns the address to
- * which it is sent; undefined if there is no such account, if it is disabled, or if the token was
- * used or is void.
+ * which it is sent; undefined if there is no such account, if it is disabled, if the token was
+ * used or is void, or if it was asked for before an operator ended all sessions.
  */
 export async function issueToken(database: Database, options: IssueToken): Promise<string | undefined> {
-  const { token, purpose, account, newEmail = null, lifeMs } = options
+  const { token, purpose, account, newEmail = null, ageMs = 0, lifeMs } = options
   const digest = mailTokenDigest(token)
   const owner =
     'id' in account
@@ -54,7 +59,8 @@ export async function issueToken(database: Database, options: IssueToken): Promi
     database,
     Prisma.sql`
       WITH owner AS (
-        SELECT id, coalesce(${newEmail}::text, email) AS email, credential_version FROM users WHERE ${owner} AND disabled_at IS NULL
+        SELECT id, coalesce(${newEmail}::text, email) AS email, credential_version FROM users
+        WHERE ${owner} AND disabled_at IS NULL AND (links_void_before < ${expiryIn(CLOCKS_MS - ageMs)}) IS NOT FALSE
       ), issued AS (
         INSERT INTO mail_tokens (id, token_hash, purpose, user_id, email, credential_version, expires_at)
         SELECT ${newId()}::uuid, ${digest}, ${purpose}, id, email, credential_version, ${expiryIn(lifeMs)} FROM owner

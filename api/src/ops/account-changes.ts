@@ -55,7 +55,9 @@ const changes: readonly Change[] = [
     change: ({ database, sessions }, { id }) =>
       database.$transaction(async (transaction) => {
         // This goes first, because it waits for logins that are opening sessions.
-        await transaction.user.update({ where: { id }, data: { credentialVersion: { increment: 1 } } })
+        await transaction.$executeRaw`
+          UPDATE users SET credential_version = credential_version + 1, links_void_before = now(), updated_at = now()
+          WHERE id = ${id}::uuid`
         // The version does not void a link that confirms the address.
         await transaction.mailToken.updateMany({ where: { userId: id, usedAt: null }, data: { usedAt: new Date() } })
         return await sessions.endAll(id, transaction)

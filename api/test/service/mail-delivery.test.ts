@@ -5,6 +5,7 @@ import { once } from 'node:events'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { networkInterfaces, tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { createLogger } from '@spillway/common/log'
 import { canIssue, createAuthority, issue } from '@spillway/infra/harness/certificates'
 import { scratchDir } from '@spillway/infra/harness/namespace'
@@ -165,6 +166,25 @@ test('an operator finds the unsent mails of an account, and Redis is asked for n
     read().map(({ command: [name] }) => name),
     ['hgetall', 'hgetall'],
   )
+})
+
+test('a link that waits while an operator ends all sessions is not mailed, and one that is asked for later is', async (t) => {
+  const board = (change: string) => fetch(`${opsUrl}/queues/api/queues/mail/${change}`, { method: 'PUT' })
+  const account = await api.newAccount()
+  await mails.next(account.email, /Confirm/)
+  const operator = new Operator(opsUrl)
+  const { id } = told(200, await operator.find(account.email))
+  assert.equal((await board('pause')).status, 200)
+  t.onTestFinished(async () => void (await board('resume')))
+  expect(204, await forgotten(account.email))
+  await sleep(1_500)
+  told(200, await operator.on(id, 'end-sessions'))
+  told(200, await operator.on(id, 'send-reset'))
+  assert.equal((await board('resume')).status, 200)
+  const { token } = await mails.next(account.email, RESET)
+  await until(async () => (await queued()).length === 0)
+  assert.equal(mails.to(account.email).filter(({ subject }) => RESET.test(subject)).length, 1)
+  expect(200, await api.resetPassword(token))
 })
 
 test('an address that the server refuses is given up at once, is found on the board, and others get their mail', async () => {

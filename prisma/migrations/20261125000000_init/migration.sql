@@ -12,6 +12,7 @@ CREATE TABLE "users" (
     "updated_at" "instant" NOT NULL,
     "email_confirmed_at" "instant",
     "disabled_at" "instant",
+    "links_void_before" "instant",
 
     CONSTRAINT "users_pkey" PRIMARY KEY ("id")
 );

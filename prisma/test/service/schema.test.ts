@@ -31,6 +31,7 @@ test('every column of every model is written and read as what schema.prisma says
     updatedAt: at,
     emailConfirmedAt: at,
     disabledAt: at,
+    linksVoidBefore: at,
   }
   const session: Session = {
     id,
