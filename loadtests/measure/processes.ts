@@ -1,5 +1,6 @@
 // What the processes of one Spillway use between two moments: processor time, allocated bytes, system
 // calls, Redis commands and transactions.
+import { readdirSync } from 'node:fs'
 import { readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -24,7 +25,7 @@ const MS_PER_TICK = 10
 type Process = 'gateway' | 'worker' | 'redis' | 'postgres'
 
 interface Counts {
-  processorMs: Record<Process, number>
+  processorMs: Record<Process | 'hash', number>
   /** Reads and writes of gateway and worker, also of sockets. */
   systemCalls: number
   redisCommands: number
@@ -64,10 +65,12 @@ export class Use {
   per(number: number) {
     const [before, after] = [this.#before, this.#after]
     if (before === undefined || after === undefined) throw new Error('the use was not measured')
-    const ms = (name: Process) => (after.processorMs[name] - before.processorMs[name]) / number
+    const ms = (name: Process | 'hash') => (after.processorMs[name] - before.processorMs[name]) / number
     return {
+      besideMs: ms('gateway') + ms('worker') - ms('hash') + ms('redis') + ms('postgres'),
       gatewayMs: ms('gateway'),
       workerMs: ms('worker'),
+      hashMs: ms('hash'),
       redisMs: ms('redis'),
       postgresMs: ms('postgres'),
       gatewayKib: this.#allocatedBytes.gateway / BYTES_PER_KIB / number,
@@ -90,6 +93,7 @@ export class Use {
     const processorMs = {
       gateway: sum(gateway(), processorMsOf),
       worker: sum(worker(), processorMsOf),
+      hash: sum(worker(), hashMsOf),
       redis: sum(redis(), processorMsOf),
       postgres: sum(postgres(), processorMsOf),
     }
@@ -112,10 +116,18 @@ async function allocatedBytesOf(pids: readonly number[]): Promise<number> {
   return sum
 }
 
-function processorMsOf(pid: number): number {
+/** @param id of a process, or `<pid>/task/<id>` of one thread */
+function processorMsOf(id: number | string): number {
   // The 14th and 15th fields of proc_pid_stat(5): in user mode, and in the kernel.
-  const [user, kernel] = readStat(pid)?.slice(11, 13) ?? []
+  const [user, kernel] = readStat(id)?.slice(11, 13) ?? []
   return (Number(user ?? 0) + Number(kernel ?? 0)) * MS_PER_TICK
+}
+
+/** What the threads of the native engine take: they are named `hash`, and a number. */
+function hashMsOf(pid: number): number {
+  const threads = readdirSync(`/proc/${pid}/task`).map((thread) => `${pid}/task/${thread}`)
+  const hashing = threads.filter((thread) => readProc(`${thread}/comm`)?.startsWith('hash '))
+  return hashing.reduce((sum, thread) => sum + processorMsOf(thread), 0)
 }
 
 function systemCallsOf(pid: number): number {

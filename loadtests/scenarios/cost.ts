@@ -5,12 +5,10 @@ import type { Measured } from '@spillway/loadtests/results'
 import { type Running, startProgram } from '../contenders/contender.ts'
 import { type Caller, closedLoad, followsTickets, redeemsTickets } from '../load/closed.ts'
 import { countsAllocations, Use } from '../measure/processes.ts'
-import { bareHash } from './bare-hash.ts'
 import { type Measurement, ofContenders, type Scenario, type Setting } from './scenario.ts'
 
 const USERS = 100
 const DURATION_S = 8
-const BARE_MS = 1_000
 /** V8 compiles during the first thousands of logins: then a gateway takes half as much again. */
 const SETTLING_S = 20
 /** About the logins of one core. Many more requests would share system calls, and cost less each. */
@@ -31,11 +29,11 @@ export const cost: Scenario = {
     const credentials = (number: number) => setting.accounts.login('argon2id', number)
     const held = followsTickets(credentials)
     return [
-      ...ofSpillway(setting, 'a login that is held', (running) => loginsOf(running, setting, held)),
+      ...ofSpillway(setting, 'a login that is held', (running) => underLoad(running, setting, held)),
       ...ofSpillway(setting, 'a login with a ticket', (running) =>
-        loginsOf(running, setting, redeemsTickets(credentials)),
+        underLoad(running, setting, redeemsTickets(credentials)),
       ),
-      ...ofSpillway(setting, 'a second without logins', (running) => secondsOf(running, setting)),
+      ...ofSpillway(setting, 'a second without logins', (running) => atRest(running, setting)),
       ...Object.entries(floors).map(([floor, variant]) => ({
         contender: 'Floor',
         variant,
@@ -54,14 +52,7 @@ function ofSpillway(
   return ofContenders(setting, options, measure).map((each) => ({ ...each, variant }))
 }
 
-async function loginsOf(running: Running, setting: Setting, caller: Caller): Promise<Measured> {
-  const figures = await used(running, setting, caller)
-  const { processorMs: hashMs } = await bareHash('native:@node-rs/argon2:batches', BARE_MS, 'full batches')
-  const besideMs = figures.gatewayMs + figures.workerMs + figures.redisMs + figures.postgresMs - hashMs
-  return { figures: { besideMs, hashMs, ...figures } }
-}
-
-async function secondsOf(running: Running, setting: Setting): Promise<Measured> {
+async function atRest(running: Running, setting: Setting): Promise<Measured> {
   const { durationS = DURATION_S } = setting
   const use = new Use(running, setting)
   await use.begin()
@@ -75,14 +66,14 @@ async function floorOf(floor: string, setting: Setting, caller: Caller): Promise
   const env = { FLOOR: floor, DATABASE_URL: databaseUrl, REDIS_URL: redisUrl, ...countsAllocations }
   const running = await startProgram('contenders/rivals/floor', env)
   try {
-    return { figures: await used(running, setting, caller, FLOOR_PER_SECOND) }
+    return await underLoad(running, setting, caller, FLOOR_PER_SECOND)
   } finally {
     await running.close()
   }
 }
 
-/** What one answer takes under load. */
-async function used(running: Running, setting: Setting, caller: Caller, perSecond?: number) {
+/** What an answer takes. */
+async function underLoad(running: Running, setting: Setting, caller: Caller, perSecond?: number): Promise<Measured> {
   const { durationS = DURATION_S, users = USERS } = setting
   const use = new Use(running, setting)
   const { tally, seconds } = await closedLoad({
@@ -95,5 +86,5 @@ async function used(running: Running, setting: Setting, caller: Caller, perSecon
     onCounting: () => use.begin(),
     onCounted: () => use.end(),
   })
-  return { ...use.per(tally.counts.ok), perSecond: tally.counts.ok / seconds }
+  return { figures: { ...use.per(tally.counts.ok), perSecond: tally.counts.ok / seconds } }
 }

@@ -65,7 +65,7 @@ export function readProc(path: string): string | undefined {
 }
 
 /** The fields of /proc/<pid>/stat from the third on, which is the state; see proc_pid_stat(5). */
-export function readStat(pid: number): string[] | undefined {
+export function readStat(pid: number | string): string[] | undefined {
   const stat = readProc(`${pid}/stat`)
   // The second field, the program's name in parentheses, may hold spaces and parentheses.
   return stat?.slice(stat.lastIndexOf(')') + 2).split(' ')
