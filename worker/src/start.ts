@@ -1,5 +1,4 @@
 /** Runs a worker as a process: takes jobs from the queue and hashes them, with probes and metrics. */
-import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { setFlagsFromString } from 'node:v8'
 import { createLogger, type Logger } from '@spillway/common/log'
@@ -144,14 +143,12 @@ export class RunningWorker {
     // Jobs are spread over the slots before two share one.
     const busySlots = () => Math.min(slots, liveness.active())
     const name = `${hostname()}:${process.pid}`
-    const workerId = randomUUID()
     const capacity = new CapacityPublisher({
       redis,
       prefix,
       keyring,
       clock,
       log,
-      workerId,
       name,
       slots,
       busySlots,

@@ -2,6 +2,7 @@
  * Publishes this worker's capacity every half second. The answer has Redis's time and the number
  * of waiting jobs. An idle worker asks for them once a second.
  */
+import { randomUUID } from 'node:crypto'
 import type { Logger } from '@spillway/common/log'
 import { ThrottledWarning } from '@spillway/common/throttled-warning'
 import { withResolvers } from '@spillway/common/within'
@@ -22,13 +23,12 @@ interface Published {
   keysFit: boolean
 }
 
-export interface CapacityPublisherOptions {
+interface CapacityPublisherOptions {
   redis: RedisConnection
   prefix: string
   keyring: Keyring
   clock: RedisClock
   log: Logger
-  workerId: string
   /** For operators: host name and process id. */
   name: string
   slots: number
@@ -40,7 +40,7 @@ export interface CapacityPublisherOptions {
 
 export class CapacityPublisher {
   readonly #options: CapacityPublisherOptions
-  readonly #workerId: string
+  readonly #workerId = randomUUID()
   readonly #otherKeys: ThrottledWarning
   readonly #failed: ThrottledWarning
   readonly #finished = { answered: 0, skipped: 0, failed: 0 }
@@ -51,9 +51,8 @@ export class CapacityPublisher {
   #hasAskedInVain = false
 
   constructor(options: CapacityPublisherOptions) {
-    const { log, workerId } = options
+    const { log } = options
     this.#options = options
-    this.#workerId = workerId
     this.#otherKeys = new ThrottledWarning(log, 'the gateways of this queue have other keys: this worker takes no jobs')
     this.#failed = new ThrottledWarning(log, 'capacity could not be published')
     // Later, because the entry describes parts of the queue that the caller has not opened yet.

@@ -1,21 +1,13 @@
 /** BullMQ's consumer of the queue: its settings, and how it processes jobs. */
-import type { Logger } from '@spillway/common/log'
 import { ThrottledWarning } from '@spillway/common/throttled-warning'
 import type { Tracing } from '@spillway/common/tracing'
 import { closeConsumer, retakeLock } from '@spillway/queue/bullmq'
-import type { RedisClock } from '@spillway/queue/redis/clock'
-import type { RedisConnection } from '@spillway/queue/redis/connect'
 import type { RedisWatch } from '@spillway/queue/redis/watch'
 import { isJobData, isJobResult, type JobResult, QUEUE_NAME } from '@spillway/queue/wire/job'
-import type { Keyring } from '@spillway/queue/wire/seal'
 import { ErrorCode, type Job, Worker } from 'bullmq'
-import type { CapacityEstimate } from '../hashing/capacity-estimate.js'
-import type { Hasher } from '../hashing/index.js'
-import type { WorkerMetrics } from '../ops/metrics.js'
 import type { CapacityPublisher } from './capacity-publisher.js'
 import { JobWatch, KEEP_FINISHED } from './job-watch.js'
-import type { Liveness } from './liveness.js'
-import { announceSkip, ForgedJobError, processJob } from './process-job.js'
+import { announceSkip, ForgedJobError, type JobParts, processJob } from './process-job.js'
 import type { JobsInHand } from './slots.js'
 
 /**
@@ -39,20 +31,11 @@ const READ_RETRY_MS = 250
 /** Practically unlimited: jobs are pure functions, and their deadlines end endless retries. */
 const STALLS_ALLOWED = 1_000
 
-export interface ConsumerOptions {
-  redis: RedisConnection
-  prefix: string
-  keyring: Keyring
-  hasher: Hasher
-  clock: RedisClock
-  log: Logger
-  metrics: WorkerMetrics
+interface ConsumerOptions extends JobParts {
   watch: RedisWatch
   name: string
   jobsInHand: JobsInHand
-  liveness: Liveness
   capacity: CapacityPublisher
-  estimate: CapacityEstimate
   tracing: Tracing | undefined
 }
 

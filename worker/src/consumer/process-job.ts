@@ -49,7 +49,8 @@ export class ForgedJobError extends UnrecoverableError {
   }
 }
 
-export interface ProcessOptions {
+/** What a worker has for all jobs. */
+export interface JobParts {
   redis: RedisConnection
   prefix: string
   keyring: Keyring
@@ -57,10 +58,13 @@ export interface ProcessOptions {
   clock: RedisClock
   log: Logger
   metrics: WorkerMetrics
-  /** Runs the hashing in a span of the job's trace [no trace]. */
-  inSpan?(name: string, work: () => Promise<Performed>): Promise<Performed>
   estimate: CapacityEstimate
   liveness: Liveness
+}
+
+interface ProcessOptions extends JobParts {
+  /** Runs the hashing in a span of the job's trace [no trace]. */
+  inSpan?(name: string, work: () => Promise<Performed>): Promise<Performed>
   taken?(queueWaitMs: number): void
 }
 
@@ -191,24 +195,16 @@ function isJobName(name: string): name is JobName {
 
 /** The request of a job. Throws {@link ForgedJobError}. */
 function requestOf(job: JobRef, sealed: string, { keyring, metrics }: ProcessOptions): HashRequest | VerifyRequest {
-  const request = opened(keyring, job, sealed)
-  if (request === undefined) {
+  try {
+    const request = keyring.open(requestSeal(job), sealed)
+    if (job.name === 'hash' && isHashRequest(request)) return request
+    if (job.name === 'verify' && isVerifyRequest(request)) return request
+  } catch (error) {
+    if (!(error instanceof SealError)) throw error
     metrics.sealFailures.inc({ purpose: 'request' })
     throw forged('the sealed request does not open', job.name, metrics)
   }
-  if (job.name === 'hash' && isHashRequest(request)) return request
-  if (job.name === 'verify' && isVerifyRequest(request)) return request
   throw forged('the sealed request is malformed', job.name, metrics)
-}
-
-/** Undefined for a value that was not sealed with these keys for this job. */
-function opened(keyring: Keyring, job: JobRef, sealed: string): unknown {
-  try {
-    return keyring.open(requestSeal(job), sealed)
-  } catch (error) {
-    if (error instanceof SealError) return undefined
-    throw error
-  }
 }
 
 /** Received names would create metric series without a bound. */

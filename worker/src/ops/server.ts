@@ -1,4 +1,5 @@
 /** The only listener of a worker: metrics and probes. */
+import { once } from 'node:events'
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { Registry } from 'prom-client'
 
@@ -36,11 +37,9 @@ export class OpsServer {
     return new OpsServer(server, `http://${host}:${address.port}`)
   }
 
-  close(): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.#server.close((error) => (error === undefined ? resolve() : reject(error)))
-      this.#server.closeAllConnections()
-    })
+  async close(): Promise<void> {
+    this.#server.close().closeAllConnections()
+    await once(this.#server, 'close')
   }
 }
 

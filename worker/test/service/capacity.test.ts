@@ -1,6 +1,5 @@
 // Published capacity: its content, its sum at clients, and its expiry.
 import assert from 'node:assert/strict'
-import { randomUUID } from 'node:crypto'
 import { createLogger } from '@spillway/common/log'
 import { until } from '@spillway/infra/processes/until'
 import { queueKey } from '@spillway/queue/keys'
@@ -19,7 +18,7 @@ function publisher({ redis, prefix, closing }: Space, jobMs: number, published: 
   const capacity = new CapacityPublisher({
     ...{ redis, prefix, keyring, clock: new RedisClock(), published, estimate },
     log: createLogger({ service: 'test', level: 'silent' }),
-    ...{ workerId: randomUUID(), name: 'test', slots: 1, busySlots: () => 0 },
+    ...{ name: 'test', slots: 1, busySlots: () => 0 },
   })
   closing(() => capacity.close())
 }
