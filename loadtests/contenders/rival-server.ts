@@ -17,20 +17,20 @@ export const credentials = {
   properties: { email: { type: 'string', maxLength: 254 }, password: { type: 'string', minLength: 8, maxLength: 128 } },
 }
 const refresh = { type: 'object', required: ['refreshToken'], properties: { refreshToken: { type: 'string' } } }
-const TOKEN = { tokenType: 'Bearer', expiresIn: 900 }
+export const TOKEN = { tokenType: 'Bearer', expiresIn: 900 }
 const REFRESH_TOKEN_TTL_MS = 30 * 24 * 3_600_000
 export type Credentials = { Body: { email: string; password: string } }
 type Refresh = { Body: { refreshToken: string } }
 
 /** Serves on any free port until the process is killed, and says where. */
-export async function serve(hashing: Hashing, env: NodeJS.ProcessEnv): Promise<string> {
-  const algorithm = algorithms.find((name) => name === env.ALGORITHM)
-  if (env.DATABASE_URL === undefined || algorithm === undefined)
-    throw new Error('DATABASE_URL and ALGORITHM are needed')
+export async function serve(hashing: Hashing): Promise<string> {
+  const { DATABASE_URL: url, ALGORITHM } = process.env
+  const algorithm = algorithms.find((name) => name === ALGORITHM)
+  if (url === undefined || algorithm === undefined) throw new Error('DATABASE_URL and ALGORITHM are needed')
   // Patient, as most applications: a new connection's password exchange waits where libuv's threads
   // hash.
   const patience = { connectionTimeoutMs: 60_000, statementTimeoutMs: 60_000 }
-  const database = connectDatabase({ url: env.DATABASE_URL, poolSize: 10, ...patience })
+  const database = connectDatabase({ url, poolSize: 10, ...patience })
   const app = Fastify({ logger: true, disableRequestLogging: true })
   // One line a request, as Spillway's gateway writes.
   app.addHook('onResponse', async ({ method, routeOptions, log }, { statusCode, elapsedTime }) => {
@@ -61,7 +61,7 @@ export async function serve(hashing: Hashing, env: NodeJS.ProcessEnv): Promise<s
   app.get('/neighbour', async () => ({ size: (await stat(neighbour)).size }))
   app.get('/healthz', async () => ({ status: 'ok' }))
 
-  return app.listen({ host: '127.0.0.1', port: Number(env.PORT ?? 0), backlog: BACKLOG })
+  return app.listen({ host: '127.0.0.1', port: 0, backlog: BACKLOG })
 }
 
 /** Prints that this process can be reached. */

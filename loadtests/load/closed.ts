@@ -9,24 +9,12 @@ import { outcomeOf, Tally } from '../measure/tally.ts'
 export type Caller = (client: autocannon.Client, number: number) => void
 
 /** A caller that logs in again and again. It redeems a ticket at once until there is a result. */
-export function followsTickets(credentials: (number: number) => object): Caller {
+export function followsTickets(credentials: (number: number) => object, headers = {}): Caller {
   return (client, number) => {
-    const login = post('/v1/login', credentials(number))
+    const login = { ...post('/v1/login', credentials(number)), headers }
     const onResponse = (status: number, body: string) => {
       const next = status === 202 ? post('/v1/tickets/redeem', { ticket: JSON.parse(body).ticket }) : login
       client.setRequests([{ ...next, onResponse }])
-    }
-    client.setRequests([{ ...login, onResponse }])
-  }
-}
-
-/** A caller that asks for a ticket, and redeems it until there is a result. */
-export function redeemsTickets(credentials: (number: number) => object): Caller {
-  return (client, number) => {
-    const login = { ...post('/v1/login', credentials(number)), headers: { ...JSON_BODY, prefer: 'respond-async' } }
-    const onResponse = (status: number, body: string) => {
-      const redeem = () => ({ ...post('/v1/tickets/redeem', { ticket: JSON.parse(body).ticket }), headers: JSON_BODY })
-      client.setRequests([{ ...(status === 202 ? redeem() : login), onResponse }])
     }
     client.setRequests([{ ...login, onResponse }])
   }
@@ -46,7 +34,7 @@ interface ClosedLoad {
   callers: number
   caller: Caller
   /** Of all callers together [as many as are answered]. */
-  perSecond?: number
+  perSecond?: number | undefined
   /** Answers are counted after this time, for that time. */
   settlingS: number
   countedS: number
@@ -54,8 +42,6 @@ interface ClosedLoad {
   onCounting?(): void | Promise<void>
   onCounted?(): Promise<void>
 }
-
-const JSON_BODY = { 'content-type': 'application/json' }
 
 /** They stay until they are sent away. */
 const FOREVER_S = 86_400
@@ -76,7 +62,7 @@ export async function closedLoad(load: ClosedLoad): Promise<{ tally: Tally; seco
     sampleInt: STOPS_WITHIN_MS,
     timeout: TIMEOUT_MS / 1_000,
     ...(perSecond !== undefined && { overallRate: perSecond }),
-    headers: JSON_BODY,
+    headers: { 'content-type': 'application/json' },
     setupClient: (client: autocannon.Client) => caller(client, called++),
   }
   let end: (error?: unknown) => void = () => undefined

@@ -22,31 +22,20 @@ const BYTES_PER_KIB = 1_024
 /** USER_HZ is 100 on every Linux that Node runs on. */
 const MS_PER_TICK = 10
 
-type Process = 'gateway' | 'worker' | 'redis' | 'postgres'
-
-interface Counts {
-  processorMs: Record<Process | 'hash', number>
-  /** Reads and writes of gateway and worker, also of sockets. */
-  systemCalls: number
-  redisCommands: number
-  transactions: number
-}
+/** By their names in the report, which end with their units. */
+type Figures = Record<string, number>
 
 export class Use {
-  readonly #pids: Record<Process, () => number[]>
+  readonly #gateway: number[]
+  readonly #worker: number[]
   readonly #setting: Setting
-  #before: Counts | undefined
-  #after: Counts | undefined
-  #allocatedBytes: Record<'gateway' | 'worker', number> = { gateway: 0, worker: 0 }
+  #before: Figures = {}
+  readonly #used: Figures = {}
 
   constructor({ pids }: Running, setting: Setting) {
     this.#setting = setting
-    this.#pids = {
-      gateway: () => [pids.gateway],
-      worker: () => (pids.worker === undefined ? [] : [pids.worker]),
-      redis: () => findPids('-server', `:${new URL(setting.redisUrl).port}`),
-      postgres: () => findPids('postgres:', databaseOf(setting.databaseUrl)),
-    }
+    this.#gateway = [pids.gateway]
+    this.#worker = pids.worker === undefined ? [] : [pids.worker]
   }
 
   async begin(): Promise<void> {
@@ -55,55 +44,46 @@ export class Use {
   }
 
   async end(): Promise<void> {
-    this.#after = await this.#counts()
+    for (const [name, count] of Object.entries(await this.#counts()))
+      this.#used[name] = count - (this.#before[name] ?? 0)
     this.#toggleCounting()
-    const { gateway, worker } = this.#pids
-    this.#allocatedBytes = { gateway: await allocatedBytesOf(gateway()), worker: await allocatedBytesOf(worker()) }
+    this.#used.gatewayKib = (await allocatedBytesOf(this.#gateway)) / BYTES_PER_KIB
+    this.#used.workerKib = (await allocatedBytesOf(this.#worker)) / BYTES_PER_KIB
   }
 
   /** The use between both moments, divided by this number of logins or seconds. */
-  per(number: number) {
-    const [before, after] = [this.#before, this.#after]
-    if (before === undefined || after === undefined) throw new Error('the use was not measured')
-    const ms = (name: Process | 'hash') => (after.processorMs[name] - before.processorMs[name]) / number
-    return {
-      besideMs: ms('gateway') + ms('worker') - ms('hash') + ms('redis') + ms('postgres'),
-      gatewayMs: ms('gateway'),
-      workerMs: ms('worker'),
-      hashMs: ms('hash'),
-      redisMs: ms('redis'),
-      postgresMs: ms('postgres'),
-      gatewayKib: this.#allocatedBytes.gateway / BYTES_PER_KIB / number,
-      workerKib: this.#allocatedBytes.worker / BYTES_PER_KIB / number,
-      systemCallsCount: (after.systemCalls - before.systemCalls) / number,
-      redisCommandsCount: (after.redisCommands - before.redisCommands) / number,
-      transactionsCount: (after.transactions - before.transactions) / number,
-    }
+  per(number: number): Figures {
+    return Object.fromEntries(Object.entries(this.#used).map(([name, used]) => [name, used / number]))
   }
 
   #toggleCounting(): void {
-    for (const pid of [...this.#pids.gateway(), ...this.#pids.worker()]) process.kill(pid, 'SIGUSR2')
+    for (const pid of [...this.#gateway, ...this.#worker]) process.kill(pid, 'SIGUSR2')
   }
 
-  async #counts(): Promise<Counts> {
+  /** System calls are reads and writes of gateway and worker, also of sockets. */
+  async #counts(): Promise<Figures> {
     const { redisUrl, databaseUrl } = this.#setting
-    const sum = (pids: number[], of: (pid: number) => number) => pids.reduce((total, pid) => total + of(pid), 0)
-    const { gateway, worker, redis, postgres } = this.#pids
     // Before the questions below, which take time themselves.
-    const processorMs = {
-      gateway: sum(gateway(), processorMsOf),
-      worker: sum(worker(), processorMsOf),
-      hash: sum(worker(), hashMsOf),
-      redis: sum(redis(), processorMsOf),
-      postgres: sum(postgres(), processorMsOf),
-    }
-    const systemCalls = sum([...gateway(), ...worker()], systemCallsOf)
+    const gatewayMs = sumOf(this.#gateway, processorMsOf)
+    const workerMs = sumOf(this.#worker, processorMsOf)
+    const hashMs = sumOf(this.#worker, hashMsOf)
+    const redisMs = sumOf(findPids('-server', `:${new URL(redisUrl).port}`), processorMsOf)
+    const postgresMs = sumOf(findPids('postgres:', databaseOf(databaseUrl)), processorMsOf)
+    const systemCallsCount = sumOf([...this.#gateway, ...this.#worker], systemCallsOf)
     const info = String(await redisCommand(redisUrl, 'INFO', 'stats'))
+    const redisCommandsCount = Number(/^total_commands_processed:(\d+)/m.exec(info)?.[1])
     const text = 'SELECT xact_commit::int AS count FROM pg_stat_database WHERE datname = current_database()'
     const [row] = await query(databaseUrl, text)
-    const redisCommands = Number(/^total_commands_processed:(\d+)/m.exec(info)?.[1])
-    return { processorMs, systemCalls, redisCommands, transactions: Number(row?.count) }
+    return {
+      besideMs: gatewayMs + workerMs - hashMs + redisMs + postgresMs,
+      ...{ gatewayMs, workerMs, hashMs, redisMs, postgresMs },
+      ...{ systemCallsCount, redisCommandsCount, transactionsCount: Number(row?.count) },
+    }
   }
+}
+
+function sumOf<T>(items: readonly T[], of: (item: T) => number): number {
+  return items.reduce((total, item) => total + of(item), 0)
 }
 
 async function allocatedBytesOf(pids: readonly number[]): Promise<number> {
@@ -127,10 +107,10 @@ function processorMsOf(id: number | string): number {
 function hashMsOf(pid: number): number {
   const threads = readdirSync(`/proc/${pid}/task`).map((thread) => `${pid}/task/${thread}`)
   const hashing = threads.filter((thread) => readProc(`${thread}/comm`)?.startsWith('hash '))
-  return hashing.reduce((sum, thread) => sum + processorMsOf(thread), 0)
+  return sumOf(hashing, processorMsOf)
 }
 
 function systemCallsOf(pid: number): number {
   const counts = readProc(`${pid}/io`)?.match(/(?<=^sysc[rw]: )\d+/gm) ?? []
-  return counts.reduce((sum, count) => sum + Number(count), 0)
+  return sumOf(counts, Number)
 }

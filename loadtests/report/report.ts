@@ -206,18 +206,12 @@ function show(value: number): string {
   return value.toLocaleString('en', { maximumFractionDigits: digits })
 }
 
-/** The end of a figure's name tells its unit. */
+/** By the end of a figure's name; other figures are per second. */
+const units: Record<string, string> = { Ms: ' ms', Percent: ' %', Kib: ' KiB', Count: '' }
+
 function quantity(value: number | undefined, name: string): string {
-  const unit = name.endsWith('Ms')
-    ? ' ms'
-    : name.endsWith('Percent')
-      ? ' %'
-      : name.endsWith('Kib')
-        ? ' KiB'
-        : name.endsWith('Count')
-          ? ''
-          : '/s'
-  return value === undefined ? '–' : show(value) + unit
+  const [end = ''] = /[A-Z][a-z]+$/.exec(name) ?? []
+  return value === undefined ? '–' : show(value) + (units[end] ?? '/s')
 }
 
 /** A table of a scenario: the first row is its head. */

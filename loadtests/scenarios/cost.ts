@@ -1,11 +1,12 @@
 // What one login costs: held, with a ticket, what a gateway and a worker do when nobody comes, and
 // the floors under it.
 import { setTimeout as sleep } from 'node:timers/promises'
+import { respondAsync } from '@spillway/infra/harness/api-client'
 import type { Measured } from '@spillway/loadtests/results'
 import { type Running, startProgram } from '../contenders/contender.ts'
-import { type Caller, closedLoad, followsTickets, redeemsTickets } from '../load/closed.ts'
+import { type Caller, closedLoad, followsTickets } from '../load/closed.ts'
 import { countsAllocations, Use } from '../measure/processes.ts'
-import { type Measurement, ofContenders, type Scenario, type Setting } from './scenario.ts'
+import { ofContenders, type Scenario, type Setting } from './scenario.ts'
 
 const USERS = 100
 const DURATION_S = 8
@@ -28,12 +29,17 @@ export const cost: Scenario = {
   plan(setting) {
     const credentials = (number: number) => setting.accounts.login('argon2id', number)
     const held = followsTickets(credentials)
+    const ticketed = followsTickets(credentials, respondAsync.headers)
+    const ofSpillway = Object.entries<(running: Running) => Promise<Measured>>({
+      'a login that is held': (running) => underLoad(running, setting, held),
+      'a login with a ticket': (running) => underLoad(running, setting, ticketed),
+      'a second without logins': (running) => atRest(running, setting),
+    })
+    const options = { few: ['spillway'], env: countsAllocations }
     return [
-      ...ofSpillway(setting, 'a login that is held', (running) => underLoad(running, setting, held)),
-      ...ofSpillway(setting, 'a login with a ticket', (running) =>
-        underLoad(running, setting, redeemsTickets(credentials)),
+      ...ofSpillway.flatMap(([variant, measure]) =>
+        ofContenders(setting, options, measure).map((each) => ({ ...each, variant })),
       ),
-      ...ofSpillway(setting, 'a second without logins', (running) => atRest(running, setting)),
       ...Object.entries(floors).map(([floor, variant]) => ({
         contender: 'Floor',
         variant,
@@ -41,15 +47,6 @@ export const cost: Scenario = {
       })),
     ]
   },
-}
-
-function ofSpillway(
-  setting: Setting,
-  variant: string,
-  measure: (running: Running) => Promise<Measured>,
-): Measurement[] {
-  const options = { few: ['spillway'], env: countsAllocations }
-  return ofContenders(setting, options, measure).map((each) => ({ ...each, variant }))
 }
 
 async function atRest(running: Running, setting: Setting): Promise<Measured> {
@@ -82,7 +79,7 @@ async function underLoad(running: Running, setting: Setting, caller: Caller, per
     caller,
     settlingS: SETTLING_S,
     countedS: durationS,
-    ...(perSecond === undefined ? {} : { perSecond }),
+    perSecond,
     onCounting: () => use.begin(),
     onCounted: () => use.end(),
   })

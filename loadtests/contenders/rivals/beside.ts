@@ -10,9 +10,4 @@ const { hash, verify } = createPasswordsWith(program, {
   rehash: 'never',
 })
 
-announce(
-  await serve(
-    { hash: (password) => hash(password), verify: (password, stored) => verify(password, stored) },
-    process.env,
-  ),
-)
+announce(await serve({ hash: (password) => hash(password), verify }))

@@ -4,7 +4,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { connectDatabase, Prisma, rawQuery } from '@spillway/prisma'
 import { Queue, QueueEvents, Worker } from 'bullmq'
 import Fastify from 'fastify'
-import { announce, BACKLOG, type Credentials, credentials } from '../rival-server.ts'
+import { announce, BACKLOG, type Credentials, credentials, TOKEN } from '../rival-server.ts'
 
 const { FLOOR = '', DATABASE_URL = '', REDIS_URL = '' } = process.env
 /** About as long as the sealed request and the sealed result of a verify. */
@@ -13,8 +13,7 @@ const RESULT = { sealed: randomBytes(60).toString('base64') }
 const ANSWER = {
   accessToken: randomBytes(300).toString('base64url'),
   refreshToken: randomBytes(60).toString('base64url'),
-  tokenType: 'Bearer',
-  expiresIn: 900,
+  ...TOKEN,
 }
 
 const works: Partial<Record<string, () => Promise<(email: string) => Promise<unknown>>>> = {

@@ -11,7 +11,7 @@ const { WORKERS, SHARED_SECRET } = process.env
 const workers = WORKERS?.split(',') ?? []
 let turn = 0
 
-if (WORKERS !== undefined) announce(await serve({ hash, verify: verifyRemotely }, process.env))
+if (WORKERS !== undefined) announce(await serve({ hash, verify: verifyRemotely }))
 else {
   type Verify = { Body: { hash: string; password: string; secret: string } }
   const app = Fastify({ logger: { level: 'warn' } })

@@ -2,4 +2,4 @@
 import { hash, verify } from '../hashing.ts'
 import { announce, serve } from '../rival-server.ts'
 
-announce(await serve({ hash, verify }, process.env))
+announce(await serve({ hash, verify }))

@@ -9,8 +9,8 @@ import { Piscina } from 'piscina'
 import { byTasks, type Hashing, type HashingTask, perform } from '../hashing.ts'
 import { announce, serve } from '../rival-server.ts'
 
-if (process.env.CLUSTER === undefined) announce(await serve(createPool(), process.env))
-else if (cluster.isWorker) await serve(createPool(), process.env)
+if (process.env.CLUSTER === undefined) announce(await serve(createPool()))
+else if (cluster.isWorker) await serve(createPool())
 else {
   const copies = Array.from({ length: Math.max(2, availableParallelism()) }, () => cluster.fork())
   const addresses = await Promise.all(

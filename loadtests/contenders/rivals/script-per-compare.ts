@@ -16,5 +16,5 @@ else {
     child.stdin.end(JSON.stringify(task))
     return JSON.parse(await text(child.stdout))
   })
-  announce(await serve(hashing, process.env))
+  announce(await serve(hashing))
 }
