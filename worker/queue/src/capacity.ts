@@ -9,7 +9,7 @@ import { askOnNewConnection, type RedisConnection } from './redis/connect.js'
 import {
   CAPACITY_KEY_TTL_S,
   capacityKey,
-  isFresh,
+  liveWorkers,
   SEALING_COUNTS_MS,
   sealingKey,
   type WorkerCapacity,
@@ -138,8 +138,9 @@ export async function hasWorkers(redisUrl: string, prefix: string): Promise<bool
 
 /** Deletes the entries of workers that ended without deleting theirs. */
 export async function sweepCapacity(redis: RedisConnection, prefix: string, now: number): Promise<void> {
-  const entries = Object.entries(await redis.hgetall(capacityKey(prefix)))
-  const dead = entries.filter(([, entry]) => !isFresh(entry, now, CAPACITY_KEY_TTL_S * 1_000)).map(([id]) => id)
+  const entries = await redis.hgetall(capacityKey(prefix))
+  const live = liveWorkers(entries, now, CAPACITY_KEY_TTL_S * 1_000)
+  const dead = Object.keys(entries).filter((id) => !live.has(id))
   if (dead.length > 0) await redis.hdel(capacityKey(prefix), ...dead)
 }
 

@@ -19,7 +19,7 @@ import { connectRedis, quitRedis, type RedisConnection, unrefRedis } from './red
 import { type Eviction, EvictionWatch } from './redis/eviction.js'
 import { redisAddress } from './redis/url.js'
 import { RedisWatch } from './redis/watch.js'
-import { type Expected, type ResultSource, Results } from './results.js'
+import { type Expected, type ResultObserver, Results } from './results.js'
 import {
   DEFAULT_QUEUE_PREFIX,
   type JobData,
@@ -42,11 +42,6 @@ export { DEFAULT_QUEUE_PREFIX } from './wire/job.js'
 export type { JobRef } from './wire/reply.js'
 export { type Keyring, parseKeyring, refuseGuessableKeys, SealError } from './wire/seal.js'
 
-export interface ClientObserver {
-  resultReceived(source: ResultSource): void
-  resultBroken(): void
-}
-
 export interface PasswordClientOptions {
   redisUrl: string
   /** Reads `redisUrl` again for each new connection [it never changes]. */
@@ -60,7 +55,7 @@ export interface PasswordClientOptions {
   background?: boolean
   /** Logs the failures of this client's connections [a watch of its own]. */
   watch?: RedisWatch
-  observer?: ClientObserver
+  observer?: ResultObserver
   /** Adds the submission of a job to the active trace. */
   telemetry?: Telemetry
   /** In place of `telemetry`: the W3C trace context to which spans of workers belong. */
@@ -149,15 +144,7 @@ export class PasswordClient {
     this.#notPromoted = new ThrottledWarning(log, 'ticketed jobs were not promoted')
     this.#writeRefused = new ThrottledWarning(log, 'redis refuses writes')
     this.#queue = openQueue({ redis, prefix, watch, telemetry })
-    this.#results = new Results({
-      redis,
-      subscriber,
-      prefix,
-      keyring,
-      log,
-      received: (source) => observer?.resultReceived(source),
-      broken: () => observer?.resultBroken(),
-    })
+    this.#results = new Results({ redis, subscriber, prefix, keyring, log, observer })
     const clientId = this.#results.replyTo
     this.#reader = new QueueReader({ redis, prefix, keyring, clock: this.#clock, log, clientId })
   }
@@ -171,7 +158,7 @@ export class PasswordClient {
   admit(request: Request): Admitted | Refused {
     const load = this.load()
     const place = placeOf(load, request, this.#mostWaiting)
-    return place === 'refused' ? this.#refusal(load) : this.#admitted(place, false)
+    return place === 'refused' ? this.#refusal(load) : this.admitTo(place)
   }
 
   /** Gives a request of a known device its place: first, within the share of known devices. */
@@ -179,7 +166,7 @@ export class PasswordClient {
     const load = this.load()
     const perSecond = load.jobsPerSecond / this.#reader.clients()
     if (!this.#knownDevices.takeTurn(perSecond)) return this.admit(request)
-    const admitted = this.#admitted('open', true)
+    const admitted = this.admitTo('open', true)
     let isOver = false
     return {
       ...admitted,
@@ -196,8 +183,8 @@ export class PasswordClient {
   }
 
   /** Takes the place that an application has chosen: it knows the cost of its own calls. */
-  admitTo(place: 'open' | 'ticketed'): Admitted {
-    return this.#admitted(place, false)
+  admitTo(place: 'open' | 'ticketed', goesFirst = false): Admitted {
+    return { place, goesFirst, ...this.#reader.coming(place === 'open' ? 'open' : 'line') }
   }
 
   /**
@@ -354,10 +341,6 @@ export class PasswordClient {
     this.#results.close()
     await this.#queue.close()
     await Promise.all([quitRedis(this.connection), quitRedis(this.#subscriber)])
-  }
-
-  #admitted(place: 'open' | 'ticketed', goesFirst: boolean): Admitted {
-    return { place, goesFirst, ...this.#reader.coming(place === 'open' ? 'open' : 'line') }
   }
 
   #refusal({ open, line, active, linePerSecond }: Load): Refused {

@@ -80,7 +80,11 @@ export class QueueReporter {
         ticketed: await this.#ageMs(listOf(nextTicketed)[0], at),
       },
       workers: [...liveWorkers(Object(workers), at)].map(([id, capacity]) => ({ id, ...capacity })),
-      failedLately: { count, reason: count === 0 ? '' : await this.#reasonOf(listOf(lastFailed)[0]) },
+      failedLately: {
+        count,
+        reason:
+          count === 0 ? '' : (await this.#field(listOf(lastFailed)[0], 'failedReason')).slice(0, REASON_MAX_LENGTH),
+      },
     }
   }
 
@@ -93,10 +97,6 @@ export class QueueReporter {
     } catch {
       return 0
     }
-  }
-
-  async #reasonOf(id: unknown): Promise<string> {
-    return (await this.#field(id, 'failedReason')).slice(0, REASON_MAX_LENGTH)
   }
 
   async #field(id: unknown, name: string): Promise<string> {

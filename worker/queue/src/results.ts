@@ -15,6 +15,12 @@ import { type Keyring, SealError } from './wire/seal.js'
 /** How a result arrived: announced by the worker, or read in Redis. */
 export type ResultSource = 'message' | 'read'
 
+export interface ResultObserver {
+  /** Called for each result that a waiting request gets, and for each that does not open. */
+  resultReceived(source: ResultSource): void
+  resultBroken(): void
+}
+
 /** How often the connection is checked: either a PING is answered, or the socket times out. */
 const PING_INTERVAL_MS = 2_000
 /** Time limit for reading at the end of a wait: a response must not wait for Redis. */
@@ -26,9 +32,7 @@ interface ResultsOptions {
   prefix: string
   keyring: Keyring
   log: Logger
-  /** Called for each result that a waiting request gets, and for each that does not open. */
-  received?: ((source: ResultSource) => void) | undefined
-  broken?: (() => void) | undefined
+  observer: ResultObserver | undefined
 }
 
 /** A job whose result a request waits for. */
@@ -84,9 +88,7 @@ export class Results {
   expect(job: JobRef): Expected {
     const { promise, resolve } = withResolvers<Result | undefined>()
     const waiter: Waiter = { job, isAwaited: false, settle: resolve }
-    const others = this.#waiters.get(job.id)
-    if (others === undefined) this.#waiters.set(job.id, new Set([waiter]))
-    else others.add(waiter)
+    this.#waiters.set(job.id, (this.#waiters.get(job.id) ?? new Set()).add(waiter))
     const end = () => this.#forget(waiter)
     return {
       job,
@@ -118,17 +120,17 @@ export class Results {
 
   /** Opens a result. A result not sealed for this job is logged, counted, and ignored. */
   open(job: JobRef, sealed: string, source: ResultSource): Result | undefined {
-    const { keyring, log, received, broken } = this.#options
+    const { keyring, log, observer } = this.#options
     try {
       const result = keyring.open(resultSeal(job), sealed)
       if (isResult(result)) {
-        received?.(source)
+        observer?.resultReceived(source)
         return result
       }
     } catch (error) {
       if (!(error instanceof SealError)) throw error
     }
-    broken?.()
+    observer?.resultBroken()
     log.error({ jobId: job.id }, 'a result did not open: forged, swapped or damaged')
     return undefined
   }

@@ -66,12 +66,12 @@ export function capacityKey(prefix: string): string {
   return `${prefix}:capacity`
 }
 
-/** The valid entries that are fresh at `now`, by worker id. */
-export function liveWorkers(entries: Record<string, string>, now: number) {
+/** The valid entries that were written within this time (ms), by worker id. */
+export function liveWorkers(entries: Record<string, string>, now: number, withinMs = FRESH_FOR_MS) {
   const live = new Map<string, WorkerCapacity>()
   for (const [id, entry] of Object.entries(entries)) {
     const capacity = parseCapacity(entry)
-    if (capacity !== undefined && Math.abs(now - capacity.at) <= FRESH_FOR_MS) live.set(id, capacity)
+    if (capacity !== undefined && Math.abs(now - capacity.at) <= withinMs) live.set(id, capacity)
   }
   return live
 }
@@ -105,12 +105,6 @@ function sumAsTold(live: readonly WorkerCapacity[]): TotalCapacity {
     serviceMs: slots === 0 ? 0 : (slots * 1_000) / jobsPerSecond,
     latencyMs: sum((worker) => worker.latencyMs * worker.slots) / (slots || 1),
   }
-}
-
-/** Whether an entry is valid, and was written within this time, in milliseconds. */
-export function isFresh(entry: string, now: number, withinMs: number): boolean {
-  const capacity = parseCapacity(entry)
-  return capacity !== undefined && Math.abs(now - capacity.at) <= withinMs
 }
 
 function parseCapacity(entry: string): WorkerCapacity | undefined {

@@ -1,10 +1,10 @@
 /** The wire, part one: jobs. Their names, data and sealed contents, shared by client and worker. */
 import type { FromSchema } from 'json-schema-to-ts'
 import { objectOf } from './object-schema.js'
-import { type HashPolicy, HashPolicySchema } from './policy.js'
+import { HashPolicySchema } from './policy.js'
 import { checkFor } from './schema.js'
-import { type ExactHash, ExactHashSchema } from './setting.js'
-import { type RehashMode, rehashModes } from './stored-hash.js'
+import { ExactHashSchema } from './setting.js'
+import { rehashModes } from './stored-hash.js'
 
 /** The queue of password jobs. The autoscaler counts it: `wait`, `prioritized` and `active`. */
 export const QUEUE_NAME = 'passwords'
@@ -65,11 +65,7 @@ export const isJobResult = /* @__PURE__ */ checkFor<JobResult>(JobResult)
  * from what `exact` contains. The sender checks the result (isOf in stored-hash.ts; the setting).
  */
 const HashRequest = objectOf({ password: { type: 'string' } }, { policy: HashPolicySchema, exact: ExactHashSchema })
-export interface HashRequest {
-  password: string
-  policy?: HashPolicy
-  exact?: ExactHash
-}
+export type HashRequest = FromSchema<typeof HashRequest>
 export const isHashRequest = /* @__PURE__ */ checkFor<HashRequest>(HashRequest)
 
 /**
@@ -98,16 +94,7 @@ const VerifyRequest = objectOf(
     upgrade: { enum: rehashModes },
   },
 )
-export interface VerifyRequest {
-  password: string
-  typed?: string
-  storedHash: string | null
-  owner?: string
-  nextPassword?: string
-  policy?: HashPolicy
-  rehash?: boolean
-  upgrade?: RehashMode
-}
+export type VerifyRequest = FromSchema<typeof VerifyRequest>
 export const isVerifyRequest = /* @__PURE__ */ checkFor<VerifyRequest>(VerifyRequest)
 
 /** The owner of the stored hashes of a gateway's own accounts. */
