@@ -52,14 +52,7 @@ export interface TotalCapacity {
 }
 
 /** The capacity without workers. */
-export const NO_CAPACITY: TotalCapacity = {
-  workers: 0,
-  slots: 0,
-  jobsPerSecond: 0,
-  linePerSecond: 0,
-  serviceMs: 0,
-  latencyMs: 0,
-}
+export const NO_CAPACITY = /* @__PURE__ */ sumAsTold([])
 
 /** The hash with an entry for each worker. */
 export function capacityKey(prefix: string): string {
