@@ -14,23 +14,16 @@ import type { GatewayConfig } from '../config.js'
 import { AddressRanges, networkOf } from '../http/client-network.js'
 import { isUnsafe, siteOf } from '../http/cross-origin.js'
 import { ApiError } from '../http/errors.js'
-import { type NamedOperators, type Operator, type Role, roles } from './named.js'
+import type { OperatorDeps } from './change.js'
+import { type Operator, type Role, roles } from './named.js'
 
 const LOOPBACK_HOST = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/
 
 /** The status of a request whose client left before the end of its answer, as in the metrics. */
 const CLIENT_GONE = 499
 
-interface OperatorsOptions {
-  config: GatewayConfig
-  /** Undefined without OPS_OPERATORS_FILE. */
-  named: NamedOperators | undefined
-  /** Called for each wrong user name or password. */
-  onFailure(): void
-}
-
 export const operatorsPlugin = fp(
-  async (app: FastifyInstance, options: OperatorsOptions) => {
+  async (app: FastifyInstance, deps: OperatorDeps) => {
     app.decorateRequest('operator')
     const logged = (request: FastifyRequest, status: number, ms?: number) => {
       const { method, routeOptions, operator, errorCode: code, log } = request
@@ -48,8 +41,8 @@ export const operatorsPlugin = fp(
     app.addHook('onRequest', async (request) => {
       if (isUnsafe(request) && siteOf(request) === 'other') throw new ApiError('other_site')
     })
-    const { opsUser: name, opsPassword, opsProxies } = options.config
-    if (opsPassword !== '' || options.named !== undefined || opsProxies !== '') await authenticate(app, options)
+    const { opsUser: name, opsPassword, opsProxies } = deps.config
+    if (opsPassword !== '' || deps.namedOperators !== undefined || opsProxies !== '') await authenticate(app, deps)
     else
       app.addHook('onRequest', async (request) => {
         if (!LOOPBACK_HOST.test(request.headers.host ?? '')) throw new ApiError('other_site')
@@ -64,8 +57,8 @@ export const operatorsPlugin = fp(
 )
 
 /** Sets `request.operator`, or refuses the request. */
-async function authenticate(app: FastifyInstance, options: OperatorsOptions): Promise<void> {
-  const { config, named, onFailure } = options
+async function authenticate(app: FastifyInstance, deps: OperatorDeps): Promise<void> {
+  const { config, namedOperators: named, metrics } = deps
   const { opsUser: user, opsPassword: password } = config
   const namedByProxy = proxyOf(config)
   if (config.opsProxySecret === '' && config.opsProxies.includes('/'))
@@ -81,7 +74,7 @@ async function authenticate(app: FastifyInstance, options: OperatorsOptions): Pr
       const operator: Operator | undefined = isShared ? { name: user, role: 'admin' } : found
       if (operator === undefined) {
         lockout.failed(network)
-        onFailure()
+        metrics.operatorFailures.inc()
         throw new ApiError('operators_only')
       }
       request.operator = operator

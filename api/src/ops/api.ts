@@ -2,10 +2,9 @@
 import type { FastifyPluginAsyncJsonSchemaToTs } from '@fastify/type-provider-json-schema-to-ts'
 import { listOf } from '@spillway/common/settings'
 import { openQueue, readJob, readJobData } from '@spillway/queue/bullmq'
-import type { RedisConnection } from '@spillway/queue/client'
 import { isJobData, REQUEST_ID } from '@spillway/queue/wire/job'
 import { objectOf } from '@spillway/queue/wire/object-schema'
-import type { Job, Queue } from 'bullmq'
+import type { Job } from 'bullmq'
 import { AddressRanges, rangeOf } from '../http/client-network.js'
 import { docsPlugin, operatorDocs } from '../http/docs.js'
 import { ApiError, invalid, orUnavailable, orUnknown } from '../http/errors.js'
@@ -109,6 +108,28 @@ const jobRoutes: FastifyPluginAsyncJsonSchemaToTs<{ Options: OperatorDeps }> = a
   const queue = openQueue({ redis, prefix, watch })
   app.addHook('onClose', () => queue.close())
 
+  /** @param signal ends the search; then undefined, as for a job that is not there */
+  async function findJob(requestId: string, signal: AbortSignal): Promise<Job | undefined> {
+    for (const state of STATES) {
+      for (let start = 0; !signal.aborted; start += PAGE) {
+        const ids = await queue.getRanges([state], start, start + PAGE - 1)
+        // To parse all fields of all jobs would take a long line many times as long.
+        const written = await Promise.all(ids.map((id) => readJobData(redis, prefix, id)))
+        for (const id of ids.filter((_, n) => written[n]?.includes(`"${requestId}"`))) {
+          const job = await readJob(queue, id)
+          if (job !== undefined && isJobData(job.data) && job.data.requestId === requestId) return job
+        }
+        if (ids.length < PAGE) break
+      }
+    }
+    return undefined
+  }
+
+  async function standingOf(job: Job) {
+    const state = await job.getState()
+    return { state: state === 'prioritized' ? 'in line' : state, paused: await queue.isPaused() }
+  }
+
   app.get(
     '/v1/jobs/:requestId',
     {
@@ -137,51 +158,18 @@ const jobRoutes: FastifyPluginAsyncJsonSchemaToTs<{ Options: OperatorDeps }> = a
     },
     async (request) => {
       const { params, clientGone } = request
-      const job = await reads.next(request, () =>
-        orUnavailable(findJob({ queue, redis, prefix, requestId: params.requestId, signal: clientGone })),
-      )
+      const job = await reads.next(request, () => orUnavailable(findJob(params.requestId, clientGone)))
       if (job === undefined) throw new ApiError('job_not_found')
       const { enqueuedAt, deadline } = job.data
       return {
         jobId: String(job.id),
         page: pageOf(job),
-        ...(await orUnavailable(standingOf(job, queue))),
+        ...(await orUnavailable(standingOf(job))),
         enqueuedAt: new Date(enqueuedAt).toISOString(),
         deadline: new Date(deadline).toISOString(),
       }
     },
   )
-}
-
-async function standingOf(job: Job, queue: Queue) {
-  const state = await job.getState()
-  return { state: state === 'prioritized' ? 'in line' : state, paused: await queue.isPaused() }
-}
-
-interface JobSearch {
-  queue: Queue
-  redis: RedisConnection
-  prefix: string
-  requestId: string
-  /** Ends the search. */
-  signal: AbortSignal
-}
-
-/** Undefined also when the search was ended. */
-async function findJob({ queue, redis, prefix, requestId, signal }: JobSearch): Promise<Job | undefined> {
-  for (const state of STATES) {
-    for (let start = 0; !signal.aborted; start += PAGE) {
-      const ids = await queue.getRanges([state], start, start + PAGE - 1)
-      // To parse all fields of all jobs would take a long line many times as long.
-      const written = await Promise.all(ids.map((id) => readJobData(redis, prefix, id)))
-      for (const id of ids.filter((_, n) => written[n]?.includes(`"${requestId}"`))) {
-        const job = await readJob(queue, id)
-        if (job !== undefined && isJobData(job.data) && job.data.requestId === requestId) return job
-      }
-      if (ids.length < PAGE) break
-    }
-  }
-  return undefined
 }
 
 /** Must be registered after the authentication of operators. */

@@ -2,20 +2,16 @@
 import { Readable } from 'node:stream'
 import type { FastifyPluginAsyncJsonSchemaToTs } from '@fastify/type-provider-json-schema-to-ts'
 import type { Database } from '@spillway/prisma'
-import type { PasswordClient } from '@spillway/queue/client'
 import { REQUEST_ID } from '@spillway/queue/wire/job'
 import type { FromSchema } from 'json-schema-to-ts'
-import type { Audit } from '../audit/recorder.js'
 import { auditEventNames, auditOutcomes, type EventFilter, readEvents, type StoredEvent } from '../audit/store.js'
-import type { GatewayConfig } from '../config.js'
 import { storedNetworkOf } from '../http/client-network.js'
 import { invalid, type RefusalReason } from '../http/errors.js'
 import { isAddressRange } from '../schemas/credentials.js'
 import { parseEmailAddress } from '../schemas/email-address.js'
 import { problems } from '../schemas/problem-codes.js'
 import { UUID } from '../sessions/access-token.js'
-import { recordChange } from './change.js'
-import type { OperatorReads } from './reads.js'
+import { type OperatorDeps, recordChange } from './change.js'
 
 const isRequestId = new RegExp(REQUEST_ID)
 const TIME = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?$/
@@ -37,16 +33,8 @@ const Query = {
 } as const
 type Query = FromSchema<typeof Query>
 
-interface AuditOptions {
-  config: GatewayConfig
-  database: Database
-  passwords: PasswordClient
-  reads: OperatorReads
-  audit: Audit
-}
-
-export const auditPlugin: FastifyPluginAsyncJsonSchemaToTs<{ Options: AuditOptions }> = async (app, options) => {
-  const { config, database, passwords, reads, audit } = options
+export const auditPlugin: FastifyPluginAsyncJsonSchemaToTs<{ Options: OperatorDeps }> = async (app, deps) => {
+  const { config, database, passwords, reads, audit } = deps
   const schema = { querystring: Query }
   app.addHook('onRequest', async (_request, reply) => void reply.header('cache-control', 'no-store'))
 
@@ -113,7 +101,7 @@ function describeFilter(filter: EventFilter | undefined): string {
 }
 
 /** What affects everybody now and is in no event yet; null if nothing does. */
-function describeQueue(passwords: AuditOptions['passwords']): string | null {
+function describeQueue(passwords: OperatorDeps['passwords']): string | null {
   const { known, paused, workers } = passwords.load()
   if (!known) return 'Redis does not answer: nobody gets in.'
   if (paused) return 'The queue is paused: everybody waits with a ticket, and nobody gets in.'

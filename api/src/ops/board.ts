@@ -6,18 +6,15 @@ import { createBullBoard } from '@bull-board/api'
 import { BullMQAdapter } from '@bull-board/api/bullMQAdapter'
 import { FastifyAdapter } from '@bull-board/fastify'
 import { openQueue, readJob } from '@spillway/queue/bullmq'
-import type { RedisConnection } from '@spillway/queue/redis/connect'
-import type { RedisWatch } from '@spillway/queue/redis/watch'
 import { QUEUE_NAME } from '@spillway/queue/wire/job'
 import type { Job, Queue } from 'bullmq'
 import type { FastifyPluginAsync } from 'fastify'
-import type { Audit } from '../audit/recorder.js'
 import type { AuditEventName } from '../audit/store.js'
-import type { GatewayConfig } from '../config.js'
 import { ApiError } from '../http/errors.js'
 import { MAIL_QUEUE } from '../mail/outbox.js'
 import { problems } from '../schemas/problem-codes.js'
 import { describeData, describeJob, describeMail, describeMailData } from './board-words.js'
+import type { OperatorDeps } from './change.js'
 
 /** The path of the board on the ops port. */
 export const BOARD_PATH = '/queues'
@@ -25,30 +22,20 @@ export const BOARD_PATH = '/queues'
 /** The board has no maximum. A page of 30,000 jobs would stall the gateway for seconds. */
 const JOBS_PER_PAGE_MAX = 100
 
-/** The allowed changes, by the last word of their route. Any other change could lose a login. */
-const events = new Map<string, AuditEventName>([
-  ['pause', 'pause_queue'],
-  ['resume', 'resume_queue'],
-  ['retry', 'retry_jobs'],
-  ['promote', 'promote_jobs'],
-])
-/** The only state of jobs that allows the change. */
-const stateFor = new Map<string, string>([
-  ['retry_jobs', 'failed'],
-  ['promote_jobs', 'delayed'],
+/**
+ * The allowed changes, by the last word of their route, with the only state of jobs that allows the
+ * change. Any other change could lose a login.
+ */
+const changes = new Map<string, { event: AuditEventName; needed?: string }>([
+  ['pause', { event: 'pause_queue' }],
+  ['resume', { event: 'resume_queue' }],
+  ['retry', { event: 'retry_jobs', needed: 'failed' }],
+  ['promote', { event: 'promote_jobs', needed: 'delayed' }],
 ])
 /** Bull Board has no option that hides the other entries of its menus. */
 const ALLOWED = 'Support and admins may pause, resume, retry and promote; other entries of the menus are refused.'
 const refused = (status: 405 | 409, message: string) => ({ allow: false, status, message })
-const eventOf = (route = '') => events.get(/\/(\w+)(\/:queueStatus)?$/.exec(route)?.[1] ?? '')
-
-interface BoardOptions {
-  config: GatewayConfig
-  audit: Audit
-  /** The caller watches and closes it. */
-  redis: RedisConnection
-  watch: RedisWatch
-}
+const changeOf = (route = '') => changes.get(/\/(\w+)(\/:queueStatus)?$/.exec(route)?.[1] ?? '')
 
 /** The path of a job on the board. */
 export function pageOf(job: { id?: string | undefined }): string {
@@ -77,8 +64,8 @@ class ReadableJobs extends BullMQAdapter {
   }
 }
 
-export const boardPlugin: FastifyPluginAsync<BoardOptions> = async (app, options) => {
-  const { config, audit, redis, watch } = options
+export const boardPlugin: FastifyPluginAsync<OperatorDeps> = async (app, deps) => {
+  const { config, audit, operatorsRedis: redis, watch } = deps
   const { queuePrefix: prefix, opsBasePath: basePath } = config
   const opened: Queue[] = []
   const shown = (name: string, options: ConstructorParameters<typeof BullMQAdapter>[1]) => {
@@ -120,10 +107,10 @@ export const boardPlugin: FastifyPluginAsync<BoardOptions> = async (app, options
       handlerHooks: {
         async before({ method, route, request }) {
           if (method === 'get') return undefined
-          if (eventOf(route) === undefined)
-            return refused(405, 'Nobody may do this here: it would lose jobs, or starve them')
+          const change = changeOf(route)
+          if (change === undefined) return refused(405, 'Nobody may do this here: it would lose jobs, or starve them')
+          const { needed } = change
           const { queueName = '', jobId, queueStatus } = request.params
-          const needed = stateFor.get(eventOf(route) ?? '')
           const job = jobId === undefined ? null : await request.queues.get(queueName)?.getJob(jobId)
           const state = job?.getState === undefined ? queueStatus : await job.getState()
           if (needed === undefined || state === undefined || state === needed) return undefined
@@ -148,7 +135,7 @@ export const boardPlugin: FastifyPluginAsync<BoardOptions> = async (app, options
   app.addHook(
     'onResponse',
     async ({ id: requestId, operator, ip, method, params, routeOptions, errorCode }, { statusCode }) => {
-      const event = method === 'PUT' ? eventOf(routeOptions.url) : undefined
+      const event = method === 'PUT' ? changeOf(routeOptions.url)?.event : undefined
       const outcome = statusCode < 400 ? 'ok' : errorCode
       if (event === undefined || outcome === undefined || operator === undefined) return
       const by = { operator: operator.name, reason: describeTarget(params) }

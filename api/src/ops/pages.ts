@@ -11,8 +11,8 @@ import { BOARD_PATH, boardPlugin } from './board.js'
 import type { OperatorDeps } from './change.js'
 import { livePlugin } from './live.js'
 
-export async function operatorPagesPlugin(app: FastifyInstance, options: OperatorDeps): Promise<void> {
-  const { config, metrics, passwords, database, reads, audit, operatorsRedis, watch } = options
+export async function operatorPagesPlugin(app: FastifyInstance, deps: OperatorDeps): Promise<void> {
+  const { config, metrics } = deps
   const { registry } = metrics
   await app.register(helmet, {
     // Bull Board needs inline styles. Its external fonts stay blocked; it works without them.
@@ -35,17 +35,12 @@ export async function operatorPagesPlugin(app: FastifyInstance, options: Operato
   app.get('/healthz', { logLevel: 'warn' }, async () => ({ status: 'ok' }))
   app.get('/metrics', async (_request, reply) => reply.type(registry.contentType).send(await registry.metrics()))
   await app.register(async (operators) => {
-    await operators.register(operatorsPlugin, {
-      config,
-      named: options.namedOperators,
-      onFailure: () => metrics.operatorFailures.inc(),
-    })
-    await operators.register(livePlugin, options)
-    await operators.register(operatorApiPlugin, options)
+    await operators.register(operatorsPlugin, deps)
+    await operators.register(livePlugin, deps)
+    await operators.register(operatorApiPlugin, deps)
     await operators.register(filesPlugin, config)
-    if (config.auditRetentionDays > 0)
-      await operators.register(auditPlugin, { config, database, reads, audit, passwords })
-    await operators.register(boardPlugin, { config, audit, redis: operatorsRedis, watch })
+    if (config.auditRetentionDays > 0) await operators.register(auditPlugin, deps)
+    await operators.register(boardPlugin, deps)
   })
 }
 
