@@ -16,7 +16,7 @@ import { toldId } from '../http/request-id.js'
 import type { GatewayMetrics } from '../ops/metrics.js'
 import { Rounds } from '../rounds.js'
 import { parseEmailAddress } from '../schemas/email-address.js'
-import { type AuditEvent, deleteOldEvents, insertEvents, type StoredEvent } from './store.js'
+import { type AddedEvent, type AuditEvent, deleteOldEvents, insertEvents } from './store.js'
 
 /** About 4 MB: more than workers cause in a minute. */
 const BUFFER_MAX = 10_000
@@ -44,9 +44,9 @@ interface AuditOptions {
 /** Records from its construction on. Deletes events that are older than the retention. */
 export class Audit {
   readonly #options: AuditOptions
-  readonly #buffer: StoredEvent[] = []
-  readonly #sums = new Map<string, StoredEvent>()
-  readonly #budget = new TokenBucket(UNBOUNDED_AT_ONCE, () => UNBOUNDED_PER_SECOND / 1_000)
+  readonly #buffer: AddedEvent[] = []
+  readonly #sums = new Map<string, AddedEvent>()
+  readonly #budget = new TokenBucket(UNBOUNDED_AT_ONCE, UNBOUNDED_PER_SECOND / 1_000)
   readonly #rounds: Rounds[]
   #summedAt = performance.now()
   #dropped = 0
@@ -87,7 +87,7 @@ export class Audit {
   record(event: AuditEvent): void {
     if (this.#isClosed) return
     const isBounded = event.outcome === 'ok' && (event.userId || event.by)
-    if (isBounded || this.#budget.take()) this.#push(stored(event))
+    if (isBounded || this.#budget.take()) this.#push(added(event))
     else this.#addUp(event)
   }
 
@@ -113,7 +113,7 @@ export class Audit {
     this.#options.metrics.auditEvents.inc({ result: 'dropped' }, count)
   }
 
-  #push(event: StoredEvent): void {
+  #push(event: AddedEvent): void {
     if (this.#buffer.length < BUFFER_MAX) this.#buffer.push(event)
     else this.#drop(event.count)
   }
@@ -121,7 +121,7 @@ export class Audit {
   #addUp({ event, outcome }: AuditEvent): void {
     this.#options.metrics.auditEvents.inc({ result: 'added_up' })
     const key = `${event} ${outcome}`
-    const sum = this.#sums.get(key) ?? { ...emptyRow(), event, outcome, count: 0 }
+    const sum = this.#sums.get(key) ?? { ...newRow(), event, outcome, count: 0 }
     sum.count += 1
     this.#sums.set(key, sum)
   }
@@ -147,7 +147,7 @@ export class Audit {
   }
 
   /** Writes the events separately if PostgreSQL refuses a value. Resolves with how many it wrote. */
-  async #write(batch: readonly StoredEvent[]): Promise<number> {
+  async #write(batch: readonly AddedEvent[]): Promise<number> {
     const { database, metrics, log } = this.#options
     try {
       await insertEvents(database, batch)
@@ -195,44 +195,34 @@ export const auditRefusalsPlugin = fp(
   { name: 'audit-refusals' },
 )
 
-function stored({ ip, by, ...event }: AuditEvent): StoredEvent {
-  return { ...emptyRow(), ...event, count: 1, address: storedNetworkOf(ip), ...by }
+function added({ ip, by, ...event }: AuditEvent): AddedEvent {
+  return { ...newRow(), ...event, count: 1, address: storedNetworkOf(ip), ...by }
 }
 
-function emptyRow() {
+function newRow() {
   const now = Date.now()
-  return {
-    ...{ id: newId(now), at: new Date(now).toISOString(), userId: null, sessionId: null, address: null },
-    ...{ isKnownDevice: null, failures: null, requestId: null, operator: null, reason: null },
-  }
+  return { id: newId(now), at: new Date(now).toISOString() }
 }
 
 /** A token bucket: `most` tokens at once, then as many as come in the time that has passed. */
 class TokenBucket {
   readonly #most: number
-  readonly #perMs: () => number
-  readonly #now: () => number
+  readonly #perMs: number
   #left: number
-  #refilledMs: number
+  #refilledMs = performance.now()
 
-  /** @param perMs tokens that come in a millisecond, at present */
-  constructor(most: number, perMs: () => number, now: () => number = () => performance.now()) {
+  /** @param perMs tokens that come in a millisecond */
+  constructor(most: number, perMs: number) {
     this.#most = most
     this.#perMs = perMs
-    this.#now = now
     this.#left = most
-    this.#refilledMs = now()
-  }
-
-  hasLeft(): boolean {
-    const nowMs = this.#now()
-    this.#left = Math.min(this.#most, this.#left + this.#perMs() * (nowMs - this.#refilledMs))
-    this.#refilledMs = nowMs
-    return this.#left >= 1
   }
 
   take(): boolean {
-    if (!this.hasLeft()) return false
+    const nowMs = performance.now()
+    this.#left = Math.min(this.#most, this.#left + this.#perMs * (nowMs - this.#refilledMs))
+    this.#refilledMs = nowMs
+    if (this.#left < 1) return false
     this.#left -= 1
     return true
   }

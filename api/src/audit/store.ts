@@ -17,8 +17,6 @@ export type StoredEvent = {
   sessionId: string | null
   /** The network of the client: an IPv4 address, or the /64 of an IPv6 address. */
   address: string | null
-  /** Names the account in place of `userId`. It is read at the insert, and not stored. */
-  email?: string | undefined
   /** For a login: whether the device is known, and its consecutive failures with this one. */
   isKnownDevice: boolean | null
   failures: number | null
@@ -29,6 +27,13 @@ export type StoredEvent = {
   reason: string | null
 }
 
+/** An event to insert. A field that is absent is null in its row. */
+export type AddedEvent = Pick<StoredEvent, 'id' | 'at' | 'event' | 'outcome' | 'count'> &
+  Partial<StoredEvent> & {
+    /** Names the account in place of `userId`. It is read at the insert, and not stored. */
+    email?: string | undefined
+  }
+
 /** The most events that one statement deletes, far within the statement timeout of 5 s. */
 const DELETED = 2_000
 const DAY_MS = 24 * 3_600_000
@@ -38,7 +43,7 @@ const DAY_MS = 24 * 3_600_000
  * when its answer was lost. The commit waits for neither disk nor standby: a crash of PostgreSQL
  * loses the last second.
  */
-export async function insertEvents(database: Database, events: readonly StoredEvent[]): Promise<void> {
+export async function insertEvents(database: Database, events: readonly AddedEvent[]): Promise<void> {
   const sql = Prisma.sql`
     WITH asynchronous AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
     INSERT INTO audit_events (id, at, event, outcome, count, user_id, session_id, address, request_id, known_device, failures,
@@ -54,43 +59,36 @@ export async function insertEvents(database: Database, events: readonly StoredEv
   await rawQuery(database, sql)
 }
 
+const conditions = [
+  ['requestId', (id: string) => Prisma.sql`request_id = ${id}`],
+  ['userId', (id: string) => Prisma.sql`user_id = ${id}::uuid`],
+  ['address', (network: string) => Prisma.sql`address = ${network}`],
+  ['event', (name: string) => Prisma.sql`event = ${name}`],
+  ['outcome', (name: string) => Prisma.sql`outcome = ${name}`],
+  ['operator', (name: string) => Prisma.sql`operator = ${name}`],
+  // By the id, because it has an index.
+  ['from', (time: string) => Prisma.sql`id >= ${firstIdAt(Date.parse(time))}::uuid`],
+  ['until', (time: string) => Prisma.sql`id < ${firstIdAt(Date.parse(time))}::uuid`],
+  // Only events before the one with this id.
+  ['before', (id: string) => Prisma.sql`id < ${id}::uuid`],
+] as const
+
 /** The conditions that events must match. An absent condition matches every event. */
-export interface EventFilter {
-  requestId?: string | undefined
-  userId?: string | undefined
-  address?: string | undefined
-  event?: AuditEventName | undefined
-  outcome?: string | undefined
-  operator?: string | undefined
-  from?: Date | undefined
-  until?: Date | undefined
-  /** Only events before the one with this id. */
-  before?: string | undefined
-}
+export type EventFilter = { [Name in (typeof conditions)[number][0]]?: string | undefined }
 
 /** Returns events from the latest to the earliest. */
 export async function readEvents(
   database: Database,
   { limit, ...filter }: EventFilter & { limit: number },
 ): Promise<StoredEvent[]> {
-  const { requestId, userId, address, event, outcome, operator, from, until, before } = filter
-  const conditions = [
-    Prisma.sql`TRUE`,
-    ...(requestId === undefined ? [] : [Prisma.sql`request_id = ${requestId}`]),
-    ...(userId === undefined ? [] : [Prisma.sql`user_id = ${userId}::uuid`]),
-    ...(address === undefined ? [] : [Prisma.sql`address = ${address}`]),
-    ...(event === undefined ? [] : [Prisma.sql`event = ${event}`]),
-    ...(outcome === undefined ? [] : [Prisma.sql`outcome = ${outcome}`]),
-    ...(operator === undefined ? [] : [Prisma.sql`operator = ${operator}`]),
-    // By the id, because it has an index.
-    ...(from === undefined ? [] : [Prisma.sql`id >= ${firstIdAt(from.getTime())}::uuid`]),
-    ...(until === undefined ? [] : [Prisma.sql`id < ${firstIdAt(until.getTime())}::uuid`]),
-    ...(before === undefined ? [] : [Prisma.sql`id < ${before}::uuid`]),
-  ]
+  const given = conditions.flatMap(([name, conditionOn]) => {
+    const value = filter[name]
+    return value === undefined ? [] : [conditionOn(value)]
+  })
   const sql = Prisma.sql`
     SELECT id, at, event, outcome, count, user_id AS "userId", session_id AS "sessionId", address,
       request_id AS "requestId", known_device AS "isKnownDevice", failures, operator, reason
-    FROM audit_events WHERE ${Prisma.join(conditions, ' AND ')} ORDER BY id DESC LIMIT ${limit}`
+    FROM audit_events WHERE ${Prisma.join([Prisma.sql`TRUE`, ...given], ' AND ')} ORDER BY id DESC LIMIT ${limit}`
   const rows = await rawQuery<StoredEvent>(database, sql)
   return rows.map((row) => ({ ...row, at: new Date(row.at).toISOString() }))
 }
