@@ -25,7 +25,7 @@ import { Attempts } from './limits/attempts.js'
 import { blocksPlugin } from './limits/blocks.js'
 import { DeviceTokens } from './limits/device-token.js'
 import { Guessing } from './limits/guessing.js'
-import { createLimits, RateLimit } from './limits/limits.js'
+import { createLimits, rateLimit } from './limits/limits.js'
 import { mailRoutes } from './mail/routes.js'
 import { countFlow } from './ops/metrics.js'
 import { operatorPagesPlugin, withoutBase } from './ops/pages.js'
@@ -136,8 +136,7 @@ export async function buildServiceApi(config: GatewayConfig, opened: Opened): Pr
   const { limitPerService: max, queuePrefix } = config
   const limitOf = (kind: string) => {
     const nameOf = ({ service }: FastifyRequest) => `${kind}:${service}`
-    const limit = { max, reason: 'service_limit', nameOf, headers: 'always' } as const
-    return new RateLimit(opened.countingRedis, queuePrefix, limit).count
+    return rateLimit(opened.countingRedis, queuePrefix, { max, reason: 'service_limit', nameOf, headers: 'always' })
   }
   const deps = { requireServiceKey: requireKeyOf(config.serviceKeys), limitService: limitOf('service') }
   await app.register(accessTokenPlugin, { ...opened.accessTokens, tokenOf: tokenToIntrospect })

@@ -268,15 +268,6 @@ const readFailures = defineScript('readFailures-3', scripts)
 
 const FAILURES = ['guesses', 'guesses:pending', 'guesses:devices', 'limit:account']
 
-export interface FailureState {
-  /** The failures of all unknown devices together, since the last right password. */
-  failures: number
-  /** When the next login from an unknown device is allowed; null if it is allowed now. */
-  waitUntil: string | null
-  /** Known devices that have failed since their last right password. */
-  failedDevices: number
-}
-
 export class Failures {
   readonly #config: GatewayConfig
   readonly #redis: CountingRedis
@@ -288,8 +279,11 @@ export class Failures {
     this.#keyring = keyring
   }
 
-  /** Rejects while Redis does not answer. */
-  async read(email: string): Promise<FailureState> {
+  /**
+   * Reads the failures of unknown devices, when the next login of one is allowed (null if it is now),
+   * and how many known devices have failed. Rejects while Redis does not answer.
+   */
+  async read(email: string) {
     const { queuePrefix: prefix, guessesPerAccount: most } = this.#config
     const name = accountNameOf(accountOfEmail(email), this.#keyring)
     const keys = ['guesses', 'guesses:pending', 'guesses:devices'].map((kind) => `${prefix}:${kind}:${name}`)
@@ -305,17 +299,17 @@ export class Failures {
 
   /** Forgets the failures. Resolves with the number of deleted counts. Throws `unavailable`. */
   forget(email: string): Promise<number> {
-    return this.#delete([accountOfEmail(email)], FAILURES)
+    return this.#delete([accountOfEmail(email)])
   }
 
   /** Forgets the failures and requests of an account, by its address and its id. Throws `unavailable`. */
   async forgetAccount({ id, email }: { id: string; email: string }): Promise<void> {
-    await this.#delete([accountOfEmail(email), accountDigest(id)], FAILURES)
+    await this.#delete([accountOfEmail(email), accountDigest(id)])
   }
 
-  #delete(accounts: readonly string[], kinds: readonly string[]): Promise<number> {
+  #delete(accounts: readonly string[]): Promise<number> {
     const names = accounts.flatMap((account) => accountNamesOf(account, this.#keyring))
-    const keys = kinds.flatMap((kind) => names.map((name) => `${this.#config.queuePrefix}:${kind}:${name}`))
+    const keys = FAILURES.flatMap((kind) => names.map((name) => `${this.#config.queuePrefix}:${kind}:${name}`))
     return orUnavailable(this.#redis.connection.del(keys))
   }
 }

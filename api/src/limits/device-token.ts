@@ -24,14 +24,6 @@ export interface KnownDevice {
   generation: string
 }
 
-interface TokenParts {
-  device: string
-  /** The text in the token, which is signed. */
-  issuedAt: string
-  generation: string
-  signature: string
-}
-
 export function generationOf(user: { userId: string; credentialVersion: number }): string {
   const digest = hash('sha256', `${user.userId} ${user.credentialVersion}`, 'buffer')
   return digest.subarray(0, GENERATION_BYTES).toString('base64url')
@@ -59,19 +51,10 @@ export class DeviceTokens {
 
   /** The device of a token; null unless it was issued for this account within its life. */
   read(account: string, token: string): KnownDevice | null {
-    const parts = this.#parse(token)
-    if (parts === undefined) return null
-    const { device, issuedAt, generation, signature } = parts
-    const macs = this.#macsOf(account, device, issuedAt, generation)
-    return isSigned(macs, signature) ? { id: device, generation } : null
-  }
-
-  /** The parts of a token that has not expired. */
-  #parse(token: string): TokenParts | undefined {
-    const [, device = '', issuedAt = '', generation = '', signature = ''] = TOKEN.exec(token) ?? []
+    const [, id = '', issuedAt = '', generation = '', signature = ''] = TOKEN.exec(token) ?? []
     const ageMs = this.#nowMs() - Number(issuedAt)
-    if (device === '' || ageMs > this.#ttlS * 1_000 || ageMs < -CLOCK_TOLERANCE_S * 1_000) return undefined
-    return { device, issuedAt, generation, signature }
+    if (id === '' || ageMs > this.#ttlS * 1_000 || ageMs < -CLOCK_TOLERANCE_S * 1_000) return null
+    return isSigned(this.#macsOf(account, id, issuedAt, generation), signature) ? { id, generation } : null
   }
 
   #macsOf(...signed: [account: string, device: string, issuedAt: string, generation: string]) {

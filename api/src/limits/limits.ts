@@ -33,7 +33,7 @@ export type Limits = ReturnType<typeof createLimits>
 
 /** Each hook counts a request, and throws `too_many_requests`. */
 export function createLimits({ config, attempts, redis, keyring, sessionNameOf }: LimitsOptions) {
-  const limit = (options: Limit) => new RateLimit(redis, config.queuePrefix, options).count
+  const limit = (options: Limit) => rateLimit(redis, config.queuePrefix, options)
   const limitPerNetwork = (kind: string, max: number) =>
     limit({ max, reason: 'address_limit', nameOf: ({ ip }) => `${kind}:${networkOf(ip)}`, headers: 'always' })
   return {
@@ -108,36 +108,26 @@ export class Refusals {
 }
 
 /**
- * A name over its limit is refused from memory until its window ends. If counting fails, the
- * request is allowed and the failure is logged: while Redis is unreachable nothing is hashed.
+ * The hook that counts a request. Throws `too_many_requests`. A name over its limit is refused from
+ * memory until its window ends. If counting fails, the request is allowed and the failure is logged:
+ * while Redis is unreachable nothing is hashed.
  */
-export class RateLimit {
-  readonly #redis: CountingRedis
-  readonly #queuePrefix: string
-  readonly #limit: Limit
-  readonly #refusals = new Refusals()
-
-  constructor(redis: CountingRedis, queuePrefix: string, limit: Limit) {
-    this.#redis = redis
-    this.#queuePrefix = queuePrefix
-    this.#limit = limit
-  }
-
-  /** The hook that counts a request. Throws `too_many_requests`. */
-  readonly count: LimitRequest = async (request, reply) => {
-    const { max, windowMs = MINUTE_MS, reason, nameOf, headers } = this.#limit
+export function rateLimit(redis: CountingRedis, queuePrefix: string, limit: Limit): LimitRequest {
+  const { max, windowMs = MINUTE_MS, reason, nameOf, headers } = limit
+  const refusals = new Refusals()
+  return async (request, reply) => {
     if (max === 0) return
     const name = nameOf(request)
-    const resetS = this.#refusals.remembered(name)
+    const resetS = refusals.remembered(name)
     const counted =
       resetS === undefined
-        ? await countIn(windowMs, `${this.#queuePrefix}:limit:${name}`, this.#redis).catch(() => undefined)
+        ? await countIn(windowMs, `${queuePrefix}:limit:${name}`, redis).catch(() => undefined)
         : { count: max + 1, resetS }
     if (counted === undefined) return
     const refused = counted.count > max
     if (refused || headers === 'always') sendLimitHeaders(reply, max, counted)
     if (!refused) return
-    if (resetS === undefined) this.#refusals.remember(name, counted.resetS)
+    if (resetS === undefined) refusals.remember(name, counted.resetS)
     throw new ApiError('too_many_requests', { reason, retryAfterS: Math.max(1, counted.resetS) })
   }
 }
