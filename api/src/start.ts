@@ -110,7 +110,8 @@ export async function startGateway(
   const countingRedis = toCountingRedis(passwords, log)
   const mail =
     mailRedis &&
-    new Mail(config, {
+    new Mail({
+      config,
       redis: countingRedis,
       mailRedis,
       now: () => passwords.now(),

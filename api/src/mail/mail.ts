@@ -12,9 +12,9 @@ import { Post } from './post.js'
 import { MailWriter } from './requests.js'
 import { MailSender } from './sender.js'
 import { Smtp } from './smtp.js'
-import { MailTexts } from './texts.js'
 
-interface MailDeps {
+export interface MailDeps {
+  config: GatewayConfig
   /** Of the role `producer`, to add mails. The caller watches and closes all connections. */
   redis: CountingRedis
   /** Of the role `consumer`, to take mails. */
@@ -36,18 +36,16 @@ export class Mail {
   readonly #sender: MailSender
 
   /** Throws one sentence if a text cannot be used. */
-  constructor(config: GatewayConfig, deps: MailDeps) {
-    const { redis, mailRedis, now, watch, keyring, database, currentUrl, metrics, log } = deps
-    const { queuePrefix: prefix, mailConfirmUrl: confirm, mailResetUrl: reset } = config
+  constructor(deps: MailDeps) {
+    const { config, redis, now, watch, keyring, currentUrl } = deps
     const from = parseSender(config.mailFrom)
     if (from === undefined) throw new TypeError('MAIL_FROM was not validated')
-    const writer = new MailWriter({ database, texts: new MailTexts(config.mailTexts), links: { confirm, reset } })
-    const smtp = new Smtp({ url: config.smtpUrl, currentUrl, from })
-    this.#smtp = smtp
-    const queue = openQueue({ redis: redis.connection, prefix, name: MAIL_QUEUE, watch })
+    const writer = new MailWriter(deps)
+    this.#smtp = new Smtp({ url: config.smtpUrl, currentUrl, from })
+    const queue = openQueue({ redis: redis.connection, prefix: config.queuePrefix, name: MAIL_QUEUE, watch })
     this.#outbox = new Outbox(queue, keyring, now)
-    this.#sender = new MailSender({ redis: mailRedis, prefix, now, keyring, watch, log, writer, smtp, metrics })
-    this.post = new Post({ config, outbox: this.#outbox, redis, keyring, metrics, log })
+    this.#sender = new MailSender({ ...deps, writer, smtp: this.#smtp })
+    this.post = new Post({ ...deps, outbox: this.#outbox })
   }
 
   /** Takes no more mails, and resolves when the running ones are sent or put back. */

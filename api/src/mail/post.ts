@@ -1,11 +1,9 @@
 /** Sends mails for endpoints: counts a request for its reader, seals it, and queues it. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Keyring } from '@spillway/queue/client'
-import type { FastifyBaseLogger, onRequestAsyncHookHandler } from 'fastify'
-import type { GatewayConfig } from '../config.js'
+import type { onRequestAsyncHookHandler } from 'fastify'
 import { ApiError, orUnavailable } from '../http/errors.js'
-import { accountNameOf, accountOfEmail, type CountingRedis, countIn } from '../limits/counts.js'
-import type { GatewayMetrics } from '../ops/metrics.js'
+import { accountNameOf, accountOfEmail, countIn } from '../limits/counts.js'
+import type { MailDeps } from './mail.js'
 import type { MailState, Outbox } from './outbox.js'
 import type { MailRequest, Notice } from './requests.js'
 
@@ -18,13 +16,8 @@ const NOTICES_PER_READER = 30
 const SENDING_MS = 3_000
 const SENDING_POLL_MS = 100
 
-interface PostOptions {
-  config: GatewayConfig
+interface PostOptions extends MailDeps {
   outbox: Outbox
-  redis: CountingRedis
-  keyring: Keyring
-  metrics: GatewayMetrics
-  log: FastifyBaseLogger
 }
 
 /** What became of a request for a mail, as the audit names it. */

@@ -4,13 +4,13 @@
  * account exists.
  */
 
-import type { Database } from '@spillway/prisma'
 import { objectOf } from '@spillway/queue/wire/object-schema'
 import { checkFor } from '@spillway/queue/wire/schema'
 import type { FromSchema } from 'json-schema-to-ts'
+import type { MailDeps } from './mail.js'
 import type { Message } from './smtp.js'
-import type { MailTexts, TextName } from './texts.js'
-import { type IssueToken, issueToken, type TokenPurpose } from './tokens.js'
+import { MailTexts, type TextName } from './texts.js'
+import { type IssueToken, issueToken } from './tokens.js'
 
 const text = { type: 'string' } as const
 const notices = ['changed', 'was-reset', 'password-changed', 'deleted'] as const
@@ -34,58 +34,48 @@ const isMailRequest = checkFor<MailRequest>(MailRequest)
 
 type Times = Pick<IssueToken, 'ageMs' | 'lifeMs'>
 
-interface WriterOptions {
-  database: Database
-  texts: MailTexts
-  /** URLs with `{token}` in them. */
-  links: { confirm: string; reset: string }
-}
-
 export class MailWriter {
-  readonly #options: WriterOptions
+  readonly #deps: MailDeps
+  readonly #texts: MailTexts
 
-  constructor(options: WriterOptions) {
-    this.#options = options
+  /** Throws one sentence if a text cannot be used. */
+  constructor(deps: MailDeps) {
+    this.#deps = deps
+    this.#texts = new MailTexts(deps.config.mailTexts)
   }
 
   /** The message of a request, which may be made several times; undefined if it has no recipient. */
   async messageOf(request: unknown, times: Times): Promise<Message | undefined> {
     if (!isMailRequest(request)) return undefined
-    const { database, links } = this.#options
+    if (request.kind === 'notice') return this.#message(request.email, request.notice)
+    const issued = { token: request.token, ...times }
     switch (request.kind) {
-      case 'notice':
-        return this.#message(request.email, request.notice)
       case 'welcome':
         if (!request.isNew) return this.#message(request.email, 'taken')
-        return await this.#withToken('confirm', { email: request.email }, request.token, links.confirm, times)
+        return await this.#withLink({ ...issued, purpose: 'confirm', account: { email: request.email } })
       case 'confirm':
-        return await this.#withToken('confirm', { id: request.userId }, request.token, links.confirm, times)
+        return await this.#withLink({ ...issued, purpose: 'confirm', account: { id: request.userId } })
       case 'reset':
-        return await this.#withToken('reset', { email: request.email }, request.token, links.reset, times)
+        return await this.#withLink({ ...issued, purpose: 'reset', account: { email: request.email } })
       case 'change': {
-        const { newEmail, userId, token } = request
-        const owner = await database.user.findUnique({ where: { email: newEmail }, select: { id: true } })
+        const { newEmail, userId: id } = request
+        const where = { email: newEmail }
+        const owner = await this.#deps.database.user.findUnique({ where, select: { id: true } })
         // The answer does not tell whether the address is free. Only its owner learns that.
-        if (owner !== null && owner.id !== userId) return this.#message(newEmail, 'taken')
-        return await this.#withToken('change', { id: userId }, token, links.confirm, times, newEmail)
+        if (owner !== null && owner.id !== id) return this.#message(newEmail, 'taken')
+        return await this.#withLink({ ...issued, purpose: 'change', account: { id }, newEmail })
       }
     }
   }
 
-  async #withToken(
-    purpose: TokenPurpose,
-    account: { id: string } | { email: string },
-    token: string,
-    link: string,
-    times: Times,
-    newEmail?: string,
-  ): Promise<Message | undefined> {
-    const issued = { token, purpose, account, ...times, ...(newEmail === undefined ? {} : { newEmail }) }
-    const to = await issueToken(this.#options.database, issued)
-    return to === undefined ? undefined : this.#message(to, purpose, link.replaceAll('{token}', token))
+  async #withLink(issued: IssueToken): Promise<Message | undefined> {
+    const { mailConfirmUrl, mailResetUrl } = this.#deps.config
+    const to = await issueToken(this.#deps.database, issued)
+    const link = issued.purpose === 'reset' ? mailResetUrl : mailConfirmUrl
+    return to === undefined ? undefined : this.#message(to, issued.purpose, link.replaceAll('{token}', issued.token))
   }
 
   #message(to: string, name: TextName, link?: string): Message {
-    return { to, ...this.#options.texts.write(name, link) }
+    return { to, ...this.#texts.write(name, link) }
   }
 }

@@ -1,11 +1,8 @@
 /** Takes mails from the queue and sends them, except forged and expired ones. */
-import type { Logger } from '@spillway/common/log'
 import { closeConsumer } from '@spillway/queue/bullmq'
-import type { RedisConnection } from '@spillway/queue/redis/connect'
-import type { RedisWatch } from '@spillway/queue/redis/watch'
-import type { Keyring } from '@spillway/queue/wire/seal'
 import { type Job, UnrecoverableError, Worker } from 'bullmq'
-import type { GatewayMetrics, MailOutcome } from '../ops/metrics.js'
+import type { MailOutcome } from '../ops/metrics.js'
+import type { MailDeps } from './mail.js'
 import { MAIL_QUEUE, type OpenedMail, openMail, retryDelayMs, UUID_LENGTH } from './outbox.js'
 import type { MailWriter } from './requests.js'
 import { MailError, type Smtp } from './smtp.js'
@@ -20,18 +17,9 @@ const READ_RETRY_MS = 250
 /** Mails at a time. They wait for the mail server and take little processor time. */
 const CONCURRENCY = 4
 
-interface MailSenderOptions {
-  /** Of the role `consumer`. The caller watches and closes it. */
-  redis: RedisConnection
-  prefix: string
-  /** Epoch milliseconds by Redis's clock. */
-  now(): number
-  keyring: Keyring
-  watch: RedisWatch
+interface MailSenderOptions extends MailDeps {
   writer: MailWriter
   smtp: Smtp
-  metrics: GatewayMetrics
-  log: Logger
 }
 
 /** By default, BullMQ would block for up to ten seconds while mails are delayed. */
@@ -52,11 +40,11 @@ export class MailSender {
   #inHand = 0
 
   constructor(options: MailSenderOptions) {
-    const { redis, prefix, watch, log } = options
+    const { config, mailRedis: connection, watch, log } = options
     this.#options = options
     this.#worker = new MailWorker(MAIL_QUEUE, (job) => this.#handle(job), {
-      connection: redis,
-      prefix,
+      connection,
+      prefix: config.queuePrefix,
       autorun: false,
       concurrency: CONCURRENCY,
       lockDuration: LOCK_MS,
@@ -73,8 +61,7 @@ export class MailSender {
 
   /** Takes no more mails, and resolves when the running ones are sent or put back. */
   async close(): Promise<void> {
-    const { redis } = this.#options
-    await closeConsumer(this.#worker, { redis, isIdle: this.#inHand === 0 })
+    await closeConsumer(this.#worker, { redis: this.#options.mailRedis, isIdle: this.#inHand === 0 })
   }
 
   async #handle(job: Job): Promise<void> {

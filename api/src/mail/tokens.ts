@@ -75,7 +75,6 @@ export async function issueToken(database: Database, options: IssueToken): Promi
 
 interface Confirmed {
   userId: string
-  email: string
   /** The address before the change, and whether it was confirmed; undefined without a change. */
   changedFrom: { email: string; isConfirmed: boolean } | undefined
 }
@@ -94,7 +93,7 @@ export async function confirmAddress(
   if (owner === undefined) return undefined
   const left = Prisma.sql`confirmed WHERE before IS NOT NULL`
   // The owner is locked first, so that tokens of one account are used one after the other.
-  const [confirmed] = await rawQuery<{ userId: string; address: string; before: string | null; wasConfirmed: boolean }>(
+  const [confirmed] = await rawQuery<{ userId: string; before: string | null; wasConfirmed: boolean }>(
     database,
     Prisma.sql`
       WITH owner AS (
@@ -110,16 +109,16 @@ export async function confirmAddress(
       ), confirmed AS (
         UPDATE users SET email = token.email, email_confirmed_at = now(), updated_at = now() FROM token
         WHERE id = token.user_id AND NOT EXISTS (SELECT FROM users AS others WHERE others.email = token.email AND others.id <> token.user_id)
-        RETURNING id, token.email AS address, nullif(token.before, token.email) AS before, token.was_confirmed, token.purpose
+        RETURNING id, nullif(token.before, token.email) AS before, token.was_confirmed, token.purpose
       ), void AS (
         UPDATE mail_tokens SET used_at = now() FROM confirmed
         WHERE user_id = confirmed.id AND mail_tokens.purpose = confirmed.purpose AND token_hash <> ${digest} AND used_at IS NULL
       ), left_out AS (${leaveOut([owner.email], keyring, left)})
-      SELECT id AS "userId", address, before, was_confirmed AS "wasConfirmed" FROM confirmed`,
+      SELECT id AS "userId", before, was_confirmed AS "wasConfirmed" FROM confirmed`,
   )
   if (confirmed === undefined) return undefined
-  const { userId, address: email, before, wasConfirmed } = confirmed
-  return { userId, email, changedFrom: before === null ? undefined : { email: before, isConfirmed: wasConfirmed } }
+  const { userId, before, wasConfirmed } = confirmed
+  return { userId, changedFrom: before === null ? undefined : { email: before, isConfirmed: wasConfirmed } }
 }
 
 /** The account whose password a token may reset; undefined for a token that may not. */
