@@ -33,7 +33,7 @@ function camelCase(name: string): string {
 export function readSettings<Variables>(
   { properties, required = [] }: SettingsSchema,
   env: NodeJS.ProcessEnv,
-  contradictionsIn: (texts: NodeJS.ProcessEnv) => string[],
+  contradictionsIn: (texts: NodeJS.ProcessEnv) => Iterable<string>,
 ): Settings<Variables> {
   const texts: NodeJS.ProcessEnv = {}
   const unreadable = new Map<string, string>()
