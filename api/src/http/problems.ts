@@ -34,11 +34,18 @@ export const problemPlugin = fp(
       if (isDatabaseUnavailable(cause)) database.warn(new Error(databaseProblem(cause)))
       else if (cause !== undefined) queue.warn(rootOf(cause))
     })
-    const routes = new RouteTable<true>()
-    app.addHook('onRoute', ({ url, method }) => routes.add(method, url, true))
+    // Fastify's router finds only routes of the method of a request.
+    const routes = createRouter()
+    const known = new Set<HTTPMethod>()
+    app.addHook('onRoute', ({ url, method: methods }) => {
+      for (const method of [methods].flat().filter(isMethod)) {
+        routes.on(method, url, () => undefined)
+        known.add(method)
+      }
+    })
     app.setNotFoundHandler((request, reply) => {
       const [path = ''] = request.url.split('?')
-      const methods = routes.methodsOf(path)
+      const methods: string[] = [...known].filter((method) => routes.find(method, path) !== null)
       // If the path accepts this method, its handler called `callNotFound`.
       const isFound = methods.length > 0 && !methods.includes(request.method)
       if (isFound) reply.header('allow', methods.join(', '))
@@ -49,28 +56,6 @@ export const problemPlugin = fp(
 )
 
 const isMethod = (method: string): method is HTTPMethod => METHODS.includes(method)
-
-/** Finds the value of a route by the method and path of a request, with Fastify's router. */
-export class RouteTable<T> {
-  readonly #router = createRouter()
-  readonly #added = new Set<HTTPMethod>()
-
-  /** @param url as in a route's declaration, with parameters and wildcards */
-  add(methods: string | readonly string[], url: string, value: T): void {
-    for (const method of [methods].flat().filter(isMethod)) {
-      this.#router.on(method, url, () => undefined, value)
-      this.#added.add(method)
-    }
-  }
-
-  find(method: string, path: string): T | undefined {
-    return isMethod(method) ? this.#router.find(method, path)?.store : undefined
-  }
-
-  methodsOf(path: string): string[] {
-    return [...this.#added].filter((method) => this.find(method, path) !== undefined)
-  }
-}
 
 function rootOf(error: unknown): unknown {
   return error instanceof Error && error.cause !== undefined ? rootOf(error.cause) : error
