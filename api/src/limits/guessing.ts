@@ -23,6 +23,7 @@ interface GuessingOptions {
 
 interface CountedLogin {
   attempt: Attempt
+  /** Whether it waits until other attempts of its address prove to be no guesses. */
   isBehind: boolean
 }
 
@@ -127,7 +128,8 @@ export class LetInAttempt {
   readonly #guessing: Guessing
   readonly #count: (device: null) => Promise<CountedLogin>
   readonly #known: KnownDevice | null
-  #counted: CountedLogin
+  /** As it was counted last. */
+  counted: CountedLogin
   #isTakenBack = false
 
   constructor(
@@ -139,16 +141,7 @@ export class LetInAttempt {
     this.#guessing = guessing
     this.#count = count
     this.#known = known
-    this.#counted = counted
-  }
-
-  get attempt(): Attempt {
-    return this.#counted.attempt
-  }
-
-  /** Whether it waits until other attempts of its address prove to be no guesses. */
-  get isBehind(): boolean {
-    return this.#counted.isBehind
+    this.counted = counted
   }
 
   /**
@@ -156,16 +149,16 @@ export class LetInAttempt {
    * if there is no account. A device of another generation is counted and refused as an unknown one.
    */
   async confirm(generation: string | undefined): Promise<void> {
-    if (this.attempt.device === null) return
+    if (this.counted.attempt.device === null) return
     if (this.#known?.generation === generation) return this.#guessing.countKnown()
     this.takeBack()
-    this.#counted = await this.#count(null)
+    this.counted = await this.#count(null)
     this.#isTakenBack = false
   }
 
   /** For an attempt that taught nobody anything, such as one without a job. Idempotent. */
   takeBack(): void {
-    if (!this.#isTakenBack) this.#guessing.end(this.attempt, 'nothing')
+    if (!this.#isTakenBack) this.#guessing.end(this.counted.attempt, 'nothing')
     this.#isTakenBack = true
   }
 }

@@ -61,9 +61,9 @@ export const login = defineEndpoint({
     try {
       const user = await credentials.find(email)
       await letIn?.confirm(user === null ? undefined : generationOf({ ...user, userId: user.id }))
-      const attempt = letIn?.attempt ?? earlier?.attempt
+      const attempt = letIn?.counted.attempt ?? earlier?.attempt
       if (attempt === undefined) throw new ApiError('internal_error')
-      const isBehind = letIn?.isBehind ?? !(await guessing.mayStart(attempt))
+      const isBehind = letIn?.counted.isBehind ?? !(await guessing.mayStart(attempt))
       // The same length for an unknown address, so that a ticket does not reveal it.
       const { id: userId, credentialVersion, passwordHash } = user ?? UNKNOWN
       const barred = user === null ? 0 : BARRED.indexOf(user.barredBy)

@@ -5,7 +5,9 @@
  * network that got an answer which nobody used. All times are PostgreSQL's.
  */
 import { type Database, gather, Prisma, rawQuery } from '@spillway/prisma'
+import type { FromSchema } from 'json-schema-to-ts'
 import { ApiError, orUnknown } from '../http/errors.js'
+import type { SessionBody } from '../schemas/bodies.js'
 import {
   type Digest,
   digest,
@@ -85,16 +87,7 @@ export type SessionUser = {
 /** Nobody reads a longer list. */
 export const LISTED_MAX = 100
 
-type LiveSession = {
-  id: string
-  device: string | null
-  address: string | null
-  createdAt: string
-  /** When its refresh token was last replaced, or its login. */
-  lastUsedAt: string
-  /** When it ends, unless it is refreshed. */
-  expiresAt: string
-}
+type LiveSession = Omit<FromSchema<typeof SessionBody>, 'current'>
 
 export class Sessions {
   readonly #database: Database

@@ -19,13 +19,6 @@ interface SigningKey {
   sign(data: Buffer): Buffer | Promise<Buffer>
 }
 
-export interface VerifyingKey {
-  kid: string
-  alg: Algorithm
-  /** The key as SPKI. */
-  pem: string
-}
-
 interface PublicJwk extends JWK {
   kty: string
   kid: string
@@ -35,8 +28,8 @@ interface PublicJwk extends JWK {
 
 interface KeySet {
   signing: SigningKey
-  /** The public keys, in the order of the list. */
-  verifying: readonly VerifyingKey[]
+  /** The public keys as SPKI, in the order of the list. */
+  verifying: readonly { kid: string; alg: Algorithm; pem: string }[]
   /** The same keys, in the form that is published. */
   jwks: { keys: PublicJwk[] }
 }
