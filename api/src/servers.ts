@@ -41,7 +41,7 @@ import { changeEmail, changePassword, deleteAccount, verifyPassword } from './pa
 import { register } from './passwords/register.js'
 import { resetPassword } from './passwords/reset-password.js'
 import { requireKeyOf, serviceEndpoints } from './passwords/service.js'
-import { LineDocument, lineRoutes, ticketRoutes } from './passwords/tickets.js'
+import { ticketRoutes } from './passwords/tickets.js'
 import { formats } from './schemas/credentials.js'
 import { accessTokenPlugin } from './sessions/access-token.js'
 import { discoveryRoutes } from './sessions/discovery.js'
@@ -121,8 +121,7 @@ export async function buildPublicApi(config: GatewayConfig, opened: Opened): Pro
 
   await app.register(healthRoutes, deps)
   flow.mount(app)
-  await app.register(lineRoutes, { line: new LineDocument(passwords) })
-  await app.register(ticketRoutes, { flow, bodyLimitBytes: PUBLIC_BODY_BYTES })
+  await app.register(ticketRoutes, { flow, passwords, bodyLimitBytes: PUBLIC_BODY_BYTES })
   for (const routes of [tokenRoutes, meRoutes, sessionRoutes, mailRoutes, discoveryRoutes])
     await app.register(routes, deps)
   return app
@@ -154,8 +153,7 @@ export async function buildServiceApi(config: GatewayConfig, opened: Opened): Pr
   countFlow(flow.events, opened.metrics)
   flow.mount(app)
   const byKey = { onRequest: deps.requireServiceKey, security: [{ serviceKey: [] }] }
-  await app.register(lineRoutes, { line: new LineDocument(passwords), ...byKey })
-  await app.register(ticketRoutes, { flow, bodyLimitBytes: SERVICE_BODY_BYTES, ...byKey })
+  await app.register(ticketRoutes, { flow, passwords, bodyLimitBytes: SERVICE_BODY_BYTES, ...byKey })
   return app
 }
 

@@ -1,11 +1,11 @@
-/** POST /v1/tickets/redeem: gives the answer of the call that issued the ticket. GET /v1/line is below. */
+/** POST /v1/tickets/redeem gives the answer of the call that issued the ticket. GET /v1/line tells its turn. */
 
 import type { FastifyPluginAsyncJsonSchemaToTs } from '@fastify/type-provider-json-schema-to-ts'
 import type { PasswordClient } from '@spillway/queue/client'
 import { objectOf } from '@spillway/queue/wire/object-schema'
-import type { FastifyPluginAsync, onRequestAsyncHookHandler } from 'fastify'
+import type { onRequestAsyncHookHandler } from 'fastify'
 import type { FromSchema } from 'json-schema-to-ts'
-import { documentRoute } from '../http/documents.js'
+import { type Document, documentRoute } from '../http/documents.js'
 import { LineBody } from '../schemas/bodies.js'
 import {
   bodyProblems,
@@ -20,22 +20,41 @@ import { type Flow, send } from './flow.js'
 /** A ticket contains the body of a request, sealed and in base64. */
 const TICKET_SIZE = 1.5
 
-type Security = readonly { readonly [scheme: string]: readonly string[] }[]
-
 interface TicketRoutesOptions {
   /** The flow whose endpoints issue the tickets. */
   flow: Flow<unknown>
+  passwords: PasswordClient
   /** The longest body of a first request. */
   bodyLimitBytes: number
-  /** Authenticates redemptions [everybody may redeem]. */
+  /** Authenticates redeemers and readers [everybody may redeem and read]. */
   onRequest?: onRequestAsyncHookHandler
-  security?: Security
+  security?: readonly { readonly [scheme: string]: readonly string[] }[]
 }
 
 export const ticketRoutes: FastifyPluginAsyncJsonSchemaToTs<{ Options: TicketRoutesOptions }> = async (
   app,
-  { flow, bodyLimitBytes, onRequest, security },
+  { flow, passwords, bodyLimitBytes, onRequest, security },
 ) => {
+  const line = new LineDocument(passwords)
+  const secured = security === undefined ? {} : { security }
+  app.get('/v1/line', {
+    ...documentRoute(() => line.read(), GOOD_FOR_S, onRequest === undefined ? [] : [onRequest]),
+    schema: {
+      operationId: 'getLine',
+      tags: ['Tickets'],
+      summary: 'Get the progress of the line',
+      description:
+        'One answer for all clients, valid for two seconds. Clients whose turn is far away read it, and do not redeem their tickets yet. ' +
+        'Redeem a ticket shortly before its turn. A late client can redeem its ticket until it expires.',
+      response: {
+        200: LineBody,
+        304: { type: 'null', description: 'The line has not changed (RFC 9110)' },
+        ...(security === undefined ? {} : { 401: unauthorizedProblem }),
+      },
+      ...secured,
+    },
+  })
+
   const ticketMaxLength = Math.ceil(bodyLimitBytes * TICKET_SIZE)
   const response: Record<number, object> = {
     ...responsesOf(flow.endpoints),
@@ -60,7 +79,7 @@ export const ticketRoutes: FastifyPluginAsyncJsonSchemaToTs<{ Options: TicketRou
         headers: PreferHeader,
         body: { title: 'TicketToRedeem', ...objectOf({ ticket: { type: 'string', maxLength: ticketMaxLength } }) },
         response,
-        ...(security === undefined ? {} : { security }),
+        ...secured,
       },
       ...(onRequest === undefined ? {} : { onRequest }),
     },
@@ -88,7 +107,7 @@ function eitherOf(bodies: JsonObject[]): JsonObject {
   return { type: 'null', description: bodies.map(({ description }) => description).join('; or: ') }
 }
 
-// GET /v1/line: how far the line has come. One text for everybody, made once a second; any cache may keep it.
+// How far the line has come: one text for everybody, made once a second; any cache may keep it.
 
 /** How long an answer is valid, in seconds. */
 const GOOD_FOR_S = 2
@@ -98,20 +117,20 @@ const MADE_EVERY_MS = 1_000
 export class LineDocument {
   readonly #passwords: PasswordClient
   readonly #now: () => number
-  #made: { text: string; etag: string; atMs: number } | undefined
+  #made: (Document & { atMs: number }) | undefined
 
   constructor(passwords: PasswordClient, now = () => performance.now()) {
     this.#passwords = passwords
     this.#now = now
   }
 
-  read(): { text: string; etag: string } {
+  read(): Document {
     const atMs = this.#now()
     if (this.#made === undefined || atMs - this.#made.atMs >= MADE_EVERY_MS) this.#made = { ...this.#make(), atMs }
     return this.#made
   }
 
-  #make(): { text: string; etag: string } {
+  #make(): Document {
     const { serving, rate: perSecond, paused } = this.#passwords.line()
     const rate = Math.round(perSecond * 10) / 10
     const body: FromSchema<typeof LineBody> = {
@@ -123,31 +142,4 @@ export class LineDocument {
     // Weak: two answers with one tag may differ in how long they are valid.
     return { text: JSON.stringify(body), etag: `W/"${serving}-${paused ? 'paused' : rate}"` }
   }
-}
-
-interface LineRouteOptions {
-  security?: Security
-  line: LineDocument
-  /** Authenticates readers [everybody may read]. */
-  onRequest?: onRequestAsyncHookHandler
-}
-
-export const lineRoutes: FastifyPluginAsync<LineRouteOptions> = async (app, { line, onRequest, security }) => {
-  app.get('/v1/line', {
-    ...documentRoute(() => line.read(), GOOD_FOR_S, onRequest === undefined ? [] : [onRequest]),
-    schema: {
-      operationId: 'getLine',
-      tags: ['Tickets'],
-      summary: 'Get the progress of the line',
-      description:
-        'One answer for all clients, valid for two seconds. Clients whose turn is far away read it, and do not redeem their tickets yet. ' +
-        'Redeem a ticket shortly before its turn. A late client can redeem its ticket until it expires.',
-      response: {
-        200: LineBody,
-        304: { type: 'null', description: 'The line has not changed (RFC 9110)' },
-        ...(security === undefined ? {} : { 401: unauthorizedProblem }),
-      },
-      ...(security === undefined ? {} : { security }),
-    },
-  })
 }
