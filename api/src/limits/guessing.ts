@@ -28,17 +28,10 @@ interface CountedLogin {
 }
 
 export class Guessing {
-  readonly #attempts: Attempts
   readonly #options: GuessingOptions
-  /** Requests a minute of an account, and failures of its unknown devices; 0 means no limit. */
-  readonly #perMinute: number
-  readonly #perAccount: number
 
   constructor(options: GuessingOptions) {
-    this.#attempts = options.attempts
     this.#options = options
-    this.#perMinute = options.config.limitPerAccount
-    this.#perAccount = options.config.guessesPerAccount
   }
 
   /**
@@ -48,8 +41,9 @@ export class Guessing {
    * @param email normalized
    */
   async letIn(email: string, request: FastifyRequest, reply: FastifyReply): Promise<LetInAttempt> {
+    const { config, devices } = this.#options
     const account = accountDigest(email)
-    const known = this.#perAccount === 0 ? null : this.#options.devices.read(account, deviceTokenOf(request.headers))
+    const known = config.guessesPerAccount === 0 ? null : devices.read(account, deviceTokenOf(request.headers))
     const count = (device: string | null) => this.#count(account, device, request, reply)
     return new LetInAttempt(this, count, known, await count(known?.id ?? null))
   }
@@ -69,10 +63,12 @@ export class Guessing {
     request: FastifyRequest,
     reply: FastifyReply,
   ): Promise<CountedLogin> {
-    const attempts = this.#attempts
+    const { attempts, config } = this.#options
+    /** Requests a minute of an account; 0 means no limit. */
+    const { limitPerAccount: perMinute, guessesPerAccount } = config
     const attempt = { ...attempts.newAttempt(request.ip), account, device, failures: 0 }
     if (device === null) attempts.refuseRemembered(attempt, reply)
-    if (this.#perMinute === 0 && this.#perAccount === 0)
+    if (perMinute === 0 && guessesPerAccount === 0)
       return { attempt, isBehind: await attempts.takeForAddress(attempt, reply) }
     let isBehind: boolean | undefined
     try {
@@ -85,8 +81,7 @@ export class Guessing {
             })
           : attempts.takeForAccount(attempt),
       )
-      if (outcome === 'too_many')
-        sendLimitHeaders(reply, this.#perMinute, { count: requests, resetS: secondsOf(waitMs) })
+      if (outcome === 'too_many') sendLimitHeaders(reply, perMinute, { count: requests, resetS: secondsOf(waitMs) })
       if (outcome === 'too_many' || outcome === 'delayed') throw refusalOf(outcome, waitMs)
       // A known device is counted once its token matches the account's current password.
       if (outcome === 'unknown') this.#options.metrics.loginAttempts.inc({ device: 'unknown' })
@@ -112,11 +107,11 @@ export class Guessing {
 
   /** Whether an attempt that was deferred (behind) may be hashed now. */
   mayStart(attempt: Attempt): Promise<boolean> {
-    return this.#attempts.mayStart(attempt)
+    return this.#options.attempts.mayStart(attempt)
   }
 
   end(attempt: Attempt, settled: Settled): void {
-    this.#attempts.end(attempt, settled).catch((error: unknown) => {
+    this.#options.attempts.end(attempt, settled).catch((error: unknown) => {
       // The count stays too high until the attempt lapses.
       this.#options.log.debug({ err: error }, 'an attempt could not be counted')
     })

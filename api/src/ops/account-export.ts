@@ -25,12 +25,10 @@ export async function accountExportRoutes(app: FastifyInstance, deps: OperatorDe
     {
       config: { role: 'support', event: 'export_account' },
       schema: {
-        ...{
-          operationId: 'exportAccount',
-          tags: ['Accounts'],
-          summary: 'Export all data about a person',
-          params: accountParams,
-        },
+        operationId: 'exportAccount',
+        tags: ['Accounts'],
+        summary: 'Export all data about a person',
+        params: accountParams,
         body: { title: 'ReasonOfExport', ...objectOf({ reason: Reason }) },
         response: { 200: ExportBody, 404: problemResponse, ...bodyProblems },
       },

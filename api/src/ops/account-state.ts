@@ -14,8 +14,8 @@ import type { OperatorDeps } from './change.js'
 
 export const accountId = { type: 'string', pattern: UUID.source } as const
 export const accountParams = objectOf({ id: accountId })
-const text = { type: 'string' } as const
-const time = { type: 'string', format: 'date-time' } as const
+export const text = { type: 'string' } as const
+export const time = { type: 'string', format: 'date-time' } as const
 const timeOrNull = { type: ['string', 'null'], format: 'date-time' } as const
 
 const { current: _, ...ofSession } = SessionBody.properties
@@ -57,7 +57,6 @@ export const AccountBody = {
 export const accountStateRoutes: FastifyPluginAsyncJsonSchemaToTs<{ Options: OperatorDeps }> = async (app, deps) => {
   const { database, reads } = deps
   const tags = ['Accounts']
-  const ofAccount = { 200: AccountBody, 404: problemResponse, ...bodyProblems }
   const shown = (request: FastifyRequest, user: User) => {
     reads.record(request, { event: 'read_account', userId: user.id })
     return stateOf(deps, user)
@@ -82,7 +81,7 @@ export const accountStateRoutes: FastifyPluginAsyncJsonSchemaToTs<{ Options: Ope
       schema: {
         ...{ operationId: 'findAccount', tags, summary: 'Find the state of an account by its address or id' },
         body: { title: 'AccountToFind', ...objectOf({ account: { type: 'string', maxLength: 320 } }) },
-        response: ofAccount,
+        response: { 200: AccountBody, 404: problemResponse, ...bodyProblems },
       },
     },
     async (request) => {

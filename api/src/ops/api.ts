@@ -12,12 +12,10 @@ import { NetworkField } from '../schemas/credentials.js'
 import { anyProblem, limitProblem, problemResponse } from '../schemas/responses.js'
 import { accountChangeRoutes } from './account-changes.js'
 import { accountExportRoutes } from './account-export.js'
-import { accountStateRoutes } from './account-state.js'
+import { accountStateRoutes, text, time } from './account-state.js'
 import { pageOf } from './board.js'
 import { changeResponses, type OperatorDeps, Reason, recordChange, recordRefusals } from './change.js'
 
-const text = { type: 'string' } as const
-const time = { type: 'string', format: 'date-time' } as const
 const BlocksBody = {
   title: 'Blocks',
   ...objectOf({
@@ -181,11 +179,9 @@ export const operatorApiPlugin: FastifyPluginAsyncJsonSchemaToTs<{ Options: Oper
     const { description, response } = schema
     const said = [description, `For the role ${role}${role === 'admin' ? '.' : ', or a higher one.'}`]
     Object.assign(schema, {
-      ...{
-        description: said.filter((each) => each !== undefined).join(' '),
-        security: [{ operator: [] }],
-        'x-role': role,
-      },
+      description: said.filter((each) => each !== undefined).join(' '),
+      security: [{ operator: [] }],
+      'x-role': role,
       response: { ...Object(response), 401: problemResponse, 429: limitProblem },
     })
   })

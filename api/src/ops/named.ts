@@ -45,7 +45,11 @@ export class NamedOperators {
     })
     const text = utf8Of(bytes)
     if (text === undefined) throw new Error('OPS_OPERATORS_FILE is not UTF-8')
-    this.#take(text)
+    if (text === this.#seen) return
+    const { operators, problems } = parseOperators(text)
+    for (const problem of problems) this.#log.error({}, `OPS_OPERATORS_FILE: ${problem}; this line counts for nothing`)
+    this.#operators = operators
+    this.#seen = text
   }
 
   /** Reads the file again, so that a change counts at the next request. If it fails, operators do not change. */
@@ -63,14 +67,6 @@ export class NamedOperators {
     const known = this.#operators.get(name)
     const isRight = timingSafeEqual(sha256(token), known?.digest ?? Buffer.alloc(32))
     return isRight ? known?.operator : undefined
-  }
-
-  #take(text: string): void {
-    if (text === this.#seen) return
-    const { operators, problems } = parseOperators(text)
-    for (const problem of problems) this.#log.error({}, `OPS_OPERATORS_FILE: ${problem}; this line counts for nothing`)
-    this.#operators = operators
-    this.#seen = text
   }
 }
 
