@@ -23,8 +23,7 @@ export function runStart(
     entry: `${checkout}/infra/local/src/start/main.ts`,
     nodeArgs: ['--import', 'tsx'],
     args,
-    // With a Rust toolchain, a build of the engine would take longer than all that is tested here.
-    env: { PORT: '0', OPS_PORT: '0', HASH_ENGINE: 'packages', SPILLWAY_DIR: stateDir, ...env },
+    env: { ...startEnvironment(stateDir), ...env },
   })
   t.onTestFinished(async () => {
     const pids = descendants(spillway.pid)
@@ -32,6 +31,11 @@ export function runStart(
     await allEnded(pids)
   })
   return spillway
+}
+
+export function startEnvironment(stateDir: string): NodeJS.ProcessEnv {
+  // With a Rust toolchain, a build of the engine would take longer than all that is tested here.
+  return { PORT: '0', OPS_PORT: '0', HASH_ENGINE: 'packages', SPILLWAY_DIR: stateDir }
 }
 
 /** Resolves once the screen is there, with the ids of all processes of the run. */

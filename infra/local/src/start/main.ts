@@ -110,8 +110,8 @@ async function main(): Promise<void> {
     })
   }
   onLauncherGone(() => stop(1))
-  // The terminal may close before this process ends.
-  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
+  // The terminal may close before this process ends: unlike other commands, this one goes on then.
+  for (const stream of [process.stdout, process.stderr]) stream.removeAllListeners('error').on('error', () => {})
   await start(values.fresh === true, keeper, fail).catch(fail)
 }
 

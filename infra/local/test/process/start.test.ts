@@ -1,15 +1,17 @@
 // `pnpm start`, from the first start to the last: each test goes on where the one before ended.
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { scratchDir } from '@spillway/infra/harness/namespace'
 import type { NodeProcess } from '@spillway/infra/processes/node-process'
 import { findProcess } from '@spillway/infra/processes/process-table'
+import { repositoryDir } from '@spillway/infra/processes/repository'
 import { onPath } from '@spillway/infra/processes/run'
 import { until } from '@spillway/infra/processes/until'
 import { afterAll, test } from 'vitest'
-import { allEnded, curls, runStart, status, whenUp } from '../spillway.ts'
+import { allEnded, curls, runStart, startEnvironment, status, whenUp } from '../spillway.ts'
 
 const dir = await scratchDir({ onTestFinished: afterAll })
 const closes: (() => Promise<void>)[] = []
@@ -71,6 +73,20 @@ test('a launcher that is killed leaves no process, and the next start finds the 
 test('SIGINT ends all that was started, with exit code 0', async () => {
   assert.deepEqual(await spillway.stop('SIGINT'), { code: 0, signal: null })
   await allEnded(pids)
+})
+
+test('a terminal that closes ends all in order: what is said to nobody is no error', async (t) => {
+  const args = ['--import', 'tsx', 'infra/local/src/start/main.ts']
+  const { PATH, HOME } = process.env
+  const child = spawn(process.execPath, args, { cwd: repositoryDir, env: { PATH, HOME, ...startEnvironment(dir) } })
+  t.onTestFinished(() => void child.kill('SIGKILL'))
+  let said = ''
+  child.stdout.on('data', (bytes) => (said += bytes))
+  await until(() => said.includes('Spillway is up'))
+  child.stdout.destroy()
+  child.stderr.destroy()
+  child.kill('SIGHUP')
+  assert.deepEqual(await once(child, 'exit'), [0, null])
 })
 
 test('--fresh deletes the data', async () => {
