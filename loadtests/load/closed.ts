@@ -8,7 +8,11 @@ import { outcomeOf, Tally } from '../measure/tally.ts'
 /** Tells one of the callers what to send, over and over. */
 export type Caller = (client: autocannon.Client, number: number) => void
 
-/** A caller that logs in again and again. It redeems a ticket at once until there is a result. */
+/**
+ * A caller that logs in again and again. It redeems a ticket at once until there is a result.
+ *
+ * @param headers of logins [none]
+ */
 export function followsTickets(credentials: (number: number) => object, headers = {}): Caller {
   return (client, number) => {
     const login = { ...post('/v1/login', credentials(number)), headers }

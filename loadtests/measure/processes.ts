@@ -22,7 +22,7 @@ const BYTES_PER_KIB = 1_024
 /** USER_HZ is 100 on every Linux that Node runs on. */
 const MS_PER_TICK = 10
 
-/** By their names in the report, which end with their units. */
+/** By their names in results, which end with their units. */
 type Figures = Record<string, number>
 
 export class Use {
@@ -76,8 +76,14 @@ export class Use {
     const [row] = await query(databaseUrl, text)
     return {
       besideMs: gatewayMs + workerMs - hashMs + redisMs + postgresMs,
-      ...{ gatewayMs, workerMs, hashMs, redisMs, postgresMs },
-      ...{ systemCallsCount, redisCommandsCount, transactionsCount: Number(row?.count) },
+      gatewayMs,
+      workerMs,
+      hashMs,
+      redisMs,
+      postgresMs,
+      systemCallsCount,
+      redisCommandsCount,
+      transactionsCount: Number(row?.count),
     }
   }
 }
