@@ -8,7 +8,6 @@ use napi::{Env, Error, Result, Status, Task};
 use napi_derive::napi;
 use zeroize::Zeroizing;
 
-use crate::arena::KEPT_BLOCKS;
 use crate::calls::{Call, Outcome};
 use crate::profile::Profile;
 use crate::stored::Stored;
@@ -17,13 +16,6 @@ use crate::threads::{Threads, Took};
 
 /// Measured once a process. Each engine then learns from its own batches.
 static PROFILE: OnceLock<Profile> = OnceLock::new();
-
-/// OWASP's first choice for argon2, for an engine that starts without `measure`.
-const USUAL_KIB: u32 = 19_456;
-
-fn profile() -> &'static Profile {
-    PROFILE.get_or_init(|| Profile::measure(USUAL_KIB, KEPT_BLOCKS))
-}
 
 /// The best widths and code on this processor.
 #[napi(object, js_name = "Profile")]
@@ -127,8 +119,8 @@ pub struct Engine {
 
 #[napi]
 impl Engine {
-    /// `memory_kib` bounds a thread's batches. `settle` is called once for each batch, and keeps no
-    /// event loop alive.
+    /// After `measure`. `memory_kib` bounds a thread's batches. `settle` is called once for each batch,
+    /// and keeps no event loop alive.
     #[napi(constructor)]
     pub fn new(threads: u32, memory_kib: u32, settle: Function<Vec<Settled>, ()>) -> Result<Self> {
         keep_no_large_memory();
@@ -138,11 +130,10 @@ impl Engine {
             // Node drops calls into an environment that ends.
             settle.call(settled, ThreadsafeFunctionCallMode::NonBlocking);
         };
+        let profile = PROFILE.get().ok_or_else(|| Error::from_reason("the processor was not measured"))?;
         // A block is a KiB.
-        let threads =
-            Threads::start(threads as usize, memory_kib as usize, profile(), Box::new(settle)).map_err(|error| {
-                Error::new(Status::GenericFailure, format!("the engine's threads could not be started: {error}"))
-            })?;
+        let threads = Threads::start(threads as usize, memory_kib as usize, profile, Box::new(settle))
+            .map_err(|error| Error::from_reason(format!("the engine's threads could not be started: {error}")))?;
         Ok(Self { threads })
     }
 
@@ -157,10 +148,7 @@ impl Engine {
         let stored = parse(&stored)?;
         let width = self.threads.width(stored.method);
         if width == 0 {
-            return Err(Error::new(
-                Status::GenericFailure,
-                "the engine has no code for it that gives right answers on this processor",
-            ));
+            return Err(Error::from_reason("the engine has no code for it that gives right answers on this processor"));
         }
         self.threads.submit(Call { id, password, stored });
         Ok(width as u32)

@@ -8,6 +8,7 @@ use zeroize::Zeroizing;
 use crate::arena::{Arena, OutOfMemory};
 use crate::block::{BLOCK_BYTES, Block};
 use crate::pbkdf2::once;
+pub use crate::pbkdf2::{DIGEST_BYTES, SALT_BYTES};
 use crate::plan::Plan;
 use crate::{Digests, Input, plan};
 
@@ -16,10 +17,6 @@ use crate::{Digests, Input, plan};
 pub const HIGHEST_WORK: u64 = 1 << 22;
 /// and r × p, the number of 128-byte parts that PBKDF2 makes and hashes, whatever N is.
 pub const HIGHEST_BLOCKS: u64 = 1 << 15;
-/// Shorter keys are truncated text; longer keys have no use.
-pub const DIGEST_BYTES: std::ops::RangeInclusive<usize> = 16..=64;
-/// Lengths of a plausible salt.
-pub const SALT_BYTES: std::ops::RangeInclusive<usize> = 1..=512;
 
 /// Common to all calls of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
