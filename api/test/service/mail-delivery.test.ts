@@ -143,6 +143,9 @@ test('mails of every kind are of one length in Redis, whoever gets them', async 
   const options = await Promise.all(jobs.map(async (job) => JSON.parse((await redis.hget(job, 'opts')) ?? '')))
   const shapes = options.map((each) => JSON.stringify(each).replaceAll(/[\w-]{80}/g, 'id'))
   assert.equal(new Set(shapes).size, 1, shapes.join(' '))
+  // Some have one reader: no name of it tells so.
+  const names = jobs.flatMap((job) => [job.slice(-44, -22), job.slice(-22)])
+  assert.equal(new Set(names).size, 2 * requests.length, names.join(' '))
 })
 
 test('an operator finds the unsent mails of an account, and Redis is asked for no other mail', async (t) => {
