@@ -8,6 +8,7 @@ import { HEADER_BYTES, headerLine } from '@spillway/api/breached-list'
 import { fold } from '@spillway/api/credentials'
 import { parseCommandLine, UserError, whole } from '@spillway/infra/processes/command-line'
 import { dictionary } from '@zxcvbn-ts/language-common'
+import { linesOf, type TextLine } from './text.ts'
 
 const help = `pnpm accounts breached build FILE --min-count N --out FILE
 pnpm accounts breached common
@@ -100,27 +101,17 @@ export async function writeCommonList(out = commonListFile): Promise<void> {
 
 // Have I Been Pwned's list: lines of `SHA1:count`, ordered by hash.
 
-const CHUNK_BYTES = 1024 * 1024
-
 /** In batches. Throws a UserError for a line of another format or out of order. */
 async function* hashesIn(file: string, minCount: number): AsyncGenerator<string[]> {
-  let rest = ''
-  let line = 0
   let before = ''
-  const read = (text: string): string[] => {
-    line += 1
-    const [, hash = '', count] = /^([\dA-F]{40}):(\d+)\r?$/i.exec(text) ?? []
-    if (count === undefined) throw new UserError(`Line ${line} of ${file} is not SHA1:count.`)
+  const read = ({ number, text }: TextLine): string[] => {
+    const [, hash = '', count] = /^([\dA-F]{40}):(\d+)$/i.exec(text) ?? []
+    if (count === undefined) throw new UserError(`Line ${number} of ${file} is not SHA1:count.`)
     const upper = hash.toUpperCase()
     if (upper < before)
-      throw new UserError(`Line ${line} of ${file} is out of order: take the list that is ordered by hash.`)
+      throw new UserError(`Line ${number} of ${file} is out of order: take the list that is ordered by hash.`)
     before = upper
     return Number(count) < minCount ? [] : [upper]
   }
-  for await (const chunk of createReadStream(file, { encoding: 'latin1', highWaterMark: CHUNK_BYTES })) {
-    const lines = (rest + String(chunk)).split('\n')
-    rest = lines.pop() ?? ''
-    yield lines.flatMap(read)
-  }
-  if (rest !== '') yield read(rest)
+  for await (const lines of linesOf(createReadStream(file, 'latin1'))) yield lines.flatMap(read)
 }

@@ -1,8 +1,9 @@
 // The command line of `pnpm accounts`.
 import { parseCommandLine, UserError, whole } from '@spillway/infra/processes/command-line'
+import { plainDigests } from '@spillway/worker/hashing/methods/digest-programs'
 import { mapped } from './fields.ts'
 import { ownPreset, presets } from './presets.ts'
-import { bareDigest, composeHash, saltEncodings } from './weak.ts'
+import { type BareDigest, composeHash, saltEncodings } from './weak.ts'
 
 export const help = `pnpm accounts import FILE [options]
 pnpm accounts export FILE
@@ -104,9 +105,14 @@ export function parseOptions(args: readonly string[]) {
     compose: composeHash(values.hash),
     madeOf: values['made-of'],
     withoutHash: oneOf('--without-hash', values['without-hash'] ?? 'reject', ['reject', 'reset']),
-    bare: bareDigest(values.weak, values.salt),
+    bare: values.weak === undefined ? undefined : bareDigest(values.weak, values.salt),
     workerMib: whole('--worker-memory', values['worker-memory']),
   } as const
+}
+
+function bareDigest(weak: string, salt: string | undefined): BareDigest {
+  const place = oneOf('--salt', salt ?? 'before', ['before', 'after', 'key'])
+  return { digest: oneOf('--weak', weak, plainDigests), place }
 }
 
 function oneOf<Word extends string>(option: string, text: string, words: readonly Word[]): Word {

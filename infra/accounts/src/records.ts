@@ -42,12 +42,14 @@ async function* readNdjson(batches: AsyncIterable<TextLine[]>): AsyncGenerator<L
 
 function objectIn(text: string, number: number): Line {
   try {
-    const value: unknown = JSON.parse(text)
-    if (isRecord(value)) return { number, record: value }
-    return { number, record: undefined, problem: 'is no JSON object' }
+    return lineOf(number, JSON.parse(text))
   } catch {
-    return { number, record: undefined, problem: 'is no JSON' }
+    return { number, problem: 'is no JSON' }
   }
+}
+
+function lineOf(number: number, value: unknown): Line {
+  return isRecord(value) ? { number, record: value } : { number, problem: 'is no JSON object' }
 }
 
 export function isRecord(value: unknown): value is Record<string, unknown> {
@@ -73,26 +75,16 @@ async function* readDocument(chunks: AsyncIterable<string>, path: string): Async
   const lines: Line[] = []
   const parser = new JSONParser({ paths: [path], keepStack: false })
   let number = 0
-  parser.onValue = ({ value }) => {
-    number++
-    lines.push(
-      isRecord(value) ? { number, record: value } : { number, record: undefined, problem: 'is no JSON object' },
-    )
-  }
-  const takes = (chunk: string): boolean => {
-    try {
-      parser.write(chunk)
-      return true
-    } catch {
-      return false
-    }
+  parser.onValue = ({ value }) => void lines.push(lineOf(++number, value))
+  let isDamaged = false
+  parser.onError = () => {
+    isDamaged = true
   }
   for await (const chunk of chunks) {
-    if (!takes(chunk)) break
+    parser.write(chunk)
     yield* lines.splice(0)
+    if (isDamaged) break
   }
-  yield* lines
   // It ends by itself with the document.
-  if (!parser.isEnded)
-    yield { number: number + 1, record: undefined, problem: 'is no JSON, nor is what comes after it' }
+  if (!parser.isEnded) yield { number: number + 1, problem: 'is no JSON, nor is what comes after it' }
 }

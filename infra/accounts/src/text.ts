@@ -1,16 +1,18 @@
 // The text of a file: unpacked, checked to be UTF-8, and divided into lines, a chunk at a time.
 import { createReadStream } from 'node:fs'
-import type { Readable } from 'node:stream'
-import { createGunzip, type Gunzip } from 'node:zlib'
+import { pipeline } from 'node:stream'
+import { createGunzip } from 'node:zlib'
 import { UserError } from '@spillway/infra/processes/command-line'
 
 /** Without a byte order mark. Throws a UserError where the file cannot be read any further. */
 export async function* readText(file: string): AsyncGenerator<string> {
   const decoder = new TextDecoder('utf-8', { fatal: true })
   const raw = createReadStream(file)
+  // What fails is thrown by the loop.
+  const bytes = file.endsWith('.gz') ? pipeline(raw, createGunzip(), () => undefined) : raw
   let lines = 0
   try {
-    for await (const chunk of file.endsWith('.gz') ? raw.pipe(unpacking(raw)) : raw) {
+    for await (const chunk of bytes) {
       // A byte order mark of UTF-16. Without one, ASCII in UTF-16 is UTF-8, with a NUL in each character.
       const isMarked = lines === 0 && (chunk.at(0) === 0xff || chunk.at(0) === 0xfe)
       const text = isMarked ? '\0' : decoder.decode(chunk, { stream: true })
@@ -30,13 +32,6 @@ export async function* readText(file: string): AsyncGenerator<string> {
       throw new UserError(`${file} is no gzip file, or is damaged or cut off after line ${lines}.`)
     throw new UserError(`${file} cannot be read: ${message}`)
   }
-}
-
-/** A pipe passes on no errors. */
-function unpacking(raw: Readable): Gunzip {
-  const gunzip = createGunzip()
-  raw.on('error', (error) => gunzip.destroy(error))
-  return gunzip
 }
 
 export interface TextLine {
@@ -59,6 +54,6 @@ export async function* linesOf(chunks: AsyncIterable<string>): AsyncGenerator<Te
 export interface Line {
   /** From 1. The first line of a record of CSV; in a JSON document the number of the record. */
   number: number
-  record: Record<string, unknown> | undefined
+  record?: Record<string, unknown>
   problem?: string
 }

@@ -5,22 +5,13 @@ import { unpadded } from '@spillway/queue/wire/stored-hash'
 import { plainRecipe, symfonyHash } from '@spillway/worker/hashing/formats/digests'
 import { hexBytes, paddedBase64 } from '@spillway/worker/hashing/formats/format'
 import { type Wrapping, wrappingOf } from '@spillway/worker/hashing/formats/wrapped'
-import { type PlainDigest, plainDigests } from '@spillway/worker/hashing/methods/digest-programs'
+import type { PlainDigest } from '@spillway/worker/hashing/methods/digest-programs'
 
 /** Digests in hexadecimal and nothing else, which do not say what they are. */
 export interface BareDigest {
   digest: PlainDigest
   /** The place of a salt: before or after the password, or as the key of an HMAC. */
   place: 'before' | 'after' | 'key'
-}
-
-export function bareDigest(name: string | undefined, salt: string | undefined): BareDigest | undefined {
-  if (name === undefined) return undefined
-  const digest = plainDigests.find((known) => known === name)
-  if (digest === undefined) throw new UserError(`--weak takes one of ${plainDigests.join(', ')}, not "${name}".`)
-  if (salt !== undefined && salt !== 'before' && salt !== 'after' && salt !== 'key')
-    throw new UserError(`--salt takes before, after or key, not "${salt}".`)
-  return { digest, place: salt ?? 'before' }
 }
 
 /** How to wrap such a digest; undefined for other texts, `too-long` for too long a salt. */
