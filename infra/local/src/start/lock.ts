@@ -1,6 +1,6 @@
-// A lock file with one holder at a time. The lock is free once the holder's keeper process has
+// A lock with one holder at a time: a symbolic link, which is created together with its text. The lock is free once the holder's keeper process has
 // ended, for any reason: then no process of the holder runs.
-import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readlinkSync, rmSync, symlinkSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Keeper } from '../processes/keeper.ts'
@@ -30,7 +30,7 @@ export function isHeld(file: string): boolean {
 function readHolder(file: string): { runs: boolean } | undefined {
   let text: string
   try {
-    text = readFileSync(file, 'utf8')
+    text = readlinkSync(file)
   } catch {
     return undefined
   }
@@ -41,17 +41,12 @@ function readHolder(file: string): { runs: boolean } | undefined {
   return { runs: isRunning(pid) }
 }
 
-/** Creates the file with its text atomically, so that no reader finds it empty. */
 function create(file: string, text: string): boolean {
-  const draft = `${file}.${process.pid}`
-  writeFileSync(draft, text, { mode: 0o600 })
   try {
-    linkSync(draft, file)
+    symlinkSync(text, file)
     return true
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return false
     throw error
-  } finally {
-    rmSync(draft)
   }
 }
