@@ -2,16 +2,7 @@
 import { UserError } from '@spillway/infra/processes/command-line'
 import { Keeper, ToolFailure } from '@spillway/infra/processes/keeper'
 import { onPath } from '@spillway/infra/processes/run'
-import { type AptProgram, aptProgram } from '@spillway/infra/services/apt-packages'
-
-/** On the PATH, else in Debian's package of Prometheus, unpacked into the ignored folder. */
-async function promtoolProgram(keeper: Keeper): Promise<AptProgram> {
-  const installed = onPath(['promtool'])
-  if (installed !== undefined) return { command: installed, env: {} }
-  const fetched = await aptProgram({ keeper, packages: ['prometheus'], name: 'promtool', say: console.log })
-  if (fetched !== undefined) return fetched
-  throw new UserError('There is no promtool here, and no apt to fetch it: put it on the PATH.')
-}
+import { findProgram } from '@spillway/infra/services/apt-packages'
 
 /** Why tests that need it are skipped, or false. */
 export const skipWithoutPromtool =
@@ -21,8 +12,10 @@ export const skipWithoutPromtool =
 export async function promtool(cwd: string, ...runs: string[][]): Promise<void> {
   const keeper = new Keeper()
   try {
-    const { command, env } = await promtoolProgram(keeper)
-    for (const args of runs) await keeper.run({ command, args, cwd, env: { ...process.env, ...env } })
+    const program = await findProgram({ keeper, names: ['promtool'], packages: ['prometheus'], say: console.log })
+    if (program === undefined)
+      throw new UserError('There is no promtool here, and no apt to fetch it: put it on the PATH.')
+    for (const args of runs) await keeper.run({ ...program, args, cwd })
   } catch (error) {
     throw error instanceof ToolFailure ? new Error(error.output, { cause: error }) : error
   } finally {

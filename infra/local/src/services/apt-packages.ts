@@ -1,5 +1,5 @@
-// Programs from the packages of Debian and Ubuntu, unpacked into a folder: apt works on lists and a
-// cache of its own. It needs no root, and nothing is installed.
+// Programs on the PATH, else from the packages of Debian and Ubuntu, unpacked into a folder: apt works
+// on lists and a cache of its own. It needs no root, and nothing is installed.
 import { existsSync } from 'node:fs'
 import { chmod, mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -8,34 +8,29 @@ import type { Keeper } from '../processes/keeper.ts'
 import { programsDir } from '../processes/repository.ts'
 import { onPath } from '../processes/run.ts'
 
-export interface AptProgram {
-  command: string
-  env: NodeJS.ProcessEnv
-}
-
-interface AptRequest {
+interface Wanted {
   keeper: Keeper
+  /** The program has one of these names on the PATH, and the first one in the packages. */
+  names: [string, ...string[]]
   /** What is unpacked. The first names its folder. */
-  packages: string[]
-  /** The program in them. */
-  name: string
+  packages: [string, ...string[]]
   say: (sentence: string) => void
 }
 
-/** An unpacked program, fetched at the first call. Undefined without apt. */
-export async function aptProgram({ keeper, packages, name, say }: AptRequest): Promise<AptProgram | undefined> {
+/** An unpacked program is fetched at the first call. Undefined where there is neither the program nor apt. */
+export async function findProgram({ keeper, names, packages, say }: Wanted) {
+  const command = onPath(names)
+  if (command !== undefined) return { command, env: process.env }
   if (onPath(['apt-get']) === undefined) return undefined
-  const home = homeOf(packages)
+  const [name] = names
+  const home = join(programsDir, `${packages[0]}-apt-${process.arch}`)
   if (!existsSync(home))
     say(`No ${name} on the PATH: fetching it with apt-get (into the ignored folder; nothing is installed).`)
   await makeOnce(home, (partial) => fetchPackages(keeper, packages, partial))
   const libDir = join(home, 'usr/lib')
   const multiarch = existsSync(libDir) ? (await readdir(libDir)).map((entry) => join(libDir, entry)) : []
-  return { command: join(home, 'usr/bin', name), env: { LD_LIBRARY_PATH: [libDir, ...multiarch].join(':') } }
-}
-
-function homeOf([first]: string[]): string {
-  return join(programsDir, `${first}-apt-${process.arch}`)
+  const env = { ...process.env, LD_LIBRARY_PATH: [libDir, ...multiarch].join(':') }
+  return { command: join(home, 'usr/bin', name), env }
 }
 
 async function fetchPackages(keeper: Keeper, packages: string[], root: string): Promise<void> {

@@ -5,8 +5,7 @@ import { Redis } from 'ioredis'
 import { UserError } from '../processes/command-line.ts'
 import type { Tool } from '../processes/keeper.ts'
 import { onFreePort } from '../processes/port.ts'
-import { onPath } from '../processes/run.ts'
-import { aptProgram } from './apt-packages.ts'
+import { findProgram } from './apt-packages.ts'
 import { type ProgramOptions, type ServiceOptions, startService } from './service.ts'
 
 export interface RedisOptions extends ServiceOptions {
@@ -55,11 +54,14 @@ export async function startRedis(options: RedisOptions) {
 
 /** A server that reads its configuration from its standard input. */
 export async function findRedis({ keeper, dir, say }: ProgramOptions): Promise<Tool> {
-  const command = onPath(['redis-server', 'valkey-server'])
-  // Debian's redis-server is a link to a program of redis-tools.
-  const packages = ['redis-server', 'redis-tools']
-  const program = command ? { command, env: {} } : await aptProgram({ keeper, packages, name: 'redis-server', say })
-  if (program) return { args: ['-'], cwd: dir, ...program, env: { ...process.env, ...program.env } }
+  const program = await findProgram({
+    keeper,
+    names: ['redis-server', 'valkey-server'],
+    // Debian's redis-server is a link to a program of redis-tools.
+    packages: ['redis-server', 'redis-tools'],
+    say,
+  })
+  if (program) return { args: ['-'], cwd: dir, ...program }
   throw new UserError('There is no Redis here: put redis-server or valkey-server on the PATH, or set REDIS_URL.')
 }
 
