@@ -125,8 +125,6 @@ function answerOf(status: number, reason: string, headers: IncomingHttpHeaders, 
   }
 }
 
-const ANSWER_MAX_BYTES = 10 * 1_024 * 1_024
-
 async function send(agent: http.Agent, method: string, url: string, body: string | undefined, options: RequestOptions) {
   const { isStale, answer } = await attempt(agent, method, url, body, options)
   return isStale && options.retriesStale ? (await attempt(agent, method, url, body, options)).answer : answer
@@ -156,15 +154,10 @@ function attempt(agent: http.Agent, method: string, url: string, body: string | 
     const timer = setTimeout(giveUp, timeoutMs, 'timeout')
     outgoing.on('error', failed)
     outgoing.on('response', (incoming) => {
-      let bytes = 0
-      const chunks: Buffer[] = []
+      let text = ''
       incoming.on('error', failed)
-      incoming.on('data', (chunk: Buffer) => {
-        bytes += chunk.length
-        if (bytes > ANSWER_MAX_BYTES) giveUp('answer too large')
-        else chunks.push(chunk)
-      })
-      incoming.on('end', () => settle(incoming.statusCode ?? 0, Buffer.concat(chunks).toString(), incoming.headers))
+      incoming.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
+      incoming.on('end', () => settle(incoming.statusCode ?? 0, text, incoming.headers))
     })
     // After the end of an answer this changes nothing.
     outgoing.on('close', () => {
