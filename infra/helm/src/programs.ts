@@ -18,9 +18,13 @@ const setsDir = fileURLToPath(new URL('../programs', import.meta.url))
 
 /** The folder of a set's programs, built or not. Other versions have another folder. */
 export async function programSetDir(set: ProgramSet): Promise<string> {
-  const pins = await Promise.all(['go.mod', 'go.sum'].map((file) => readFile(join(setsDir, set, file), 'utf8')))
-  const version = createHash('sha256').update(pins.join('\0')).digest('hex').slice(0, 12)
-  return join(programsDir, `go-${set}-${version}`)
+  const pins = ['go.mod', 'go.sum'].map((file) => join(setsDir, set, file))
+  return join(programsDir, `go-${set}-${await fingerprint(pins)}`)
+}
+
+async function fingerprint(files: readonly string[]): Promise<string> {
+  const contents = await Promise.all(files.map((file) => readFile(file, 'utf8')))
+  return createHash('sha256').update(contents.join('\0')).digest('hex').slice(0, 12)
 }
 
 export async function isBuilt(set: ProgramSet): Promise<boolean> {
@@ -116,10 +120,7 @@ export async function crdDirs(): Promise<Record<'keda' | 'monitoring' | 'gateway
 // the ignored folder.
 
 const requirements = fileURLToPath(new URL('../programs/requirements.txt', import.meta.url))
-const pins = createHash('sha256')
-  .update(await readFile(requirements))
-  .digest('hex')
-  .slice(0, 12)
+const pins = await fingerprint([requirements])
 const pythonDir = join(programsDir, `python-${pins}`)
 /** The linter of Dockerfiles. */
 export const hadolint = join(pythonDir, 'bin/hadolint')

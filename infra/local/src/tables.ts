@@ -34,15 +34,9 @@ process.exitCode = problems.length > 0 ? 1 : 0
 
 /** The page with the table between its two comments. */
 function withTable(page: string, table: string): string {
-  const [start, end] = ['<!-- settings -->', '<!-- /settings -->']
-  const [before, after] = [page.indexOf(start), page.indexOf(end)]
-  if (before < 0 || after < before) throw new Error(`the page has no place for ${start} … ${end}`)
-  return `${page.slice(0, before + start.length)}\n${table}\n${page.slice(after)}`
-}
-
-function tableOf(heads: readonly string[], rows: readonly (readonly string[])[]): string {
-  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`
-  return [line(heads), line(heads.map(() => '---')), ...rows.map(line)].join('\n')
+  const place = /(?<=<!-- settings -->\n).*(?=\n<!-- \/settings -->)/s
+  if (!place.test(page)) throw new Error('the page has no place for <!-- settings --> … <!-- /settings -->')
+  return page.replace(place, () => table)
 }
 
 interface Setting {
@@ -67,7 +61,8 @@ function settingsTable({ properties, required }: Settings): string {
     const byDefault = required.includes(name) ? '**required**' : value === '' ? '' : `\`${value}\``
     return [`\`${name}\``, byDefault, boundsOf(name, setting), description]
   })
-  return tableOf(['name', 'default', 'bounds', 'meaning'], rows)
+  const heads = ['name', 'default', 'bounds', 'meaning']
+  return [heads, heads.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n')
 }
 
 function boundsOf(name: string, { type, minimum, maximum, enum: words, writeOnly }: Setting): string {

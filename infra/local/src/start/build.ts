@@ -14,8 +14,6 @@ const WAIT_MS = 300_000
 
 const turbo = join(repositoryDir, 'node_modules', '.bin', 'turbo')
 
-const turboEnv = { TURBO_TELEMETRY_DISABLED: '1', TURBO_NO_UPDATE_NOTIFIER: '1' }
-
 /** Builds these packages and their dependencies [all packages]. Silent unless it fails. */
 export async function build(keeper: Keeper, packages: string[] = []): Promise<void> {
   // One build at a time, because builds write the same files.
@@ -29,7 +27,7 @@ export async function build(keeper: Keeper, packages: string[] = []): Promise<vo
       command,
       args: [...args, 'run', 'build', '--output-logs=errors-only', '--log-order=grouped', ...filters],
       cwd: repositoryDir,
-      env: { ...process.env, ...turboEnv },
+      env: { ...process.env, TURBO_TELEMETRY_DISABLED: '1', TURBO_NO_UPDATE_NOTIFIER: '1' },
     })
   } catch (error) {
     throw error instanceof ToolFailure ? new UserError(`The build failed.\n${error.output}`) : error

@@ -47,11 +47,10 @@ async function start(isFresh: boolean, keeper: Keeper, fail: (error: unknown) =>
     throw new UserError(`Spillway already runs on ${stateDir}: stop it first, or set SPILLWAY_DIR to another folder.`)
   }
   const wanted = await choosePorts(environment)
-  if (isFresh) forget(stateDir)
+  const old = ['logs', DATABASE_FILE, ...(isFresh ? ['postgres', 'redis', 'secrets.json'] : [])]
+  for (const name of old) rmSync(join(stateDir, name), { recursive: true, force: true })
   const secrets = loadSecrets(stateDir)
   const logDir = join(stateDir, 'logs')
-  const databaseFile = join(stateDir, DATABASE_FILE)
-  for (const old of [logDir, databaseFile]) rmSync(old, { recursive: true, force: true })
   const wantsEngine = environment.inherited.HASH_ENGINE !== 'packages'
   const [services] = await Promise.all([
     startServices({
@@ -72,18 +71,13 @@ async function start(isFresh: boolean, keeper: Keeper, fail: (error: unknown) =>
   const members = { keeper, environment, secrets, databaseUrl, redisUrl, logDir, say, fail }
   const taken = await startBoth({ ...wanted, ...members })
   // For `pnpm seed` and `pnpm accounts`.
-  writeFileSync(databaseFile, databaseUrl, { mode: 0o600 })
+  writeFileSync(join(stateDir, DATABASE_FILE), databaseUrl, { mode: 0o600 })
   const { OPS_USER: user = 'operator', OPS_PASSWORD: password = secrets.opsPassword } = environment.inherited
   say(screen({ ...members, ...taken }, { user, password }))
   if (!wantsEngine || hasEngine()) return
   // The first build takes a minute: the start does not wait for it.
   if (await buildEngine(keeper, say, { inBackground: true }))
     say('The native hashing engine is built: workers use it from their next start on.')
-}
-
-function forget(stateDir: string): void {
-  for (const name of ['postgres', 'redis', 'secrets.json'])
-    rmSync(join(stateDir, name), { recursive: true, force: true })
 }
 
 async function main(): Promise<void> {
