@@ -23,12 +23,12 @@ export async function createNamespace() {
   await query(maintenanceUrl, `CREATE DATABASE "${name}" TEMPLATE "${template}"`)
   /** Deletes database and keys. Rejects, naming them, if connections were left open. */
   const close = async (): Promise<void> => {
-    const leaked = await until(() => connectionsTo(maintenanceUrl, name).then((open) => open.length === 0), {
-      timeoutMs: DISCONNECT_MS,
-    }).then(
-      () => [],
-      () => connectionsTo(maintenanceUrl, name),
-    )
+    let leaked: string[] = []
+    const isLeft = async () => {
+      leaked = await connectionsTo(maintenanceUrl, name)
+      return leaked.length === 0
+    }
+    await until(isLeft, { timeoutMs: DISCONNECT_MS }).catch(() => undefined)
     await query(maintenanceUrl, `DROP DATABASE "${name}" WITH (FORCE)`)
     await deleteKeys(redisUrl, queuePrefix)
     if (leaked.length > 0) throw new Error(`connections to the database were left open: ${leaked.join('; ')}`)
