@@ -1,5 +1,5 @@
-// A lock with one holder at a time: a symbolic link, which is created together with its text. The lock is free once the holder's keeper process has
-// ended, for any reason: then no process of the holder runs.
+// A lock with one holder at a time: a symbolic link, which is created together with its text. The lock
+// is free once the holder's keeper process has ended, for any reason: then no process of the holder runs.
 import { mkdirSync, readlinkSync, rmSync, symlinkSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
