@@ -17,8 +17,6 @@ export type ConnectionRole = 'producer' | 'consumer'
 
 /** How long a gateway waits for the answer to a command. */
 const PRODUCER_COMMAND_TIMEOUT_MS = 2_000
-/** How long it waits beyond that: enough to write and to read what a pause of its process held up. */
-const PAUSE_GRACE_MS = 100
 const CONNECT_TIMEOUT_MS = 2_000
 /**
  * A connection is replaced if it receives nothing for this long while an answer is due: it may be
@@ -88,7 +86,6 @@ function prepared<T extends RedisConnection>(connection: T, currentLogin: () => 
     }
   }
   if (connection instanceof Redis) {
-    outlivePauses(connection)
     writeTogether(connection)
     connection.on('reconnecting', () => renew(connection.options))
     const duplicate = connection.duplicate.bind(connection)
@@ -98,7 +95,6 @@ function prepared<T extends RedisConnection>(connection: T, currentLogin: () => 
     }
   } else {
     connection.on('+node', (node: Redis) => {
-      outlivePauses(node)
       writeTogether(node)
       renew(node.options)
     })
@@ -129,20 +125,6 @@ function writeTogether(connection: Redis): void {
       })
     }
     return send(...command)
-  }
-}
-
-/** After a pause of this process, timers fire before the answers are read that came meanwhile. */
-function outlivePauses(connection: Redis): void {
-  if (connection.options.commandTimeout === undefined) return
-  const send = connection.sendCommand.bind(connection)
-  connection.sendCommand = (command, stream) => {
-    const { reject } = command
-    command.reject = (error) => {
-      if (error.message !== 'Command timed out') reject(error)
-      else setTimeout(() => command.isResolved || reject(error), PAUSE_GRACE_MS)
-    }
-    return send(command, stream)
   }
 }
 

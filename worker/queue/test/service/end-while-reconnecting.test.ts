@@ -1,4 +1,4 @@
-// Connections that are closed while they wait to connect again, and one whose process pauses.
+// Connections that are closed while they wait to connect again.
 import assert from 'node:assert/strict'
 import { createNamespace } from '@spillway/infra/harness/namespace'
 import { startProxy } from '@spillway/infra/harness/tcp-proxy'
@@ -66,15 +66,4 @@ test('commands that were in flight when the connection broke end too', async (t)
   const ended = next(redis, 'end')
   redis.disconnect()
   await Promise.all([ended, inFlight])
-})
-
-test('an answer that came while the process paused is not late', async (t) => {
-  const { redisUrl, close } = await createNamespace()
-  t.onTestFinished(() => close())
-  const redis = kept(t, connectRedis(redisUrl, 'producer'))
-  await until(() => redis.status === 'ready')
-  const answered = redis.ping()
-  // It is written at the end of this turn, and its answer is read after the time of a command.
-  setImmediate(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_500))
-  assert.equal(await answered, 'PONG')
 })
