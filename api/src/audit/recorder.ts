@@ -176,9 +176,14 @@ export const auditRefusalsPlugin = fp(
       const { errorCode, refusedFor, user, sessionId, body } = request
       const { event: change } = request.routeOptions.config
       if (change !== undefined && errorCode === 'outcome_unknown') {
-        const userId = user?.sub ?? null
-        const what = { event: change, outcome: errorCode, userId, sessionId: sessionId ?? null } as const
-        audit.record({ ...what, ip: request.ip, requestId: toldId(request) })
+        audit.record({
+          event: change,
+          outcome: errorCode,
+          userId: user?.sub ?? null,
+          sessionId: sessionId ?? null,
+          ip: request.ip,
+          requestId: toldId(request),
+        })
       }
       const isLimited = LIMITS.includes(errorCode ?? '')
       if (isLimited && refusedFor !== undefined) {

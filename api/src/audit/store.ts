@@ -5,7 +5,8 @@ import { firstIdAt } from '@spillway/queue/wire/id'
 import { type RefusalReason, refusalReasons } from '../http/errors.js'
 import { type ErrorCode, errorCodes } from '../schemas/problem-codes.js'
 
-export type StoredEvent = {
+/** What every event has. */
+type EventRow = {
   id: string
   /** In ISO 8601. */
   at: string
@@ -13,6 +14,9 @@ export type StoredEvent = {
   outcome: AuditOutcome
   /** How many events it stands for. */
   count: number
+}
+
+export type StoredEvent = EventRow & {
   userId: string | null
   sessionId: string | null
   /** The network of the client: an IPv4 address, or the /64 of an IPv6 address. */
@@ -28,7 +32,7 @@ export type StoredEvent = {
 }
 
 /** An event to insert. A field that is absent is null in its row. */
-export type AddedEvent = Pick<StoredEvent, 'id' | 'at' | 'event' | 'outcome' | 'count'> &
+export type AddedEvent = EventRow &
   Partial<StoredEvent> & {
     /** Names the account in place of `userId`. It is read at the insert, and not stored. */
     email?: string | undefined

@@ -6,7 +6,7 @@ import { describeHash } from '@spillway/queue/wire/stored-hash'
 import type { FastifyRequest } from 'fastify'
 import { ApiError } from '../http/errors.js'
 import type { Post } from '../mail/post.js'
-import { SessionBody } from '../schemas/bodies.js'
+import { AccountSessionBody } from '../schemas/bodies.js'
 import { parseEmailAddress } from '../schemas/email-address.js'
 import { anyProblem, bodyProblems, problemResponse } from '../schemas/responses.js'
 import { UUID } from '../sessions/access-token.js'
@@ -18,7 +18,6 @@ export const text = { type: 'string' } as const
 export const time = { type: 'string', format: 'date-time' } as const
 const timeOrNull = { type: ['string', 'null'], format: 'date-time' } as const
 
-const { current: _, ...ofSession } = SessionBody.properties
 const Failures = objectOf({
   failures: { type: 'integer', description: 'Failures of all unknown devices since the last correct password' },
   waitUntil: { ...timeOrNull, description: 'When the next login of an unknown device is allowed' },
@@ -44,7 +43,7 @@ export const AccountBody = {
       description: 'What delays its logins; null while Redis is unavailable',
       anyOf: [{ type: 'null' }, Failures],
     },
-    sessions: { type: 'array', items: { title: 'AccountSession', ...objectOf(ofSession) } },
+    sessions: { type: 'array', items: AccountSessionBody },
     unsentMails: {
       description:
         'Mails that the mail server has not taken; it has taken all other mails. Mails that are not tried again are kept for at most a ' +

@@ -72,7 +72,7 @@ interface FlowOptions<Deps> {
   ticketLifeMs: number
   /** How long a ticket that is issued at once is held [pacedMs]. */
   paceMs?: ((holdMs: number) => number) | undefined
-  /** Finds known devices [none is known]. */
+  /** Recognizes known devices [every device is unknown]. */
   guessing?: Guessing
   /** Limits redemptions of our tickets. Forged tickets are rejected before this, without Redis. */
   limitRedemption: LimitRequest

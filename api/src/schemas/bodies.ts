@@ -53,19 +53,27 @@ export const TokenBody = {
   ],
 } as const
 
+const sessionId = { type: 'string', format: 'uuid' } as const
+const ofSession = {
+  device: { type: ['string', 'null'], description: 'The User-Agent of the login' },
+  address: { type: ['string', 'null'], description: 'The address of the login' },
+  createdAt: { type: 'string', format: 'date-time' },
+  lastUsedAt: { type: 'string', format: 'date-time', description: 'The time of the login, or of the last refresh' },
+  expiresAt: { type: 'string', format: 'date-time', description: 'When the session ends if it is not refreshed' },
+} as const
+
 export const SessionBody = {
   title: 'Session',
   description: 'A live session',
   ...objectOf({
-    id: { type: 'string', format: 'uuid' },
+    id: sessionId,
     current: { type: 'boolean', description: 'Whether this is the session of the request' },
-    device: { type: ['string', 'null'], description: 'The User-Agent of the login' },
-    address: { type: ['string', 'null'], description: 'The address of the login' },
-    createdAt: { type: 'string', format: 'date-time' },
-    lastUsedAt: { type: 'string', format: 'date-time', description: 'The time of the login, or of the last refresh' },
-    expiresAt: { type: 'string', format: 'date-time', description: 'When the session ends if it is not refreshed' },
+    ...ofSession,
   }),
 } as const
+
+/** A live session for operators. */
+export const AccountSessionBody = { title: 'AccountSession', ...objectOf({ id: sessionId, ...ofSession }) } as const
 
 export const SessionsBody = {
   title: 'Sessions',

@@ -7,7 +7,7 @@
 import { type Database, gather, Prisma, rawQuery } from '@spillway/prisma'
 import type { FromSchema } from 'json-schema-to-ts'
 import { ApiError, orUnknown } from '../http/errors.js'
-import type { SessionBody } from '../schemas/bodies.js'
+import type { AccountSessionBody } from '../schemas/bodies.js'
 import {
   type Digest,
   digest,
@@ -87,7 +87,7 @@ export type SessionUser = {
 /** Nobody reads a longer list. */
 export const LISTED_MAX = 100
 
-type LiveSession = Omit<FromSchema<typeof SessionBody>, 'current'>
+type LiveSession = FromSchema<typeof AccountSessionBody>
 
 export class Sessions {
   readonly #database: Database

@@ -72,10 +72,10 @@ test('what a client calls itself is kept as printable text, and cut', async () =
 
 test('a session that was opened by a ticket is of the client that redeemed it', async () => {
   const account = await api.newAccount()
-  const headers = { ...respondAsync.headers, 'user-agent': 'The one that asked' }
+  const headers = { ...respondAsync.headers, 'user-agent': 'The client that asked' }
   const { ticket } = expect(202, await api.login(account, { headers }))
-  const session = expect(200, await api.redeem(ticket, on('The one that redeemed')))
-  assert.equal((await list(session))[0]?.device, 'The one that redeemed')
+  const session = expect(200, await api.redeem(ticket, on('The client that redeemed')))
+  assert.equal((await list(session))[0]?.device, 'The client that redeemed')
 })
 
 test('a session that is ended refreshes no more, and its access token is refused', async () => {
