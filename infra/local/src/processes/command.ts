@@ -9,17 +9,20 @@ const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 /** What a shell reports for a program that SIGPIPE ended. Node ignores that signal. */
 const NOBODY_READS = 141
 
-export async function runCommand(command: () => unknown): Promise<void> {
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error
-    process.exit(NOBODY_READS)
-  })
+/** @param onUnwritable called when the standard output cannot be written [exits when nobody reads it] */
+export async function runCommand(command: () => unknown, onUnwritable = exitUnread): Promise<void> {
+  process.stdout.on('error', onUnwritable)
   try {
     await command()
   } catch (error) {
     report(error)
     process.exitCode = 1
   }
+}
+
+function exitUnread(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EPIPE') throw error
+  process.exit(NOBODY_READS)
 }
 
 /**

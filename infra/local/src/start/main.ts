@@ -104,9 +104,11 @@ async function main(): Promise<void> {
     })
   }
   onLauncherGone(() => stop(1))
-  // The terminal may close before this process ends: unlike other commands, this one goes on then.
-  for (const stream of [process.stdout, process.stderr]) stream.removeAllListeners('error').on('error', () => {})
+  process.stderr.on('error', goOn)
   await start(values.fresh === true, keeper, fail).catch(fail)
 }
 
-await runCommand(main)
+/** The terminal may close before this process ends. Unlike other commands, this one then ends its processes first. */
+function goOn(): void {}
+
+await runCommand(main, goOn)
