@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { STATUS_CODES } from 'node:http'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { until } from '@spillway/infra/processes/until'
 
 /** The fields of answers; each answer has some of them. */
@@ -56,8 +57,8 @@ export interface Call {
   /** An access token. */
   token?: string
   signal?: AbortSignal
-  /** Returns a ticket as it is [redeemed, unless there is a Prefer header]. */
-  keepTicket?: boolean
+  /** Returns a ticket or a `busy` as it is [followed, unless there is a Prefer header]. */
+  asIs?: boolean
 }
 
 export interface Credentials {
@@ -74,9 +75,10 @@ export class Client {
   }
 
   /**
-   * One request. A ticket is redeemed, because a busy machine may cause one at any time: a worker
-   * that gets no processor for a second and a half counts as gone. Checks what holds for every
-   * answer: problems are problems, and only they are.
+   * One request. A ticket is redeemed, and a `busy` repeated, because a busy machine may cause them
+   * at any time: a worker that gets no processor for a second and a half counts as gone, and a
+   * gateway that gets too little refuses some requests. Checks what holds for every answer: problems
+   * are problems, and only they are.
    */
   async call(method: string, path: string, options: Call = {}): Promise<Told> {
     const { body, headers = {}, token, signal } = options
@@ -96,8 +98,11 @@ export class Client {
     assert.match(requestId, /^[\w.-]{1,64}$/)
     assert.equal(response.headers.get('x-request-id'), requestId)
     if (answer.body.code !== undefined) assertProblem(answer, answer.status, answer.body.code)
-    const asksForTicket = options.keepTicket === true || headers.prefer !== undefined
-    return answer.status === 202 && !asksForTicket ? this.redeem(answer.body.ticket, options) : answer
+    if (options.asIs === true || headers.prefer !== undefined) return answer
+    if (answer.status === 202) return this.redeem(answer.body.ticket, options)
+    if (answer.body.code !== 'busy') return answer
+    await sleep(1_000 * Number(answer.headers.get('retry-after')))
+    return this.call(method, path, options)
   }
 
   register(body: Credentials, options?: Call): Promise<Told> {
@@ -210,7 +215,7 @@ export async function letIn(count: number, ask: () => Promise<{ status: number }
   await until(isFull, { what: `${count} admitted requests` })
 }
 
-export const keepTicket = { keepTicket: true }
+export const asIs = { asIs: true }
 
 export const respondAsync = { headers: { prefer: 'respond-async' } }
 

@@ -11,7 +11,7 @@ import { until } from '@spillway/infra/processes/until'
 import { newSealKey, newSigningKey } from '@spillway/infra/start/secrets'
 import { test } from 'vitest'
 import { readGatewayConfig } from '../../src/config.ts'
-import { expect, keepTicket, newCredentials } from '../client.ts'
+import { asIs, expect, newCredentials } from '../client.ts'
 import { openSystem, readiness, startQuietly } from '../system.ts'
 
 const system = await openSystem()
@@ -27,7 +27,7 @@ test('the first requests of a gateway that has just begun to listen are answered
   const fresh = await until(async () => {
     const fresh = await startQuietly(system.environment)
     t.onTestFinished(() => fresh.close())
-    return (await fresh.api.login(credentials, keepTicket)).status === 200 ? fresh : undefined
+    return (await fresh.api.login(credentials, asIs)).status === 200 ? fresh : undefined
   })
   expect(201, await fresh.api.register(newCredentials()))
 })

@@ -7,7 +7,7 @@ import { until } from '@spillway/infra/processes/until'
 
 import { test } from 'vitest'
 import { gatedAccount } from '../account.ts'
-import { assertProblem, atOnce, expect, keepTicket, newCredentials, respondAsync } from '../client.ts'
+import { asIs, assertProblem, atOnce, expect, newCredentials, respondAsync } from '../client.ts'
 import { watchQueue } from '../queue.ts'
 import { lockOptions, openSystem, readiness } from '../system.ts'
 
@@ -19,29 +19,29 @@ const { api } = await system.gateway(patient)
 
 test('without any worker a request gets its ticket at once, and its answer when one has come', async () => {
   const credentials = newCredentials()
-  const first = await api.register(credentials, keepTicket)
+  const first = await api.register(credentials, asIs)
   const { ticket, retryAfter, position, eta } = expect(202, first)
   assert.deepEqual({ retryAfter, eta }, { retryAfter: 5, eta: undefined })
   // A job that was added during a reading of the queue may count twice until the next one.
   assert.ok(position === 0 || position === 1, `position ${position}`)
-  const { position: second } = expect(202, await api.login(credentials, keepTicket))
+  const { position: second } = expect(202, await api.login(credentials, asIs))
   assert.ok(second === 1 || second === 2, `position ${second}`)
   await queue.settled(2, 0)
 
   // A ticket is valid after its Retry-After: for a second at least, 2 s only within the millisecond.
   const hasty = await system.gateway({ TICKET_TTL_MS: '3000', LOGIN_WAIT_MS: '0' })
-  await until(async () => expect(202, await hasty.api.register(newCredentials(), keepTicket)).retryAfter === 1)
+  await until(async () => expect(202, await hasty.api.register(newCredentials(), asIs)).retryAfter === 1)
 
   // The queue is full: refused at once, before the database or the queue is asked.
   const full = await system.gateway({ MAX_OUTSTANDING: '2', LIMIT_PER_ADDRESS: '1000', TRUST_PROXY: '127.0.0.1' })
-  await until(async () => (await full.api.register(newCredentials(), keepTicket)).status === 503)
+  await until(async () => (await full.api.register(newCredentials(), asIs)).status === 503)
   const added = (await queue.added()).length
   await system.database.$transaction(async (locked) => {
     await locked.$executeRaw`LOCK TABLE users IN ACCESS EXCLUSIVE MODE`
     for (const start of ['register', 'login'] as const) {
       for (const device of [{}, { 'spillway-device': 'x' }]) {
         const headers = { 'x-forwarded-for': '198.51.100.77', ...device }
-        const answer = await full.api[start](newCredentials(), { headers })
+        const answer = await full.api[start](newCredentials(), { headers, ...asIs })
         assertProblem(answer, 503, 'busy')
         assert.match(answer.headers.get('retry-after') ?? '', /^[1-9]\d?$/)
       }
@@ -66,7 +66,7 @@ test('when the last worker is killed, requests get their ticket at once within m
   expect(201, await gateway.api.register(newCredentials()))
   await process.close()
   await until(async () => (await readiness(gateway.url)).workers === 0)
-  expect(202, await gateway.api.register(newCredentials(), keepTicket))
+  expect(202, await gateway.api.register(newCredentials(), asIs))
 })
 
 test('a job that will take longer than the wait gets its ticket at once, and one that will outlast a ticket is refused', async (t) => {
@@ -74,13 +74,13 @@ test('a job that will take longer than the wait gets its ticket at once, and one
   const slow = await openSystem(t)
   await slow.worker({ ARGON2_TIME: '64', ARGON2_MEMORY_KIB: '16384' })
   const gateway = await slow.gateway({ LOGIN_WAIT_MS: '100', TICKET_TTL_MS: '60000' })
-  expect(202, await gateway.api.register(newCredentials(), keepTicket))
+  expect(202, await gateway.api.register(newCredentials(), asIs))
 
   const strict = await slow.gateway({ LOGIN_WAIT_MS: '0', TICKET_TTL_MS: '3000' })
   const refused = await until(async () => {
     const [answer] = await Promise.all([
-      strict.api.register(newCredentials(), keepTicket),
-      gateway.api.register(newCredentials(), keepTicket),
+      strict.api.register(newCredentials(), asIs),
+      gateway.api.register(newCredentials(), asIs),
     ])
     return answer.status === 503 ? answer : undefined
   })
@@ -94,7 +94,7 @@ test('as many get a ticket as can be answered within its life, also where nobody
   await own.worker({}, withDoubles)
   const gateway = await own.gateway({ LOGIN_WAIT_MS: '0' })
   const { account } = await gatedAccount(t, own.database)
-  for (let n = 0; n < 4; n++) expect(202, await gateway.api.login(account, keepTicket))
+  for (let n = 0; n < 4; n++) expect(202, await gateway.api.login(account, asIs))
 })
 
 test('a login is answered before those that wait with tickets, which operators see, and which are answered as well', async (t) => {

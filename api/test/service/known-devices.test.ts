@@ -7,7 +7,7 @@ import { until } from '@spillway/infra/processes/until'
 
 import { test } from 'vitest'
 import { gatedAccount, slowAccount } from '../account.ts'
-import { assertProblem, expect, letIn, respondAsync } from '../client.ts'
+import { asIs, assertProblem, expect, letIn, respondAsync } from '../client.ts'
 import { openSystem } from '../system.ts'
 
 const system = await openSystem()
@@ -40,7 +40,7 @@ test('a known device is let in and answered before those who wait, where a stran
 
   const [device, issuedAt = '', signature] = mine.split('.')
   const useless = ['', 'x', others, `${device}.${Number(issuedAt) + 1}.${signature}`, `${mine}x`]
-  const refused = await Promise.all(useless.map((token) => api.login(owner, known(token))))
+  const refused = await Promise.all(useless.map((token) => api.login(owner, { ...known(token), ...asIs })))
   for (const answer of refused) assertProblem(answer, 503, 'busy')
   const letInFirst = api.login(owner, known(mine))
   await until(async () => (await jobsOf('first')) === before + 1)

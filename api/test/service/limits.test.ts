@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
 import { nameInRedis } from '../account.ts'
-import { type Answer, assertProblem, expect, keepTicket, newCredentials, respondAsync } from '../client.ts'
+import { type Answer, asIs, assertProblem, expect, newCredentials, respondAsync } from '../client.ts'
 import { openSystem, shareSystem } from '../system.ts'
 
 const system = await shareSystem()
@@ -12,7 +12,7 @@ const limits = (perAddress: string, perAccount: string) => ({
 })
 const from = (address: string) => ({ headers: { 'x-forwarded-for': address } })
 /** The first answer, also if it is a ticket: its redemption has other limits. */
-const first = (address: string) => ({ ...from(address), ...keepTicket })
+const first = (address: string) => ({ ...from(address), ...asIs })
 
 test('an account is tried so often a minute and no more, at whichever gateway and in whatever spelling', async () => {
   const [here, there] = await Promise.all([system.gateway(limits('0', '4')), system.gateway(limits('0', '4'))])

@@ -57,7 +57,7 @@ test('a password is changed once, and a mail notifies its owner', async () => {
 
 test('while the database is unavailable, the outcome is recorded as unknown, and a redemption of the ticket finds it out', async () => {
   const { account, accessToken } = await direct.api.signedIn()
-  const keep = { keepTicket: true }
+  const keep = { asIs: true }
   const held = await losing(() => api.changePassword(accessToken, account.password, NEXT, keep), proxy.refuse)
   const { ticket } = expect(202, held)
   proxy.restore()

@@ -6,7 +6,7 @@ import { withDoubles } from '@spillway/infra/harness/spillway'
 import { until } from '@spillway/infra/processes/until'
 import { test } from 'vitest'
 import { gatedAccount, slowAccount } from '../account.ts'
-import { type Answer, assertProblem, expect, keepTicket, newCredentials, respondAsync } from '../client.ts'
+import { type Answer, asIs, assertProblem, expect, newCredentials, respondAsync } from '../client.ts'
 import { watchQueue } from '../queue.ts'
 import { heldAnyway, lockOptions, locksAwaited, openSystem, readiness } from '../system.ts'
 
@@ -68,14 +68,14 @@ test('a result outlives PostgreSQL: its login gets a ticket, which stays good, a
   const queue = watchQueue(system)
   const { account, open } = await gatedAccount(t, system.database)
   const before = await queue.added()
-  const held = api.login(account, keepTicket)
+  const held = api.login(account, asIs)
   await queue.settled(0, 1)
   proxy.refuse()
   open()
   const { ticket } = expect(202, await held)
   // A moment later if Redis is not heard of at once.
   await until(async () => {
-    const again = await api.redeem(ticket, keepTicket)
+    const again = await api.redeem(ticket, asIs)
     assert.notEqual(expect(202, again).ticket, '')
     return again.headers.get('retry-after') === '1'
   })
@@ -91,13 +91,13 @@ test('a ticket that was marked as used when PostgreSQL went away is good again w
   await until(() => system.redis.exists(`${system.namespace.queuePrefix}:result:${ticket.split('.')[0]}`))
   await system.database.$transaction(async (locked) => {
     await locked.$executeRaw`LOCK TABLE sessions IN ACCESS EXCLUSIVE MODE`
-    const redeemed = api.redeem(ticket, keepTicket)
+    const redeemed = api.redeem(ticket, asIs)
     await until(() => locksAwaited(system.database))
     proxy.refuse()
     expect(202, await redeemed)
     assertProblem(await other.api.redeem(ticket), 409, 'ticket_used')
   }, lockOptions)
-  expect(202, await api.redeem(ticket, keepTicket))
+  expect(202, await api.redeem(ticket, asIs))
   proxy.restore()
   // The statement that waited for the lock may have run after all: its session is this job's.
   expect(200, await api.redeem(ticket))

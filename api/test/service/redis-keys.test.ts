@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { monitorRedis } from '@spillway/infra/harness/redis-monitor'
 import { until } from '@spillway/infra/processes/until'
 import { afterAll, test } from 'vitest'
-import { type Call, expect, keepTicket, newCredentials, respondAsync } from '../client.ts'
+import { asIs, type Call, expect, newCredentials, respondAsync } from '../client.ts'
 import { startMailServer } from '../mail-server.ts'
 import { openSystem } from '../system.ts'
 
@@ -62,7 +62,7 @@ async function useEverything(): Promise<void> {
   const guess = newCredentials()
   expect(401, await api.login(guess))
   const { ticket } = expect(202, await api.login(account, { headers: { ...device.headers, ...respondAsync.headers } }))
-  await until(async () => (await api.redeem(ticket, keepTicket)).status === 200)
+  await until(async () => (await api.redeem(ticket, asIs)).status === 200)
   await api.forgotten(account.email)
   await mails.next(account.email, /Choose a new password/)
   const { token: confirmation } = await mails.next(account.email, /Confirm your e-mail/)

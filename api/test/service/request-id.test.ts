@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'
 import { until } from '@spillway/infra/processes/until'
 import { test } from 'vitest'
-import { assertProblem, expect, keepTicket, newCredentials, respondAsync } from '../client.ts'
+import { asIs, assertProblem, expect, newCredentials, respondAsync } from '../client.ts'
 import { openSystem, whileFrozen } from '../system.ts'
 
 const OWN = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
@@ -107,7 +107,7 @@ test('the job of a request is found while it waits, and the board shows the id; 
       await fetch(`${short.opsUrl}/queues/api/queues?activeQueue=passwords&status=latest&page=1&jobsPerPage=10`)
     ).text()
     assert.ok(board.includes(first.requestId))
-    const end = () => short.api.redeem(first.body.ticket, keepTicket)
+    const end = () => short.api.redeem(first.body.ticket, asIs)
     await until(async () => (await end()).status === 410)
     assert.equal((await end()).body.code, 'ticket_expired')
     return first

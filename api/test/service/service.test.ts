@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
 import { test } from 'vitest'
-import { type Answer, assertProblem, expect, keepTicket, letIn, respondAsync } from '../client.ts'
+import { type Answer, asIs, assertProblem, expect, letIn, respondAsync } from '../client.ts'
 import { watchQueue } from '../queue.ts'
 import { type Clients, shareSystem, startQuietly, whileFrozen } from '../system.ts'
 
@@ -118,7 +118,7 @@ test('how far the line has come is told to services alone', async () => {
 
 test('a ticket answers once, to any key of its service and to nobody else', async () => {
   const { ticket } = expect(202, await post('/v1/passwords/verify', { password: 'x', storedHash: null }, respondAsync))
-  assertProblem(await service.redeem(ticket, { token: crm, ...keepTicket }), 400, 'invalid_ticket')
+  assertProblem(await service.redeem(ticket, { token: crm, ...asIs }), 400, 'invalid_ticket')
   assertProblem(await gateway.api.redeem(ticket), 400, 'invalid_ticket')
   assert.deepEqual(expect(200, await service.redeem(ticket, { token: shopNext })), { match: false })
   assertProblem(await service.redeem(ticket, { token: shop }), 409, 'ticket_used')
@@ -163,7 +163,7 @@ test('redemptions are limited as well, by the name of the service, and not by it
   const { ticket } = expect(202, await ask())
   await Promise.all([ask(), ask(), ask()])
   assertProblem(await ask(), 429, 'too_many_requests')
-  const redeemAt = ({ service }: Clients) => service.redeem(ticket, { token: crm, ...keepTicket })
+  const redeemAt = ({ service }: Clients) => service.redeem(ticket, { token: crm, ...asIs })
   const answers = [await redeemAt(here), await redeemAt(there), await redeemAt(here)]
   const remaining = answers.map(({ headers }) => headers.get('ratelimit-remaining'))
   assert.deepEqual(remaining, ['2', '1', '0'])

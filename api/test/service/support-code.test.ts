@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { until } from '@spillway/infra/processes/until'
 import { test } from 'vitest'
 import { roles } from '../../src/ops/named.ts'
-import { assertProblem, expect, keepTicket, respondAsync } from '../client.ts'
+import { asIs, assertProblem, expect, respondAsync } from '../client.ts'
 import { startMailServer } from '../mail-server.ts'
 import { openSystem, whileFrozen } from '../system.ts'
 
@@ -86,7 +86,7 @@ const cases: { name: string; expected: RegExp; code: () => Promise<string> }[] =
       const { requestId, body } = await whileFrozen(worker, async () => {
         const given = await hasty.api.login(account, respondAsync)
         expect(202, given)
-        await until(async () => (await hasty.api.redeem(given.body.ticket, keepTicket)).status === 410)
+        await until(async () => (await hasty.api.redeem(given.body.ticket, asIs)).status === 410)
         return given
       })
       // The ticket brings its code back, whoever redeems it.
