@@ -89,25 +89,6 @@ topologySpreadConstraints:
   valueFrom: { fieldRef: { fieldPath: status.podIP } }
 {{- end -}}
 
-{{/* What workers need to verify hashes of other systems. */}}
-{{- define "spillway.env.imported" -}}
-- { name: BCRYPT_LONG_PASSWORDS, value: {{ .Values.config.bcryptLongPasswords }} }
-{{- with .Values.config.keyedHashesFor }}
-- { name: KEYED_HASHES_FOR, value: {{ . | quote }} }
-{{- end }}
-{{- with .Values.keys.firebase }}
-{{- if .secret }}
-{{ include "spillway.env.secret" (list "FIREBASE_SIGNER_KEY" (dict "secret" .secret "key" .signerKey)) }}
-{{ include "spillway.env.secret" (list "FIREBASE_SALT_SEPARATOR" (dict "secret" .secret "key" .saltSeparator)) }}
-{{- end }}
-{{- end }}
-{{- with .Values.keys.peppers }}
-{{- if .secret }}
-{{ include "spillway.env.secret" (list "PASSWORD_PEPPERS" .) }}
-{{- end }}
-{{- end }}
-{{- end -}}
-
 {{/* A private certificate authority that Redis's or PostgreSQL's certificate comes from. */}}
 {{- define "spillway.ca.env" -}}
 {{- if .Values.tls.ca.secret }}

@@ -76,8 +76,7 @@ jobs in hand. A job in none of them would be one that the scaler does not see.
 {{- define "spillway.redis.env" -}}
 {{- range $name, $password := dict "REDIS_PASSWORD" .Values.redis.password "SENTINEL_PASSWORD" .Values.redis.sentinelPassword }}
 {{- if $password.secret }}
-- name: {{ $name }}
-  valueFrom: { secretKeyRef: { name: {{ $password.secret }}, key: {{ default $password.key $password.urlKey }} } }
+{{ include "spillway.env.secret" (list $name (dict "secret" $password.secret "key" (default $password.key $password.urlKey))) }}
 {{- end }}
 {{- end }}
 - name: REDIS_URL

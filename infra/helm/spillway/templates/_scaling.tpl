@@ -35,7 +35,6 @@ scaleDown:
 {{- $root := index . 0 -}}
 {{- $redis := $root.Values.redis -}}
 {{- $user := include "spillway.scaling.redisUser" $root | fromJson -}}
-{{- include "spillway.redis.check" $root -}}
 - type: {{ get (dict "single" "redis" "sentinel" "redis-sentinel" "cluster" "redis-cluster") $redis.mode }}
   name: {{ index . 1 }}
   metadata:
