@@ -48,22 +48,17 @@ engine_package() {
 engine() {
   if ! command -v cargo >/dev/null || [ "$(uname)" != Linux ]; then missing+=("engine: needs cargo on Linux"); return; fi
   local own target arch libc glibc built=worker/engine/target
+  local build=(--quiet --release --locked --features addon --manifest-path worker/engine/Cargo.toml)
   own=$(rustc -vV | sed -n 's/^host: //p')
-  node --import tsx --input-type=module --eval "
-    import { runWithKeeper } from './infra/local/src/processes/command.ts'
-    import { buildEngine } from './infra/local/src/start/build.ts'
-    await runWithKeeper(async (keeper) => {
-      if (!(await buildEngine(keeper, console.error))) process.exitCode = 1
-    })" || return 1
   node --import tsx infra/release/src/crates.ts --licences >"$work/crates.txt"
   node --import tsx infra/release/src/crates.ts >"$work/crates.json"
   # The oldest glibc is Debian 10's. The musl build is linked with the C library of the system, as Node is.
   while read -r target arch libc glibc; do
     if [ "$target" = "$own" ]; then
-      engine_package "$target" "$arch" "$libc" worker/engine/spillway.node
+      cargo build "${build[@]}"
+      engine_package "$target" "$arch" "$libc" "$built/release/libspillway_engine.so"
     elif command -v cargo-zigbuild >/dev/null && [ -d "$(rustc --print target-libdir --target "$target")" ]; then
-      RUSTFLAGS=-Ctarget-feature=-crt-static cargo zigbuild --quiet --release --locked --features addon \
-        --manifest-path worker/engine/Cargo.toml --target "$target$glibc"
+      RUSTFLAGS=-Ctarget-feature=-crt-static cargo zigbuild "${build[@]}" --target "$target$glibc"
       engine_package "$target" "$arch" "$libc" "$built/$target/release/libspillway_engine.so"
     else
       missing+=("engine for $target: needs cargo-zigbuild and rustup target add $target")
