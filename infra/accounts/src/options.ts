@@ -13,12 +13,9 @@ pnpm accounts operator NAME --role viewer|support|admin
 pnpm accounts breached --help
 
 import   reads accounts from FILE: NDJSON (.ndjson, .jsonl), a JSON array of them or an object with one as "users" (.json), or CSV with
-         a line of names (.csv, .tsv), by commas, semicolons or tabs; also with .gz. The fields are email, passwordHash, id, createdAt,
-         emailConfirmedAt and disabledAt; the last four may be missing. emailConfirmedAt is a date, or true for an address that was
-         confirmed at some time: then createdAt is taken. An account with a date in disabledAt is imported as disabled.
-         Accounts whose address exists are left as they are, and accounts that were deleted here, or have another address now, are left out, so that it can be run
-         again at any time. Lines that are not imported, such as disabled accounts of other systems, go by number and reason to
-         FILE.rejected.ndjson, and make the exit code 1; in a document, records are numbered.
+         a line of names (.csv, .tsv); also with .gz. Accounts whose address exists are left as they are, and accounts that were deleted
+         here, or have another address now, are left out, so that it can be run again at any time. Lines that are not imported go by
+         number and reason to FILE.rejected.ndjson, and make the exit code 1. infra/accounts/README.md describes fields and presets.
 export   writes all accounts to FILE, in the form that import reads; - is standard output.
 hashes   counts the accounts by format and cost of their hashes.
 formats  lists the formats of stored hashes, who writes them, and whether they rest in the database or inside argon2id.
