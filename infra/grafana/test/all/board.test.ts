@@ -2,33 +2,75 @@
 // the README.
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { addForeignJob, type GatewayHandle, OPERATOR, openScene, type Scene } from '@spillway/infra/grafana/scene'
+import { createLogger } from '@spillway/common/log'
+import { createApiClient } from '@spillway/infra/harness/api-client'
+import { createNamespace } from '@spillway/infra/harness/namespace'
+import { openSpillway, withDoubles } from '@spillway/infra/harness/spillway'
 import { until } from '@spillway/infra/processes/until'
 import { query } from '@spillway/infra/services/query'
+import { newSealKey } from '@spillway/infra/start/secrets'
 import { chromiumOptions, skipWithoutChromium as skip, takePicture } from '@spillway/infra/test/pictures'
+import { PasswordClient, parseKeyring } from '@spillway/queue/client'
+import { newId } from '@spillway/queue/wire/id'
 import axe from 'axe-core'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { afterAll, beforeAll, test } from 'vitest'
 
+const OPERATOR = { user: 'operator', password: 'operators only' }
 const signedIn = { httpCredentials: { username: OPERATOR.user, password: OPERATOR.password } }
 /** As a proxy with single sign-on sends it. */
 const viewer = { extraHTTPHeaders: { 'x-forwarded-user': 'vera', 'x-forwarded-groups': 'staff' } }
 /** Other tests may keep every processor busy. */
 const timeout = 120_000
 
+type Scene = Awaited<ReturnType<typeof openScene>>
+
 let browser: Browser
 let scene: Scene
-let gateway: GatewayHandle
+let gateway: Awaited<ReturnType<Scene['gateway']>>
 
 beforeAll(async () => {
   if (skip !== false) return
   browser = await chromium.launch(chromiumOptions)
-  scene = await openScene({ LOGIN_WAIT_MS: '60000', TICKET_TTL_MS: '120000' })
+  scene = await openScene()
   await scene.worker()
-  gateway = await scene.gateway({
-    ...{ OPS_PROXIES: '127.0.0.1', OPS_GROUPS: 'staff:viewer' },
-  })
+  gateway = await scene.gateway({ OPS_PROXIES: '127.0.0.1', OPS_GROUPS: 'staff:viewer' })
 })
+
+/** A Spillway on a database and Redis keys of its own, and a client of each gateway. */
+async function openScene() {
+  const namespace = await createNamespace()
+  const spillway = openSpillway({
+    ...namespace,
+    env: { ARGON2_MEMORY_KIB: '4096', ARGON2_TIME: '1', LOGIN_WAIT_MS: '60000', TICKET_TTL_MS: '120000' },
+    gatewayEnv: { OPS_USER: OPERATOR.user, OPS_PASSWORD: OPERATOR.password },
+    workerEnv: { WORKER_CONCURRENCY: '1', HASH_ENGINE: 'packages' },
+    workerProgram: withDoubles,
+  })
+  return {
+    ...spillway,
+    async gateway(env: NodeJS.ProcessEnv = {}) {
+      const gateway = await spillway.gateway({ env })
+      await spillway.knowsWorkers()
+      return Object.assign(gateway, { api: createApiClient(gateway.url, { timeoutMs: timeout }) })
+    },
+    async close(): Promise<void> {
+      await spillway.close()
+      await namespace.close()
+    },
+  }
+}
+
+/** Adds a job that no worker can open, by seal keys that are not the scene's. */
+async function addForeignJob({ redisUrl, queuePrefix: prefix }: Scene): Promise<void> {
+  const log = createLogger({ service: 'scene', level: 'silent' })
+  const client = new PasswordClient({ redisUrl, prefix, keyring: parseKeyring(newSealKey('foreign')), log })
+  await until(() => client.isReady())
+  const job = { id: newId(), name: 'verify', deadline: client.now() + 60_000 } as const
+  const request = { password: 'a passphrase', storedHash: null }
+  await client.submit({ job, request, admitted: client.admitTo('open'), presentMs: 60_000 })
+  await client.close()
+}
 
 afterAll(async () => {
   await browser?.close()
@@ -99,7 +141,7 @@ test.skipIf(skip)('a job is seen waiting, active and completed during a spike', 
 })
 
 test.skipIf(skip)('the live page shows a spike: depth, wait, busy slots and what fails', async () => {
-  const spiked = await openScene({ LOGIN_WAIT_MS: '60000', TICKET_TTL_MS: '120000' })
+  const spiked = await openScene()
   let spiking = true
   try {
     for (let worker = 0; worker < 3; worker++) await spiked.worker({ env: { WORKER_CONCURRENCY: '2' } })

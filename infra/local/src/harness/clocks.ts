@@ -1,4 +1,4 @@
-// Clocks of tests: a process with a shifted wall clock, Redis's clock, and a stopwatch.
+// Clocks of tests: a process with a shifted wall clock, and Redis's clock.
 import { fileURLToPath } from 'node:url'
 
 const preload = fileURLToPath(new URL('shifted-clock.mjs', import.meta.url))
@@ -17,19 +17,4 @@ interface TimeSource {
 export async function redisTime(redis: TimeSource): Promise<number> {
   const [seconds, microseconds] = await redis.time()
   return Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000)
-}
-
-const TICK_MS = 25
-
-/**
- * Starts a stopwatch for upper bounds, and returns how to read it, in milliseconds. It counts turns
- * of this process's timers: while the process gets no processor, it stands still.
- */
-export function startStopwatch(): () => number {
-  let ticks = 0
-  const timer = setInterval(() => {
-    ticks += 1
-  }, TICK_MS)
-  timer.unref()
-  return () => ticks * TICK_MS
 }

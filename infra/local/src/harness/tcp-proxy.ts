@@ -82,10 +82,6 @@ export async function startProxy(url: string, target: () => Address | undefined 
     /** Lets nothing through on any connection, and tells neither end, until `restore`. */
     freeze(): void {
       state = 'frozen'
-      proxy.freezeOpen()
-    },
-    /** The same on the connections there are alone, as a firewall does that forgot them. */
-    freezeOpen(): void {
       for (const link of links) freezeLink(link)
     },
     /** On the connections there are, lets requests through and no replies, until `restore`. */
