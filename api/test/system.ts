@@ -2,10 +2,16 @@
 import assert from 'node:assert/strict'
 import { createLogger } from '@spillway/common/log'
 import { createNamespace, type Ending, type Namespace } from '@spillway/infra/harness/namespace'
-import { openSpillway, withDoubles } from '@spillway/infra/harness/spillway'
+import {
+  type GatewayProcess,
+  type Member,
+  type MemberOptions,
+  openSpillway,
+  withDoubles,
+} from '@spillway/infra/harness/spillway'
 import { startProxy, type TcpProxy } from '@spillway/infra/harness/tcp-proxy'
 import { until } from '@spillway/infra/processes/until'
-import { type GatewayProcess, type Member, type MemberOptions, readinessOf } from '@spillway/infra/start/member'
+import { readinessOf } from '@spillway/infra/start/member'
 import { connectDatabase, type Database } from '@spillway/prisma'
 import { connectRedis, type RedisConnection } from '@spillway/queue/client'
 import { afterAll } from 'vitest'

@@ -1,6 +1,6 @@
 // The worker as it runs in production: compiled, in a process of its own, with doubles of stored hashes where it is started here.
-import { withDoubles } from '@spillway/infra/harness/spillway'
-import { type Member, startMember, workerProgram } from '@spillway/infra/start/member'
+import { type Member, startMember, withDoubles } from '@spillway/infra/harness/spillway'
+import { workerProgram } from '@spillway/infra/start/member'
 import { workerEnvironment } from './parts.ts'
 import type { Space } from './space.ts'
 

@@ -1,20 +1,24 @@
 // The package as applications have it: packed, and installed from the tarball in an empty folder by npm.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { mkdir, mkdtemp, readFile, writeFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { mkdir, mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { type Ending, scratchDir, testEnvironment } from '@spillway/infra/harness/namespace'
-import { pack } from '@spillway/infra/start/build'
+import { Keeper } from '@spillway/infra/processes/keeper'
+import { defaultStateDir } from '@spillway/infra/processes/repository'
+import { takeLock } from '@spillway/infra/start/lock'
 import { afterAll } from 'vitest'
 
 export const run = promisify(execFile)
 const clientDir = fileURLToPath(new URL('..', import.meta.url))
 const programsDir = fileURLToPath(new URL('application', import.meta.url))
 const PING_TIMEOUT_MS = 20_000
+const PACKED_WITHIN_MS = 300_000
 /** npm repeats what fails for minutes, and may wait for ever. */
 const INSTALL_TIMEOUT_MS = 240_000
 
@@ -36,8 +40,19 @@ export const skip = await run('npm', ['ping'], { cwd: tmpdir(), timeout: PING_TI
 )
 
 /** The tarball of the package, packed once for all tests of a run. */
-export function packed(): Promise<string> {
-  return pack('worker/client', join(testEnvironment().dir, 'packed'))
+export async function packed(): Promise<string> {
+  const dir = join(testEnvironment().dir, 'packed')
+  const keeper = new Keeper()
+  // One at a time, because what goes into the tarball is first written into the package's folder.
+  const lock = await takeLock(join(defaultStateDir, 'pack.lock'), keeper, PACKED_WITHIN_MS)
+  try {
+    const args = ['--yes', 'pnpm', 'pack', '--pack-destination', dir]
+    if (!existsSync(dir)) await keeper.run({ command: 'npx', args, cwd: clientDir })
+    return join(dir, ...(await readdir(dir)))
+  } finally {
+    lock?.close()
+    await keeper.close()
+  }
 }
 
 /** An application that has the package and others, until the tests of the file [or one] have ended. */

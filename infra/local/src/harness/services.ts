@@ -8,7 +8,7 @@ import { isRunning } from '../processes/process-table.ts'
 import { defaultStateDir } from '../processes/repository.ts'
 import { databaseOf, query, withDatabase } from '../services/query.ts'
 import { allOrNone, startServices } from '../services/services.ts'
-import { build, buildEngine, hasEngine, migrate } from '../start/build.ts'
+import { build, buildEngine, checkRedis, hasEngine, migrate } from '../start/build.ts'
 import type { LocalEnvironment } from '../start/places.ts'
 
 interface OwnServicesOptions {
@@ -41,6 +41,7 @@ export async function startOwnServices(options: OwnServicesOptions) {
   const databaseUrl = withDatabase(services.databaseUrl, database)
   await query(maintenanceUrl, `CREATE DATABASE "${database}"`)
     .then(() => migrate(keeper, databaseUrl))
+    .then(() => checkRedis(redisUrl))
     .catch((error) => closeServices().then(() => Promise.reject(error)))
   return {
     dir,

@@ -2,17 +2,52 @@
 // deployed, each a process, under a key prefix of their own.
 import { randomBytes } from 'node:crypto'
 import type { Keeper } from '../processes/keeper.ts'
+import { type NodeOptions, type NodeProcess, startProcess } from '../processes/node-process.ts'
 import { until } from '../processes/until.ts'
-import {
-  type GatewayProcess,
-  gatewayProgram,
-  type Member,
-  type MemberOptions,
-  readinessOf,
-  startMember,
-  workerProgram,
-} from '../start/member.ts'
+import { gatewayProgram, type Program, readinessOf, workerProgram } from '../start/member.ts'
 import { newSealKey, newSigningKey } from '../start/secrets.ts'
+
+export interface Member extends NodeProcess {
+  name: string
+  opsUrl: string
+}
+
+export interface GatewayProcess extends Member {
+  url: string
+  /** Undefined without SERVICE_KEYS. */
+  serviceUrl: string | undefined
+}
+
+export interface MemberOptions extends NodeOptions {
+  name?: string
+  /** What Node runs [the program of its kind]. */
+  entry?: string
+  /** The lines of its output to keep once it is ready [all]. */
+  keepOnly?: 'warnings' | 'nothing' | undefined
+}
+
+/** Many of them start at once on few processors. */
+const READY_WITHIN_MS = 120_000
+
+/** Rejects with its last lines if it does not become ready, and ends it. */
+export async function startMember(program: Program, options: MemberOptions): Promise<GatewayProcess> {
+  const { readyMessage, stopOrder } = program
+  const { entry = program.entry, name = entry, keepOnly, ...how } = options
+  const member = startProcess({ entry, stopOrder, ...how })
+  try {
+    const { url, opsUrl, serviceUrl } = await member.waitForLog(({ msg }) => msg === readyMessage, READY_WITHIN_MS)
+    if (keepOnly !== undefined) member.keepOnly(keepOnly)
+    return Object.assign(member, {
+      name,
+      url: String(url),
+      opsUrl: String(opsUrl),
+      serviceUrl: serviceUrl === undefined ? undefined : String(serviceUrl),
+    })
+  } catch (error) {
+    await member.close()
+    throw error
+  }
+}
 
 export interface SpillwayOptions {
   databaseUrl: string

@@ -9,9 +9,10 @@ const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 /** What a shell reports for a program that SIGPIPE ended. Node ignores that signal. */
 const NOBODY_READS = 141
 
-/** @param onUnwritable called when the standard output cannot be written [exits when nobody reads it] */
-export async function runCommand(command: () => unknown, onUnwritable = exitUnread): Promise<void> {
-  process.stdout.on('error', onUnwritable)
+/** @param onUnread called when the standard output cannot be written [exits when nobody reads it] */
+export async function runCommand(command: () => unknown, onUnread = exitUnread): Promise<void> {
+  process.stdout.on('error', onUnread)
+  process.stderr.on('error', () => undefined)
   try {
     await command()
   } catch (error) {
@@ -28,21 +29,30 @@ function exitUnread(error: NodeJS.ErrnoException): void {
 /**
  * A command that starts processes: they end with it, and a signal, or the end of the package
  * manager, ends them first.
+ *
+ * @param isEndless a signal is the ordinary end of the command
  */
-export async function runWithKeeper(command: (keeper: Keeper) => Promise<unknown>): Promise<void> {
+export async function runWithKeeper(
+  command: (keeper: Keeper) => Promise<unknown>,
+  { isEndless = false } = {},
+): Promise<void> {
   const keeper = new Keeper()
   // Closing the keeper ends all processes, and with them all that is awaited; the `finally` blocks
   // of the command clean up.
-  const stop = () => void keeper.close()
+  const stop = () => {
+    if (isEndless && !keeper.closing) console.log('Stopping ...')
+    void keeper.close()
+  }
   for (const signal of SIGNALS) process.on(signal, stop)
   const launcher = onLauncherGone(stop)
-  await runCommand(async () => {
-    const stopped = () => new UserError('Stopped before the end.')
+  const run = async () => {
     await command(keeper).catch((error) => {
-      throw keeper.closing ? stopped() : error
+      if (!keeper.closing) throw error
     })
-    if (keeper.closing) throw stopped()
-  })
+    if (keeper.closing && !isEndless) throw new UserError('Stopped before the end.')
+  }
+  // The terminal of an endless command may close first: all the same, it ends its processes in order.
+  await runCommand(run, isEndless ? () => undefined : exitUnread)
   await keeper.close()
   launcher.close()
   for (const signal of SIGNALS) process.off(signal, stop)

@@ -1,5 +1,3 @@
-import { EventEmitter, on } from 'node:events'
-import { closeSync, openSync, writeSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { pinned } from './cores.ts'
 import { Keeper, stopOrder } from './keeper.ts'
@@ -27,8 +25,6 @@ export interface NodeOptions {
   cores?: readonly number[] | undefined
   /** Ends it with this process at the latest [one for all such processes]. */
   keeper?: Keeper | undefined
-  /** Its output is also appended to this file. */
-  logFile?: string
 }
 
 export interface ProcessOptions extends NodeOptions {
@@ -61,19 +57,14 @@ export function startProcess(options: ProcessOptions) {
   if (pid === undefined || stdout === null || stderr === null) throw new Error(`${entry} could not be started`)
   const lines: string[] = []
   const logs: LogLine[] = []
-  const heard = new EventEmitter().setMaxListeners(0)
   let kept: 'all' | 'warnings' = 'all'
-  const logFd = options.logFile === undefined ? undefined : openSync(options.logFile, 'a')
-  const outputs = [stdout, stderr].map((stream) => ({ stream, reader: createInterface({ input: stream }) }))
-  for (const { stream, reader } of outputs) {
-    if (logFd !== undefined) stream.on('data', (bytes) => writeSync(logFd, bytes))
+  const readers = [stdout, stderr].map((stream) => createInterface({ input: stream }))
+  for (const reader of readers) {
     reader.on('line', (line) => {
       // Nearly all lines are of level info, one or two a request: not worth the time to parse them.
       if (kept === 'warnings' && (line.startsWith('{"level":"info"') || logs.length >= KEPT_LINES)) return
-      const said = parse(line)
       lines.push(line)
-      logs.push(said)
-      heard.emit('line', said)
+      logs.push(parse(line))
     })
   }
   let exit: Exit | undefined
@@ -82,28 +73,22 @@ export function startProcess(options: ProcessOptions) {
     // Not 'exit': its last lines may come after that.
     child.on('close', (code, signal) => {
       exit = { code, signal }
-      if (logFd !== undefined) closeSync(logFd)
-      heard.emit('end')
       resolve(exit)
     })
   })
 
   /** Resolves with the first line, past or to come, that fits. Rejects when it exits before. */
   async function waitForLog(fits: (line: LogLine) => boolean, timeoutMs = 60_000): Promise<LogLine> {
-    const found = logs.find(fits) ?? (exit === undefined ? await nextLine(fits, timeoutMs) : undefined)
-    if (found !== undefined) return found
+    let next = 0
+    const read = () => {
+      const line = logs.slice(next).find(fits)
+      next = logs.length
+      return line ?? (exit && 'ended')
+    }
+    const found = await until(read, { timeoutMs }).catch(() => undefined)
+    if (typeof found === 'object') return found
     const state = exit ? `ended (${exit.signal ?? exit.code})` : `did not log what was awaited within ${timeoutMs} ms`
     throw new Error(`${entry} ${state}. It said:\n${lines.slice(-20).join('\n')}`)
-  }
-
-  async function nextLine(fits: (line: LogLine) => boolean, timeoutMs: number): Promise<LogLine | undefined> {
-    const signal = AbortSignal.timeout(timeoutMs)
-    try {
-      for await (const [line] of on(heard, 'line', { close: ['end'], signal })) if (fits(line)) return line
-    } catch (error) {
-      if (!signal.aborted) throw error
-    }
-    return undefined
   }
 
   function signal(name: NodeJS.Signals): void {
@@ -124,10 +109,8 @@ export function startProcess(options: ProcessOptions) {
         return
       }
       // Taken all the same: a process whose pipe is full would block.
-      for (const { stream, reader } of outputs) {
-        reader.close()
-        stream.resume()
-      }
+      for (const reader of readers) reader.close()
+      for (const stream of [stdout, stderr]) stream.resume()
     },
     signal,
     /** Rejects when it still runs after a minute. */

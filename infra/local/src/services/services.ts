@@ -1,9 +1,8 @@
 // PostgreSQL and Redis for a run: from the environment, else embedded.
 import { chmod, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { UserError } from '../processes/command-line.ts'
 import { startPostgres } from './postgres.ts'
-import { redisCommand, startRedis } from './redis.ts'
+import { startRedis } from './redis.ts'
 import type { ProgramOptions, Service } from './service.ts'
 
 interface ServicesOptions extends ProgramOptions {
@@ -28,9 +27,8 @@ export async function startServices(options: ServicesOptions) {
     preferredPort: preferredPorts?.[name],
   })
   const [postgres, redis] = await allOrNone([
-    // A given PostgreSQL is not checked here: the migration that follows reports its errors.
     databaseUrl === undefined ? startPostgres(at('postgres')) : given(databaseUrl),
-    redisUrl === undefined ? startRedis(at('redis')) : givenRedis(redisUrl),
+    redisUrl === undefined ? startRedis(at('redis')) : given(redisUrl),
   ])
   return {
     databaseUrl: postgres.url,
@@ -44,22 +42,7 @@ export async function startServices(options: ServicesOptions) {
   }
 }
 
-async function givenRedis(url: string): Promise<Service> {
-  // Only single servers are checked, not Sentinel or Cluster.
-  if (!/^rediss?:\/\/[^,]*$/.test(url)) return given(url)
-  try {
-    await redisCommand(url, 'PING')
-    return given(url)
-  } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause)
-    throw new UserError(
-      `REDIS_URL is set, but nothing answers there (${why}): start that server, or unset REDIS_URL.`,
-      { cause },
-    )
-  }
-}
-
-/** An external server, which is neither ended nor started here. */
+/** A server of the environment, which is neither checked, ended nor started here. */
 async function given(url: string): Promise<Service> {
   const nothing = async (): Promise<void> => {}
   const own = { pid: () => undefined, signal: () => {}, kill: nothing, start: nothing, close: nothing }

@@ -1,16 +1,19 @@
 // What a start needs first: the platform, the packages compiled by turbo (which caches unchanged
 // ones), the native hashing engine, and the migrated database.
-import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
+import { once } from 'node:events'
+import { copyFileSync, existsSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { UserError } from '../processes/command-line.ts'
-import { Keeper, logTail, ToolFailure } from '../processes/keeper.ts'
+import { type Keeper, logTail, ToolFailure } from '../processes/keeper.ts'
 import { defaultStateDir, repositoryDir } from '../processes/repository.ts'
 import { onPath } from '../processes/run.ts'
 import { takeLock } from './lock.ts'
 
-/** How long to wait for another build, or for others that pack, in this checkout. */
+/** How long to wait for another build in this checkout. */
 const WAIT_MS = 300_000
+
+/** For several attempts to connect. */
+const REDIS_WAIT_MS = 5_000
 
 const turbo = join(repositoryDir, 'node_modules', '.bin', 'turbo')
 
@@ -52,6 +55,23 @@ export async function migrate(keeper: Keeper, databaseUrl: string): Promise<void
   }
 }
 
+/** Throws a UserError when REDIS_URL is set, and nothing answers there. Needs a build. */
+export async function checkRedis(url: string | undefined): Promise<void> {
+  if (url === undefined) return
+  const { connectRedis } = await import('@spillway/queue/redis/connect')
+  try {
+    const redis = connectRedis(url, 'producer')
+    await once(redis, 'ready', { signal: AbortSignal.timeout(REDIS_WAIT_MS) }).finally(() => {
+      redis.on('error', () => undefined)
+      redis.disconnect()
+    })
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause)
+    const unanswered = `REDIS_URL is set, but nothing answers there (${why}): start that server, or unset REDIS_URL.`
+    throw new UserError(why.startsWith('REDIS_URL') ? `${why}.` : unanswered, { cause })
+  }
+}
+
 /** Throws a UserError on a Node that is too old, and on Windows itself. */
 export function checkPlatform(): void {
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
@@ -63,34 +83,6 @@ export function checkPlatform(): void {
   if (process.platform === 'win32') throw new UserError('Redis does not run on Windows itself: use WSL 2.')
 }
 
-/**
- * Packs a package for tests, as it is published, unless `outdir` has it, and gives the path of its
- * tarball. Expects all packages to be built.
- */
-export async function pack(folder: string, outdir: string): Promise<string> {
-  const cwd = join(repositoryDir, folder)
-  const { name, version }: Record<'name' | 'version', string> = JSON.parse(
-    await readFile(join(cwd, 'package.json'), 'utf8'),
-  )
-  const tarball = join(outdir, `${name.replace('@', '').replace('/', '-')}-${version}.tgz`)
-  const keeper = new Keeper()
-  try {
-    // One at a time, because what goes into the tarball is first written into the package's folder.
-    const lock = await takeLock(join(defaultStateDir, 'pack.lock'), keeper, WAIT_MS)
-    if (!lock) throw new UserError('Another process packs in this checkout and does not end: stop it and try again.')
-    try {
-      mkdirSync(outdir, { recursive: true })
-      if (!existsSync(tarball))
-        await keeper.run({ command: 'npx', args: ['--yes', 'pnpm', 'pack', '--pack-destination', outdir], cwd })
-    } finally {
-      lock.close()
-    }
-  } finally {
-    await keeper.close()
-  }
-  return tarball
-}
-
 // The native hashing engine is optional: without it, npm packages hash.
 
 const crate = join(repositoryDir, 'worker', 'engine')
@@ -99,7 +91,6 @@ const addon = join(crate, 'spillway.node')
 const library = `libspillway_engine.${process.platform === 'darwin' ? 'dylib' : 'so'}`
 
 const TOLD_AFTER_MS = 3_000
-const ENGINE_WAIT_MS = 900_000
 
 export function hasEngine(): boolean {
   return existsSync(addon)
@@ -112,14 +103,13 @@ export async function buildEngine(
   { inBackground = false } = {},
 ): Promise<boolean> {
   if (onPath(['cargo']) === undefined) return false
-  const lock = await takeLock(join(defaultStateDir, 'engine.lock'), keeper, ENGINE_WAIT_MS)
-  if (!lock) return false
   try {
+    // One build at a time, by cargo's own lock.
     await runCargo(keeper, say, inBackground)
-    const built = join(crate, 'target', 'release', library)
     // Renamed into place: a worker that has loaded the old file keeps it.
-    copyFileSync(built, `${addon}.new`)
-    renameSync(`${addon}.new`, addon)
+    const copy = join(crate, 'target', `${process.pid}.node`)
+    copyFileSync(join(crate, 'target', 'release', library), copy)
+    renameSync(copy, addon)
     return true
   } catch (error) {
     // A build of an older source must not be used.
@@ -128,8 +118,6 @@ export async function buildEngine(
     if (!keeper.closing)
       say(`The native hashing engine cannot be built here, the packages hash in its place: ${reason}`)
     return false
-  } finally {
-    lock.close()
   }
 }
 

@@ -1,15 +1,23 @@
 // The output of `pnpm start` when everything is ready.
-import type { BothPlaces } from './member.ts'
+import type { LocalEnvironment, Ports } from './places.ts'
 
-export function screen(places: BothPlaces, operator: { user: string; password: string }): string {
-  const { environment, gateway, worker, databaseUrl, redisUrl, logDir } = places
-  const url = (port: string | undefined) => `http://127.0.0.1:${port}`
-  const [api, ops] = [url(gateway.PORT), url(gateway.OPS_PORT)]
+interface Places {
+  environment: LocalEnvironment
+  ports: Ports
+  databaseUrl: string
+  redisUrl: string
+  logDir: string
+}
+
+export function screen(places: Places, operator: { user: string; password: string }): string {
+  const { environment, ports, databaseUrl, redisUrl, logDir } = places
+  const url = (port: number) => `http://127.0.0.1:${port}`
+  const [api, ops] = [url(ports.port), url(ports.opsPort)]
   const rows = [
     ['gateway', `${api}   ops ${ops}`],
-    ['worker', `${' '.repeat(api.length)}   ops ${url(worker.OPS_PORT)}`],
+    ['worker', `${' '.repeat(api.length)}   ops ${url(ports.workerOpsPort)}`],
     ['API docs', `${api}/docs`],
-    ...(gateway.SERVICE_PORT === undefined ? [] : [['service API', url(gateway.SERVICE_PORT)]]),
+    ...(ports.servicePort === undefined ? [] : [['service API', url(ports.servicePort)]]),
     ['live page', `${ops}/   user ${operator.user}, password ${operator.password}`],
     ['queues', `${ops}/queues`],
     ['audit', `${ops}/audit`],

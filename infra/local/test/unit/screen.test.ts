@@ -11,9 +11,9 @@ test.each([
 ])('%s of %s is named, not printed', (name, url) => {
   const environment = readEnvironment({ [name]: url })
   const { databaseUrl = 'postgresql://own', redisUrl = 'redis://own' } = environment
-  const ports = { gateway: { PORT: '1', OPS_PORT: '2' }, worker: { OPS_PORT: '3' } }
+  const ports = { port: 1, opsPort: 2, workerOpsPort: 3, servicePort: undefined }
   const printed = screen(
-    { ...ports, logDir: '/logs', environment, databaseUrl, redisUrl },
+    { ports, logDir: '/logs', environment, databaseUrl, redisUrl },
     { user: 'operator', password: 'secret' },
   )
   assert.match(printed, new RegExp(`the one of ${name}`))
