@@ -1,8 +1,8 @@
 // Every key in Redis has an end, apart from collections that are trimmed.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { monitorRedis } from '@spillway/infra/harness/redis-monitor'
 import { until } from '@spillway/infra/processes/until'
+import { monitorRedis } from '@spillway/infra/test/redis-monitor'
 import { afterAll, test } from 'vitest'
 import { asIs, type Call, expect, newCredentials, respondAsync } from '../client.ts'
 import { startMailServer } from '../mail-server.ts'

@@ -1,7 +1,7 @@
 // The rules that the chart carries: valid, and tested.
 import { fileURLToPath } from 'node:url'
-import { promtool, skipWithoutPromtool as skip } from '@spillway/infra/grafana/prometheus'
 import { test } from 'vitest'
+import { promtool, skipWithoutPromtool as skip } from '../promtool.ts'
 
 const alertsDir = fileURLToPath(new URL('../../', import.meta.url))
 const files = ['recording.yaml', 'minimum.yaml', 'alerts.yaml'].map((name) => `../helm/spillway/files/alerts/${name}`)

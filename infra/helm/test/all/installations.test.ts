@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { promtool, skipWithoutPromtool } from '@spillway/infra/grafana/prometheus'
 import { scratchDir } from '@spillway/infra/harness/namespace'
 import { manifests, renderChart } from '@spillway/infra/helm/chart'
 import { test } from 'vitest'
+import { promtool, skipWithoutPromtool } from '../../../grafana/test/promtool.ts'
 import { helm, skip, specOf } from '../programs.ts'
 
 interface Spec {

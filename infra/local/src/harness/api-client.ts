@@ -44,21 +44,17 @@ export function createApiClient(
   }: { timeoutMs?: number; connections?: AgentOptions } = {},
 ) {
   const agent = url.startsWith('https:') ? new https.Agent(connections) : new http.Agent(connections)
-  const sendText = (method: string, path: string, body: string | undefined, options?: RequestOptions) =>
-    send(agent, method, url + path, body, { timeoutMs, ...options })
-  const get = (path: string, options?: RequestOptions) => sendText('GET', path, undefined, options)
   const withBody = (method: string) => (path: string, body: unknown, options?: RequestOptions) =>
-    sendText(method, path, JSON.stringify(body), options)
+    send(agent, method, url + path, JSON.stringify(body), { timeoutMs, ...options })
   const post = withBody('POST')
   return {
-    sendText,
-    get,
+    get: (path: string, options?: RequestOptions) =>
+      send(agent, 'GET', url + path, undefined, { timeoutMs, ...options }),
     post,
     put: withBody('PUT'),
     register: (credentials: Credentials, options?: RequestOptions) => post('/v1/users', credentials, options),
     login: (credentials: Credentials, options?: RequestOptions) => post('/v1/login', credentials, options),
     redeem: (ticket: unknown, options?: RequestOptions) => post('/v1/tickets/redeem', { ticket }, options),
-    refresh: (refreshToken: unknown, options?: RequestOptions) => post('/v1/token/refresh', { refreshToken }, options),
     /** Ends its connections and open requests. Idle connections do not keep a process. */
     close: (): void => agent.destroy(),
   }

@@ -1,5 +1,4 @@
 // The frame of a command: an error is reported and makes the exit code 1.
-import { basename } from 'node:path'
 import { report, UserError } from './command-line.ts'
 import { Keeper } from './keeper.ts'
 import { findProcess, isRunning } from './process-table.ts'
@@ -79,15 +78,11 @@ function findLaunchers(): number[] {
   const found: number[] = []
   let pid = process.ppid
   for (let facts = findProcess(pid); facts; pid = facts.parentPid, facts = findProcess(pid)) {
-    if (isPackageManager(facts.command)) found.push(pid)
+    if (PACKAGE_MANAGER.test(facts.command)) found.push(pid)
     else if (!/^\S*sh -c /.test(facts.command)) break
   }
   return found
 }
 
 /** npm's title is "npm exec pnpm start"; others show their program, or a script that Node runs. */
-function isPackageManager(command: string): boolean {
-  const [program = '', script = ''] = command.split(' ')
-  const name = basename(program) === 'node' ? basename(script) : basename(program)
-  return /^(npm|npx|pnpm|corepack)(-cli)?(\.[cm]?js)?$/.test(name)
-}
+const PACKAGE_MANAGER = /^(\S*\/)?(node \S*\/)?(npm|npx|pnpm|corepack)(-cli)?(\.[cm]?js)?( |$)/
