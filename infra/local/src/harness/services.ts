@@ -28,21 +28,16 @@ export async function startOwnServices(options: OwnServicesOptions) {
   const id = `${process.pid}-${randomBytes(3).toString('hex')}`
   const dir = join(defaultStateDir, `${purpose}-${id}`)
   await mkdir(dir, { recursive: true })
-  const remove = () => rm(dir, { recursive: true, force: true })
   const password = randomBytes(12).toString('base64url')
   const starting = startServices({ keeper, dir, password, durable: false, databaseUrl: givenUrl, redisUrl, say })
-  const [services] = await allOrNone([starting, building?.()]).catch((error) =>
-    remove().then(() => Promise.reject(error)),
-  )
-  // Services that still run would write into the folder while it is deleted.
-  const closeServices = () => services.close().then(remove)
+  const [services] = await allOrNone([starting, building?.()])
   const database = `spillway_${purpose}_${id.replace('-', '_')}`
   const maintenanceUrl = withDatabase(services.databaseUrl, 'postgres')
   const databaseUrl = withDatabase(services.databaseUrl, database)
   await query(maintenanceUrl, `CREATE DATABASE "${database}"`)
     .then(() => migrate(keeper, databaseUrl))
     .then(() => checkRedis(redisUrl))
-    .catch((error) => closeServices().then(() => Promise.reject(error)))
+    .catch((error) => services.close().then(() => Promise.reject(error)))
   return {
     dir,
     /** A migrated database, which close() drops. */
@@ -52,7 +47,9 @@ export async function startOwnServices(options: OwnServicesOptions) {
     async close(): Promise<void> {
       // An embedded server is deleted with its folder, and may have ended already.
       if (givenUrl !== undefined) await query(maintenanceUrl, `DROP DATABASE "${database}" WITH (FORCE)`)
-      await closeServices()
+      // Services that still run would write into the folder while it is deleted.
+      await services.close()
+      await rm(dir, { recursive: true, force: true })
     },
   }
 }
@@ -71,7 +68,7 @@ export async function startTestServices(keeper: Keeper, { databaseUrl, redisUrl 
   return { ...services, templateUrl }
 }
 
-/** Of runs that were killed. */
+/** Of runs that failed to start, or were killed. */
 async function removeAbandoned(): Promise<void> {
   await mkdir(defaultStateDir, { recursive: true })
   for (const name of await readdir(defaultStateDir)) {

@@ -71,8 +71,10 @@ export async function startBoth(options: BothOptions) {
     return ready && workers > 0
   }
   const gatewayEnv = {
-    ...{ ...env, PORT: String(port), OPS_PORT: String(opsPort) },
-    ...(servicePort !== undefined && { SERVICE_PORT: String(servicePort) }),
+    ...env,
+    PORT: String(port),
+    OPS_PORT: String(opsPort),
+    SERVICE_PORT: servicePort?.toString(),
   }
   const workerEnv = { ...env, OPS_PORT: String(workerOpsPort) }
   const isWorkerReady = async () => (await fetch(`http://127.0.0.1:${workerOpsPort}/readyz`)).ok
