@@ -121,12 +121,12 @@ function past(date: Date | undefined): Date | undefined {
 }
 
 // Accounts that could not log in at the old system stay out, by these fields: names without case,
-// underscores and hyphens.
+// underscores, hyphens and a leading "is".
 const OUT_IF_TRUE = [
-  ...['disabled', 'isdisabled', 'blocked', 'isblocked', 'banned', 'isbanned', 'locked', 'islocked', 'accountlocked'],
-  ...['suspended', 'issuspended', 'deleted', 'isdeleted', 'deactivated', 'isdeactivated', 'archived', 'isanonymous'],
+  ...['disabled', 'blocked', 'banned', 'locked', 'accountlocked', 'suspended', 'deleted', 'deactivated', 'archived'],
+  'anonymous',
 ]
-const OUT_IF_FALSE = ['enabled', 'isenabled', 'active', 'isactive', 'accountenabled']
+const OUT_IF_FALSE = ['enabled', 'active', 'accountenabled']
 /** With a date that is to come. */
 const OUT_UNTIL = ['banneduntil', 'lockeduntil', 'lockoutend', 'lockoutenddateutc', 'blockeduntil', 'banexpires']
 /** With any date. */
@@ -141,7 +141,7 @@ function disabledBy(record: Record<string, unknown>, known: string, now = Date.n
   const fields = valueAt(record, 'fields')
   for (const [name, value] of Object.entries(isRecord(fields) ? { ...record, ...fields } : record)) {
     const text = textAt({ value }, 'value')
-    if (name !== known && text !== undefined && saysOut(name.toLowerCase().replace(/[_\- ]/g, ''), text, now))
+    if (name !== known && text !== undefined && saysOut(name.toLowerCase().replace(/^is|[_\- ]/g, ''), text, now))
       return name
   }
   return undefined
