@@ -14,11 +14,11 @@ import { startPostgres } from '@spillway/infra/services/postgres'
 import { startRedis } from '@spillway/infra/services/redis'
 import { newSealKey, newSigningKey } from '@spillway/infra/start/secrets'
 import { Redis } from 'ioredis'
-import { chartDir } from '../../helm/src/chart.ts'
 import { programSetDir } from '../../helm/src/programs.ts'
 import { type Cluster, NODE_ADDRESS, openNetwork, outputDir, startCluster } from './cluster.ts'
 import { startKeda } from './keda.ts'
 
+const chartDir = fileURLToPath(new URL('../../helm/spillway', import.meta.url))
 const valuesFile = fileURLToPath(new URL('../values.yaml', import.meta.url))
 const NAMESPACE = 'login'
 const PASSWORD = 'only-for-this-run'

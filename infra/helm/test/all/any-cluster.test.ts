@@ -4,11 +4,10 @@ import assert from 'node:assert/strict'
 import { cp, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { scratchDir } from '@spillway/infra/harness/namespace'
-import { chartDir, type Manifest, manifests, renderChart } from '@spillway/infra/helm/chart'
 import { run } from '@spillway/infra/processes/run'
 import { test } from 'vitest'
 import { stringify } from 'yaml'
-import { helm, manifestFaults, render, rendered, skip, specOf } from '../programs.ts'
+import { chartDir, helm, type Manifest, manifestFaults, manifests, render, rendered, skip, specOf } from '../chart.ts'
 
 interface PodSpec {
   serviceAccountName?: string
@@ -39,8 +38,8 @@ async function pods(values: unknown = {}): Promise<Map<string, PodTemplate>> {
 
 /** The chart with these values, all of whose objects Kubernetes and KEDA know. */
 async function renderValues(values: unknown): Promise<string> {
-  const set = Object.entries(Object(values)).map(([name, value]) => `${name}=${JSON.stringify(value)}`)
-  const yaml = await renderChart({ helm, release: 'spillway', namespace: 'login', setJson: set })
+  const setJson = Object.entries(Object(values)).map(([name, value]) => `${name}=${JSON.stringify(value)}`)
+  const yaml = await render({ setJson })
   assert.deepEqual(await manifestFaults(yaml), [])
   return yaml
 }
@@ -68,7 +67,7 @@ test.skipIf(skip).each<[string, string, Record<string, string>, string]>([
   ['fullnameOverride', 'blue', { nameOverride: 'logins', fullnameOverride: 'sso' }, 'sso'],
 ])('names begin with %s', async (_, release, overrides, name) => {
   const set = Object.entries(overrides).map(([value, text]) => `${value}=${text}`)
-  const found = manifests(await renderChart({ helm, release, namespace: 'login', set }))
+  const found = manifests(await render({ release, set }))
   const others = found.filter(({ metadata }) => !metadata.name.startsWith(name))
   assert.deepEqual(others, [])
   const workers = found.find(({ kind, metadata }) => kind === 'Deployment' && metadata.name === `${name}-worker`)
@@ -82,7 +81,7 @@ test.skipIf(skip).each<[string, string, Record<string, string>, string]>([
 
 test.skipIf(skip)('no name is longer than Kubernetes and KEDA take, with the longest name of a release', async () => {
   const release = 'a'.repeat(53)
-  for (const { kind, metadata } of manifests(await renderChart({ helm, release, namespace: 'login' }))) {
+  for (const { kind, metadata } of manifests(await render({ release }))) {
     const name = kind === 'ScaledObject' ? `keda-hpa-${metadata.name}` : metadata.name
     assert.ok(kind === 'NetworkPolicy' || name.length <= 63, `${kind} ${name}`)
   }

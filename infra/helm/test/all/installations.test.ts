@@ -4,10 +4,9 @@ import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { scratchDir } from '@spillway/infra/harness/namespace'
-import { manifests, renderChart } from '@spillway/infra/helm/chart'
 import { test } from 'vitest'
 import { promtool, skipWithoutPromtool } from '../../../grafana/test/promtool.ts'
-import { helm, skip, specOf } from '../programs.ts'
+import { rendered, skip, specOf } from '../chart.ts'
 
 interface Spec {
   groups: { rules: { alert?: string; record?: string; expr: string }[] }[]
@@ -22,8 +21,7 @@ type Installation = typeof blue
 
 async function rulesOf({ release, namespace }: Installation): Promise<Spec> {
   const set = ['monitoring.prometheusRule.enabled=true']
-  const found = manifests(await renderChart({ helm, release, namespace, set }))
-  return specOf(found.find(({ kind }) => kind === 'PrometheusRule'))
+  return specOf((await rendered('PrometheusRule', { release, namespace, set }))[0])
 }
 
 function series(metric: string, { namespace, service }: Installation, labels: string, values: string): object {

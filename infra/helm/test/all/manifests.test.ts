@@ -1,10 +1,9 @@
 // Every object that comes out of the chart is one that Kubernetes and KEDA know, field by field.
 import assert from 'node:assert/strict'
-import { chartDir, manifests } from '@spillway/infra/helm/chart'
 import { run } from '@spillway/infra/processes/run'
 import { test } from 'vitest'
 import { parse, stringify } from 'yaml'
-import { helm, manifestFaults, render, renderSet, skip, valueSets } from '../programs.ts'
+import { chartDir, helm, manifestFaults, manifests, render, skip, valueSets } from '../chart.ts'
 
 test.skipIf(skip)('the chart passes the linter of Helm', async () => {
   await run(helm, ['lint', '--strict', chartDir])
@@ -12,14 +11,14 @@ test.skipIf(skip)('the chart passes the linter of Helm', async () => {
 
 for (const valueSet of valueSets) {
   test.skipIf(skip)(`all objects of ${valueSet} are valid`, async () => {
-    const yaml = await renderSet(valueSet)
+    const yaml = await render({ valueSet })
     assert.ok(manifests(yaml).length > 5)
     assert.deepEqual(await manifestFaults(yaml), [])
   })
 }
 
 test.skipIf(skip)('a field that a kind does not have is a fault, in Kubernetes as in KEDA', async () => {
-  const found = manifests(await renderSet('default.yaml'))
+  const found = manifests(await render())
   for (const kind of ['Deployment', 'NetworkPolicy', 'ScaledObject']) {
     const manifest = found.find((one) => one.kind === kind)
     assert.ok(manifest && typeof manifest.spec === 'object')
@@ -30,7 +29,7 @@ test.skipIf(skip)('a field that a kind does not have is a fault, in Kubernetes a
 })
 
 test.skipIf(skip)('objects that share a name differ in kind', async () => {
-  const yaml = await renderSet('everything.yaml')
+  const yaml = await render({ valueSet: 'everything.yaml' })
   const names = manifests(yaml).map(({ kind, metadata }) => `${kind}/${metadata.name}`)
   assert.deepEqual(names, [...new Set(names)])
   // The parser refuses a key that is there twice, which Helm does not.
@@ -72,7 +71,7 @@ test.skipIf(skip)('without a limit for each address nobody need know who the pro
 })
 
 test.skipIf(skip)('a balancer may be told to keep the addresses of clients', async () => {
-  const service = manifests(await renderSet('everything.yaml')).find(
+  const service = manifests(await render({ valueSet: 'everything.yaml' })).find(
     ({ kind, metadata }) => kind === 'Service' && metadata.name === 'spillway-gateway',
   )
   assert.ok(service?.spec instanceof Object && 'externalTrafficPolicy' in service.spec)

@@ -2,10 +2,9 @@
 import assert from 'node:assert/strict'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { chartDir, type Manifest } from '@spillway/infra/helm/chart'
 import { test } from 'vitest'
 import { parse } from 'yaml'
-import { rendered, skip, specOf } from '../programs.ts'
+import { chartDir, type Manifest, rendered, skip, specOf } from '../chart.ts'
 
 interface Group {
   name: string

@@ -1,7 +1,7 @@
 // The connections that network policies allow.
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
-import { rendered, skip, specOf } from '../programs.ts'
+import { rendered, skip, specOf } from '../chart.ts'
 
 interface Rule {
   from?: unknown[]

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { GatewayConfig } from '@spillway/api/config'
 import { WorkerConfig } from '@spillway/worker/config'
 import { test } from 'vitest'
-import { rendered, skip, specOf } from '../programs.ts'
+import { rendered, skip, specOf } from '../chart.ts'
 
 const behindSentinels = [
   'redis.mode=sentinel',

@@ -10,7 +10,7 @@ import { newId } from '@spillway/queue/wire/id'
 import { Worker } from 'bullmq'
 import { Redis } from 'ioredis'
 import { test } from 'vitest'
-import { rendered, skip, specOf } from '../programs.ts'
+import { rendered, skip, specOf } from '../chart.ts'
 
 /** How long jobs may wait, and their clients are present, in milliseconds. */
 const JOB_LIFE_MS = 60_000

@@ -4,9 +4,8 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { runInNewContext } from 'node:vm'
-import { manifests } from '@spillway/infra/helm/chart'
 import { test } from 'vitest'
-import { render, rendered, renderSet, schemasDir, skip, specOf, valueSets } from '../programs.ts'
+import { manifests, render, rendered, schemasDir, skip, specOf, valueSets } from '../chart.ts'
 
 interface Trigger {
   type: string
@@ -58,7 +57,7 @@ async function faults({ type, metadata }: Trigger, authentication: string[]): Pr
 
 for (const valueSet of valueSets) {
   test.skipIf(skip)(`every trigger of ${valueSet} has what its scaler takes, and nothing else`, async () => {
-    const found = manifests(await renderSet(valueSet))
+    const found = manifests(await render({ valueSet }))
     const login = found.find(({ kind }) => kind === 'TriggerAuthentication')
     const secrets = login ? specOf<{ secretTargetRef: { parameter: string }[] }>(login).secretTargetRef : []
     for (const manifest of found.filter(({ kind }) => kind === 'ScaledObject')) {

@@ -6,13 +6,12 @@ import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { scratchDir } from '@spillway/infra/harness/namespace'
-import { chartDir } from '@spillway/infra/helm/chart'
-import { isBuilt, programSetDir } from '@spillway/infra/helm/programs'
 import { repositoryDir } from '@spillway/infra/processes/repository'
 import { run } from '@spillway/infra/processes/run'
 import { hasEngine } from '@spillway/infra/start/build'
 import { afterAll, test } from 'vitest'
 import { env, install, skip } from '../../../../worker/client/test/installed.ts'
+import { chartDir, helm, skip as skipWithoutHelm } from '../../../helm/test/chart.ts'
 
 /** The images take minutes, and the first build of the engine one. */
 const parts = ['changelog', 'chart', ...(hasEngine() ? ['engine'] : []), 'client', 'sboms', 'licences']
@@ -140,10 +139,7 @@ test('the packed chart has all that it is installed with, and nothing else', () 
   assert.ok(!entries.some((entry) => entry.startsWith('spillway/ci')))
 })
 
-test.skipIf(
-  (await isBuilt('checks')) ? false : 'Helm has not been built here: run pnpm --filter @spillway/infra check',
-)('Helm renders the packed chart as it renders the folder', async () => {
-  const helm = join(await programSetDir('checks'), 'helm')
+test.skipIf(skipWithoutHelm)('Helm renders the packed chart as it renders the folder', async () => {
   const rendered = (chart: string) => run(helm, ['template', 'release', chart, '--namespace', 'login'])
   assert.equal(await rendered(chartFile), await rendered(chartDir))
 })
