@@ -8,11 +8,14 @@ import { monitorRedis } from '@spillway/infra/test/redis-monitor'
 import { lockKey, queueKey } from '@spillway/queue/keys'
 import { test } from 'vitest'
 import { jobsAreCounted, keepingLog, readyClient, resultOf, startedWorker, submit, workerFor } from '../parts.ts'
-import { activeJobs, jobKey, redisProxy, spaceFor, waitingJobs } from '../space.ts'
+import { activeJobs, jobKey, redisProxy, type Space, spaceFor, waitingJobs } from '../space.ts'
 
 /** Twice the time from a look for lost jobs to their requeueing. */
 const REQUEUED_MS = 100
 const lasting = (ms: number) => ({ password: 'right', storedHash: `$spillway-wait$${ms}$` })
+
+/** No worker looks for jobs without a lock from now on: a machine that stands still for two seconds would cause them. */
+const noStalledChecks = ({ redis, prefix }: Space) => redis.set(queueKey(prefix, 'stalled-check'), '', 'PX', 600_000)
 
 const requeued = ({ opsUrl }: { opsUrl: string }) => readMetric(opsUrl, 'spillway_jobs_requeued_total')
 const slotsBusy = ({ opsUrl }: { opsUrl: string }) => readMetric(opsUrl, 'spillway_worker_slots_busy')
@@ -28,6 +31,7 @@ test('a job whose reply was lost with the connection is requeued before its lock
   await until(async () => (await activeJobs(space)).includes(first.job.id))
   const second = await submit(client, 'verify', lasting(1))
 
+  await noStalledChecks(space)
   proxy.freezeReplies()
   gate.open()
   await until(async () => (await activeJobs(space)).includes(second.job.id), { what: 'the next job given out' })
@@ -51,6 +55,7 @@ test('jobs in hand stay when connections break, those of other workers as well, 
   const pending = await Promise.all(['a', 'b'].map(() => submit(client, 'verify', gated)))
   // Redis has them given out before its replies are read.
   for (const worker of workers) await until(async () => (await slotsBusy(worker)) === 1)
+  await noStalledChecks(space)
   const monitor = await monitorRedis(space.redisUrl)
   space.closing(async () => monitor.close())
   const active = queueKey(space.prefix, 'active')
@@ -83,8 +88,7 @@ for (const [what, other] of [
     const pending = await submit(client, 'verify', { password: 'right', storedHash: gate.storedHash })
     const { id } = pending.job
     await until(async () => (await activeJobs(space)).includes(id))
-    // No worker looks for jobs without a lock meanwhile.
-    await redis.set(queueKey(prefix, 'stalled-check'), '', 'PX', 600_000)
+    await noStalledChecks(space)
     const lock = lockKey(prefix, id)
     const own = await redis.get(lock)
     assert.ok(own)

@@ -9,7 +9,7 @@ import { PasswordClientError } from '@spillway/queue/errors'
 import { queueKey } from '@spillway/queue/keys'
 import { resultKey } from '@spillway/queue/wire/reply'
 import { test } from 'vitest'
-import { proxiedClient, readyClient, resultOf, startedWorker, submit, submitted } from '../parts.ts'
+import { hastyClient, proxiedClient, readyClient, resultOf, startedWorker, submit, submitted } from '../parts.ts'
 import { jobKey, redisProxy, type Space, spaceFor, waitingJobs } from '../space.ts'
 
 const request = { password: 'right', storedHash: '$spillway-token$' }
@@ -36,7 +36,10 @@ test.concurrent('without Redis a client is not ready, and adds, finds and remove
 })
 
 test.concurrent('a Redis that takes connections and answers nothing is given up', async (t) => {
-  const { proxy, client } = await proxiedClient(t)
+  const space = spaceFor(t)
+  const proxy = await redisProxy(space)
+  const client = hastyClient(space, { redisUrl: proxy.url })
+  await until(() => client.isReady())
   proxy.freeze()
   await assert.rejects(submit(client, 'verify', request), isUnavailable)
   proxy.restore()
