@@ -13,7 +13,7 @@ const skip = existsSync(ADDON_FILE) ? false : 'worker/engine has not been built 
 const storedHash = '$2b$08$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW'
 
 async function verify(client: PasswordClient): Promise<void> {
-  // Four hundred at once may take a busy machine longer than a minute.
+  // A hundred at once may take a busy machine longer than a minute.
   const answer = await resultOf(await submit(client, 'verify', { password: 'wrong', storedHash }), 110_000)
   assert.equal(typeof answer === 'object' && answer.kind, 'mismatch')
 }
@@ -25,18 +25,18 @@ test.skipIf(skip)(
     await startedWorker(space, { slots: 1 })
     await until(() => client.load().workers === 1)
     await verify(client)
-    let done = false
-    const storm = Promise.all(Array.from({ length: 400 }, () => verify(client))).finally(() => {
-      done = true
+    let isSeen = false
+    const clients = Array.from({ length: 100 }, async () => {
+      while (!isSeen) await verify(client)
     })
-    // One batch in work and one behind it, of two at least, share the time of the slot.
-    await until(() => done || client.load().active >= 4, { what: 'two batches in hand' })
-    assert.equal(done, false)
-    await until(() => done || client.load().latencyMs > 3 * client.load().serviceMs, {
-      what: 'the capacity of batches',
-    })
-    assert.equal(done, false)
-    await storm
+    try {
+      // One batch in work and one behind it, of two at least, share the time of the slot.
+      await until(() => client.load().active >= 4, { what: 'two batches in hand' })
+      await until(() => client.load().latencyMs > 3 * client.load().serviceMs, { what: 'the capacity of batches' })
+    } finally {
+      isSeen = true
+      await Promise.all(clients)
+    }
   },
 )
 
@@ -44,7 +44,11 @@ test.skipIf(skip)('jobs that come one by one tell the capacity of full batches a
   const { space, client } = await clientFor(t)
   await startedWorker(space, { slots: 1 })
   for (let n = 0; n < 20; n += 1) await verify(client)
-  await until(() => client.load().workers === 1)
-  const { latencyMs, serviceMs } = client.load()
-  assert.ok(serviceMs < 0.7 * latencyMs, `${serviceMs} ms of a slot, ${latencyMs} ms until the hash`)
+  // A machine that stands still meanwhile changes either average for a while.
+  await until(async () => {
+    await verify(client)
+    const { workers, latencyMs, serviceMs } = client.load()
+    if (workers === 1 && serviceMs < 0.7 * latencyMs) return true
+    throw new Error(`${workers} workers, ${serviceMs} ms of a slot, ${latencyMs} ms until the hash`)
+  })
 })

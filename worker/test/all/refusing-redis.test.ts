@@ -93,7 +93,7 @@ test('a worker that is started while Redis is full is alive, not ready, and read
   assert.deepEqual(await waitingJobs(space), [pending.job.id])
   await takeAgain()
   await worker.waitForLog(({ msg }) => msg === 'worker ready')
-  assert.equal(await probe('/readyz'), 200)
+  await until(async () => (await probe('/readyz')) === 200)
   assert.deepEqual(await resultOf(pending), match)
 })
 

@@ -4,9 +4,10 @@ import { readdirSync } from 'node:fs'
 import { getPriority } from 'node:os'
 import { readMetric } from '@spillway/infra/harness/api-client'
 import { startProcess } from '@spillway/infra/processes/node-process'
+import { until } from '@spillway/infra/processes/until'
 import { test } from 'vitest'
 import { NATIVE_NAME } from '../../src/hashing/native.ts'
-import { clientFor, resultOf, submit, workerEnvironment } from '../parts.ts'
+import { clientFor, jobsAreCounted, resultOf, submit, workerEnvironment } from '../parts.ts'
 import { jobKey, spaceFor } from '../space.ts'
 import { entry, startedWorkerProcess } from '../worker-process.ts'
 
@@ -29,8 +30,9 @@ test('when it is ready it says where its probes are and how many jobs it does at
   assert.match(String(ready.opsUrl), /^http:\/\/127\.0\.0\.1:\d+$/)
 
   await resultOf(await submit(client, 'hash', { password: 'x' }))
+  await jobsAreCounted(worker, 'hash hashed 1')
   assert.deepEqual(await get(worker, '/healthz'), [200, 'ok\n'])
-  assert.deepEqual(await get(worker, '/readyz'), [200, 'ok\n'])
+  await until(async () => (await get(worker, '/readyz')).join() === '200,ok\n')
   const [status, metrics] = await get(worker, '/metrics')
   assert.equal(status, 200)
   assert.match(metrics, /^spillway_jobs_total\{job="hash",outcome="hashed"\} 1$/m)
