@@ -19,6 +19,9 @@ import { afterAll } from 'vitest'
 export const cheapHasher = (settings: Parameters<typeof Hasher.load>[1] = {}) =>
   Hasher.load(argon2idPolicy({ memoryKib: 64, time: 1, parallelism: 1 }), settings)
 
+/** Of a busy machine. */
+const patience = { connectionTimeoutMs: 60_000, statementTimeoutMs: 60_000 }
+
 /** Of no password that anyone knows. */
 export const bcrypt = `$2b$10$${'a'.repeat(53)}`
 
@@ -30,7 +33,7 @@ export const newEmail = (): string => `${randomUUID()}@example.test`
 export async function openAccounts() {
   const namespace = await createNamespace()
   const { databaseUrl } = namespace
-  const database = connectDatabase({ url: databaseUrl, poolSize: 1 })
+  const database = connectDatabase({ url: databaseUrl, poolSize: 1, ...patience })
   afterAll(async () => {
     await database.$disconnect()
     await namespace.close()

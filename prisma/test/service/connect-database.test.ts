@@ -14,6 +14,9 @@ const { emptyDatabase, migratedUrl } = await openDatabases()
 const connections = `SELECT count(*)::int FROM pg_stat_activity
   WHERE datname = current_database() AND pid <> pg_backend_pid() AND application_name = 'spillway'`
 
+/** PostgreSQL lists a closed connection for a moment; one that was left open would stay. */
+const untilNoneIsLeft = () => until(async () => (await rows(migratedUrl, connections))[0]?.[0] === 0)
+
 test('the pool holds no more than its size, and closing waits for queries in hand and leaves no connection', async () => {
   const database = connectDatabase({ url: migratedUrl, poolSize: 3, connectionTimeoutMs: 60_000 })
   const queries = Array.from({ length: 12 }, () => database.$queryRaw`SELECT pg_sleep(0.05)::text`)
@@ -25,7 +28,7 @@ test('the pool holds no more than its size, and closing waits for queries in han
   await new Promise(setImmediate)
   await database.$disconnect()
   assert.deepEqual(await inHand, [{ said: 'done' }])
-  assert.deepEqual(await rows(migratedUrl, connections), [[0]])
+  await untilNoneIsLeft()
 })
 
 test('a filled pool is whole before the first query, and its connections stay open until it is closed', async () => {
@@ -39,7 +42,7 @@ test('a filled pool is whole before the first query, and its connections stay op
   await until(() => poolUse(database).idle === 0)
   assert.deepEqual(await database.$queryRaw`SELECT 1 AS n`, [{ n: 1 }])
   await database.$disconnect()
-  assert.deepEqual(await rows(migratedUrl, connections), [[0]])
+  await untilNoneIsLeft()
 })
 
 for (const [way, wayUrl] of [
