@@ -1,5 +1,5 @@
 // `pnpm start` under test, on free ports.
-
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Ending } from '@spillway/infra/harness/namespace'
 import { type NodeProcess, startProcess } from '@spillway/infra/processes/node-process'
 import { findProcess, isRunning, listProcesses } from '@spillway/infra/processes/process-table'
@@ -61,13 +61,23 @@ export function curls(spillway: NodeProcess): string[] {
   return spillway.output().match(/^ {2}curl .*$/gm) ?? []
 }
 
-/** Does what a printed curl does, where there may be no curl, and gives the status. */
+/**
+ * Does what a printed curl does, where there may be no curl, and gives the status. A ticket is
+ * redeemed and a 503 repeated: a busy machine may cause them at any time.
+ */
 export async function status(curl: string | undefined): Promise<number> {
   const [, url, header, body] = /^ {2}curl -i (\S+) -H '([^']+)' -d '([^']+)'$/.exec(curl ?? '') ?? []
   if (url === undefined || header === undefined || body === undefined)
     throw new Error(`not a curl as expected: ${curl}`)
   const [name = '', value = ''] = header.split(': ')
-  const response = await fetch(url, { method: 'POST', headers: { [name]: value }, body })
-  await response.arrayBuffer()
-  return response.status
+  const post = async (to: string, text: string): Promise<number> => {
+    const response = await fetch(to, { method: 'POST', headers: { [name]: value }, body: text })
+    const { ticket }: { ticket?: string } = JSON.parse(await response.text())
+    if (response.status !== 202 && response.status !== 503) return response.status
+    await sleep(1_000 * Number(response.headers.get('retry-after')))
+    return ticket === undefined
+      ? post(to, text)
+      : post(new URL('/v1/tickets/redeem', url).href, JSON.stringify({ ticket }))
+  }
+  return await post(url, body)
 }
