@@ -57,7 +57,9 @@ export interface Call {
   /** An access token. */
   token?: string
   signal?: AbortSignal
-  /** Returns a ticket or a `busy` as it is [followed, unless there is a Prefer header]. */
+  /** Returns a ticket [redeems it, unless there is a Prefer header]. */
+  keepsTicket?: boolean
+  /** Returns the first answer, whatever it is. */
   asIs?: boolean
 }
 
@@ -75,13 +77,13 @@ export class Client {
   }
 
   /**
-   * One request. A ticket is redeemed, and a `busy` repeated, because a busy machine may cause them
-   * at any time: a worker that gets no processor for a second and a half counts as gone, and a
-   * gateway that gets too little refuses some requests. Checks what holds for every answer: problems
-   * are problems, and only they are.
+   * One request. A ticket is redeemed, and a `busy` or `unavailable` repeated, because a busy machine
+   * may cause them at any time: a worker that gets no processor for a second and a half counts as
+   * gone, a gateway that gets too little refuses some requests, and PostgreSQL or Redis is given up
+   * after two seconds. Checks what holds for every answer: problems are problems, and only they are.
    */
   async call(method: string, path: string, options: Call = {}): Promise<Told> {
-    const { body, headers = {}, token, signal } = options
+    const { body, headers = {}, token, signal, keepsTicket = headers.prefer !== undefined } = options
     const response = await fetch(this.url + path, {
       method,
       headers: {
@@ -98,9 +100,9 @@ export class Client {
     assert.match(requestId, /^[\w.-]{1,64}$/)
     assert.equal(response.headers.get('x-request-id'), requestId)
     if (answer.body.code !== undefined) assertProblem(answer, answer.status, answer.body.code)
-    if (options.asIs === true || headers.prefer !== undefined) return answer
-    if (answer.status === 202) return this.redeem(answer.body.ticket, options)
-    if (answer.body.code !== 'busy') return answer
+    if (options.asIs === true) return answer
+    if (answer.status === 202) return keepsTicket ? answer : this.redeem(answer.body.ticket, options)
+    if (!['busy', 'unavailable'].includes(answer.body.code)) return answer
     await sleep(1_000 * Number(answer.headers.get('retry-after')))
     return this.call(method, path, options)
   }
@@ -117,16 +119,16 @@ export class Client {
     return this.call('POST', '/v1/tickets/redeem', { ...options, body: { ticket } })
   }
 
-  refresh(refreshToken: string): Promise<Told> {
-    return this.call('POST', '/v1/token/refresh', { body: { refreshToken } })
+  refresh(refreshToken: string, options?: Call): Promise<Told> {
+    return this.call('POST', '/v1/token/refresh', { ...options, body: { refreshToken } })
   }
 
   logout(refreshToken: string): Promise<Told> {
     return this.call('POST', '/v1/logout', { body: { refreshToken } })
   }
 
-  me(token: string): Promise<Told> {
-    return this.call('GET', '/v1/me', { token })
+  me(token: string, options?: Call): Promise<Told> {
+    return this.call('GET', '/v1/me', { ...options, token })
   }
 
   changePassword(token: string, currentPassword: string, newPassword = NEXT, options?: Call): Promise<Told> {
@@ -191,15 +193,17 @@ export function newCredentials(): Credentials {
   return { email: `${randomUUID()}@example.test`, password: `pass phrase ${randomUUID()}` }
 }
 
+/** `fetch`, of what is there: a busy machine may make a part of the service unavailable for a moment. */
+export async function fetchPatiently(url: string, init?: RequestInit): Promise<Response> {
+  const response = await fetch(url, init)
+  if (response.status !== 503) return response
+  await sleep(1_000 * Number(response.headers.get('retry-after')))
+  return fetchPatiently(url, init)
+}
+
 /** So many requests at once. */
 export function atOnce<T>(count: number, ask: (n: number) => T | Promise<T>): Promise<T[]> {
   return Promise.all(Array.from({ length: count }, (_, n) => ask(n)))
-}
-
-/** Asks until the gateway has the connections and the time to answer. */
-export async function patiently(ask: () => Promise<Answer>): Promise<Answer> {
-  const answer = await ask()
-  return answer.status === 503 ? patiently(ask) : answer
 }
 
 /**
@@ -214,6 +218,8 @@ export async function letIn(count: number, ask: () => Promise<{ status: number }
   }
   await until(isFull, { what: `${count} admitted requests` })
 }
+
+export const keepTicket = { keepsTicket: true }
 
 export const asIs = { asIs: true }
 

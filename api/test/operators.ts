@@ -1,5 +1,5 @@
 // A client of the API for operators.
-import { type Answer, Client, expect, type Told } from './client.ts'
+import { type Answer, type Call, Client, expect, type Told } from './client.ts'
 
 const REASON = 'asked by telephone'
 
@@ -9,8 +9,8 @@ export class Operator extends Client {
   }
 
   /** One change of an account, or a call on it. */
-  on(id: string, path: string, body: object = {}): Promise<Told> {
-    return this.call('POST', `/v1/accounts/${id}/${path}`, { body: { reason: REASON, ...body } })
+  on(id: string, path: string, body: object = {}, options?: Call): Promise<Told> {
+    return this.call('POST', `/v1/accounts/${id}/${path}`, { ...options, body: { reason: REASON, ...body } })
   }
 
   block(network: string, untilMs = Date.now() + 60_000): Promise<Told> {

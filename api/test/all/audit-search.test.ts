@@ -5,7 +5,7 @@ import { newId } from '@spillway/queue/wire/id'
 import { test } from 'vitest'
 import { insertEvents, type StoredEvent } from '../../src/audit/store.ts'
 import { describeEvent } from '../../src/ops/audit.ts'
-import { atOnce, expect, newCredentials } from '../client.ts'
+import { atOnce, expect, fetchPatiently, newCredentials } from '../client.ts'
 import { openSystem } from '../system.ts'
 
 const system = await openSystem()
@@ -21,7 +21,7 @@ interface Found {
 }
 
 async function get(path: string, query: Record<string, string>): Promise<string> {
-  const response = await fetch(`${opsUrl}/${path}?${new URLSearchParams(query)}`)
+  const response = await fetchPatiently(`${opsUrl}/${path}?${new URLSearchParams(query)}`)
   const text = await response.text()
   assert.equal(response.status, 200, text)
   return text
@@ -126,7 +126,7 @@ test('who searches, exports and looks at an account is in the audit, without the
   for (const limit of ['1', '2']) await get('audit.json', { q: email, event: 'refresh_token_reuse', limit })
   await get('audit.ndjson', { q: email, from: '2026-03-01' })
   await get('audit.json', { q: 'nobody@example.test' })
-  for (let n = 0; n < 2; n += 1) assert.equal((await fetch(`${opsUrl}/v1/accounts/${userId}`)).status, 200)
+  for (let n = 0; n < 2; n += 1) assert.equal((await fetchPatiently(`${opsUrl}/v1/accounts/${userId}`)).status, 200)
   const ours = [`event=refresh_token_reuse userId=${userId}`, 'an address without an account']
   const exported = `from=2026-03-01T00:00:00.000Z userId=${userId}`
   const where = { OR: [{ reason: { in: [...ours, exported] } }, { event: 'read_account', userId }] }
@@ -142,13 +142,13 @@ test('who searches, exports and looks at an account is in the audit, without the
 
 test('whoever searches is told what holds for everybody', async () => {
   assert.equal((await find({})).now, null)
-  await fetch(`${opsUrl}/queues/api/queues/passwords/pause`, { method: 'PUT' })
+  await fetchPatiently(`${opsUrl}/queues/api/queues/passwords/pause`, { method: 'PUT' })
   const { now } = await until(async () => {
     const found = await find({})
     return found.now === null ? undefined : found
   })
   assert.equal(now, 'The queue is paused: everybody waits with a ticket, and nobody gets in.')
-  await fetch(`${opsUrl}/queues/api/queues/passwords/resume`, { method: 'PUT' })
+  await fetchPatiently(`${opsUrl}/queues/api/queues/passwords/resume`, { method: 'PUT' })
 })
 
 test.each([

@@ -53,7 +53,7 @@ test('the log names a server that may evict keys, and the gateway stays ready', 
   t.onTestFinished(() => setPolicy('noeviction'))
   const REDIS_URL = server.url
   const [gateway, worker] = await Promise.all([start(t, gatewayProgram, REDIS_URL), start(t, workerProgram, REDIS_URL)])
-  assert.equal((await fetch(`${gateway.url}/readyz`)).status, 200)
+  await until(async () => (await fetch(`${gateway.url}/readyz`)).status === 200)
   for (const member of [gateway, worker]) {
     await until(() => warned(member, policy).length === 1)
     assert.equal(warned(member, policy)[0]?.level, 'warn')

@@ -7,7 +7,16 @@ import { startProxy } from '@spillway/infra/harness/tcp-proxy'
 import { until } from '@spillway/infra/processes/until'
 import { afterAll, test } from 'vitest'
 import { delayStrangers, gatedAccount, nameInRedis } from '../account.ts'
-import { asIs, assertProblem, type Call, type Credentials, expect, newCredentials, respondAsync } from '../client.ts'
+import {
+  asIs,
+  assertProblem,
+  type Call,
+  type Credentials,
+  expect,
+  keepTicket,
+  newCredentials,
+  respondAsync,
+} from '../client.ts'
 import { watchQueue } from '../queue.ts'
 import { heldAnyway, lockOptions, locksAwaited, openSystem, whileFrozen } from '../system.ts'
 
@@ -43,8 +52,8 @@ async function expire(credentials: Credentials, options: Call): Promise<void> {
 test('whoever sends a login again after each expired ticket is not delayed, nor loses the known device', async () => {
   const { account: owner, deviceToken } = await api.signedIn()
   await whileFrozen(worker, async () => {
-    for (let n = 0; n < 3; n += 1) await expire(owner, asIs)
-    for (let n = 0; n < 3; n += 1) await expire(owner, withToken(deviceToken, asIs))
+    for (let n = 0; n < 3; n += 1) await expire(owner, keepTicket)
+    for (let n = 0; n < 3; n += 1) await expire(owner, withToken(deviceToken, keepTicket))
   })
   expect(200, await api.login(owner))
   await delayStrangers(system, owner.email)
@@ -77,7 +86,7 @@ test('a wrong password of a ticket counts, though its attempt has lapsed, and on
 
 test('a login whose answer the gateway could not give gets a ticket, and counts for nothing once it is redeemed', async (t) => {
   const { account: owner, open } = await gatedAccount(t, database)
-  const answer = patient.login(owner, asIs)
+  const answer = patient.login(owner, keepTicket)
   await queue.settled(0, 1)
   assert.equal(await redis.zcard(keyOf('guesses:pending', owner)), 1)
   proxy.refuse()

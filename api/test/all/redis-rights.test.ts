@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { startProcess } from '@spillway/infra/processes/node-process'
 import { gatewayProgram } from '@spillway/infra/start/member'
 import { test } from 'vitest'
-import { assertProblem, Client, expect, newCredentials, respondAsync } from '../client.ts'
+import { asIs, assertProblem, Client, expect, fetchPatiently, newCredentials, respondAsync } from '../client.ts'
 import { startMailServer } from '../mail-server.ts'
 import { openSystem } from '../system.ts'
 
@@ -39,7 +39,7 @@ test('the rule is enough for logins, tickets, limits, mails, the board, the live
   expect(204, await gateway.api.forgotten(account.email))
   await mails.next(account.email, /Choose a new password/)
   for (const path of ['/', '/metrics', '/queues/api/queues?activeQueue=passwords', '/live.json'])
-    assert.equal((await fetch(gateway.opsUrl + path)).status, 200, path)
+    assert.equal((await fetchPatiently(gateway.opsUrl + path)).status, 200, path)
   // Its last lines have arrived then.
   await gateway.stop()
   const refused = gateway.logs.filter((line) => NO_RIGHT.test(JSON.stringify(line)))
@@ -51,6 +51,6 @@ test('the log of a gateway whose user may not run scripts names the command', as
   const gateway = startProcess({ entry: gatewayProgram.entry, env })
   t.onTestFinished(() => gateway.close())
   const { url } = await gateway.waitForLog(({ msg }) => msg === 'gateway listening')
-  assertProblem(await new Client(String(url)).login(newCredentials()), 503, 'unavailable')
+  assertProblem(await new Client(String(url)).login(newCredentials(), asIs), 503, 'unavailable')
   await gateway.waitForLog(({ reason }) => NO_RIGHT.test(String(reason)) && /eval/.test(String(reason)))
 })

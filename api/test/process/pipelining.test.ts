@@ -61,11 +61,17 @@ const resultsReceived = () => sumOf('spillway_results_total{')
 test('answers come in the order of the requests, also where a later one is ready first', async () => {
   const [slow, quick] = [await slowAccount(system.database, 700), await gateway.api.newAccount()]
   const wrong = { ...quick, password: 'a wrong password' }
-  const requests = [slow, quick, wrong, quick].map((credentials) => loginRequest(credentials))
-  const answers = await text(pipeline([...requests, 'GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n']))
-  const statuses = [...answers.matchAll(/HTTP\/1.1 (\d+)/g)].map(([, status]) => Number(status))
+  const logins = [slow, quick, wrong, quick].map((credentials) => loginRequest(credentials))
+  const requests = [...logins, 'GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n']
+  // Until none of them is a ticket or refused, which a busy machine may cause.
+  const [before, statuses] = await until(async () => {
+    const before = await sessionsOf(quick)
+    const answers = await text(pipeline(requests))
+    const statuses = [...answers.matchAll(/HTTP\/1.1 (\d+)/g)].map(([, status]) => Number(status))
+    return statuses.some((status) => [202, 503].includes(status)) ? undefined : ([before, statuses] as const)
+  })
   assert.deepEqual(statuses, [200, 200, 401, 200, 200])
-  assert.equal(await sessionsOf(quick), 2)
+  assert.equal(await sessionsOf(quick), before + 2)
 })
 
 test('bytes that are no HTTP, after a login that is not answered yet, end the connection without an answer that could be taken for its', async (t) => {

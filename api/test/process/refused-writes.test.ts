@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { until } from '@spillway/infra/processes/until'
 import { startOwnRedis } from '@spillway/infra/test/own-redis'
 import { afterAll, test } from 'vitest'
+import { asIs } from '../client.ts'
 import { openSystem, readiness } from '../system.ts'
 
 const redis = await startOwnRedis()
@@ -34,7 +35,7 @@ test('gateway and worker are not ready while Redis answers MISCONF, say why in a
   await until(async () => (await fetch(`${worker.opsUrl}/readyz`)).status === 503)
   assert.equal((await readiness(gateway.url)).status, 'failing')
   for (const { opsUrl } of [gateway, worker]) assert.equal(await connected(opsUrl), '0')
-  for (let n = 0; n < 20; n += 1) assert.equal((await api.login(account)).status, 503)
+  for (let n = 0; n < 20; n += 1) assert.equal((await api.login(account, asIs)).status, 503)
   await gateway.waitForLog(({ msg, reason }) => msg === 'redis refuses writes' && /^MISCONF /.test(String(reason)))
   await worker.waitForLog(({ reason }) => /^MISCONF /.test(String(reason)))
   const told = gateway.logs.filter(({ msg }) => msg === 'requests fail: the queue cannot be used')

@@ -11,7 +11,7 @@ import { until } from '@spillway/infra/processes/until'
 
 import { type TestContext, test } from 'vitest'
 import { accountWithHash, gatedAccount, slowAccount } from '../account.ts'
-import { asIs, Client, expect, newCredentials } from '../client.ts'
+import { Client, expect, keepTicket, newCredentials } from '../client.ts'
 import { openCollector } from '../otlp-collector.ts'
 import { watchQueue } from '../queue.ts'
 import { heldAnyway, openSystem } from '../system.ts'
@@ -26,7 +26,7 @@ test('requests that are held at a SIGTERM are answered, whatever signals follow,
   const { api } = gateway
   const gate = await closedGate(t)
   const accounts = await Promise.all([1, 2, 3, 4].map(() => accountWithHash(system.database, gate.storedHash)))
-  const held = accounts.map((account) => api.login(account, asIs))
+  const held = accounts.map((account) => api.login(account, keepTicket))
   await queue.settled(0, 4)
   const exit = gateway.stop()
   await gateway.waitForLog(({ msg }) => msg === 'gateway stopping')
@@ -90,7 +90,7 @@ test('a request whose wait runs out while the gateway stops gets its ticket', as
   const { api, close } = await system.gateway({ LOGIN_WAIT_MS: '4000' }, heldAnyway)
   const other = await system.gateway()
   const { account, open } = await gatedAccount(t, system.database)
-  const held = api.login(account, asIs)
+  const held = api.login(account, keepTicket)
   await queue.settled(0, 1)
   const closed = close()
   const { ticket } = expect(202, await held)
@@ -132,7 +132,10 @@ test('a closed gateway leaves no connection open', async (t) => {
   for (let round = 0; round < 2; round += 1) {
     const extra = await openSystem(t)
     const { api } = await extra.gateway()
-    expect(202, await api.login(await slowAccount(extra.database, 1), { ...asIs, headers: { connection: 'close' } }))
+    expect(
+      202,
+      await api.login(await slowAccount(extra.database, 1), { ...keepTicket, headers: { connection: 'close' } }),
+    )
     assert.ok(sockets() > before)
     await extra.close()
   }

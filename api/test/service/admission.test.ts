@@ -7,7 +7,16 @@ import { until } from '@spillway/infra/processes/until'
 
 import { test } from 'vitest'
 import { gatedAccount } from '../account.ts'
-import { asIs, assertProblem, atOnce, expect, newCredentials, respondAsync } from '../client.ts'
+import {
+  asIs,
+  assertProblem,
+  atOnce,
+  expect,
+  fetchPatiently,
+  keepTicket,
+  newCredentials,
+  respondAsync,
+} from '../client.ts'
 import { watchQueue } from '../queue.ts'
 import { lockOptions, openSystem, readiness } from '../system.ts'
 
@@ -19,12 +28,12 @@ const { api } = await system.gateway(patient)
 
 test('without any worker a request gets its ticket at once, and its answer when one has come', async () => {
   const credentials = newCredentials()
-  const first = await api.register(credentials, asIs)
+  const first = await api.register(credentials, keepTicket)
   const { ticket, retryAfter, position, eta } = expect(202, first)
   assert.deepEqual({ retryAfter, eta }, { retryAfter: 5, eta: undefined })
   // A job that was added during a reading of the queue may count twice until the next one.
   assert.ok(position === 0 || position === 1, `position ${position}`)
-  const { position: second } = expect(202, await api.login(credentials, asIs))
+  const { position: second } = expect(202, await api.login(credentials, keepTicket))
   assert.ok(second === 1 || second === 2, `position ${second}`)
   await queue.settled(2, 0)
 
@@ -66,7 +75,7 @@ test('when the last worker is killed, requests get their ticket at once within m
   expect(201, await gateway.api.register(newCredentials()))
   await process.close()
   await until(async () => (await readiness(gateway.url)).workers === 0)
-  expect(202, await gateway.api.register(newCredentials(), asIs))
+  expect(202, await gateway.api.register(newCredentials(), keepTicket))
 })
 
 test('a job that will take longer than the wait gets its ticket at once, and one that will outlast a ticket is refused', async (t) => {
@@ -74,7 +83,7 @@ test('a job that will take longer than the wait gets its ticket at once, and one
   const slow = await openSystem(t)
   await slow.worker({ ARGON2_TIME: '64', ARGON2_MEMORY_KIB: '16384' })
   const gateway = await slow.gateway({ LOGIN_WAIT_MS: '100', TICKET_TTL_MS: '60000' })
-  expect(202, await gateway.api.register(newCredentials(), asIs))
+  expect(202, await gateway.api.register(newCredentials(), keepTicket))
 
   const strict = await slow.gateway({ LOGIN_WAIT_MS: '0', TICKET_TTL_MS: '3000' })
   const refused = await until(async () => {
@@ -102,7 +111,8 @@ test('a login is answered before those that wait with tickets, which operators s
   const line = watchQueue(spike)
   const worker = await spike.worker({}, withDoubles)
   const gateway = await spike.gateway()
-  const turn = (change: string) => fetch(`${gateway.opsUrl}/queues/api/queues/passwords/${change}`, { method: 'PUT' })
+  const turn = (change: string) =>
+    fetchPatiently(`${gateway.opsUrl}/queues/api/queues/passwords/${change}`, { method: 'PUT' })
   const { account, open } = await gatedAccount(t, spike.database)
   await turn('pause')
   await until(async () => (await gateway.api.call('GET', '/v1/line')).body.paused)

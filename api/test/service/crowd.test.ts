@@ -8,12 +8,12 @@ import { Attempts } from '../../src/limits/attempts.ts'
 import { gatedAccount, slowAccount } from '../account.ts'
 import {
   type Answer,
-  asIs,
   assertProblem,
   atOnce,
   type Call,
   type Credentials,
   expect,
+  keepTicket,
   newCredentials,
 } from '../client.ts'
 import { watchQueue } from '../queue.ts'
@@ -55,7 +55,7 @@ async function answerTo(given: Answer, options: Call = {}): Promise<Answer> {
   let answer = given
   expect(202, given)
   await until(async () => {
-    answer = await api.redeem(answer.body.ticket, { ...options, ...asIs })
+    answer = await api.redeem(answer.body.ticket, { ...options, ...keepTicket })
     return answer.status !== 202
   })
   return answer

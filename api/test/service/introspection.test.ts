@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { newSigningKey } from '@spillway/infra/start/secrets'
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose'
 import { test } from 'vitest'
-import { assertProblem, expect } from '../client.ts'
+import { assertProblem, expect, fetchPatiently } from '../client.ts'
 import { createForger, privateKeyOf } from '../forgeries.ts'
 import { shareSystem } from '../system.ts'
 
@@ -24,7 +24,7 @@ interface Introspected {
   body: Record<string, unknown>
 }
 async function introspect(form: string, authorization = `Bearer ${shop}`, headers = {}): Promise<Introspected> {
-  const answer = await fetch(`${serviceUrl}/v1/introspect`, {
+  const answer = await fetchPatiently(`${serviceUrl}/v1/introspect`, {
     method: 'POST',
     headers: { authorization, 'content-type': 'application/x-www-form-urlencoded', ...headers },
     body: form,

@@ -36,7 +36,7 @@ test('a known device is let in and answered before those who wait, where a stran
   const mine = expect(200, await api.login(owner)).deviceToken
   const others = expect(200, await api.login(other)).deviceToken
   const before = await jobsOf('first')
-  await letIn(MAX_OUTSTANDING, () => api.login(stranger, respondAsync))
+  await letIn(MAX_OUTSTANDING, () => api.login(stranger, { ...respondAsync, ...asIs }))
 
   const [device, issuedAt = '', signature] = mine.split('.')
   const useless = ['', 'x', others, `${device}.${Number(issuedAt) + 1}.${signature}`, `${mine}x`]

@@ -8,11 +8,11 @@ import { Queue } from 'bullmq'
 import { test } from 'vitest'
 import {
   type Answer,
-  asIs,
   assertProblem,
   atOnce,
   type Credentials,
   expect,
+  keepTicket,
   newCredentials,
   respondAsync,
 } from '../client.ts'
@@ -37,7 +37,7 @@ async function goesAway(ticket: string): Promise<void> {
 async function followed(given: Answer): Promise<Answer> {
   let answer = given
   await until(async () => {
-    if (answer.status === 202) answer = await api.redeem(answer.body.ticket, asIs)
+    if (answer.status === 202) answer = await api.redeem(answer.body.ticket, keepTicket)
     return answer.status !== 202
   })
   return answer
@@ -157,7 +157,7 @@ test('while the queue is paused, everybody who waits is told, and no time is pro
     const told = await lineOf()
     return told.paused === undefined ? undefined : told
   })
-  const ticket = expect(202, await api.login(credentials, asIs))
+  const ticket = expect(202, await api.login(credentials, keepTicket))
   assert.deepEqual([ticket.paused, ticket.eta], [true, undefined])
   assert.deepEqual([paused.paused, paused.rate], [true, 0])
   const again = await api.redeem(ticket.ticket, respondAsync)

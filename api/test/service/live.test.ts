@@ -9,6 +9,11 @@ import { openSystem } from '../system.ts'
 
 const system = await openSystem()
 
+/** Findings that are true, and told for a minute, where the machine stood still. */
+const ofMachine = ['PostgreSQL does not answer', 'Requests fail for lack of Redis', 'This gateway is overloaded']
+const titlesOf = ({ findings }: LiveState) =>
+  findings.map(({ title }) => title).filter((title) => !ofMachine.includes(title))
+
 test('the page shows the jobs that wait, who hashes them and when the last one ends', async () => {
   const { api, opsUrl } = await system.gateway()
   const stateOnce = (isSo: (state: LiveState) => boolean) =>
@@ -25,16 +30,12 @@ test('the page shows the jobs that wait, who hashes them and when the last one e
   const waiting = await stateOnce(({ queue }) => queue?.ticketed === 5 && queue.oldestMs.ticketed > 0)
   assert.equal(waiting.line.last, 5)
   assert.deepEqual([waiting.predictedWaitMs, waiting.workers, waiting.requests.ticket], [null, [], 5])
-  assert.deepEqual(
-    waiting.findings.map(({ title }) => title),
-    ['No worker is alive'],
-  )
+  assert.deepEqual(titlesOf(waiting), ['No worker is alive'])
 
   await system.worker()
   for (const ticket of tickets) await until(async () => (await api.redeem(ticket)).status === 401)
   const done = await stateOnce(
-    ({ queue, workers, findings }) =>
-      queue?.ticketed === 0 && workers[0]?.finished.answered === 5 && findings.length === 0,
+    (state) => state.queue?.ticketed === 0 && state.workers[0]?.finished.answered === 5 && titlesOf(state).length === 0,
   )
   assert.equal(done.workers[0]?.slots, 1)
   await stateOnce(({ predictedWaitMs, jobsPerSecond }) => predictedWaitMs !== null && jobsPerSecond > 0)
@@ -44,6 +45,6 @@ test('the page shows the jobs that wait, who hashes them and when the last one e
   const paused = await stateOnce((state) => state.queue?.paused === true && state.predictedWaitMs === null)
   assert.equal(paused.findings[0]?.title, 'The queue is paused')
   await queue.resume()
-  await stateOnce(({ predictedWaitMs, findings }) => predictedWaitMs !== null && findings.length === 0)
+  await stateOnce((state) => state.predictedWaitMs !== null && titlesOf(state).length === 0)
   await queue.close()
 })

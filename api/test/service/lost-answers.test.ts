@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { until } from '@spillway/infra/processes/until'
 import { decodeJwt } from 'jose'
 import { test } from 'vitest'
-import { type Answer, assertProblem, expect, NEXT, newCredentials, respondAsync } from '../client.ts'
+import { type Answer, assertProblem, expect, keepTicket, NEXT, newCredentials, respondAsync } from '../client.ts'
 import { startMailServer } from '../mail-server.ts'
 import { Operator, told } from '../operators.ts'
 import { heldAnyway, lockOptions, locksAwaited, ofFile, openSystem } from '../system.ts'
@@ -57,8 +57,7 @@ test('a password is changed once, and a mail notifies its owner', async () => {
 
 test('while the database is unavailable, the outcome is recorded as unknown, and a redemption of the ticket finds it out', async () => {
   const { account, accessToken } = await direct.api.signedIn()
-  const keep = { asIs: true }
-  const held = await losing(() => api.changePassword(accessToken, account.password, NEXT, keep), proxy.refuse)
+  const held = await losing(() => api.changePassword(accessToken, account.password, NEXT, keepTicket), proxy.refuse)
   const { ticket } = expect(202, held)
   proxy.restore()
   const redeemed = await api.redeem(ticket)

@@ -26,7 +26,7 @@ import type { MailRequest } from '../../src/mail/requests.ts'
 import { Smtp } from '../../src/mail/smtp.ts'
 import { MailTexts } from '../../src/mail/texts.ts'
 import { newMailToken } from '../../src/mail/tokens.ts'
-import { expect, newCredentials } from '../client.ts'
+import { expect, fetchPatiently, newCredentials } from '../client.ts'
 import { startMailServer } from '../mail-server.ts'
 import { Operator, told } from '../operators.ts'
 import { readKeyspace, Secrets } from '../secret-search.ts'
@@ -71,7 +71,7 @@ test('a mail server that is dead delays mails and nothing else; Redis and Bull B
   secrets.add('page', 'https://app.example.test/reset')
   const retried = await outcome('retried')
   await until(async () => (await outcome('retried')) > retried && (await queued()).length > 0)
-  const board = await (await fetch(`${opsUrl}/queues/api/queues?activeQueue=mail&status=delayed`)).text()
+  const board = await (await fetchPatiently(`${opsUrl}/queues/api/queues?activeQueue=mail&status=delayed`)).text()
   const seen = (await readKeyspace(redis)) + board
   // While it is tried again its state is another one.
   const waiting = /^\[\{"kind":"reset","at":"[^"]+","state":"waiting","reason":"the mail server: nothing listens/
@@ -149,7 +149,7 @@ test('mails of every kind are of one length in Redis, whoever gets them', async 
 })
 
 test('an operator finds the unsent mails of an account, and Redis is asked for no other mail', async (t) => {
-  const board = (change: string) => fetch(`${opsUrl}/queues/api/queues/mail/${change}`, { method: 'PUT' })
+  const board = (change: string) => fetchPatiently(`${opsUrl}/queues/api/queues/mail/${change}`, { method: 'PUT' })
   const account = await api.newAccount()
   await mails.next(account.email, /Confirm/)
   assert.equal((await board('pause')).status, 200)
@@ -172,7 +172,7 @@ test('an operator finds the unsent mails of an account, and Redis is asked for n
 })
 
 test('a link that waits while an operator ends all sessions is not mailed, and one that is asked for later is', async (t) => {
-  const board = (change: string) => fetch(`${opsUrl}/queues/api/queues/mail/${change}`, { method: 'PUT' })
+  const board = (change: string) => fetchPatiently(`${opsUrl}/queues/api/queues/mail/${change}`, { method: 'PUT' })
   const account = await api.newAccount()
   await mails.next(account.email, /Confirm/)
   const operator = new Operator(opsUrl)
@@ -203,7 +203,7 @@ test('an address that the server refuses is given up at once, is found on the bo
   const kept = JSON.stringify(await redis.hgetall(key(failed)))
   assert.match(kept, /EENVELOPE RCPT TO 550/)
   assert.ok(!kept.includes(refused.email) && !kept.includes('no such user'))
-  const board = await (await fetch(`${opsUrl}/queues/api/queues?activeQueue=mail&status=failed`)).text()
+  const board = await (await fetchPatiently(`${opsUrl}/queues/api/queues?activeQueue=mail&status=failed`)).text()
   assert.match(board, /mail · not sent/)
   assert.ok(!board.includes(refused.email) && !board.includes('"sealed"'))
   assert.match(board, /EENVELOPE RCPT TO 550/)
@@ -216,7 +216,7 @@ test('an address that the server refuses is given up at once, is found on the bo
 test('a mail that expires before the mail server takes it is kept with its last reason; a paused queue of mails is told', async (t) => {
   const account = await api.newAccount()
   await mails.next(account.email, /Confirm/)
-  const board = (change: string) => fetch(`${opsUrl}/queues/api/queues/mail/${change}`, { method: 'PUT' })
+  const board = (change: string) => fetchPatiently(`${opsUrl}/queues/api/queues/mail/${change}`, { method: 'PUT' })
   assert.equal((await board('pause')).status, 200)
   t.onTestFinished(async () => void (await board('resume')))
   await until(async () =>

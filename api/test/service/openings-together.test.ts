@@ -13,7 +13,8 @@ import { lockOptions, openSystem } from '../system.ts'
 
 const system = await openSystem()
 afterAll(() => database.$disconnect())
-const database = connectDatabase({ url: system.namespace.databaseUrl, poolSize: 4, connectionTimeoutMs: 60_000 })
+const patience = { connectionTimeoutMs: 60_000, statementTimeoutMs: 60_000 }
+const database = connectDatabase({ url: system.namespace.databaseUrl, poolSize: 4, ...patience })
 const tags = new RefreshTokenTags(parseKeyring(system.environment.SPILLWAY_SEAL_KEYS ?? ''))
 const rotation = { sessionIdleS: 600, refreshGraceS: 0 }
 const sessions = new Sessions(database, tags, rotation)

@@ -4,7 +4,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { until } from '@spillway/infra/processes/until'
 import { test } from 'vitest'
 import { delayStrangers } from '../account.ts'
-import { assertProblem, expect, NEXT, newCredentials, respondAsync } from '../client.ts'
+import { assertProblem, expect, fetchPatiently, NEXT, newCredentials, respondAsync } from '../client.ts'
 import { startMailServer } from '../mail-server.ts'
 import { Operator, told } from '../operators.ts'
 import { shareSystem } from '../system.ts'
@@ -43,7 +43,11 @@ async function outcomeOf({ requestId }: { requestId: string }): Promise<string> 
 
 const isActive = async (token: string): Promise<boolean> => {
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/x-www-form-urlencoded' }
-  const answer = await fetch(`${here.serviceUrl}/v1/introspect`, { method: 'POST', headers, body: `token=${token}` })
+  const answer = await fetchPatiently(`${here.serviceUrl}/v1/introspect`, {
+    method: 'POST',
+    headers,
+    body: `token=${token}`,
+  })
   const { active }: { active: boolean } = JSON.parse(await answer.text())
   return active
 }

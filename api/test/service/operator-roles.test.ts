@@ -8,7 +8,7 @@ import { until } from '@spillway/infra/processes/until'
 import type { FastifyInstance, RouteOptions } from 'fastify'
 import { afterAll, test } from 'vitest'
 import { NamedOperators, newOperator } from '../../src/ops/named.ts'
-import { atOnce } from '../client.ts'
+import { atOnce, fetchPatiently } from '../client.ts'
 import { openSystem } from '../system.ts'
 
 /** The servers of this process, with their routes. */
@@ -47,7 +47,7 @@ await writeFile(file, ['viewer', 'support', 'admin'].map((role) => lineOf(role, 
 const gateway = await system.gateway({ ...shared, OPS_OPERATORS_FILE: file })
 
 async function ask(path: string, headers: Record<string, string> = {}, method = 'GET', from = gateway.opsUrl) {
-  const response = await fetch(from + path, { method, headers })
+  const response = await fetchPatiently(from + path, { method, headers })
   const text = await response.text()
   const code =
     text !== '' && response.headers.get('content-type')?.includes('problem') ? JSON.parse(text).code : undefined

@@ -4,6 +4,7 @@ import { createServer, request as forward } from 'node:http'
 import { listening } from '@spillway/infra/processes/port'
 import { test } from 'vitest'
 import { readGatewayConfig } from '../../src/config.ts'
+import { fetchPatiently } from '../client.ts'
 import { openSystem } from '../system.ts'
 
 const OPERATOR = { OPS_USER: 'operator', OPS_PASSWORD: 'a password for operators' }
@@ -53,7 +54,7 @@ for (const strips of [true, false]) {
     const proxy = await startReverseProxy('/internal/ops', strips)
     t.onTestFinished(proxy.close)
     const get = async (url: string) => {
-      const response = await fetch(url, { headers })
+      const response = await fetchPatiently(url, { headers })
       return { status: response.status, text: await response.text() }
     }
     for (const path of ['/', '/queues', '/queues/queue/passwords']) {
@@ -78,9 +79,9 @@ for (const strips of [true, false]) {
       '/queues/api/queues?activeQueue=passwords',
     ])
       assert.equal((await get(proxy.url + path)).status, 200, path)
-    const paused = await fetch(`${proxy.url}/queues/api/queues/passwords/pause`, { method: 'PUT', headers })
+    const paused = await fetchPatiently(`${proxy.url}/queues/api/queues/passwords/pause`, { method: 'PUT', headers })
     assert.equal(paused.status, 200)
-    await fetch(`${proxy.url}/queues/api/queues/passwords/resume`, { method: 'PUT', headers })
+    await fetchPatiently(`${proxy.url}/queues/api/queues/passwords/resume`, { method: 'PUT', headers })
     // The script of the live page asks below the base of the page.
     assert.match((await get(`${proxy.url}/live.js`)).text, /new URL\('live\.json', document\.baseURI\)/)
   })
@@ -88,7 +89,7 @@ for (const strips of [true, false]) {
 
 test('probes and Prometheus go on without the path, and what only begins like it is another', async () => {
   for (const path of ['/metrics', '/internal/ops/metrics', '/internal/ops', '/internal/ops?x', '/'])
-    assert.equal((await fetch(opsUrl + path, { headers })).status, 200, path)
+    assert.equal((await fetchPatiently(opsUrl + path, { headers })).status, 200, path)
   for (const path of ['/internal/opsmetrics', '/internal', '/internal/ops/internal/ops/metrics', '/ops/metrics'])
     assert.equal((await fetch(opsUrl + path, { headers })).status, 404, path)
   assert.equal((await fetch(`${opsUrl}/internal/ops/live.json`)).status, 401)

@@ -5,7 +5,7 @@ import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { until } from '@spillway/infra/processes/until'
 import { test } from 'vitest'
-import { expect, newCredentials, respondAsync } from '../client.ts'
+import { expect, fetchPatiently, newCredentials, respondAsync } from '../client.ts'
 import { openSystem } from '../system.ts'
 
 const OPERATOR = { OPS_USER: 'operator', OPS_PASSWORD: 'a password for operators' }
@@ -20,7 +20,7 @@ async function ask(
   const { password, method = 'GET', headers = {}, body } = options
   const authorization =
     password === undefined ? {} : { authorization: `Basic ${btoa(`${OPERATOR.OPS_USER}:${password}`)}` }
-  const response = await fetch(url, {
+  const response = await fetchPatiently(url, {
     method,
     headers: { ...authorization, ...headers },
     ...(body === undefined ? {} : { body }),

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { until } from '@spillway/infra/processes/until'
 import { startOwnRedis } from '@spillway/infra/test/own-redis'
 import { afterAll, test } from 'vitest'
-import { asIs, expect, newCredentials } from '../client.ts'
+import { expect, fetchPatiently, keepTicket, newCredentials } from '../client.ts'
 import { startMailServer } from '../mail-server.ts'
 import { openSystem } from '../system.ts'
 
@@ -28,8 +28,8 @@ for (const { what, env, count } of [
     const gateway = await system.gateway({ REDIS_URL: redis.url, ...env })
     await until(async () => (await connections()) === count, { what: `${count} connections` })
     for (const path of ['/metrics', '/live.json', '/queues/api/queues'])
-      assert.equal((await fetch(gateway.opsUrl + path)).status, 200, path)
-    expect(202, await gateway.api.login(newCredentials(), asIs))
+      assert.equal((await fetchPatiently(gateway.opsUrl + path)).status, 200, path)
+    expect(202, await gateway.api.login(newCredentials(), keepTicket))
     assert.equal(await connections(), count)
     await gateway.close()
     await until(async () => (await connections()) === 0, { what: 'the end of its connections' })

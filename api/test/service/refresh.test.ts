@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { withResolvers } from '@spillway/common/within'
 import { test } from 'vitest'
-import { assertProblem, atOnce, type Body, type Client, expect, patiently } from '../client.ts'
+import { assertProblem, atOnce, type Body, type Client, expect } from '../client.ts'
 import { lockOptions, shareSystem } from '../system.ts'
 
 const system = await shareSystem()
@@ -13,8 +13,7 @@ const account = await here.newAccount()
 const newSession = async () => expect(200, await here.login(account))
 
 /** Shows a token many times at once, to both gateways by turns. */
-const manyAtOnce = (token: string, apis = [here, there]) =>
-  atOnce(30, (n) => patiently(() => (apis[n % 2] ?? here).refresh(token)))
+const manyAtOnce = (token: string, apis = [here, there]) => atOnce(30, (n) => (apis[n % 2] ?? here).refresh(token))
 
 /** As a client in another network than all other requests here. */
 const refreshElsewhere = (api: Client, refreshToken: string) =>

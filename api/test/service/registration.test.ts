@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { until } from '@spillway/infra/processes/until'
 import { test } from 'vitest'
-import { type Answer, type Client, expect, newCredentials, respondAsync } from '../client.ts'
+import { expect, newCredentials, respondAsync } from '../client.ts'
 import { shareSystem } from '../system.ts'
 
 const system = await shareSystem()
@@ -19,7 +19,7 @@ test('twenty registrations of one address at once leave no word of it in the log
       expect(202, await (n % 2 ? here : there).register(credentials, respondAsync)),
     ),
   )
-  const redemptions = tickets.map(({ ticket }, n) => redeemed(n % 2 ? here : there, ticket))
+  const redemptions = tickets.map(({ ticket }, n) => (n % 2 ? here : there).redeem(ticket))
   const outcomes = (await Promise.all(redemptions)).map(({ status, body }) => (status === 201 ? 'created' : body.code))
   assert.deepEqual([...new Set(outcomes)].sort(), ['created', 'email_taken'])
   assert.equal(await system.database.user.count({ where: { email: credentials.email } }), 1)
@@ -55,12 +55,6 @@ test('where registration is closed everyone is refused alike, before any work, a
   assert.match(page, /spillway_hold_seconds_count\{endpoint="login",outcome="answered"\} 1/)
   assert.doesNotMatch(page, /spillway_hold_seconds_count\{endpoint="register"[^}]*\} [1-9]/)
 })
-
-/** The answer for a ticket: a busy machine may have none in time, and the ticket stays good */
-async function redeemed(api: Client, ticket: string): Promise<Answer> {
-  const answer = await api.redeem(ticket)
-  return answer.status === 503 ? redeemed(api, ticket) : answer
-}
 
 /** The file that the standard error of PostgreSQL goes to, where it runs on this machine. */
 async function serverLog(): Promise<string | undefined> {

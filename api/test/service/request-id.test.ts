@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'
 import { until } from '@spillway/infra/processes/until'
 import { test } from 'vitest'
-import { asIs, assertProblem, expect, newCredentials, respondAsync } from '../client.ts'
+import { asIs, assertProblem, expect, fetchPatiently, newCredentials, respondAsync } from '../client.ts'
 import { openSystem, whileFrozen } from '../system.ts'
 
 const OWN = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
@@ -35,7 +35,7 @@ test.each([
   const headers = { origin: 'https://app.example.test', 'access-control-request-method': 'POST' }
   const ids = [from('of-the-proxy.1'), from('two,ids'), { headers: {} }]
   for (const [n, { headers: given }] of ids.entries()) {
-    const answer = await fetch(url() + path, { method, headers: { ...headers, ...given } })
+    const answer = await fetchPatiently(url() + path, { method, headers: { ...headers, ...given } })
     assert.equal(answer.status, status)
     const id = answer.headers.get('x-request-id') ?? ''
     if (n === 0) assert.equal(id, 'of-the-proxy.1')
@@ -99,12 +99,14 @@ test('the job of a request is found while it waits, and the board shows the id; 
   const { requestId } = await whileFrozen(worker, async () => {
     const first = await short.api.login(account, respondAsync)
     expect(202, first)
-    const asked = await fetch(`${short.opsUrl}/v1/jobs/${first.requestId}`)
+    const asked = await fetchPatiently(`${short.opsUrl}/v1/jobs/${first.requestId}`)
     const found: { paused: boolean; state: string } = JSON.parse(await asked.text())
     assert.equal(found.paused, false)
     assert.match(found.state, /^(waiting|active|in line)$/)
     const board = await (
-      await fetch(`${short.opsUrl}/queues/api/queues?activeQueue=passwords&status=latest&page=1&jobsPerPage=10`)
+      await fetchPatiently(
+        `${short.opsUrl}/queues/api/queues?activeQueue=passwords&status=latest&page=1&jobsPerPage=10`,
+      )
     ).text()
     assert.ok(board.includes(first.requestId))
     const end = () => short.api.redeem(first.body.ticket, asIs)
@@ -113,6 +115,6 @@ test('the job of a request is found while it waits, and the board shows the id; 
     return first
   })
   assert.deepEqual((await auditOf(requestId))[0], { event: 'login', outcome: 'ticket_expired', userId: null })
-  const missing = await fetch(`${short.opsUrl}/v1/jobs/${randomUUID()}`)
+  const missing = await fetchPatiently(`${short.opsUrl}/v1/jobs/${randomUUID()}`)
   assert.equal(missing.status, 404)
 })

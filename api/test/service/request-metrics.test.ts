@@ -7,7 +7,7 @@ import { resultKey } from '@spillway/queue/wire/reply'
 import { test } from 'vitest'
 import type { LiveState } from '../../src/ops/live.ts'
 import { newRefreshToken, RefreshTokenTags } from '../../src/sessions/refresh-tokens.ts'
-import { asIs, assertProblem, expect, newCredentials, respondAsync } from '../client.ts'
+import { asIs, assertProblem, expect, keepTicket, newCredentials, respondAsync } from '../client.ts'
 import { openSystem } from '../system.ts'
 
 const system = await openSystem()
@@ -42,8 +42,8 @@ test('a part that is not reachable is a failure, and neither a refusal nor fine'
   proxy.refuse()
   const credentials = newCredentials()
   const tags = new RefreshTokenTags(parseKeyring(system.environment.SPILLWAY_SEAL_KEYS ?? ''))
-  assertProblem(await api.refresh(tags.tag(newRefreshToken(randomUUID()))), 503, 'unavailable')
-  assertProblem(await api.login(credentials), 503, 'unavailable')
+  assertProblem(await api.refresh(tags.tag(newRefreshToken(randomUUID())), asIs), 503, 'unavailable')
+  assertProblem(await api.login(credentials, asIs), 503, 'unavailable')
   assertProblem(await api.login(credentials), 429, 'too_many_requests')
   // The answer of a moment ago may still be good.
   await until(async () => (await api.call('GET', '/readyz')).status === 503)
@@ -72,7 +72,7 @@ test('a redemption that the database cannot answer does not count as redeemed, a
   const { ticket } = expect(202, await api.login(await api.newAccount(), respondAsync))
   await until(() => system.redis.exists(resultKey(system.namespace.queuePrefix, ticket.split('.')[0] ?? '')))
   proxy.refuse()
-  expect(202, await api.redeem(ticket, asIs))
+  expect(202, await api.redeem(ticket, keepTicket))
   proxy.restore()
   await until(async () => (await api.redeem(ticket)).status === 200)
   const redeemed = await until(async () => (await series(opsUrl, 'spillway_tickets_total'))['{event="redeemed"}'])

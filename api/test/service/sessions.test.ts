@@ -3,16 +3,7 @@ import assert from 'node:assert/strict'
 import { until } from '@spillway/infra/processes/until'
 import { test } from 'vitest'
 import { LIVE_MAX } from '../../src/sessions/session-opening.ts'
-import {
-  assertProblem,
-  atOnce,
-  type Body,
-  type Call,
-  type Credentials,
-  expect,
-  patiently,
-  respondAsync,
-} from '../client.ts'
+import { assertProblem, atOnce, type Body, type Call, type Credentials, expect, respondAsync } from '../client.ts'
 import { shareSystem } from '../system.ts'
 
 const system = await shareSystem()
@@ -146,25 +137,25 @@ const { api: strict } = await system.gateway({ REFRESH_GRACE_S: '0' })
 /** Logins that come at once. */
 const AT_ONCE = 10
 
-const logInPatiently = async (account: Credentials) => expect(200, await patiently(() => strict.login(account)))
+const logInStrictly = async (account: Credentials) => expect(200, await strict.login(account))
 const liveOf = (userId: string) => system.database.session.count({ where: { userId, revokedAt: null } })
 
 test('a user has a thousand sessions: the oldest end as others are opened, and a new password ends all but one', async () => {
   const account = await strict.newAccount()
-  const [first, stranger] = [await logInPatiently(account), await logInPatiently(await strict.newAccount())]
+  const [first, stranger] = [await logInStrictly(account), await logInStrictly(await strict.newAccount())]
   const { id: userId } = expect(200, await strict.me(first.accessToken))
   await addOlderSessions(userId, LIVE_MAX + 500)
   // One login of several looks, by chance; of those that come at once, more than one may.
   await until(
     async () => {
-      await atOnce(AT_ONCE, () => logInPatiently(account))
+      await atOnce(AT_ONCE, () => logInStrictly(account))
       return (await liveOf(userId)) < LIVE_MAX + AT_ONCE
     },
     { what: 'a bounded number of sessions' },
   )
   assert.ok((await liveOf(userId)) >= LIVE_MAX)
   const isTheMost = async () => {
-    await logInPatiently(account)
+    await logInStrictly(account)
     return (await liveOf(userId)) === LIVE_MAX
   }
   await until(isTheMost, { what: 'a login that looks, and leaves the most that is allowed' })
@@ -181,12 +172,12 @@ test('a user has a thousand sessions: the oldest end as others are opened, and a
 
 test('a session that has ended is deleted a day later, not a month, however it ended', async () => {
   const account = await strict.newAccount()
-  const mine = await logInPatiently(account)
+  const mine = await logInStrictly(account)
   const { id: userId } = expect(200, await strict.me(mine.accessToken))
   const [reused, left, other] = [
-    await logInPatiently(account),
-    await logInPatiently(account),
-    await logInPatiently(account),
+    await logInStrictly(account),
+    await logInStrictly(account),
+    await logInStrictly(account),
   ]
   expect(200, await strict.refresh(reused.refreshToken))
   assertProblem(await strict.refresh(reused.refreshToken), 401, 'invalid_refresh_token')

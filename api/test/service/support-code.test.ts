@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { until } from '@spillway/infra/processes/until'
 import { test } from 'vitest'
 import { roles } from '../../src/ops/named.ts'
-import { asIs, assertProblem, expect, respondAsync } from '../client.ts'
+import { asIs, assertProblem, expect, fetchPatiently, respondAsync } from '../client.ts'
 import { startMailServer } from '../mail-server.ts'
 import { openSystem, whileFrozen } from '../system.ts'
 
@@ -22,7 +22,7 @@ const headersOf = (role: string) => ({ 'x-forwarded-user': 'anna', 'x-forwarded-
 
 async function ask<T>(role: string, path: string, init: RequestInit = {}): Promise<T> {
   const headers = { ...headersOf(role), 'content-type': 'application/json' }
-  const response = await fetch(opsUrl + path, { ...init, headers })
+  const response = await fetchPatiently(opsUrl + path, { ...init, headers })
   const text = await response.text()
   assert.ok(response.status < 300, text)
   return JSON.parse(text || '{}')

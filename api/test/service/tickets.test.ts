@@ -11,7 +11,7 @@ import { jobKey } from '@spillway/queue/keys'
 import { resultKey, resultSeal } from '@spillway/queue/wire/reply'
 import { test } from 'vitest'
 import { slowAccount } from '../account.ts'
-import { asIs, assertProblem, expect, newCredentials, respondAsync } from '../client.ts'
+import { assertProblem, expect, keepTicket, newCredentials, respondAsync } from '../client.ts'
 import { openSystem, whileFrozen } from '../system.ts'
 
 const system = await openSystem()
@@ -51,7 +51,7 @@ test('a redemption is held no longer than its ticket is good, however long it ma
     // With five seconds behind it, it has four left.
     expect(202, await patient.redeem(ticket, { headers: { prefer: 'wait=5' } }))
     const { ticket: fresh } = expect(202, await patient.register(newCredentials(), respondAsync))
-    const [expired, held] = [patient.redeem(ticket), patient.redeem(fresh, asIs)]
+    const [expired, held] = [patient.redeem(ticket), patient.redeem(fresh, keepTicket)]
     assertProblem(await Promise.race([expired, held]), 410, 'ticket_expired')
     expect(202, await held)
   })

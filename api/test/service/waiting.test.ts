@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { until } from '@spillway/infra/processes/until'
 import { test } from 'vitest'
 import { accountWithHash, gatedAccount } from '../account.ts'
-import { type Answer, asIs, assertProblem, expect, newCredentials, respondAsync } from '../client.ts'
+import { type Answer, asIs, assertProblem, expect, keepTicket, newCredentials, respondAsync } from '../client.ts'
 import { heldAnyway, lockOptions, locksAwaited, shareSystem, whileFrozen } from '../system.ts'
 
 const system = await shareSystem()
@@ -25,7 +25,7 @@ test('a login that is foreseen to end within the wait is held and answered', asy
 
 test('a login that takes longer than the wait gets a ticket when the wait runs out, and its answer later', async (t) => {
   const { account, open } = await gatedAccount(t, system.database)
-  const held = await timed(brief.login(account, asIs))
+  const held = await timed(brief.login(account, keepTicket))
   const { ticket } = assertTicket(held.answer)
   assert.ok(held.tookMs >= 290, `held for ${held.tookMs} ms`)
   open()
@@ -36,7 +36,7 @@ test('requests are held while the only worker is frozen, and answered when it go
   const credentials = newCredentials()
   expect(201, await patient.register(credentials))
   const { redeemed } = await whileFrozen(worker, async () => {
-    const held = await timed(brief.login(credentials, asIs))
+    const held = await timed(brief.login(credentials, keepTicket))
     assert.ok(held.tookMs >= 290, `held for ${held.tookMs} ms`)
     return { redeemed: patient.redeem(assertTicket(held.answer).ticket) }
   })
@@ -97,7 +97,7 @@ test('redeeming waits by the same rules', async (t) => {
   const { account, open } = await gatedAccount(t, system.database)
   const asked = await patient.login(account, respondAsync)
   const first = await patient.redeem(assertTicket(asked).ticket, respondAsync)
-  const second = await timed(brief.redeem(assertTicket(first).ticket, asIs))
+  const second = await timed(brief.redeem(assertTicket(first).ticket, keepTicket))
   assert.ok(second.tookMs >= 290, `held for ${second.tookMs} ms`)
   open()
   expect(200, await patient.redeem(assertTicket(second.answer).ticket))
