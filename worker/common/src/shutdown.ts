@@ -5,6 +5,8 @@ import { within } from './within.js'
 
 /** How long to wait for the last log lines: their reader may be gone. */
 const LOG_FLUSH_MS = 1_000
+/** The time of a step is counted in such slices: a machine that stands still meanwhile takes one of them. */
+const SLICE_MS = 100
 
 // Node's own handler of SIGUSR1 opens its inspector, which would expose the memory of the process.
 // A listener replaces it; Node 20 has no --disable-sigusr1.
@@ -23,8 +25,8 @@ export class Shutdown {
   /** Runs one step. Logs failures and steps longer than `timeMs`; then the next step can run. */
   async step(name: string, timeMs: number, work: () => unknown): Promise<void> {
     try {
-      const done = Promise.resolve(work()).then(() => true)
-      if (!(await within(timeMs, done))) throw new Error(`timed out after ${timeMs} ms`)
+      const done = Promise.resolve(work()).then(() => true as const)
+      if (!(await endsWithin(timeMs, done))) throw new Error(`timed out after ${timeMs} ms`)
     } catch (error) {
       this.#failed.push({ name, error })
       this.#log.warn({ err: error, step: name }, `${this.#process} shutdown step failed`)
@@ -36,6 +38,13 @@ export class Shutdown {
     const [first] = this.#failed
     return first && new Error(`could not ${this.#failed.map(({ name }) => name).join(', ')}`, { cause: first.error })
   }
+}
+
+async function endsWithin(timeMs: number, done: Promise<true>): Promise<boolean> {
+  for (let leftMs = timeMs; leftMs > 0; leftMs -= SLICE_MS) {
+    if (await within(Math.min(SLICE_MS, leftMs), done)) return true
+  }
+  return false
 }
 
 /**

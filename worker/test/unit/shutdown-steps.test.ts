@@ -1,5 +1,6 @@
 // The steps of a shutdown, which go on after failures.
 import assert from 'node:assert/strict'
+import { stat } from 'node:fs/promises'
 import { Shutdown } from '@spillway/common/shutdown'
 import { closeConsumer } from '@spillway/queue/bullmq'
 import { test } from 'vitest'
@@ -23,6 +24,18 @@ test('a step that rejects, throws or never ends is logged, and all the others ru
   const failure = closing.failure()
   assert.equal(failure?.message, 'could not reject, throw, hang')
   assert.deepEqual(failure.cause, new Error('first'))
+})
+
+test('the time in which the machine stands still is not the time of a step', async () => {
+  const closing = new Shutdown('worker', { warn: () => assert.fail() })
+  const standStill = () => {
+    for (const endMs = performance.now() + 1_200; performance.now() < endMs; );
+  }
+  await closing.step('read', 1_000, async () => {
+    setImmediate(standStill)
+    for (let n = 0; n < 3; n += 1) await stat(import.meta.dirname)
+  })
+  assert.equal(closing.failure(), undefined)
 })
 
 test('steps that all go well leave no failure', async () => {
