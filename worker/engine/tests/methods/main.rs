@@ -1,4 +1,4 @@
-//! Each method compared with another implementation, and with answers of the original one.
+//! Each method compared with another implementation.
 
 mod argon2;
 mod bcrypt;
@@ -8,10 +8,6 @@ mod scrypt;
 use std::time::Duration;
 
 use spillway_engine::plan::{Code, Plan};
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
 
 /// Plans with each code alone, and with all of them as a profile would have them.
 fn plans<Run: Copy>(codes: Vec<Code<Run>>) -> Vec<(String, Plan<Run>)> {

@@ -1,4 +1,4 @@
-//! Compared with another implementation, and with answers of the RFC.
+//! Compared with another implementation.
 
 use ::pbkdf2::pbkdf2_hmac;
 use ::sha2::Sha256;
@@ -34,16 +34,6 @@ fn every_number_of_lanes_gives_what_another_implementation_gives() {
                 assert_eq!(digests(&params, &plan, &inputs), expected, "{count} at a time by {name}");
             }
         }
-    }
-}
-
-#[test]
-fn the_answer_of_rfc_7914_is_given() {
-    let input = Input { password: b"passwd", salt: b"salt", digest_bytes: 64 };
-    let expected = "55ac046e56e3089fec1691c22544b605f94185216dde0465e68b9d57c20dacbc\
-                    49ca9cccf179b645991664b39d77ef317c71b845b1e30bd509112041d3a19783";
-    for (name, plan) in super::plans([available(), vec![PORTABLE]].concat()) {
-        assert_eq!(super::hex(&digests(&Params::new(1, 64), &plan, &[input])[0]), expected, "{name}");
     }
 }
 
