@@ -1,5 +1,6 @@
 // The live page's figures: jobs that wait, the worker that comes, a pause.
 import assert from 'node:assert/strict'
+import { readMetric } from '@spillway/infra/harness/api-client'
 import { until } from '@spillway/infra/processes/until'
 import { Queue } from 'bullmq'
 import { test } from 'vitest'
@@ -32,7 +33,10 @@ test('the page shows the jobs that wait, who hashes them and when the last one e
   assert.deepEqual([waiting.predictedWaitMs, waiting.workers, waiting.requests.ticket], [null, [], 5])
   assert.deepEqual(titlesOf(waiting), ['No worker is alive'])
 
-  await system.worker()
+  const worker = await system.worker()
+  // Read from Redis, by gateways and workers alike.
+  for (const at of [opsUrl, worker.opsUrl])
+    await until(async () => (await readMetric(at, 'spillway_redis_evicts')) === 0, { what: 'the policy of eviction' })
   for (const ticket of tickets) await until(async () => (await api.redeem(ticket)).status === 401)
   const done = await stateOnce(
     (state) => state.queue?.ticketed === 0 && state.workers[0]?.finished.answered === 5 && titlesOf(state).length === 0,

@@ -7,9 +7,8 @@ import { freePort } from '@spillway/infra/processes/port'
 import { until } from '@spillway/infra/processes/until'
 import { startOwnRedis } from '@spillway/infra/test/own-redis'
 import { connectRedis } from '@spillway/queue/redis/connect'
-import { resultKey } from '@spillway/queue/wire/reply'
 import { afterAll, test } from 'vitest'
-import { jobsAreCounted, readyClient, resultOf, startedWorker, submit, workerEnvironment } from '../parts.ts'
+import { readyClient, resultOf, startedWorker, submit, workerEnvironment } from '../parts.ts'
 import { activeJobs, type Space, spaceFor, waitingJobs } from '../space.ts'
 import { startedWorkerProcess } from '../worker-process.ts'
 
@@ -30,22 +29,6 @@ async function refuseWrites({ redis, closing }: Space, why: keyof typeof refusal
 
 const request = { password: 'right', storedHash: '$spillway-token$' }
 const match = { kind: 'match' }
-
-test('the result of a job in hand when Redis becomes full is announced, and not stored', async (t) => {
-  const space = spaceFor(t, redisUrl)
-  const client = await readyClient(space)
-  const worker = await startedWorker(space)
-  const gate = await closedGate(t)
-  const pending = await submit(client, 'verify', { ...request, storedHash: gate.storedHash })
-  await until(async () => (await activeJobs(space)).length === 1)
-  const takeAgain = await refuseWrites(space, 'OOM')
-  gate.open()
-  assert.deepEqual(await resultOf(pending), match)
-  await jobsAreCounted(worker, 'verify undelivered 1')
-  assert.equal(await space.redis.exists(resultKey(space.prefix, pending.job.id)), 0)
-  await takeAgain()
-  assert.deepEqual(await resultOf(await submit(client, 'verify', request)), match)
-})
 
 for (const why of ['OOM', 'NOREPLICAS'] as const) {
   test(`a worker whom Redis answers with ${why} stays alive, and works again when it is over`, async (t) => {

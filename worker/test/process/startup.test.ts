@@ -16,20 +16,6 @@ async function refusal(space: Space, env: NodeJS.ProcessEnv): Promise<string> {
   return lines.join()
 }
 
-test.concurrent('an environment that is wrong: all of its names, none of its values', async (t) => {
-  const space = spaceFor(t)
-  const sentence = await refusal(space, {
-    OPS_PORT: 'hush-1',
-    SPILLWAY_SEAL_KEYS: 'hush-2',
-    REDIS_URL: 'redis://hush-3/x',
-    WORKER_CONCURRENCY: 'hush-4',
-  })
-  assert.match(sentence, /^The worker cannot start: /)
-  for (const name of ['OPS_PORT', 'SPILLWAY_SEAL_KEYS', 'REDIS_URL', 'WORKER_CONCURRENCY'])
-    assert.ok(sentence.includes(name), name)
-  assert.ok(!sentence.includes('hush'), sentence)
-})
-
 test.concurrent('a taken ops port: no job was taken', async (t) => {
   const { space, client } = await clientFor(t)
   const other = await startedWorkerProcess(spaceFor(t))

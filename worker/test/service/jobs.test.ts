@@ -4,7 +4,7 @@ import { until } from '@spillway/infra/processes/until'
 import { resultKey, upgradeOf } from '@spillway/queue/wire/reply'
 import { test } from 'vitest'
 import { clientAndWorker, clientFor, jobsAreCounted, resultOf, startedWorker, submit } from '../parts.ts'
-import { activeJobs, completionOf } from '../space.ts'
+import { activeJobs, completionOf, jobKey } from '../space.ts'
 
 test('hash and verify: a hash is of the policy, and matches its password alone', async (t) => {
   const { client } = await clientAndWorker(t)
@@ -67,4 +67,23 @@ test('a new hash that follows a match comes in a reply of its own', async (t) =>
   const follows = await resultOf(await client.resume(upgradeOf(pending.job)))
   assert.ok(follows?.kind === 'hashed')
   assert.match(follows.hash, /^\$argon2id\$/)
+})
+
+test('a finished job does not tell a right password from a wrong one', async (t) => {
+  const { space, client } = await clientAndWorker(t)
+  const storedHash = '$spillway-token$'
+  const kept = []
+  for (const password of ['right', 'wrong']) {
+    const { job } = await submit(client, 'verify', { password, storedHash })
+    await until(() => completionOf(space, job.id))
+    const { data, returnvalue, ...others } = await space.redis.hgetall(jobKey(space, job.id))
+    const result = await space.redis.get(resultKey(space.prefix, job.id))
+    kept.push({
+      fields: Object.keys(others).sort(),
+      result: Object.keys(JSON.parse(returnvalue ?? '')),
+      outcome: JSON.parse(returnvalue ?? '').outcome,
+      lengths: [data?.length, result?.length],
+    })
+  }
+  assert.deepEqual(kept[0], kept[1])
 })

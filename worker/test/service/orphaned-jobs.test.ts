@@ -7,7 +7,7 @@ import { until } from '@spillway/infra/processes/until'
 import { monitorRedis } from '@spillway/infra/test/redis-monitor'
 import { lockKey, queueKey } from '@spillway/queue/keys'
 import { test } from 'vitest'
-import { jobsAreCounted, keepingLog, readyClient, resultOf, startedWorker, submit, workerFor } from '../parts.ts'
+import { jobsAreCounted, keepingLog, readyClient, resultOf, startedWorker, submit } from '../parts.ts'
 import { activeJobs, jobKey, redisProxy, type Space, spaceFor, waitingJobs } from '../space.ts'
 
 /** Twice the time from a look for lost jobs to their requeueing. */
@@ -121,19 +121,4 @@ test('a job in hand that Redis gives out a second time is hashed once', async (t
   assert.deepEqual(await resultOf(pending), { kind: 'match' })
   await until(async () => (await activeJobs(space)).length === 0)
   await jobsAreCounted(worker, 'verify hashed 1')
-})
-
-test('locks are checked once a second, and more often while any worker has a job in hand', async (t) => {
-  const { redis, redisUrl, prefix, space } = await workerFor(t)
-  const monitor = await monitorRedis(redisUrl)
-  space.closing(async () => monitor.close())
-  const checks = () => monitor.commands.filter(({ command: [, key] }) => key === queueKey(prefix, 'stalled-check'))
-  const pauseMs = () =>
-    checks()
-      .findLast(({ command: [name] }) => name?.toLowerCase() === 'set')
-      ?.command.at(-1)
-  await until(() => pauseMs() === '1000', { what: 'rare checks' })
-  await redis.set(lockKey(prefix, 'elsewhere'), 'of another worker')
-  await redis.lpush(queueKey(prefix, 'active'), 'elsewhere')
-  await until(() => pauseMs() === '300', { what: 'frequent checks' })
 })

@@ -148,16 +148,6 @@ test.concurrent('a worker that lost Redis in the middle of a job answers it when
   assert.deepEqual(await resultOf(await submitted(client)), match)
 })
 
-test.concurrent('a client made while Redis is away is of use as soon as Redis is there', async (t) => {
-  const space = spaceFor(t)
-  const proxy = await redisProxy(space)
-  await startedWorker(space)
-  proxy.refuse()
-  const ready = readyClient(space, { redisUrl: proxy.url })
-  proxy.restore()
-  assert.deepEqual(await resultOf(await submitted(await ready)), match)
-})
-
 test.concurrent('a worker that is started while Redis is away is alive, and takes jobs when Redis is there', async (t) => {
   const space = spaceFor(t)
   const proxy = await redisProxy(space)

@@ -7,27 +7,6 @@ import { readWorkerConfig, WorkerConfig } from '../../src/config.ts'
 
 const sealKeys = `k1:${randomBytes(32).toString('base64')}`
 
-const defaults = {
-  redisUrl: 'redis://127.0.0.1:6379',
-  queuePrefix: '{spillway}',
-  argon2MemoryKib: 19_456,
-  argon2Time: 2,
-  argon2Parallelism: 1,
-  hashAlgorithm: 'argon2id',
-  bcryptCost: 12,
-  rehash: 'weaker',
-  opsHost: '127.0.0.1',
-  opsPort: 9465,
-  shutdownGraceMs: 10_000,
-  logLevel: 'info',
-}
-
-test('only the seal keys have to be given; everything else has the default that is documented', () => {
-  const config = readWorkerConfig({ SPILLWAY_SEAL_KEYS: sealKeys })
-  assert.equal(config.spillwaySealKeys, sealKeys)
-  assert.deepEqual({ ...config, ...defaults }, config)
-})
-
 test('numbers and flags are read from their text, and names of others are passed over', () => {
   const config = readWorkerConfig({
     SPILLWAY_SEAL_KEYS: sealKeys,

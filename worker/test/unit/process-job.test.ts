@@ -15,7 +15,7 @@ import {
   resultSeal,
   upgradeOf,
 } from '@spillway/queue/wire/reply'
-import { parseKeyring } from '@spillway/queue/wire/seal'
+import { parseKeyring, type SealContext } from '@spillway/queue/wire/seal'
 import { Redis } from 'ioredis'
 import { test, vi } from 'vitest'
 import { Liveness } from '../../src/consumer/liveness.ts'
@@ -47,10 +47,21 @@ interface Case {
   password?: string
   /** Redis takes no writes. */
   isFull?: boolean
+  /** What somebody who writes to Redis has made of the job. */
+  forged?: Forge
 }
+type Forge = (sound: { data: Record<string, unknown> }) => { name?: string; data?: unknown }
 
 /** A job of the gateway `home`. */
-async function processed({ heldMs = LIFE_MS, redeemed, isTicketed, isAlone, password = 'wrong', isFull }: Case) {
+async function processed({
+  heldMs = LIFE_MS,
+  redeemed,
+  isTicketed,
+  isAlone,
+  password = 'wrong',
+  isFull,
+  forged,
+}: Case) {
   const redis = new Redis({ lazyConnect: true })
   const ofRedeemer = (key: unknown) => redeemed !== undefined && key === presentKey(prefix, job.id)
   const messages: [channel: string, jobId: string, result: unknown][] = []
@@ -76,7 +87,7 @@ async function processed({ heldMs = LIFE_MS, redeemed, isTicketed, isAlone, pass
     ...{ deadline: job.deadline, enqueuedAt: NOW - 1_000, presentUntil: NOW + heldMs, replyTo: 'home' },
     sealed: keyring.seal(requestSeal(job), request),
   }
-  const incoming = { ...job, data, opts: isTicketed ? { priority: 1 } : {} }
+  const incoming = { ...job, data, opts: isTicketed ? { priority: 1 } : {}, ...forged?.({ data }) }
   const first = { costMs: HASH_MS, latencyMs: HASH_MS }
   const estimate = new CapacityEstimate({ slots: 1, first, times: () => ({ wallMs: 0, cpuMs: 0 }) })
   const asked = { isConnected: () => true, redisAnswersNewConnection: async () => true }
@@ -84,8 +95,7 @@ async function processed({ heldMs = LIFE_MS, redeemed, isTicketed, isAlone, pass
   liveness.started()
   if (!isAlone) liveness.started()
   const options = { redis, prefix, keyring, hasher, clock, log, metrics, estimate, liveness }
-  const { outcome } = await processJob(incoming, options)
-  liveness.close()
+  const { outcome } = await processJob(incoming, options).finally(() => liveness.close())
   await until(() => lines.some((line) => 'outcome' in line))
   const counted = await metrics.registry.getSingleMetricAsString('spillway_jobs_total')
   return { outcome, messages, stored, lines, counted }
@@ -109,6 +119,33 @@ test.each<[which: string, what: 'is hashed' | 'is skipped', each: Case]>([
   assert.equal(outcome, isHashed ? 'answered' : 'skipped')
   assert.deepEqual([stored.length > 0, messages.length > 0], [isHashed, isHashed])
   assert.match(counted, new RegExp(`{job="verify",outcome="${isHashed ? 'hashed' : 'skipped'}"} 1`))
+})
+
+const changed =
+  (change: object): Forge =>
+  ({ data }) => ({ data: { ...data, ...change } })
+const sealedBy = (by: typeof keyring, context: SealContext, contents: object = { password: 'x', storedHash: null }) =>
+  changed({ sealed: by.seal(context, contents) })
+const stranger = parseKeyring(`test:${randomBytes(32).toString('base64')}`)
+
+test.each<[what: string, forged: Forge]>([
+  ['nothing sealed', ({ data: { sealed, ...data } }) => ({ data })],
+  ['no deadline', ({ data: { deadline, ...data } }) => ({ data })],
+  ['a deadline that is no number', changed({ deadline: 'never' })],
+  ['a deadline put off', changed({ deadline: job.deadline + 3_600_000 })],
+  ['a deadline brought forward', changed({ deadline: 1 })],
+  ['a list for data', () => ({ data: [] })],
+  ['nothing for data', () => ({ data: null })],
+  ['an oversized payload', changed({ sealed: `test.${'A'.repeat(200_000)}` })],
+  ['random bytes for a payload', changed({ sealed: `test.${randomBytes(300).toString('base64url')}` })],
+  ['a payload sealed under another key', sealedBy(stranger, requestSeal(job))],
+  ['a payload of the right key that is no request', sealedBy(keyring, requestSeal(job), { x: 1 })],
+  ['a result for a payload', sealedBy(keyring, resultSeal(job), mismatch)],
+  ["another job's payload", sealedBy(keyring, requestSeal({ ...job, id: 'other' }))],
+  ['another name', () => ({ name: 'hash' })],
+  ['a name that there is not', () => ({ name: 'constructor' })],
+])('a job with %s is not hashed, and fails for good', async (_what, forged) => {
+  await assert.rejects(processed({ forged }), { name: 'ForgedJobError', message: /malformed|does not open/ })
 })
 
 test('a result is stored until the deadline, and announced at the gateway that added the job', async () => {
