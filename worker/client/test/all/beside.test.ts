@@ -1,7 +1,7 @@
 // An application's passwords without Redis: hashed in a process beside it, which may be killed.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { once, setMaxListeners } from 'node:events'
+import { once } from 'node:events'
 import { stat } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { createServer, get } from 'node:http'
@@ -92,31 +92,6 @@ test('the process is given nothing of the application but what the runtime reads
   assert.doesNotMatch(given, /hush/)
 })
 
-test('what cannot be answered in time is refused, and what waits can be cancelled', async (t) => {
-  const passwords = await readyPasswords(t, { concurrency: 1 })
-  // So dear that most are left when the first is done, also where this process seldom gets a processor.
-  const stored = await passwords.hash('x', { algorithm: 'bcrypt', cost: 13 })
-  // What calls of this cost take is measured by then.
-  for (let n = 0; n < 3; n += 1) await passwords.verify('x', stored)
-  const caller = new AbortController()
-  setMaxListeners(0, caller.signal)
-  const patient = { deadline: Date.now() + 3_600_000, signal: caller.signal }
-  const held = Array.from({ length: 40 }, () => passwords.verify('x', stored, patient))
-  const { slots, waiting, active } = passwords.capacity()
-  assert.equal(slots, 1)
-  assert.equal(waiting + active, 40)
-  // Two batches are in hand.
-  assert.ok(waiting >= 20, `${waiting} wait`)
-  await held[0]
-  const error = await rejectsWith('busy', passwords.hash('x', cheap, { deadline: Date.now() + 20 }))
-  assert.ok(Number(error.retryAfterMs) >= 1_000)
-  caller.abort(new Error('went away'))
-  const ends = await Promise.allSettled(held)
-  assert.ok(ends.filter(({ status }) => status === 'rejected').length > 20)
-  await until(() => passwords.capacity().active + passwords.capacity().waiting === 0)
-  assert.equal(await passwords.verify('x', stored), true)
-})
-
 test('a login is refused before its user is looked up, and taken back when its client leaves', async (t) => {
   const passwords = await readyPasswords(t, { concurrency: 1, maxOutstanding: 3 })
   let lookedUp = 0
@@ -155,11 +130,6 @@ test('a dear hash that was never measured makes no call busy that is answered in
   await until(() => passwords.capacity().active === 1)
   assert.equal(await passwords.verify('U*U', bcryptHash), true)
   await dear
-})
-
-test('a call that takes longer than its deadline expires', async (t) => {
-  const passwords = await readyPasswords(t)
-  await rejectsWith('expired', passwords.verify('x', SECONDS, { deadline: Date.now() + 200 }))
 })
 
 test('killed in the middle of its calls, another process answers all of them rightly', async (t) => {

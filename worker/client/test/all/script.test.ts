@@ -52,21 +52,3 @@ test('in a process that listens, calls that would come too late are refused at o
   const { busy = 0 } = await outcomes(`await listen(0, '127.0.0.1')`, { concurrency: 1, maxOutstanding: 8 }, 5)
   assert.equal(busy, CALLS - 8)
 })
-
-test('SPILLWAY_WAIT_MS of Infinity, and a deadline of Infinity, are taken as such', async () => {
-  const { readEnvironment } = await import('@spillway/client/shared-passwords')
-  assert.equal(readEnvironment({ SPILLWAY_WAIT_MS: 'Infinity' }).waitMs, Number.POSITIVE_INFINITY)
-  const options = `{ waitMs: Infinity, concurrency: 1, maxOutstanding: 8 }`
-  const script = `
-    const { createPasswordsWith } = await import('@spillway/client/application/create-passwords')
-    const policy = { algorithm: 'bcrypt', cost: 4 }
-    const program = new URL(${JSON.stringify(besideProgram)})
-    const waits = createPasswordsWith(program, ${options})
-    // However slow the machine is, only their number refuses calls.
-    const refuses = createPasswordsWith(program, { ...${options}, waitMs: 200_000 })
-    const calls = (passwords, call) => Array.from({ length: 20 }, () => passwords.hash('x', policy, call))
-    await Promise.all([...calls(waits), ...calls(refuses, { deadline: Infinity })])
-    const refused = (await Promise.allSettled(calls(refuses))).filter(({ status }) => status === 'rejected')
-    console.log(refused.length)`
-  assert.equal(Number(await printedBy(script)), 12)
-})

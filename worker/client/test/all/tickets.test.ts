@@ -1,11 +1,10 @@
 // Tickets of a queue in the routes of an application.
 import assert from 'node:assert/strict'
-import type { Passwords, PasswordsOptions, Redeemed } from '@spillway/client/application/types'
+import type { Passwords, PasswordsOptions } from '@spillway/client/application/types'
 import { ask } from '@spillway/client/follow'
 import { closedGate, createNamespace } from '@spillway/infra/harness/namespace'
 import { until } from '@spillway/infra/processes/until'
 import { query } from '@spillway/infra/services/query'
-import { Queue } from 'bullmq'
 import { type FastifyReply, fastify } from 'fastify'
 import { type TestContext, test } from 'vitest'
 import { workerFor } from '../../../test/parts.ts'
@@ -34,11 +33,6 @@ async function queued(
   const [passwords, other] = [passwordsOf(space, marked), passwordsOf(space, marked)]
   await until(() => passwords.capacity().slots > 0, { what: 'a worker that the application knows of' })
   return { space, passwords, other }
-}
-
-function answerOf(redeemed: Redeemed) {
-  assert.equal(redeemed.outcome, 'waiting')
-  return redeemed.answer
 }
 
 async function isAnsweredOnce(passwords: Passwords, other = passwords): Promise<void> {
@@ -198,23 +192,6 @@ test('an old password does not match once another hash is stored, and its new ha
   assert.deepEqual(replaced, [['$argon2id$', stored]])
 })
 
-test('while others are ahead the answer says how many, and a client that leaves loses nothing', async (t) => {
-  const { passwords } = await queued(t)
-  const gate = await closedGate(t)
-  const begun = await Promise.all(
-    [gate.storedHash, gate.storedHash, stored].map((hash) => passwords.begin(right, hash)),
-  )
-  const [, , ticket = ''] = begun
-  const answer = answerOf(await passwords.redeem(ticket, { currentHash, holdMs: 0 }))
-  assert.ok(answer.position !== undefined && answer.position > 0, JSON.stringify(answer))
-  assert.ok(answer.retryAfter >= 1 && answer.retryAfter <= 5, JSON.stringify(answer))
-  await assert.rejects(passwords.redeem(ticket, { currentHash, signal: AbortSignal.timeout(50) }), {
-    name: 'TimeoutError',
-  })
-  gate.open()
-  assert.equal((await passwords.redeem(answer.ticket, { currentHash, holdMs: 60_000 })).outcome, 'match')
-})
-
 test('a page waits in the line of an application', async (t) => {
   const { space } = await workerFor(t, { slots: 1, env: { SHUTDOWN_GRACE_MS: '0', HASH_ENGINE: 'packages' } })
   const app = fastify()
@@ -251,19 +228,4 @@ test('a page waits in the line of an application', async (t) => {
   const used = await app.inject({ method: 'POST', url: '/v1/tickets/redeem', payload: { ticket: 'x.y' } })
   assert.equal(used.statusCode, 400)
   assert.equal(used.json().code, 'invalid_ticket')
-})
-
-test('a paused queue is told with a ticket, and no time is promised', async (t) => {
-  const { space, passwords } = await queued(t)
-  const queue = new Queue('passwords', { connection: space.redis, prefix: space.prefix })
-  space.closing(() => queue.close())
-  await queue.pause()
-  const ticket = await passwords.begin(right, stored)
-  const told = await until(async () => {
-    const answer = answerOf(await passwords.redeem(ticket, { currentHash, holdMs: 0 }))
-    return answer.paused ? answer : undefined
-  })
-  assert.equal(told.eta, undefined)
-  await queue.resume()
-  assert.equal((await passwords.redeem(ticket, { currentHash, holdMs: 60_000 })).outcome, 'match')
 })

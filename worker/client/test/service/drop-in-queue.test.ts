@@ -100,6 +100,7 @@ test('the environment: without seal keys no queue, and all that is wrong is told
     concurrency: 2,
     inProcess: undefined,
   })
+  assert.equal(readEnvironment({ SPILLWAY_WAIT_MS: 'Infinity' }).waitMs, Number.POSITIVE_INFINITY)
   const two = { REDIS_URL: 'redis://application:1', SPILLWAY_REDIS_URL: redis, SPILLWAY_SEAL_KEYS: sealKeys }
   assert.equal(readEnvironment(two).redis, redis)
   const wrong = {

@@ -6,7 +6,7 @@ import { until } from '@spillway/infra/processes/until'
 import { test } from 'vitest'
 import { readyClient, sealKeys, startedWorker, submit, workerFor } from '../../../test/parts.ts'
 import { redisProxy, type Space, spaceFor, waitingJobs } from '../../../test/space.ts'
-import { argon2id, noProgram, passwordsOf, rejectsWith } from '../passwords.ts'
+import { noProgram, passwordsOf, rejectsWith } from '../passwords.ts'
 
 /** Answered after everything here. It keeps the one slot of a worker that stops without waiting. */
 const SLOW = '$spillway-wait$60000$'
@@ -28,23 +28,6 @@ async function occupied(
 async function knowsWorkers(passwords: Passwords): Promise<void> {
   await until(() => passwords.capacity().slots > 0, { what: 'a worker that the application knows of' })
 }
-
-test.concurrent('what cannot be answered in time is refused before it is in the queue, with a time to come back', async (t) => {
-  const space = spaceFor(t)
-  // What the worker publishes is measured with its own policy.
-  const jobs = await occupied(space, { jobs: 30, env: { ARGON2_MEMORY_KIB: '32768', ARGON2_TIME: '10' } })
-  const passwords = passwordsOf(space)
-  await until(() => passwords.capacity().waiting >= 20)
-  const error = await until(async () => {
-    // A call is let in while a busy machine makes the worker look gone.
-    if ((await jobs()).length > 0) return undefined
-    const { predictedWaitMs } = passwords.capacity()
-    const times = { deadline: Date.now() + predictedWaitMs / 2, signal: AbortSignal.timeout(1_000) }
-    return await rejectsWith('busy', passwords.hash('x', argon2id, times))
-  })
-  assert.ok(Number(error.retryAfterMs) >= 1_000)
-  assert.deepEqual(await jobs(), [])
-})
 
 test.concurrent('what is not answered by its deadline expires, and leaves the queue', async (t) => {
   const space = spaceFor(t)
@@ -71,23 +54,6 @@ test.concurrent('a signal ends a call with its reason, and takes the job out of 
   await assert.rejects(verifying, /went away/)
   await until(async () => (await jobs()).length === 0)
   await assert.rejects(passwords.hash('x', undefined, { signal: AbortSignal.abort(new Error('was away')) }), /was away/)
-})
-
-test.concurrent('without a worker a call is let in for a moment, and refused when that is over', async (t) => {
-  const space = spaceFor(t)
-  const passwords = passwordsOf(space)
-  await until(() => passwords.capacity().known)
-  const error = await rejectsWith('no_worker', passwords.hash('x', argon2id, { deadline: Date.now() + 100 }))
-  assert.ok(Number(error.retryAfterMs) > 0)
-  // Who is let in waits until the deadline; who is refused does not.
-  const refused = async () => {
-    const call = passwords.hash('x', argon2id, { deadline: Date.now() + 600_000, signal: AbortSignal.timeout(1_000) })
-    return await call.catch(({ code }) => code === 'no_worker')
-  }
-  await until(refused)
-  await startedWorker(space)
-  await knowsWorkers(passwords)
-  assert.match(await passwords.hash('x'), /^\$argon2id/)
 })
 
 test.concurrent('without Redis calls are refused by their code, and work again when it is back', async (t) => {
