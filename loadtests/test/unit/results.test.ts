@@ -5,7 +5,7 @@ import { runScenarios } from '@spillway/loadtests/run'
 import { describe, test } from 'vitest'
 import { Accounts } from '../../load/accounts.ts'
 import { outcomes, Tally } from '../../measure/tally.ts'
-import { renderReport, tablesInLines } from '../../report/report.ts'
+import { renderReport } from '../../report/report.ts'
 
 function resultsOf(...scenarios: ScenarioResult[]): Results {
   return {
@@ -109,21 +109,6 @@ test('a request that timed out is in the percentiles, a refusal is not', () => {
   tally.record('timeout', 10_000)
   assert.deepEqual(tally.waitedMs, [100, 10_000])
   assert.equal(tally.share('timeout', 'error'), 100 / 3)
-})
-
-test('a run ends with its figures as a table; what failed and what is text is in the report as such', () => {
-  const runs = [
-    run('spillway', { p50Ms: 13.4, bareHashMs: 11.4, overheadMs: 2 }),
-    run('in-process', {}, { failure: 'ended <early>' }),
-  ]
-  const results = resultsOf({ name: 'idle', runs })
-  assert.deepEqual(tablesInLines(results).split('\n'), [
-    '',
-    'One user, nobody else',
-    '                     Median of a login   Bare hash   Over the hash',
-    'Spillway, argon2id             13.4 ms     11.4 ms            2 ms',
-  ])
-  assert.match(renderReport(results), /In the handler, argon2id: ended &#60;early&#62;/)
 })
 
 test('an interruption keeps what was measured before it, and a failure is a result', async () => {

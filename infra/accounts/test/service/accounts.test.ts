@@ -3,7 +3,6 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { gzipSync } from 'node:zlib'
 import { createNamespace } from '@spillway/infra/harness/namespace'
 import { firebaseProject } from '@spillway/worker/hashing/formats/settings'
 import { test } from 'vitest'
@@ -130,19 +129,6 @@ test('what is wrong with a line is told by its number, and nothing of what it ho
   assert.equal(rejected.find(({ line }) => line === 12)?.reason, 'has an id that belongs to another address')
   assert.doesNotMatch(`${stdout}${await readFile(`${file}.rejected.ndjson`, 'utf8')}`, /secret/)
   assert.equal((await stat(`${file}.rejected.ndjson`)).mode & 0o077, 0)
-})
-
-test('CSV by a mapping, packed, with quotes, and lines that are none of it', async () => {
-  const [one, two] = [newEmail(), newEmail()]
-  const csv = `\ufeffname,mail,secret\n"Ada, ""A""",${one},${argon2id}\nbroken,line\n"two\nlines",${two},${bcrypt}\n`
-  const file = await fileOf('users.csv.gz', gzipSync(csv))
-  const map = ['--map', 'email=mail,passwordHash=secret']
-  // The commas of argon2's hash are in no quotes: one more column than there are names.
-  const quoted = await fileOf('quoted.csv.gz', gzipSync(csv.replace(argon2id, `"${argon2id}"`)))
-  assert.match((await accounts(['import', file, ...map])).stdout, /Created 1 accounts[\s\S]*Rejected 2 lines/)
-  assert.match((await accounts(['import', quoted, ...map])).stdout, /Created 1 accounts, left 1 that existed/)
-  assert.equal((await stored(one))?.passwordHash, argon2id)
-  assert.equal((await stored(two))?.passwordHash, bcrypt)
 })
 
 test("Firebase's export is read as it is, and its passwords match by the signer key of the project alone", async () => {

@@ -45,11 +45,10 @@ test('a stray quote ends the reading, with the line where its row begins', async
   }
 })
 
-test('quoted lines, empty lines, rows of another width and rows behind them keep their numbers', async () => {
+test('quoted lines, empty lines, rows of another width and rows behind them keep their numbers, also where the file is packed', async () => {
   const lines = [`"two@example.test",${bcrypt},"one\ntwo\n\nfour"`, '', `narrow@example.test,${bcrypt}`, ...rows(3)]
-  const { read, rejectedLines, emails } = await imported(
-    await fileOf('lines.csv', csvOf(lines).replaceAll('\n', '\r\n')),
-  )
+  const packed = gzipSync(csvOf(lines).replaceAll('\n', '\r\n'))
+  const { read, rejectedLines, emails } = await imported(await fileOf('lines.csv.gz', packed))
   assert.equal(read, 5)
   assert.deepEqual(rejectedLines, [{ line: 7, reason: 'has not as many columns as there are names' }])
   assert.equal(emails.length, 4)

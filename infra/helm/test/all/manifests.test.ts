@@ -69,11 +69,3 @@ test.skipIf(skip)('without a limit for each address nobody need know who the pro
   const ingress = manifests(await render({ set: ['ingress.enabled=true', ...unlimited] }))
   assert.ok(ingress.some(({ kind }) => kind === 'Ingress'))
 })
-
-test.skipIf(skip)('a balancer may be told to keep the addresses of clients', async () => {
-  const service = manifests(await render({ valueSet: 'everything.yaml' })).find(
-    ({ kind, metadata }) => kind === 'Service' && metadata.name === 'spillway-gateway',
-  )
-  assert.ok(service?.spec instanceof Object && 'externalTrafficPolicy' in service.spec)
-  assert.equal(service.spec.externalTrafficPolicy, 'Local')
-})

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { runInNewContext } from 'node:vm'
+import { queueKey } from '@spillway/queue/keys'
 import { test } from 'vitest'
 import { manifests, render, rendered, schemasDir, skip, specOf, valueSets } from '../chart.ts'
 
@@ -76,6 +77,17 @@ function workers({ triggers, advanced }: ScaledObject, values: Record<string, nu
   const none = Object.fromEntries(triggers.map(({ name }) => [name, 0]))
   return Math.ceil(Number(runInNewContext(formula, { max: Math.max, ...none, ...values })) / Number(target))
 }
+
+test.skipIf(skip)(
+  'KEDA watches the keys in which jobs wait and run: a key that nobody makes reads as empty for ever',
+  async () => {
+    const { triggers } = await scaledObject(['redis.queuePrefix=\\{shop\\}'])
+    const watched = triggers.map(({ name, metadata }) => [name, metadata.listName])
+    const keys = { open: 'wait', ticketed: 'prioritized', active: 'active' } as const
+    const expected = Object.entries(keys).map(([name, part]) => [name, queueKey('{shop}', part)])
+    assert.deepEqual(watched.sort(), expected.sort())
+  },
+)
 
 test.skipIf(skip)('waiting and running jobs are added up, and the target is a whole number of slots', async () => {
   const found = await scaledObject(['worker.cores=4', 'autoscaling.jobsPerSlot=3'])
