@@ -140,17 +140,6 @@ test('who searches, exports and looks at an account is in the audit, without the
   ])
 })
 
-test('whoever searches is told what holds for everybody', async () => {
-  assert.equal((await find({})).now, null)
-  await fetchPatiently(`${opsUrl}/queues/api/queues/passwords/pause`, { method: 'PUT' })
-  const { now } = await until(async () => {
-    const found = await find({})
-    return found.now === null ? undefined : found
-  })
-  assert.equal(now, 'The queue is paused: everybody waits with a ticket, and nobody gets in.')
-  await fetchPatiently(`${opsUrl}/queues/api/queues/passwords/resume`, { method: 'PUT' })
-})
-
 test.each([
   [{ outcome: 'unsupported_hash' }, 'Login: no worker verifies the stored hash of this account'],
   [{ isKnownDevice: true }, 'Login: let in, from a known device'],

@@ -6,6 +6,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { readMetric } from '@spillway/infra/harness/api-client'
 import { scratchDir } from '@spillway/infra/harness/namespace'
 import { freePort } from '@spillway/infra/processes/port'
 import { onPath } from '@spillway/infra/processes/run'
@@ -128,10 +129,7 @@ function ask(path: string, body: object): Promise<Response> {
 }
 
 /** How many redemptions were answered that the ticket is still pending. */
-async function ticketsPending(): Promise<number> {
-  const text = await (await fetch(`${gateway.opsUrl}/metrics`)).text()
-  return Number(/^spillway_tickets_total\{event="pending"\} (\d+)/m.exec(text)?.[1])
-}
+const ticketsPending = () => readMetric(gateway.opsUrl, 'spillway_tickets_total', 'event="pending"')
 
 test.skipIf(withoutPython)('a Flask application', async (t) => {
   await assertLogsIn(await started(t, python ?? '', ['flask_app.py']))

@@ -32,11 +32,6 @@ test('the first requests of a gateway that has just begun to listen are answered
   expect(201, await fresh.api.register(newCredentials()))
 })
 
-test('a gateway whose list of breached passwords cannot be read says so in one sentence', async () => {
-  const env = { ...system.environment, BREACHED_PASSWORDS_FILE: '/nowhere/breached.list' }
-  await assert.rejects(startQuietly(env), /^Error: \/nowhere\/breached.list cannot be read: ENOENT/)
-})
-
 test('PostgreSQL and Redis may come later', async (t) => {
   const [database, redis] = [
     await startProxy(system.namespace.databaseUrl),
@@ -132,14 +127,6 @@ test('a port that is taken is told in one sentence, with exit code 1', async (t)
   assert.match(await refusal({ ...complete, PORT: port, DRAIN_MS: '300000' }), new RegExp(`EADDRINUSE.*${port}$`))
 })
 
-test('all that a wrong environment lacks is named together', () => {
-  assert.throws(
-    () => readGatewayConfig({ PORT: 'none' }),
-    ({ message }: Error) =>
-      ['PORT', 'DATABASE_URL', 'SPILLWAY_SEAL_KEYS', 'SPILLWAY_JWT_KEYS'].every((name) => message.includes(name)),
-  )
-})
-
 test('each wrong value is named, and never shown', () => {
   const wrong: Record<string, string> = {
     PORT: '65536',
@@ -190,14 +177,6 @@ test('a password of operators that can be guessed is refused where others reach 
   readGatewayConfig({ ...complete, OPS_HOST: '0.0.0.0', OPS_PASSWORD: 'twelve chars' })
 })
 
-test('seal keys that can be guessed are refused', () => {
-  const guessed = `k1:${Buffer.alloc(32, 7).toString('base64')}`
-  assert.throws(
-    () => readGatewayConfig({ ...complete, SPILLWAY_SEAL_KEYS: `${complete.SPILLWAY_SEAL_KEYS},${guessed}` }),
-    ({ message }: Error) => /^SPILLWAY_SEAL_KEYS .*guessed/.test(message) && !message.includes('BwcH'),
-  )
-})
-
 test('a wait that leaves no time to redeem its ticket is refused', () => {
   const limits = (waitMs: number) => ({ ...complete, LOGIN_WAIT_MS: String(waitMs), TICKET_TTL_MS: '8000' })
   for (const waitMs of [5_001, 8_000, 9_000]) {
@@ -212,26 +191,6 @@ test('settings that contradict each other are named together, with all that is w
     assert.throws(
       () => readGatewayConfig({ ...complete, ...wrong }),
       ({ message }: Error) => Object.keys(wrong).every((name) => message.includes(name)),
-    )
-  }
-})
-
-test('wrong keys and URLs are told by name, and never shown', async () => {
-  const secret = 'c2VjcmV0LXNlY3JldA'
-  const wrong: [string, string][] = [
-    ['SPILLWAY_SEAL_KEYS', `seal:${secret}`],
-    ['SPILLWAY_JWT_KEYS', `sign:${secret}`],
-    ['REDIS_URL', `http://user:${secret}@127.0.0.1`],
-    ['DATABASE_URL', `mysql://user:${secret}@127.0.0.1/z`],
-    ['DATABASE_URL', `postgresql://user:12/${secret}@127.0.0.1/z`],
-    ['SMTP_URL', `smtp://user:100%${secret}@127.0.0.1`],
-  ]
-  for (const [name, value] of wrong) {
-    const env = { ...complete, [name]: value }
-    await assert.rejects(
-      async () => startQuietly(env),
-      ({ message }: Error) => message.includes(name) && !message.includes(secret),
-      name,
     )
   }
 })

@@ -14,11 +14,8 @@ const { api } = await system.gateway()
 const password = 'an older pass phrase'
 const today = /^\$argon2id\$v=19\$m=1024,t=1,p=1\$/
 const bcrypt = '$2b$04$xFYjlT7J7Bs3C8geRmuuQ.IwCyI7Rc4ls8BRgTKoRoUHIY9wm0xbm'
-const django = 'pbkdf2_sha256$1000$seasalt2seasalt2$+ELe0Csg0iuIH29hdppkPi6KBZavqy7bDOwuFKIFIZA='
 const strongerArgon2 =
   '$argon2id$v=19$m=2048,t=3,p=1$orImcuF946QX6CsSWKeRsA$Ph40GAXisbZYu1EgJoo4/0o/cCVMYq28K9XiIShL9Gg'
-const strongerArgon2i =
-  '$argon2i$v=19$m=2048,t=3,p=1$J2ebf01WhDv0Wp6TlLkfnA$poKSC0/PtsXAHoDWwWwd8veH6bwI9ggh+wlqtWflNvc'
 
 const storedOf = ({ email }: { email: string }) => system.database.user.findUniqueOrThrow({ where: { email } })
 
@@ -33,27 +30,19 @@ async function upgraded(credentials: { email: string }) {
   )
 }
 
-for (const [kind, stored] of Object.entries({ bcrypt, django, strongerArgon2i })) {
-  test(`an account with a hash of ${kind} leaves with today's, still the same account and password`, async () => {
-    const credentials = await accountWithHash(system.database, stored, password)
-    const before = await storedOf(credentials)
-    assertProblem(await api.login({ ...credentials, password: 'not the one' }), 401, 'invalid_credentials')
-    assert.equal((await storedOf(credentials)).passwordHash, stored)
+test("an account with a hash of bcrypt leaves with today's, still the same account and password", async () => {
+  const credentials = await accountWithHash(system.database, bcrypt, password)
+  const before = await storedOf(credentials)
+  assertProblem(await api.login({ ...credentials, password: 'not the one' }), 401, 'invalid_credentials')
+  assert.equal((await storedOf(credentials)).passwordHash, bcrypt)
 
-    const { accessToken } = expect(200, await api.login(credentials))
-    const after = await upgraded(credentials)
-    assert.equal(after.credentialVersion, before.credentialVersion)
-    expect(200, await api.me(accessToken))
+  const { accessToken } = expect(200, await api.login(credentials))
+  const after = await upgraded(credentials)
+  assert.equal(after.credentialVersion, before.credentialVersion)
+  expect(200, await api.me(accessToken))
 
-    expect(200, await api.login(credentials))
-    assert.equal((await storedOf(credentials)).passwordHash, after.passwordHash)
-  })
-}
-
-test('a hash that cost more than today asks for is kept', async () => {
-  const credentials = await accountWithHash(system.database, strongerArgon2, password)
   expect(200, await api.login(credentials))
-  assert.equal((await storedOf(credentials)).passwordHash, strongerArgon2)
+  assert.equal((await storedOf(credentials)).passwordHash, after.passwordHash)
 })
 
 test('a login by ticket upgrades as well, but never over a password that was changed meanwhile', async () => {
@@ -70,17 +59,6 @@ test('a login by ticket upgrades as well, but never over a password that was cha
   })
   assertProblem(await api.redeem(stale.ticket), 401, 'invalid_credentials')
   assert.equal((await storedOf(changed)).passwordHash, strongerArgon2)
-})
-
-test('a password that bcrypt cut gets in as it did, and from then on all of it counts', async () => {
-  const of72 = '$2b$04$OfV3GdeE2usoI/aGYv6sL.blC1uOb5NIS7BCLYihBkrJaXe1NaZ2i'
-  const credentials = await accountWithHash(system.database, of72, 'x'.repeat(128))
-  assertProblem(await api.login({ ...credentials, password: 'x'.repeat(71) }), 401, 'invalid_credentials')
-  expect(200, await api.login(credentials))
-  await upgraded(credentials)
-  expect(200, await api.login(credentials))
-  for (const length of [72, 127, 129])
-    assertProblem(await api.login({ ...credentials, password: 'x'.repeat(length) }), 401, 'invalid_credentials')
 })
 
 const notUnderstood = ['5f4dcc3b5aa765d61d8327deb882cf99', '$argon2id$v=19$m=9999999,t=1,p=1$c2FsdHNhbHQ$aGFzaA', '']
@@ -127,16 +105,15 @@ function assertSame(answer: Answer, expected: Answer): void {
 const djangoOf = (typed: string) =>
   `pbkdf2_sha256$1000$seasalt$${pbkdf2Sync(typed, 'seasalt', 1_000, 32, 'sha256').toString('base64')}`
 
-for (const typed of ['Passwort² ist lang', '10\u00a0% von ½', 'ｐａｓｓＷＯＲＤ１２', 'cafe\u0301 zu zweit']) {
-  test(`${JSON.stringify(typed)} logs in, again, and in its normal form`, async () => {
-    const credentials = await accountWithHash(system.database, djangoOf(typed), typed)
-    assertProblem(await api.login({ ...credentials, password: `${typed}.` }), 401, 'invalid_credentials')
-    expect(200, await api.login(credentials))
-    await upgraded(credentials)
-    expect(200, await api.login(credentials))
-    expect(200, await api.login({ ...credentials, password: typed.normalize('NFKC') }))
-  })
-}
+test('a password whose old system hashed it as typed logs in, again, and in its normal form', async () => {
+  const typed = '10\u00a0% von ½ Passwort²'
+  const credentials = await accountWithHash(system.database, djangoOf(typed), typed)
+  assertProblem(await api.login({ ...credentials, password: `${typed}.` }), 401, 'invalid_credentials')
+  expect(200, await api.login(credentials))
+  await upgraded(credentials)
+  expect(200, await api.login(credentials))
+  expect(200, await api.login({ ...credentials, password: typed.normalize('NFKC') }))
+})
 
 test('the password is changed by its old form as well', async () => {
   const typed = 'Passwort² ist alt'

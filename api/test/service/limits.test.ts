@@ -1,7 +1,6 @@
 // Limits on credential requests: what is counted, for whom, and what the client is told.
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
-import { nameInRedis } from '../account.ts'
 import { type Answer, asIs, assertProblem, expect, newCredentials, respondAsync } from '../client.ts'
 import { openSystem, shareSystem } from '../system.ts'
 
@@ -163,25 +162,6 @@ test('a request that is not valid counts for no account', async () => {
   assertProblem(await api.login({ ...credentials, password: '' }), 422, 'invalid_request')
   assertProblem(await api.login(credentials), 401, 'invalid_credentials')
   assertProblem(await api.login(credentials), 429, 'too_many_requests')
-})
-
-test('Redis holds no e-mail address, and each count goes away by itself', async () => {
-  const { api } = await system.gateway(limits('0', '9'))
-  const { email, password } = newCredentials()
-  await api.login({ email, password })
-  // Nor does one stay that somebody has given a longer life, once it counts again.
-  const key = `${system.namespace.queuePrefix}:limit:account:${nameInRedis(system, email)}`
-  assert.equal(await system.redis.expire(key, 365 * 86_400), 1)
-  await api.login({ email, password })
-  // Other limits have other times.
-  const keys = await system.redis.keys(`${system.namespace.queuePrefix}:limit:account:*`)
-  assert.ok(keys.length > 0)
-  for (const key of keys) {
-    assert.doesNotMatch(key, /example/)
-    const ttlMs = await system.redis.pttl(key)
-    // -2: its minute ended since the keys were read.
-    assert.ok(ttlMs === -2 || (ttlMs > 0 && ttlMs <= 60_000), `${key} lives for ${ttlMs} ms`)
-  }
 })
 
 function assertNoLimits({ headers }: Answer): void {

@@ -7,6 +7,7 @@ import { networkInterfaces, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createLogger } from '@spillway/common/log'
+import { readMetric } from '@spillway/infra/harness/api-client'
 import { canIssue, createAuthority, issue } from '@spillway/infra/harness/certificates'
 import { scratchDir } from '@spillway/infra/harness/namespace'
 import { startProxy } from '@spillway/infra/harness/tcp-proxy'
@@ -54,10 +55,7 @@ async function queued(): Promise<string[]> {
   return ids.flat()
 }
 
-async function outcome(name: string): Promise<number> {
-  const page = await (await fetch(`${opsUrl}/metrics`)).text()
-  return Number(new RegExp(`^spillway_mails_total\\{outcome="${name}"\\} (\\d+)$`, 'm').exec(page)?.[1])
-}
+const outcome = (name: string) => readMetric(opsUrl, 'spillway_mails_total', `outcome="${name}"`)
 
 test('a mail server that is dead delays mails and nothing else; Redis and Bull Board show nothing of what they hold', async () => {
   const account = await api.newAccount()

@@ -1,6 +1,7 @@
 // What is done by mail: confirming an address, a new password or address; it tells no account.
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
+import { readMetric } from '@spillway/infra/harness/api-client'
 import { until } from '@spillway/infra/processes/until'
 import { test } from 'vitest'
 import {
@@ -322,10 +323,7 @@ async function changeOften(api: Client, token: string, password: string, times: 
 }
 
 /** How many mails a gateway did not send because their readers had enough. */
-async function limitedAt(opsUrl: string): Promise<number> {
-  const page = await (await fetch(`${opsUrl}/metrics`)).text()
-  return Number(/^spillway_mails_total\{outcome="limited"\} (\d+)$/m.exec(page)?.[1])
-}
+const limitedAt = (opsUrl: string) => readMetric(opsUrl, 'spillway_mails_total', 'outcome="limited"')
 
 async function confirmedAt(email: string): Promise<Date | null> {
   return (await database.user.findUniqueOrThrow({ where: { email } })).emailConfirmedAt

@@ -132,16 +132,6 @@ test('without Redis: 503 at once, what needs no queue goes on, and well again wh
   await until(async () => (await readiness(api.url)).checks.queue === 'ok')
 })
 
-test('requests that are held while Redis goes away and comes back get their answer', async (t) => {
-  const { api, proxy } = await system.behindProxy(t, 'REDIS_URL', {}, heldAnyway)
-  const { account, open } = await gatedAccount(t, system.database)
-  const held = api.login(account)
-  await watchQueue(system).settled(0, 1)
-  proxy.cut()
-  open()
-  expect(200, await held)
-})
-
 test('an answer stands, also when Redis goes away before its ticket is marked as used', async (t) => {
   const { api, proxy } = await system.behindProxy(t, 'REDIS_URL')
   const { email, password } = await slowAccount(system.database, 1)
@@ -181,25 +171,6 @@ test('a failure of our own is a 500 that says nothing about it', async (t) => {
     code: 'internal_error',
     detail: 'The service could not answer because of an internal error',
   })
-})
-
-test('a gateway of which everything is away answers every call all the same', async (t) => {
-  const alone = await openSystem(t)
-  const { api } = await alone.gateway({
-    DATABASE_URL: 'postgresql://x:y@127.0.0.1:1/z',
-    REDIS_URL: 'redis://127.0.0.1:1',
-  })
-  assert.deepEqual(await readiness(api.url), {
-    status: 'failing',
-    checks: { database: 'failing', queue: 'failing' },
-    workers: 0,
-  })
-  assertUnavailable(await api.login(newCredentials(), asIs))
-  assertUnavailable(await api.register(newCredentials(), asIs))
-  assertProblem(await api.redeem('nonsense'), 400, 'invalid_ticket')
-  for (const path of ['/healthz', '/openapi.json', '/.well-known/jwks.json']) {
-    assert.equal((await api.call('GET', path)).status, 200)
-  }
 })
 
 /** Waits until the readiness of a gateway is this; what is there may be late for a moment. */

@@ -36,13 +36,6 @@ test('a window ends when it would have, however often somebody knocks meanwhile'
   assert.deepEqual(await countRequest(knocked), { count: 1, resetS: 60 })
 })
 
-test('a counter without an end, as someone who writes to Redis can make one, is given one', async () => {
-  const endless = key('endless')
-  await redis.set(endless, 7)
-  assert.deepEqual(await countRequest(endless), { count: 8, resetS: 60 })
-  assert.ok((await redis.pttl(endless)) > 0)
-})
-
 test('a counter that would live longer than its window ends with the window', async () => {
   const lasting = key('lasting')
   await redis.set(lasting, 7, 'EX', 86_400)

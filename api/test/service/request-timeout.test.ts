@@ -1,10 +1,7 @@
 // The time limit for a request to arrive: a byte now and then holds no connection for longer.
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
-import { createLogger } from '@spillway/common/log'
 import { test } from 'vitest'
-import { readGatewayConfig } from '../../src/config.ts'
-import { serverOptions, TIMEOUT_CHECK_MS } from '../../src/http/server-options.ts'
 import { openSystem } from '../system.ts'
 
 const TIMEOUT_MS = 1_000
@@ -54,14 +51,4 @@ test('a request that does not arrive in time is answered with 408 and its connec
       }),
     ),
   )
-})
-
-test('a request has 30 s to arrive and one more until that is seen, for headers and body together', () => {
-  const environment = { ...system.environment, REQUEST_TIMEOUT_MS: undefined }
-  const config = readGatewayConfig(environment)
-  const log = createLogger({ service: 'gateway', level: 'silent' })
-  const { requestTimeout, http } = serverOptions(config, log)
-  assert.deepEqual([requestTimeout, http?.requestTimeout, http?.headersTimeout], [30_000, 30_000, 30_000])
-  assert.equal(http?.connectionsCheckingInterval, TIMEOUT_CHECK_MS)
-  assert.equal(TIMEOUT_CHECK_MS, 1_000)
 })

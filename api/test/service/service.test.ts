@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
 import { test } from 'vitest'
-import { type Answer, asIs, assertProblem, expect, letIn, respondAsync } from '../client.ts'
+import { type Answer, asIs, assertProblem, expect, respondAsync } from '../client.ts'
 import { watchQueue } from '../queue.ts'
-import { type Clients, shareSystem, startQuietly, whileFrozen } from '../system.ts'
+import { type Clients, shareSystem, startQuietly } from '../system.ts'
 
 const newKey = () => randomBytes(32).toString('base64')
 const [shop, shopNext, crm] = [newKey(), newKey(), newKey()]
@@ -19,7 +19,6 @@ interface Verification {
 }
 
 const system = await shareSystem()
-const { warmWorker: worker } = system
 const gateway = await system.gateway(keys)
 const { service } = gateway
 
@@ -216,18 +215,6 @@ test('a body that is not UTF-8 is refused', async () => {
   const headers = { authorization: `Bearer ${shop}`, 'content-type': 'application/json' }
   const { status } = await fetch(`${service.url}/v1/passwords/hash`, { method: 'POST', headers, body })
   assert.equal(status, 400)
-})
-
-test('more than the workers can answer in time is refused with when to come back', async () => {
-  const small = await system.gateway({ ...keys, MAX_OUTSTANDING: '2' })
-  const first = { ...respondAsync, ...asIs }
-  const ask = () => post('/v1/passwords/hash', { password: 'x', policy: cheap }, first, small.service)
-  await whileFrozen(worker, async () => {
-    await letIn(2, ask)
-    const refused = await ask()
-    assertProblem(refused, 503, 'busy')
-    assert.ok(Number(refused.headers.get('retry-after')) >= 1)
-  })
 })
 
 test('the public port has nothing of it, and without keys there is no such port', async () => {

@@ -94,15 +94,6 @@ test("nobody ends another account's sessions, nor one that never was", async () 
   expect(200, await api.me(other.accessToken))
 })
 
-test('all other sessions end at once', async () => {
-  const account = await api.newAccount()
-  const [mine, ...others] = await atOnce(4, () => logIn(account))
-  assert.ok(mine)
-  expect(204, await endOthers(mine))
-  for (const other of others) await assertEnded(other)
-  assert.equal((await list(mine)).length, 1)
-})
-
 /** As if so much time had gone by since the living tokens of an account were made. */
 const laterBy = ({ email }: Credentials, interval: string) => system.database.$executeRaw`
   UPDATE sessions SET idle_ends_at = idle_ends_at - ${interval}::interval FROM users WHERE users.id = user_id AND email = ${email}`

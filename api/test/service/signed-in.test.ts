@@ -4,11 +4,10 @@ import assert from 'node:assert/strict'
 import { test } from 'vitest'
 import { assertProblem, atOnce, expect, NEXT, newCredentials, respondAsync } from '../client.ts'
 import { startMailServer } from '../mail-server.ts'
-import { shareSystem, whileFrozen } from '../system.ts'
+import { shareSystem } from '../system.ts'
 
 const mails = await startMailServer()
 const system = await shareSystem()
-const { warmWorker: worker } = system
 const [{ api: here }, { api: there }] = await Promise.all([system.gateway(mails.env), system.gateway(mails.env)])
 
 test('with the right password the account is deleted, and its address is free', async () => {
@@ -75,31 +74,6 @@ test('of many changes of a password at once one wins, its password is the one, a
   expect(200, await there.me(accessToken))
 })
 
-test('the right password is 204, a wrong one 401, and neither changes the session', async () => {
-  const { account, accessToken, refreshToken } = await here.signedIn()
-  expect(204, await here.verifyPassword(accessToken, account.password))
-  assertProblem(await here.verifyPassword(accessToken, `${account.password}!`), 401, 'invalid_credentials')
-  expect(200, await here.refresh(refreshToken))
-})
-
-test('without a session there is nothing to verify, and no hash', async () => {
-  const { account, accessToken, refreshToken } = await here.signedIn()
-  expect(204, await here.logout(refreshToken))
-  await whileFrozen(worker, async () => {
-    assertProblem(await here.verifyPassword(accessToken, account.password), 401, 'invalid_token')
-    assertProblem(await here.verifyPassword('no token', account.password), 401, 'invalid_token')
-  })
-})
-
-test('a ticket for it is redeemed at another gateway, once', async () => {
-  const { account, accessToken } = await here.signedIn()
-  const right = expect(202, await here.verifyPassword(accessToken, account.password, respondAsync))
-  const wrong = expect(202, await here.verifyPassword(accessToken, 'another pass phrase', respondAsync))
-  expect(204, await there.redeem(right.ticket))
-  assertProblem(await here.redeem(right.ticket), 409, 'ticket_used')
-  assertProblem(await there.redeem(wrong.ticket), 401, 'invalid_credentials')
-})
-
 test('a result does not count if the password was changed or the session ended meanwhile', async () => {
   const { account, accessToken } = await here.signedIn()
   const other = expect(200, await here.login(account))
@@ -110,15 +84,6 @@ test('a result does not count if the password was changed or the session ended m
   expect(204, await here.changePassword(accessToken, account.password))
   assertProblem(await there.redeem(kept.ticket), 401, 'invalid_credentials')
   assertProblem(await there.redeem(ended.ticket), 401, 'invalid_token')
-})
-
-test('guesses are limited for each account', async () => {
-  const limited = (await system.gateway({ LIMIT_PER_ACCOUNT: '3' })).api
-  const { account, accessToken } = await here.signedIn()
-  for (let guess = 0; guess < 3; guess++) {
-    assertProblem(await limited.verifyPassword(accessToken, `guess ${guess} at it`), 401, 'invalid_credentials')
-  }
-  assertProblem(await limited.verifyPassword(accessToken, account.password), 429, 'too_many_requests')
 })
 
 const operations: Record<string, { method: string; path: string; bodyOf(password: string): object }> = {

@@ -133,33 +133,3 @@ test('a ticket sealed by another service, or for another purpose, is refused', a
   assertProblem(await api.redeem(`${id}.${result}`), 400, 'invalid_ticket')
   expect(200, await api.redeem(held.ticket))
 })
-
-test('a result written into Redis by someone else answers nothing', async () => {
-  const { email } = await api.newAccount()
-  const attempt = expect(202, await api.login({ email, password: 'not the password' }, respondAsync))
-  const mine = await api.newAccount()
-  const right = expect(202, await api.login(mine, respondAsync))
-  const key = (ticket: string) => `${system.namespace.queuePrefix}:result:${ticket.split('.')[0]}`
-  const match = await until(() => system.redis.get(key(right.ticket)))
-  await until(() => system.redis.get(key(attempt.ticket)))
-  await system.redis.set(key(attempt.ticket), match, 'KEEPTTL')
-  const other = expect(202, await api.login({ email, password: 'not the password' }, respondAsync))
-  await until(() => system.redis.get(key(other.ticket)))
-  await system.redis.set(key(other.ticket), 'match', 'KEEPTTL')
-  // The requests are started again.
-  for (const { ticket } of [attempt, other]) assertProblem(await api.redeem(ticket), 401, 'invalid_credentials')
-  expect(200, await api.redeem(right.ticket))
-})
-
-test('a seal key is rotated without losing a ticket', async (t) => {
-  const rotated = await openSystem(t)
-  const [older, newer] = [newSealKey('older'), newSealKey('newer')]
-  await rotated.worker({ SPILLWAY_SEAL_KEYS: `${newer},${older}` })
-  const before = await rotated.gateway({ SPILLWAY_SEAL_KEYS: `${older},${newer}` })
-  const between = await rotated.gateway({ SPILLWAY_SEAL_KEYS: `${newer},${older}` })
-  const credentials = newCredentials()
-  const { ticket } = expect(202, await before.api.register(credentials, respondAsync))
-  expect(201, await between.api.redeem(ticket))
-  const tokens = expect(200, await between.api.login(credentials))
-  expect(204, await before.api.changePassword(tokens.accessToken, credentials.password))
-})

@@ -1,6 +1,7 @@
 // An attacker with write access to Redis, end to end: no session opens without the right password.
 
 import assert from 'node:assert/strict'
+import { readMetric } from '@spillway/infra/harness/api-client'
 import { withDoubles } from '@spillway/infra/harness/spillway'
 import { until } from '@spillway/infra/processes/until'
 
@@ -45,10 +46,7 @@ async function earned(credentials: Credentials): Promise<{ ticket: string; resul
 }
 
 /** How many results the gateway has counted that did not open. */
-async function brokenResults(): Promise<number> {
-  const metrics = await (await fetch(`${gateway.opsUrl}/metrics`)).text()
-  return Number(/spillway_seal_failures_total\{purpose="result"\} (\d+)/.exec(metrics)?.[1] ?? 0)
-}
+const brokenResults = () => readMetric(gateway.opsUrl, 'spillway_seal_failures_total', 'purpose="result"')
 
 async function sessionsOf({ email }: Credentials): Promise<number> {
   return system.database.session.count({ where: { user: { email } } })

@@ -32,17 +32,6 @@ test('a login that takes longer than the wait gets a ticket when the wait runs o
   expect(200, await patient.redeem(ticket))
 })
 
-test('requests are held while the only worker is frozen, and answered when it goes on', async () => {
-  const credentials = newCredentials()
-  expect(201, await patient.register(credentials))
-  const { redeemed } = await whileFrozen(worker, async () => {
-    const held = await timed(brief.login(credentials, keepTicket))
-    assert.ok(held.tookMs >= 290, `held for ${held.tookMs} ms`)
-    return { redeemed: patient.redeem(assertTicket(held.answer).ticket) }
-  })
-  expect(200, await redeemed)
-})
-
 test('respond-async gives the ticket at once, however quick the answer would be', async () => {
   const credentials = newCredentials()
   for (const start of ['register', 'login'] as const) {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
 import { Lockout } from '../../src/ops/access.ts'
-import { describeData, describeJob, describeMail, describeMailData } from '../../src/ops/board-words.ts'
+import { describeData, describeJob, describeMailData } from '../../src/ops/board-words.ts'
 import { RecentRequests } from '../../src/ops/live.ts'
 import { GatewayMetrics } from '../../src/ops/metrics.ts'
 import { outcomeOf } from '../../src/schemas/outcomes.ts'
@@ -92,18 +92,6 @@ test('requests are those of the last minute, by outcome and by reason', async (t
 
 const added = { name: 'verify', timestamp: 1_000 }
 
-test('a title tells how far a job has come, and how long it took', () => {
-  assert.equal(describeJob(added), 'verify')
-  assert.equal(describeJob({ ...added, processedOn: null }), 'verify')
-  assert.equal(describeJob({ ...added, processedOn: 1_999 }), 'verify · waited 999 ms')
-  assert.equal(describeJob({ ...added, processedOn: 2_000 }), 'verify · waited 1.0 s')
-  assert.equal(describeJob({ ...added, processedOn: 2_000, failedReason: 'the job is malformed' }), 'verify · failed')
-  const returnvalue = { outcome: 'answered', queueWaitMs: 1_234, serviceMs: 14.4 }
-  assert.equal(describeJob({ ...added, returnvalue }), 'verify · answered: waited 1.2 s, hashed in 14 ms')
-  const skipped = { outcome: 'skipped', queueWaitMs: 60_000, serviceMs: 0 }
-  assert.equal(describeJob({ ...added, name: 'hash', returnvalue: skipped }), 'hash · skipped: waited 60.0 s')
-})
-
 test('made-up outcomes and codes are not repeated', () => {
   assert.equal(describeJob({ ...added, name: '<b>secret</b>' }), 'unknown job')
   assert.equal(describeJob({ ...added, name: 'secret', failedReason: 'secret' }), 'unknown job · failed')
@@ -124,14 +112,6 @@ test('of what a job carries its times are shown, where they are any', () => {
     enqueuedAt: '1969-12-31T23:59:59.999Z',
     deadline: undefined,
   })
-})
-
-test('a mail that waits has no more than its name, one that is to be tried again is shown as such, and so is one that was given up', () => {
-  const mail = { name: 'mail', timestamp: 1_000 }
-  assert.equal(describeMail(mail), 'mail')
-  assert.equal(describeMail({ ...mail, finishedOn: 2_000 }), 'mail')
-  assert.equal(describeMail({ ...mail, failedReason: 'the server is away' }), 'mail · to be tried again')
-  assert.equal(describeMail({ ...mail, failedReason: 'refused', finishedOn: 2_000 }), 'mail · not sent')
 })
 
 test('of what a mail carries nothing is shown but until when it may be sent', () => {
