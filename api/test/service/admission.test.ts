@@ -66,18 +66,6 @@ test('without any worker a request gets its ticket at once, and its answer when 
   expect(200, await api.login(credentials))
 })
 
-test('when the last worker is killed, requests get their ticket at once within moments', async (t) => {
-  // The killed worker does not end well, and should not.
-  const isKilled = (error: unknown) => assert.match(String(error), /SIGKILL/)
-  const lonely = await openSystem({ onTestFinished: (close) => t.onTestFinished(() => close().catch(isKilled)) })
-  const process = await lonely.worker()
-  const gateway = await lonely.gateway(patient)
-  expect(201, await gateway.api.register(newCredentials()))
-  await process.close()
-  await until(async () => (await readiness(gateway.url)).workers === 0)
-  expect(202, await gateway.api.register(newCredentials(), keepTicket))
-})
-
 test('a job that will take longer than the wait gets its ticket at once, and one that will outlast a ticket is refused', async (t) => {
   // A second or so for each hash, as the worker finds out when it starts.
   const slow = await openSystem(t)

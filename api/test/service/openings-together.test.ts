@@ -70,15 +70,6 @@ test('an opening whose user is locked waits for the change of the password; the 
   assert.equal(await ofLocked, 'stale')
 })
 
-test('one that cannot be written fails, and no other', async () => {
-  const [user = ''] = await newUsers(1)
-  const opening = (device: string) =>
-    opener.open({ id: randomUUID(), userId: user, credentialVersion: 1, ...client, device })
-  const settled = await Promise.allSettled([opening('good'), opening('no text: \0'), opening('good too')])
-  const ends = settled.map(({ status }) => status)
-  assert.deepEqual(ends, ['fulfilled', 'rejected', 'fulfilled'])
-})
-
 test('each of many refreshes has its own outcome: one that waits for a lock, and a dead token among them', async () => {
   const [userId = ''] = await newUsers(1)
   const open = async () => {

@@ -92,16 +92,6 @@ test('every column of every model is written and read as what schema.prisma says
   await rows(migratedUrl, 'DELETE FROM users')
 })
 
-test('a user takes sessions along when deleted', async () => {
-  const pool = await connectForScripts(migratedUrl)
-  await pool.query(`
-    INSERT INTO users (id, email, password_hash, updated_at) VALUES ('${id}', 'a@example.test', 'x', now());
-    INSERT INTO sessions (id, user_id, expires_at, idle_ends_at, family_hash, token_hash) VALUES ('${id}', '${id}', now(), now(), '', '');
-    DELETE FROM users;`)
-  await pool.end()
-  assert.deepEqual(await rows(migratedUrl, 'SELECT id FROM sessions'), [])
-})
-
 test.each(['infinity', '-infinity', '0044-03-15 BC', '10000-01-01Z'])(
   'no table that is shown takes the time %s',
   async (time) => {

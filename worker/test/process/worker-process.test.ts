@@ -8,7 +8,7 @@ import { until } from '@spillway/infra/processes/until'
 import { test } from 'vitest'
 import { NATIVE_NAME } from '../../src/hashing/native.ts'
 import { clientFor, jobsAreCounted, resultOf, submit, workerEnvironment } from '../parts.ts'
-import { jobKey, spaceFor } from '../space.ts'
+import { spaceFor } from '../space.ts'
 import { entry, startedWorkerProcess } from '../worker-process.ts'
 
 async function get(
@@ -43,26 +43,6 @@ test('when it is ready it says where its probes are and how many jobs it does at
   for (const path of ['/', '/queues', '/healthz/', '/constructor', '/toString'])
     assert.equal((await get(worker, path))[0], 404, path)
   assert.equal((await get(worker, '/metrics', 'POST'))[0], 405)
-})
-
-test('its log follows a job by id, and never what it carries', async (t) => {
-  const { space, client } = await clientFor(t)
-  const worker = await startedWorkerProcess(space, { LOG_LEVEL: 'trace' })
-  const hash = await submit(client, 'hash', { password: 'correct-horse-1' })
-  const hashed = await resultOf(hash)
-  assert.ok(typeof hashed === 'object' && hashed.kind === 'hashed')
-  const verify = await submit(client, 'verify', { password: 'correct-horse-1', storedHash: hashed.hash })
-  const refused = await submit(client, 'verify', { password: 'correct-horse-1', storedHash: 'unsupported-hash-5' })
-  await Promise.all([resultOf(verify), resultOf(refused)])
-  const forged = await submit(client, 'hash', { password: 'correct-horse-1' })
-  await space.redis.hset(jobKey(space, forged.job.id), 'name', 'verify')
-
-  await worker.waitForLog(({ msg, jobId }) => msg === 'job answered' && jobId === verify.job.id)
-  await worker.waitForLog(({ msg, jobId }) => msg === 'job refused' && jobId === refused.job.id)
-  await worker.stop()
-  for (const secret of ['correct-horse-1', hashed.hash, 'unsupported-hash-5', '$argon2', '"password"'])
-    assert.ok(!worker.output().includes(secret), secret)
-  for (const line of worker.logs) assert.equal(typeof line.level, 'string', JSON.stringify(line))
 })
 
 test.skipIf(withoutProc())(

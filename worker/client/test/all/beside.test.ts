@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { stat } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { createServer, get } from 'node:http'
 import { createRequire } from 'node:module'
@@ -59,21 +58,6 @@ test('one process hashes, with the share of a core that the application has, and
   const { by, workers, slots } = passwords.capacity()
   assert.deepEqual([by, workers], ['process', 1])
   assert.ok(slots >= 1)
-})
-
-test('the event loop and the thread pool of the application stay free', async (t) => {
-  const passwords = await readyPasswords(t)
-  const hashing = Array.from({ length: 4 }, () => passwords.verify('x', bcryptHash.replace('$05$', '$12$')))
-  // All that this process has for hashing: one of them would take longer than both turns.
-  let turns = 0
-  setImmediate(() => {
-    turns += 1
-    stat('.', () => {
-      turns += 1
-    })
-  })
-  await Promise.all(hashing)
-  assert.equal(turns, 2)
 })
 
 test('the process is given nothing of the application but what the runtime reads', async (t) => {
