@@ -20,7 +20,7 @@ import { monitorRedis } from '@spillway/infra/test/redis-monitor'
 import { openQueue } from '@spillway/queue/bullmq'
 import { parseKeyring, RedisWatch } from '@spillway/queue/client'
 import { SMTPServer } from 'smtp-server'
-import { afterAll, test } from 'vitest'
+import { afterAll, type TestContext, test } from 'vitest'
 import { readGatewayConfig } from '../../src/config.ts'
 import { MAIL_QUEUE, Outbox } from '../../src/mail/outbox.ts'
 import type { MailRequest } from '../../src/mail/requests.ts'
@@ -114,14 +114,7 @@ test('a gateway that ends while Redis is away waits for no mail, and its exit co
 })
 
 test('mails of every kind are of one length in Redis, whoever gets them', async () => {
-  const queue = openQueue({
-    redis,
-    prefix: `{lengths-${randomUUID()}}`,
-    name: MAIL_QUEUE,
-    watch: new RedisWatch(createLogger({ service: 'gateway', level: 'silent' })),
-  })
-  const keyring = parseKeyring(system.environment.SPILLWAY_SEAL_KEYS ?? '')
-  const outbox = new Outbox(queue, keyring, Date.now)
+  const outbox = openOutbox(`{lengths-${randomUUID()}}`)
   const [token, userId, email] = [newMailToken(), randomUUID(), newCredentials().email]
   const long = `${'x'.repeat(64)}@${'y'.repeat(180)}.test`
   const requests: MailRequest[] = [
@@ -147,11 +140,9 @@ test('mails of every kind are of one length in Redis, whoever gets them', async 
 })
 
 test('an operator finds the unsent mails of an account, and Redis is asked for no other mail', async (t) => {
-  const board = (change: string) => fetchPatiently(`${opsUrl}/queues/api/queues/mail/${change}`, { method: 'PUT' })
   const account = await api.newAccount()
   await mails.next(account.email, /Confirm/)
-  assert.equal((await board('pause')).status, 200)
-  t.onTestFinished(async () => void (await board('resume')))
+  await pauseMails(t)
   for (const email of [account.email, ...Array.from({ length: 9 }, () => newCredentials().email)])
     expect(204, await forgotten(email))
   const [change, to] = [expect(200, await api.login(account)), newCredentials().email]
@@ -170,18 +161,16 @@ test('an operator finds the unsent mails of an account, and Redis is asked for n
 })
 
 test('a link that waits while an operator ends all sessions is not mailed, and one that is asked for later is', async (t) => {
-  const board = (change: string) => fetchPatiently(`${opsUrl}/queues/api/queues/mail/${change}`, { method: 'PUT' })
   const account = await api.newAccount()
   await mails.next(account.email, /Confirm/)
   const operator = new Operator(opsUrl)
   const { id } = told(200, await operator.find(account.email))
-  assert.equal((await board('pause')).status, 200)
-  t.onTestFinished(async () => void (await board('resume')))
+  const resume = await pauseMails(t)
   expect(204, await forgotten(account.email))
   await sleep(1_500)
   told(200, await operator.on(id, 'end-sessions'))
   told(200, await operator.on(id, 'send-reset'))
-  assert.equal((await board('resume')).status, 200)
+  await resume()
   const { token } = await mails.next(account.email, RESET)
   await until(async () => (await queued()).length === 0)
   assert.equal(mails.to(account.email).filter(({ subject }) => RESET.test(subject)).length, 1)
@@ -214,23 +203,14 @@ test('an address that the server refuses is given up at once, is found on the bo
 test('a mail that expires before the mail server takes it is kept with its last reason; a paused queue of mails is told', async (t) => {
   const account = await api.newAccount()
   await mails.next(account.email, /Confirm/)
-  const board = (change: string) => fetchPatiently(`${opsUrl}/queues/api/queues/mail/${change}`, { method: 'PUT' })
-  assert.equal((await board('pause')).status, 200)
-  t.onTestFinished(async () => void (await board('resume')))
+  const resume = await pauseMails(t)
   await until(async () =>
     /^spillway_queue_paused\{queue="mail"\} 1$/m.test(await (await fetch(`${opsUrl}/metrics`)).text()),
   )
-  const keyring = parseKeyring(system.environment.SPILLWAY_SEAL_KEYS ?? '')
-  const queue = openQueue({
-    redis,
-    prefix: namespace.queuePrefix,
-    name: MAIL_QUEUE,
-    watch: new RedisWatch(createLogger({ service: 'gateway', level: 'silent' })),
-  })
-  const outbox = new Outbox(queue, keyring, Date.now)
+  const outbox = openOutbox(namespace.queuePrefix)
   await outbox.add({ kind: 'reset', email: account.email, token: newMailToken() } satisfies MailRequest, -1)
   await outbox.close()
-  assert.equal((await board('resume')).status, 200)
+  await resume()
   const operator = new Operator(opsUrl)
   const unsent = await until(async () => {
     const [one] = told(200, await operator.find(account.email)).unsentMails ?? []
@@ -414,6 +394,24 @@ test('settings of mail are checked together at the start, and none is shown', ()
     assert.throws(() => config({ ...mails.env, [name]: value }), new RegExp(`^Error: ${name} must be`), value)
   assert.throws(() => config({ LOGIN_NEEDS_CONFIRMATION: 'true' }), /LOGIN_NEEDS_CONFIRMATION needs SMTP_URL/)
 })
+
+/** An outbox of its own, beside those of gateways. */
+function openOutbox(prefix: string): Outbox {
+  const watch = new RedisWatch(createLogger({ service: 'gateway', level: 'silent' }))
+  const queue = openQueue({ redis, prefix, name: MAIL_QUEUE, watch })
+  return new Outbox(queue, parseKeyring(system.environment.SPILLWAY_SEAL_KEYS ?? ''), Date.now)
+}
+
+/** No mail is sent until the returned function is called, or the test ends. */
+async function pauseMails(t: TestContext): Promise<() => Promise<void>> {
+  const change = async (to: 'pause' | 'resume') => {
+    const { status } = await fetchPatiently(`${opsUrl}/queues/api/queues/mail/${to}`, { method: 'PUT' })
+    assert.equal(status, 200)
+  }
+  await change('pause')
+  t.onTestFinished(() => change('resume'))
+  return () => change('resume')
+}
 
 /** The server acknowledges no mail until the returned function is called. */
 function holdMails(): () => void {
