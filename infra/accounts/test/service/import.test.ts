@@ -82,7 +82,10 @@ test('an account that was deleted does not come back by an import, by any of the
 })
 
 test('weak digests of every format rest inside argon2id, and their passwords log in', async () => {
-  const rows: [string, string][] = [
+  const after = ['--weak', 'sha256', '--salt', 'after']
+  const rows: [password: string, passwordHash: string, salt?: string][] = [
+    // By sha256sum.
+    ['correct horse', 'd3b5c7db30196d4bed377bb2618d147446c41488b5b0bb0d640ccd17aa101dbe', 'salt~'],
     ['l\u00e8tmein', 'sha1$seasalt$cff36ea83f5706ce9aa7454e63e431fc726b2dc8'],
     ['hashcat', 'md5$84143$7f51edecfa6fb401a0b5e63d33fc8c0e'],
     ['helloworld', '{SHA}at+xg6SiyUovktq1redipHiJpaE='],
@@ -93,9 +96,10 @@ test('weak digests of every format rest inside argon2id, and their passwords log
       '{SSHA512}xPUl/px+1cG55rUH4rzcwxdOIPSB2TingLpiJJumN2xyDWN4Ix1WQG3ihnvHaWUE8MYNkvMi5rf0C9NYixHsE6Yh59M=',
     ],
   ]
-  for (const [password, passwordHash] of rows) {
+  for (const [password, passwordHash, salt] of rows) {
     const email = newEmail()
-    assert.deepEqual((await imported([{ email, passwordHash }])).rejected, [], passwordHash)
+    const { rejected } = await imported([{ email, passwordHash, salt }], ...(salt === undefined ? [] : after))
+    assert.deepEqual(rejected, [], passwordHash)
     const stored = (await storedOf(email)).passwordHash
     assert.match(stored, /^\$wrapped\$[\w,-]+\$[\w-]*\$argon2id\$/)
     assert.equal(await hasher.verify(password, stored), true, passwordHash)
