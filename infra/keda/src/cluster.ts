@@ -10,6 +10,7 @@ import { freePort } from '@spillway/infra/processes/port'
 import { defaultStateDir } from '@spillway/infra/processes/repository'
 import { run } from '@spillway/infra/processes/run'
 import { startService } from '@spillway/infra/services/service'
+import { programSetDir } from '../../helm/src/programs.ts'
 
 export const outputDir = join(defaultStateDir, 'e2e')
 /** What `docker save` wrote. */
@@ -36,15 +37,8 @@ export type Start = (program: Program) => Promise<void>
 
 export type Cluster = Awaited<ReturnType<typeof startCluster>>
 
-interface ClusterOptions {
-  keeper: Keeper
-  /** The folder of kube-apiserver and the others. */
-  programs: string
-  helm: string
-  dir: string
-  /** Called when a program ends before everything does. */
-  onDeath(error: Error): void
-}
+/** The folder of kube-apiserver and the others. */
+const programs = await programSetDir('kubernetes')
 
 /** What an empty network namespace lacks. Services have no interface: packets to them need some route. */
 export async function openNetwork(): Promise<void> {
@@ -66,26 +60,21 @@ export async function openNetwork(): Promise<void> {
     await run('iptables', ['-t', 'nat', '-A', ...rule.split(' ')])
 }
 
-export async function startCluster({ keeper, programs, helm, dir, onDeath }: ClusterOptions) {
-  const logDir = join(dir, 'logs')
+/** @param onDeath called when a program ends before everything does */
+export async function startCluster(keeper: Keeper, onDeath: (error: Error) => void) {
+  const logDir = join(outputDir, 'logs')
   mkdirSync(join(logDir, 'pods'), { recursive: true })
   const start: Start = async ({ name, command, args, env, isReady }) => {
     const logFile = join(logDir, `${name}.log`)
-    const started = { command, args, env: { PATH: process.env.PATH, HOME: dir, ...env } }
+    const started = { command, args, env: { PATH: process.env.PATH, HOME: outputDir, ...env } }
     const service = await startService({ keeper, name, logFile, url: '', process: started, ping: isReady })
     void service.exited.then(() => {
       if (!keeper.closing) onDeath(new Error(`${name} ended: ${logTailOf(logFile)} (its log: ${logFile})`))
     })
   }
-  const write = (name: string, content: unknown): string => {
-    const file = join(dir, name)
-    // JSON is YAML.
-    writeFileSync(file, typeof content === 'string' ? content : JSON.stringify(content), { mode: 0o600 })
-    return file
-  }
 
-  const { authority, kubeconfig } = await startControlPlane(start, write, programs, dir)
-  const kubectl = kubectlFor(kubeconfig, join(programs, 'kubectl'), helm)
+  const { authority, kubeconfig } = await startControlPlane(start)
+  const kubectl = kubectlFor(kubeconfig, join(await programSetDir('checks'), 'helm'))
   const apiPort = await freePort()
   const api = `http://127.0.0.1:${apiPort}`
   await start({
@@ -96,7 +85,7 @@ export async function startCluster({ keeper, programs, helm, dir, onDeath }: Clu
   })
   const startManager = async (name: string, isReady: Program['isReady'], ...args: string[]) => {
     const flags = ['kubeconfig', 'authentication-kubeconfig', 'authorization-kubeconfig']
-    const common = [`--secure-port=${await freePort()}`, `--cert-dir=${dir}`, '--leader-elect=false']
+    const common = [`--secure-port=${await freePort()}`, `--cert-dir=${outputDir}`, '--leader-elect=false']
     const all = [...flags.map((flag) => `--${flag}=${kubeconfig}`), ...common, ...args]
     await start({ name, command: join(programs, name), args: all, isReady })
   }
@@ -104,12 +93,12 @@ export async function startCluster({ keeper, programs, helm, dir, onDeath }: Clu
     'kube-controller-manager',
     // It works once the first namespace has its service account.
     async () => (await fetch(`${api}/api/v1/namespaces/default/serviceaccounts/default`)).ok,
-    `--service-account-private-key-file=${join(dir, 'service-accounts.key')}`,
+    `--service-account-private-key-file=${join(outputDir, 'service-accounts.key')}`,
   )
   await startManager('kube-scheduler', async () => true)
-  const containerd = await startContainerd(start, write, dir)
+  const containerd = await startContainerd(start)
   await run('ctr', ['--address', containerd, '--namespace', 'k8s.io', 'images', 'import', IMAGES_FILE])
-  await startNode(start, write, programs, dir, kubeconfig, containerd)
+  await startNode(start, kubeconfig, containerd)
   const read = async <T>(path: string): Promise<T> => {
     const response = await fetch(api + path)
     if (!response.ok) throw new Error(`${path} was answered with ${response.status}`)
@@ -125,16 +114,21 @@ export async function startCluster({ keeper, programs, helm, dir, onDeath }: Clu
   }
 }
 
-type Write = (name: string, content: unknown) => string
+/** Returns the path of a new file. What is no text becomes JSON, which is YAML. */
+function write(name: string, content: unknown): string {
+  const file = join(outputDir, name)
+  writeFileSync(file, typeof content === 'string' ? content : JSON.stringify(content), { mode: 0o600 })
+  return file
+}
 
 /** etcd and the API server. */
-async function startControlPlane(start: Start, write: Write, programs: string, dir: string) {
-  const authority = await createAuthority(dir, 'cluster-authority')
-  const frontAuthority = await createAuthority(dir, 'front-authority')
+async function startControlPlane(start: Start) {
+  const authority = await createAuthority(outputDir, 'cluster-authority')
+  const frontAuthority = await createAuthority(outputDir, 'front-authority')
   const [server, admin, front] = await Promise.all([
-    issue(dir, authority, { name: 'kube-apiserver', hosts: [...LOOPBACK, 'DNS:kubernetes.default.svc'] }),
-    issue(dir, authority, { name: 'admin', group: 'system:masters' }),
-    issue(dir, frontAuthority, { name: 'front-proxy' }),
+    issue(outputDir, authority, { name: 'kube-apiserver', hosts: [...LOOPBACK, 'DNS:kubernetes.default.svc'] }),
+    issue(outputDir, authority, { name: 'admin', group: 'system:masters' }),
+    issue(outputDir, frontAuthority, { name: 'front-proxy' }),
   ])
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 })
   const accountKey = write('service-accounts.key', privateKey.export({ type: 'pkcs8', format: 'pem' }).toString())
@@ -145,7 +139,7 @@ async function startControlPlane(start: Start, write: Write, programs: string, d
     name: 'etcd',
     command: join(programs, 'server'),
     args: [
-      `--data-dir=${join(dir, 'etcd')}`,
+      `--data-dir=${join(outputDir, 'etcd')}`,
       `--listen-client-urls=${etcdUrl}`,
       `--advertise-client-urls=${etcdUrl}`,
       `--listen-peer-urls=http://127.0.0.1:${peerPort}`,
@@ -165,7 +159,7 @@ async function startControlPlane(start: Start, write: Write, programs: string, d
       '--bind-address=127.0.0.1',
       `--advertise-address=${NODE_ADDRESS}`,
       `--secure-port=${apiPort}`,
-      `--cert-dir=${dir}`,
+      `--cert-dir=${outputDir}`,
       `--tls-cert-file=${server.certFile}`,
       `--tls-private-key-file=${server.keyFile}`,
       `--client-ca-file=${authority.certFile}`,
@@ -194,11 +188,11 @@ async function startControlPlane(start: Start, write: Write, programs: string, d
 }
 
 /** Debian's, with a socket of its own. Resolves with its path. */
-async function startContainerd(start: Start, write: Write, dir: string): Promise<string> {
-  const socket = join(dir, 'containerd.sock')
+async function startContainerd(start: Start): Promise<string> {
+  const socket = join(outputDir, 'containerd.sock')
   const config = `version = 2
-root = "${join(dir, 'containerd')}"
-state = "${join(dir, 'containerd-state')}"
+root = "${join(outputDir, 'containerd')}"
+state = "${join(outputDir, 'containerd-state')}"
 [grpc]
   address = "${socket}"
 [plugins."io.containerd.grpc.v1.cri"]
@@ -210,7 +204,7 @@ state = "${join(dir, 'containerd-state')}"
   runtime_type = "io.containerd.runc.v2"
 [plugins."io.containerd.grpc.v1.cri".cni]
   bin_dir = "/usr/lib/cni"
-  conf_dir = "${join(dir, 'cni')}"
+  conf_dir = "${join(outputDir, 'cni')}"
 `
   await start({
     name: 'containerd',
@@ -222,17 +216,10 @@ state = "${join(dir, 'containerd-state')}"
 }
 
 /** The kubelet, the bridge that pods are on, and kube-proxy, which makes the addresses of Services. */
-async function startNode(
-  start: Start,
-  write: Write,
-  programs: string,
-  dir: string,
-  kubeconfig: string,
-  containerd: string,
-): Promise<void> {
-  mkdirSync(join(dir, 'cni'), { recursive: true })
+async function startNode(start: Start, kubeconfig: string, containerd: string): Promise<void> {
+  mkdirSync(join(outputDir, 'cni'), { recursive: true })
   const routes = [{ dst: '0.0.0.0/0' }]
-  const ipam = { type: 'host-local', dataDir: join(dir, 'addresses'), subnet: POD_NETWORK, routes }
+  const ipam = { type: 'host-local', dataDir: join(outputDir, 'addresses'), subnet: POD_NETWORK, routes }
   const bridge = { type: 'bridge', bridge: BRIDGE, isGateway: true, hairpinMode: true, ipam }
   write('cni/pods.conflist', { cniVersion: '0.4.0', name: 'pods', plugins: [bridge] })
 
@@ -256,8 +243,8 @@ async function startNode(
     authorization: { mode: 'AlwaysAllow' },
     port: kubeletPort,
     healthzPort: healthPort,
-    podLogsDir: join(dir, 'logs/pods'),
-    volumePluginDir: join(dir, 'volume-plugins'),
+    podLogsDir: join(outputDir, 'logs/pods'),
+    volumePluginDir: join(outputDir, 'volume-plugins'),
   }
   await start({
     name: 'kubelet',
@@ -265,8 +252,8 @@ async function startNode(
     args: [
       `--config=${write('kubelet.json', kubelet)}`,
       `--kubeconfig=${kubeconfig}`,
-      `--root-dir=${join(dir, 'kubelet')}`,
-      `--cert-dir=${join(dir, 'kubelet-certificates')}`,
+      `--root-dir=${join(outputDir, 'kubelet')}`,
+      `--cert-dir=${join(outputDir, 'kubelet-certificates')}`,
       '--hostname-override=here',
       `--node-ip=${NODE_ADDRESS}`,
     ],
@@ -294,10 +281,10 @@ async function startNode(
 }
 
 /** kubectl, and Helm, as an administrator of the cluster. */
-function kubectlFor(kubeconfig: string, kubectl: string, helm: string) {
+function kubectlFor(kubeconfig: string, helm: string) {
   const env = { PATH: process.env.PATH, HOME: '/tmp', KUBECONFIG: kubeconfig }
   const apply = (filename: string, input = '', ...args: string[]): Promise<string> =>
-    run(kubectl, ['apply', '--server-side', ...args, '--filename', filename], { env, input })
+    run(join(programs, 'kubectl'), ['apply', '--server-side', ...args, '--filename', filename], { env, input })
   return {
     apply: (object: unknown, ...args: string[]) => apply('-', JSON.stringify(object), ...args),
     applyFiles: (dir: string) => apply(dir),

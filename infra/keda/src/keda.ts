@@ -6,22 +6,23 @@ import { issue, LOOPBACK } from '@spillway/infra/harness/certificates'
 import { freePort } from '@spillway/infra/processes/port'
 import { until } from '@spillway/infra/processes/until'
 import { parse } from 'yaml'
-import { crdDirs, kedaWebhooksFile } from '../../helm/src/programs.ts'
-import type { Cluster } from './cluster.ts'
+import { crdDirs, kedaWebhooksFile, programSetDir } from '../../helm/src/programs.ts'
+import { type Cluster, outputDir } from './cluster.ts'
 
 const NAMESPACE = 'keda'
 const METRICS_API = 'v1beta1.external.metrics.k8s.io'
 const SERVICE = 'keda-metrics-apiserver'
 
-/** Installs KEDA from the folder of its programs, and resolves once it serves metrics and webhooks. */
-export async function startKeda(cluster: Cluster, programs: string, dir: string): Promise<void> {
+/** Installs KEDA, and resolves once it serves metrics and webhooks. */
+export async function startKeda(cluster: Cluster): Promise<void> {
+  const programs = await programSetDir('keda')
   const { start, authority, kubeconfig, kubectl, read } = cluster
   await kubectl.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } })
   await kubectl.applyFiles((await crdDirs()).keda)
 
   const hosts = [...LOOPBACK, `DNS:${SERVICE}.${NAMESPACE}.svc`]
-  const certificate = await issue(dir, authority, { name: 'keda', hosts })
-  const certDir = join(dir, 'keda')
+  const certificate = await issue(outputDir, authority, { name: 'keda', hosts })
+  const certDir = join(outputDir, 'keda')
   mkdirSync(certDir)
   copyFileSync(certificate.certFile, join(certDir, 'tls.crt'))
   copyFileSync(certificate.keyFile, join(certDir, 'tls.key'))

@@ -14,7 +14,6 @@ import { startPostgres } from '@spillway/infra/services/postgres'
 import { startRedis } from '@spillway/infra/services/redis'
 import { newSealKey, newSigningKey } from '@spillway/infra/start/secrets'
 import { Redis } from 'ioredis'
-import { programSetDir } from '../../helm/src/programs.ts'
 import { type Cluster, NODE_ADDRESS, openNetwork, outputDir, startCluster } from './cluster.ts'
 import { startKeda } from './keda.ts'
 
@@ -95,11 +94,9 @@ async function scenario(keeper: Keeper, onDeath: (error: Error) => void): Promis
 
 /** Everything up to `helm install`, which migrates, and waits until all pods are ready. */
 async function install(keeper: Keeper, onDeath: (error: Error) => void) {
-  const programs = await programSetDir('kubernetes')
-  const helm = join(await programSetDir('checks'), 'helm')
-  const cluster = await startCluster({ keeper, programs, helm, dir: outputDir, onDeath })
+  const cluster = await startCluster(keeper, onDeath)
   say('the cluster runs')
-  await startKeda(cluster, await programSetDir('keda'), outputDir)
+  await startKeda(cluster)
   say('KEDA runs')
 
   const placeOf = (name: string) => {
