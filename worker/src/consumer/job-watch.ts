@@ -1,7 +1,8 @@
 /**
  * Watches for jobs that no other part ends:
- * - *orphaned* jobs: Redis made them active for this worker, but the reply was lost, or came when
- *   the worker had stopped taking jobs. Stall recovery would wait until their locks expire;
+ * - *orphaned* jobs: Redis made them active for this worker, but the reply was lost, or came when the
+ *   worker had stopped taking jobs, or the worker could not give them back. Stall recovery would wait
+ *   until their locks expire;
  * - *finished* jobs: operators see the last ones for minutes. The capacity of a killed worker goes with them.
  */
 import type { Logger } from '@spillway/common/log'
@@ -87,7 +88,7 @@ export class JobWatch {
       if (job === undefined) return
       await job.moveToWait(token)
       metrics.requeued.inc()
-      log.warn({ jobId: id }, 'orphaned job requeued: the reply with it was lost')
+      log.warn({ jobId: id }, 'orphaned job requeued: it was active for this worker, which did not have it in hand')
     } catch (error) {
       this.#tolerate(error)
     }

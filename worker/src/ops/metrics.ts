@@ -67,7 +67,7 @@ export class WorkerMetrics extends Metrics {
   )
   readonly requeued = this.counter(
     'spillway_jobs_requeued_total',
-    'Jobs requeued: unfinished by a stopping worker, or orphaned by a lost reply of Redis',
+    'Jobs requeued: unfinished by a stopping worker, or active for a worker that did not have them in hand',
   )
 
   constructor() {

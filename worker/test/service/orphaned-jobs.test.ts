@@ -44,6 +44,33 @@ test('a job whose reply was lost with the connection is requeued before its lock
   assert.deepEqual([await requeued(worker), await stalled(worker)], [1, 0])
 })
 
+test('a job that a stopping worker gives back at its second try is not logged as lost', async (t) => {
+  const space = spaceFor(t)
+  const { lines, log } = keepingLog()
+  const worker = await startedWorker(space, { slots: 1, log, env: { SHUTDOWN_GRACE_MS: '0' } })
+  const client = await readyClient(space)
+  const gate = await closedGate(t)
+  const { job } = await submit(client, 'verify', { password: 'right', storedHash: gate.storedHash })
+  await until(async () => (await activeJobs(space)).includes(job.id))
+  const lock = lockKey(space.prefix, job.id)
+  const own = (await space.redis.get(lock)) ?? assert.fail('the job has no lock')
+  // BullMQ moves no job with another lock. The lock is the worker's again as soon as this has failed.
+  await space.redis.set(lock, 'of another worker')
+  const { warn } = log
+  log.warn = (facts: unknown, msg?: unknown) => {
+    warn({ ...Object(facts) }, String(msg))
+    if (msg === 'job could not be requeued') void space.redis.set(lock, own)
+  }
+  await worker.close()
+  assert.deepEqual(await waitingJobs(space), [job.id])
+  const requeued = lines.filter(({ jobId, msg }) => jobId === job.id && /requeued/.test(msg)).map(({ msg }) => msg)
+  assert.deepEqual(requeued, [
+    'job could not be requeued',
+    'orphaned job requeued: it was active for this worker, which did not have it in hand',
+  ])
+  gate.open()
+})
+
 test('jobs in hand stay when connections break, those of other workers as well, and each is hashed once', async (t) => {
   const space = spaceFor(t)
   const proxy = await redisProxy(space)
