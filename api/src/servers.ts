@@ -1,4 +1,5 @@
 /** The three servers of a gateway, built from plugins. start.ts opens and closes the rest. */
+import type { EventEmitter } from 'node:events'
 import { listOf } from '@spillway/common/settings'
 import { newId } from '@spillway/queue/wire/id'
 import { type FastifyInstance, type FastifyRequest, fastify } from 'fastify'
@@ -27,13 +28,13 @@ import { DeviceTokens } from './limits/device-token.js'
 import { Guessing } from './limits/guessing.js'
 import { createLimits, rateLimit } from './limits/limits.js'
 import { mailRoutes } from './mail/routes.js'
-import { countFlow } from './ops/metrics.js'
+import type { GatewayMetrics } from './ops/metrics.js'
 import { operatorPagesPlugin, withoutBase } from './ops/pages.js'
 import { OperatorReads } from './ops/reads.js'
 import { overloadPlugin } from './overload/plugin.js'
 import type { Deps, Opened } from './passwords/deps.js'
 import type { Endpoint } from './passwords/endpoint.js'
-import { Flow } from './passwords/flow.js'
+import { Flow, type FlowEvents } from './passwords/flow.js'
 import { HashUpgrades } from './passwords/hash-upgrades.js'
 import { Credentials, login } from './passwords/login.js'
 import { NewPasswords } from './passwords/new-password.js'
@@ -160,6 +161,13 @@ export async function buildServiceApi(config: GatewayConfig, opened: Opened): Pr
 function flowOptions(config: GatewayConfig, { passwords, database, keyring, log, paceMs }: Opened) {
   const { loginWaitMs: holdMs, ticketTtlMs: ticketLifeMs } = config
   return { passwords, database, keyring, log, paceMs, holdMs, ticketLifeMs }
+}
+
+/** Metrics listen to flows, which know nothing of them. */
+function countFlow(events: EventEmitter<FlowEvents>, { jobsAdded, cancelled, hold }: GatewayMetrics): void {
+  events.on('added', (place) => jobsAdded.inc({ place }))
+  events.on('removed', () => cancelled.inc())
+  events.on('held', ({ kind, outcome, ms }) => hold.observe({ endpoint: kind, outcome }, ms / 1_000))
 }
 
 /** Metrics for Prometheus and pages for operators. The other two listeners serve neither. */

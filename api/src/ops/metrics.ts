@@ -1,15 +1,8 @@
 /** The metrics of a gateway, named as Prometheus recommends. No label has a value for each user. */
 
-import type { EventEmitter } from 'node:events'
 import { Metrics } from '@spillway/common/metrics'
 import type { Histogram } from 'prom-client'
 import { refusalReasons } from '../http/errors.js'
-
-/** How a hold ended: by the result, by a ticket, by the client, or by a failure. */
-const holdOutcomes = ['answered', 'ticket', 'client_gone', 'failed'] as const
-export type HoldOutcome = (typeof holdOutcomes)[number]
-/** Places of jobs in the queue: see the queue's order.ts. `first` is for known devices. */
-const places = ['first', 'open', 'ticketed'] as const
 
 /** The outcome of a mail. `nobody`: it had no recipient; `failed`: it is not retried. */
 const mailOutcomes = ['sent', 'nobody', 'expired', 'retried', 'failed', 'forged'] as const
@@ -47,7 +40,7 @@ export class GatewayMetrics extends Metrics {
   readonly jobsAdded = this.counter(
     'spillway_jobs_added_total',
     'Jobs added to the queue, by place: first (of a known device), open, or ticketed',
-    { place: places },
+    { place: ['first', 'open', 'ticketed'] },
   )
   readonly cancelled = this.counter(
     'spillway_jobs_cancelled_total',
@@ -87,21 +80,7 @@ export class GatewayMetrics extends Metrics {
       'spillway_hold_seconds',
       'Time that a request was held for its result, by how the hold ended',
       DURATION_BUCKETS_S,
-      { endpoint: endpoints, outcome: holdOutcomes },
+      { endpoint: endpoints, outcome: ['answered', 'ticket', 'client_gone', 'failed'] },
     )
   }
-}
-
-/** What happens in a flow. */
-export interface FlowEvents {
-  added: [place: (typeof places)[number]]
-  /** The client of a first request disconnected before its job began. */
-  removed: []
-  held: [hold: { kind: string; outcome: HoldOutcome; ms: number }]
-}
-
-export function countFlow(events: EventEmitter<FlowEvents>, metrics: GatewayMetrics): void {
-  events.on('added', (place) => metrics.jobsAdded.inc({ place }))
-  events.on('removed', () => metrics.cancelled.inc())
-  events.on('held', ({ kind, outcome, ms }) => metrics.hold.observe({ endpoint: kind, outcome }, ms / 1_000))
 }

@@ -25,7 +25,6 @@ import { ApiError } from '../http/errors.js'
 import { redeemAs, toldId } from '../http/request-id.js'
 import type { Guessing } from '../limits/guessing.js'
 import type { LimitRequest } from '../limits/limits.js'
-import type { FlowEvents, HoldOutcome } from '../ops/metrics.js'
 import type { TicketBody } from '../schemas/bodies.js'
 import { sessionClientOf } from '../sessions/session-opening.js'
 import type { Headers } from '../sessions/token-carrier.js'
@@ -56,6 +55,18 @@ function isContents(contents: unknown): contents is Contents {
   const { kind, requestId, remembered } = contents
   return typeof kind === 'string' && typeof requestId === 'string' && typeof remembered === 'object' && !!remembered
 }
+
+/** What happens in flows. No flow depends on who listens. */
+export interface FlowEvents {
+  /** A job was added, to its place (see the queue's order.ts). `first` is for known devices. */
+  added: [place: 'first' | 'open' | 'ticketed']
+  /** The client of a first request disconnected before its job began. */
+  removed: []
+  held: [hold: { kind: string; outcome: HoldOutcome; ms: number }]
+}
+
+/** How a hold ended: by the result, by a ticket, by the client, or by a failure. */
+type HoldOutcome = 'answered' | 'ticket' | 'client_gone' | 'failed'
 
 /** The clock is an estimate, so some milliseconds may be left after a hold until the deadline. */
 const CLOCK_ERROR_MS = 100
