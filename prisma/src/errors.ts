@@ -25,13 +25,15 @@ export function mayHaveHappened(error: unknown): boolean {
  * Makes a change that finds out by itself whether it was made before. It is made again, once, if its
  * connection ended before the answer; not while the server is silent, which would take as long again.
  * Rejects with the first error.
+ *
+ * @param change gets whether it may have been made before
  */
-export async function againIfLost<T>(change: () => Promise<T>): Promise<T> {
+export async function againIfLost<T>(change: (mayBeDone: boolean) => Promise<T>): Promise<T> {
   try {
-    return await change()
+    return await change(false)
   } catch (error) {
     if (!mayHaveHappened(error) || isSilence(error)) throw error
-    return await change().catch((next: unknown) => {
+    return await change(true).catch((next: unknown) => {
       throw isDatabaseUnavailable(next) ? error : next
     })
   }

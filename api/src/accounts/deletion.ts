@@ -25,8 +25,8 @@ interface AccountToDelete {
 /**
  * Deletes an account, its sessions and links, links of other accounts to its address, its counts of
  * failures, and its unsent mails. The counts of its mails remain for an hour: otherwise a deletion
- * would reset the limit of mails to the address. Resolves with whether the account is gone. It
- * remains if its credential has another version.
+ * would reset the limit of mails to the address. Resolves with `gone` if there was no such account,
+ * and with `not_erased` if its credential has another version.
  *
  * @throws `unavailable` without Redis, or while a mail to the account is being sent for too long;
  *   then the account is still there
@@ -34,7 +34,7 @@ interface AccountToDelete {
 export async function eraseAccount(
   { database, failures, keyring, post }: DeletionDeps,
   { id, email, credentialVersion }: AccountToDelete,
-): Promise<boolean> {
+): Promise<'erased' | 'gone' | 'not_erased'> {
   const forget = async () => {
     await failures.forgetAccount({ id, email })
     await post?.forget({ id, email })
@@ -50,10 +50,11 @@ export async function eraseAccount(
       DELETE FROM mail_tokens USING deleted WHERE mail_tokens.email = deleted.email
     ), left_out AS (${leaveOut([email, id], keyring, Prisma.sql`deleted`)})
     SELECT FROM deleted`
-  const isGone = (await rawQuery(database, sql)).length > 0 || (await database.user.count({ where: { id } })) === 0
+  const isErased = (await rawQuery(database, sql)).length > 0
+  if (!isErased && (await database.user.count({ where: { id } })) > 0) return 'not_erased'
   // Once more, for what was added meanwhile. If it fails, the rest lapses.
-  if (isGone) await forget().catch(() => undefined)
-  return isGone
+  await forget().catch(() => undefined)
+  return isErased ? 'erased' : 'gone'
 }
 
 /**

@@ -153,8 +153,10 @@ const changes: readonly Change[] = [
     role: 'admin',
     event: 'delete_account',
     async change(deps, { id, email }) {
-      await againIfLost(() => eraseAccount(deps, { id, email }))
-      return 1
+      return await againIfLost(async (mayBeDone) => {
+        const erased = await eraseAccount(deps, { id, email })
+        return erased === 'erased' || mayBeDone ? 1 : 0
+      })
     },
   },
 ]

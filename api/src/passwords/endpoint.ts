@@ -67,6 +67,8 @@ export interface Origin {
 export interface FinishedJob extends Origin {
   job: JobRef
   result: Exclude<Result, { kind: 'refused' }>
+  /** Whether an earlier call may have done it: the answer of the database was lost. */
+  mayBeDone: boolean
 }
 
 /**

@@ -47,6 +47,8 @@ interface Contents {
   remembered: object
   /** The id of the request that got the ticket. */
   requestId: string
+  /** Whether it may have been finished: the answer of the database was lost [false]. */
+  mayBeDone?: boolean
 }
 
 function isContents(contents: unknown): contents is Contents {
@@ -341,18 +343,22 @@ export class Flow<Deps> {
   async #finish(run: Run<Deps>, job: JobRef, result: Result): Promise<Answer> {
     const { endpoint, ticket } = run
     const { deps } = this.#options
-    const { remembered } = ticket.contents
+    const { remembered, mayBeDone = false } = ticket.contents
     const origin = originOf(run)
     try {
       const finished = { ...origin, job, result: accepted(endpoint, result) }
-      const { headers = {}, body } = await againIfLost(() => endpoint.finish(deps, remembered, finished))
+      const { headers = {}, body } = await againIfLost((isAgain) =>
+        endpoint.finish(deps, remembered, { ...finished, mayBeDone: mayBeDone || isAgain }),
+      )
       endpoint.ended?.(deps, remembered, { ...origin, kind: 'succeeded', error: undefined })
       return { status: endpoint.route.success.status, headers, body }
     } catch (error) {
       if (error instanceof ApiError && error.status < 500 && !isTicketEnd(error))
         endpoint.ended?.(deps, remembered, { ...origin, kind: 'refused', error })
-      else if (mayHaveHappened(error))
+      else if (mayHaveHappened(error)) {
+        ticket.contents.mayBeDone = true
         endpoint.ended?.(deps, remembered, { ...origin, kind: 'unknown', error: new ApiError('outcome_unknown') })
+      }
       throw error
     }
   }

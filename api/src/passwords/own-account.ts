@@ -238,17 +238,24 @@ export const deleteAccount = defineEndpoint({
     return { remembered: { ...credential, email, isConfirmed }, job: verifying(user, input.body.password) }
   },
 
-  async finish(deps, { email, isConfirmed, ...credential }, { result }) {
+  async finish(deps, { email, isConfirmed, ...credential }, { result, mayBeDone, client, requestId }) {
     const { userId: id } = credential
     // The account is gone, and its session too, if the answer to its deletion was lost.
     const isGone = result.kind === 'match' && (await deps.database.user.count({ where: { id } })) === 0
     // A session that was ended meanwhile deletes nothing.
     const user = isGone ? { id, email } : await requireOwnPassword(deps, credential, result)
+    const erased = await eraseAccount(deps, user)
     // The password may change at this moment.
-    if (!(await eraseAccount(deps, user))) throw new ApiError('invalid_credentials', { reason: 'password_changed' })
+    if (erased === 'not_erased') throw new ApiError('invalid_credentials', { reason: 'password_changed' })
+    // Another deletion at the same time may have been first.
+    const outcome = erased === 'erased' || mayBeDone ? 'ok' : 'unchanged'
+    const { userId, sessionId } = credential
+    deps.audit.record({ event: 'delete_account', outcome, userId, sessionId, ip: client.ip, requestId })
     await deps.post?.notify({ email, isConfirmed }, 'deleted')
     return { body: null }
   },
 
-  ended: record('delete_account'),
+  ended(deps, credential, ending) {
+    if (ending.kind !== 'succeeded') record('delete_account')(deps, credential, ending)
+  },
 })

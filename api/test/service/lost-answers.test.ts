@@ -98,7 +98,9 @@ test('a login has one session with a valid token, also if its ticket was marked 
 
 test('an owner and an operator can delete an account, and a mail notifies the owner', async () => {
   const { account, accessToken } = await direct.api.signedIn()
-  expect(204, await losing(() => api.deleteAccount(accessToken, account.password)))
+  const erased = await losing(() => api.deleteAccount(accessToken, account.password))
+  expect(204, erased)
+  assert.deepEqual(await outcomesOf(erased), ['ok'])
   await mails.next(account.email, /was deleted/)
   const { email } = await direct.api.newAccount()
   const { id } = told(200, await operator.find(email))
