@@ -40,13 +40,14 @@ export interface IssueToken {
   lifeMs: number
 }
 
-/** A token that was asked for just before the end of all sessions counts as later: clocks differ. */
+/** A token that was asked for just before a change that voids it counts as later: clocks differ. */
 const CLOCKS_MS = 1_000
 
 /**
  * Stores a token; further calls with the same token do not store it again. Returns the address to
  * which it is sent; undefined if there is no such account, if it is disabled, if the token was
- * used or is void, or if it was asked for before an operator ended all sessions.
+ * used or is void, or if it was asked for before an operator ended all sessions or the address
+ * changed. A change of the password voids all links but those that confirm the address.
  */
 export async function issueToken(database: Database, options: IssueToken): Promise<string | undefined> {
   const { token, purpose, account, newEmail = null, ageMs = 0, lifeMs } = options
@@ -55,12 +56,14 @@ export async function issueToken(database: Database, options: IssueToken): Promi
     'id' in account
       ? Prisma.sql`id = ${account.id}::uuid AND credential_version = coalesce(${account.credentialVersion ?? null}::int, credential_version)`
       : Prisma.sql`email = ${account.email}`
+  const voidBefore =
+    purpose === 'confirm' ? Prisma.sql`links_void_before` : Prisma.sql`greatest(links_void_before, password_changed_at)`
   const [found] = await rawQuery<{ to: string }>(
     database,
     Prisma.sql`
       WITH owner AS (
         SELECT id, coalesce(${newEmail}::text, email) AS email, credential_version FROM users
-        WHERE ${owner} AND disabled_at IS NULL AND (links_void_before < ${expiryIn(CLOCKS_MS - ageMs)}) IS NOT FALSE
+        WHERE ${owner} AND disabled_at IS NULL AND (${voidBefore} < ${expiryIn(CLOCKS_MS - ageMs)}) IS NOT FALSE
       ), issued AS (
         INSERT INTO mail_tokens (id, token_hash, purpose, user_id, email, credential_version, expires_at)
         SELECT ${newId()}::uuid, ${digest}, ${purpose}, id, email, credential_version, ${expiryIn(lifeMs)} FROM owner
@@ -107,7 +110,8 @@ export async function confirmAddress(
         )
         RETURNING used.user_id, used.email, used.purpose, owner.email AS before, owner.was_confirmed
       ), confirmed AS (
-        UPDATE users SET email = token.email, email_confirmed_at = now(), updated_at = now() FROM token
+        UPDATE users SET email = token.email, email_confirmed_at = now(), updated_at = now(),
+          links_void_before = CASE WHEN token.email = token.before THEN links_void_before ELSE now() END FROM token
         WHERE id = token.user_id AND NOT EXISTS (SELECT FROM users AS others WHERE others.email = token.email AND others.id <> token.user_id)
         RETURNING id, nullif(token.before, token.email) AS before, token.was_confirmed, token.purpose
       ), void AS (
@@ -151,7 +155,7 @@ export async function resetPassword(
       UPDATE mail_tokens AS token SET used_at = now() FROM users WHERE token_hash = ${digest} AND ${resets} RETURNING user_id
     )
     UPDATE users AS owner SET password_hash = ${passwordHash}, credential_version = credential_version + 1,
-      email_confirmed_at = coalesce(email_confirmed_at, now()), updated_at = now()
+      password_changed_at = now(), email_confirmed_at = coalesce(email_confirmed_at, now()), updated_at = now()
     FROM used WHERE owner.id = used.user_id RETURNING owner.id::text, owner.email, owner.credential_version AS "credentialVersion"`
   return user
 }

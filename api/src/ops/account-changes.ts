@@ -202,7 +202,7 @@ async function changeAddress(
   // The condition is needed, because PostgreSQL logs a violated constraint with the address.
   const sql = Prisma.sql`
     WITH changed AS (
-      UPDATE users SET email = ${email}, updated_at = now(),
+      UPDATE users SET email = ${email}, links_void_before = now(), updated_at = now(),
         email_confirmed_at = CASE WHEN ${confirmed}::boolean THEN now() WHEN email = ${email} THEN email_confirmed_at END
       WHERE id = ${userId}::uuid
         AND NOT EXISTS (SELECT FROM users AS others WHERE others.email = ${email} AND others.id <> ${userId}::uuid)

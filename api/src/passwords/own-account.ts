@@ -150,12 +150,14 @@ export const changePassword = defineEndpoint({
     const user = await requireOwnPassword(deps, credential, result)
     if (result.kind !== 'match' || result.hash === undefined) throw new ApiError('internal_error')
     const { userId, sessionId, credentialVersion } = credential
-    const data = { passwordHash: result.hash, credentialVersion: { increment: 1 } }
+    const { hash } = result
     // One transaction: users expect a new password to end the sessions of a thief.
-    const { count } = await database.$transaction(async (transaction) => {
-      const where = { id: userId, credentialVersion, disabledAt: null }
-      const changed = await transaction.user.updateMany({ where, data })
-      if (changed.count > 0) await sessions.endOthers({ userId, keptSessionId: sessionId }, transaction)
+    const count = await database.$transaction(async (transaction) => {
+      const changed = await transaction.$executeRaw`
+        UPDATE users SET password_hash = ${hash}, credential_version = credential_version + 1, password_changed_at = now(),
+          updated_at = now()
+        WHERE id = ${userId}::uuid AND credential_version = ${credentialVersion} AND disabled_at IS NULL`
+      if (changed > 0) await sessions.endOthers({ userId, keptSessionId: sessionId }, transaction)
       return changed
     })
     if (count === 0) await requireOwnPassword(deps, credential, result)

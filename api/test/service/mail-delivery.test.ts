@@ -160,21 +160,37 @@ test('an operator finds the unsent mails of an account, and Redis is asked for n
   )
 })
 
-test('a link that waits while an operator ends all sessions is not mailed, and one that is asked for later is', async (t) => {
-  const account = await api.newAccount()
-  await mails.next(account.email, /Confirm/)
+test('a link that waits while sessions end, the password or the address changes is not mailed, and a later one is', async (t) => {
+  const board = (change: string) => fetch(`${opsUrl}/queues/api/queues/mail/${change}`, { method: 'PUT' })
   const operator = new Operator(opsUrl)
-  const { id } = told(200, await operator.find(account.email))
-  const resume = await pauseMails(t)
-  expect(204, await forgotten(account.email))
+  const [ended, moved] = [await api.newAccount(), await api.newAccount()]
+  const { account: owner, accessToken } = await api.signedIn()
+  for (const { email } of [ended, moved, owner]) await mails.next(email, /Confirm/)
+  const idOf = async ({ email }: { email: string }) => told(200, await operator.find(email)).id
+  const [endedId, movedId, ownerId] = [await idOf(ended), await idOf(moved), await idOf(owner)]
+  const { email: next } = newCredentials()
+  assert.equal((await board('pause')).status, 200)
+  t.onTestFinished(async () => void (await board('resume')))
+  for (const email of [ended.email, next, owner.email]) expect(204, await forgotten(email))
+  // A link that confirms the address outlives a change of the password.
+  told(200, await operator.on(ownerId, 'send-confirmation'))
   await sleep(1_500)
-  told(200, await operator.on(id, 'end-sessions'))
-  told(200, await operator.on(id, 'send-reset'))
-  await resume()
-  const { token } = await mails.next(account.email, RESET)
+  told(200, await operator.on(endedId, 'end-sessions'))
+  told(200, await operator.on(movedId, 'change-email', { email: next, confirmed: true }))
+  expect(204, await api.changePassword(accessToken, owner.password))
+  for (const id of [endedId, movedId, ownerId]) told(200, await operator.on(id, 'send-reset'))
+  assert.equal((await board('resume')).status, 200)
+  for (const email of [ended.email, next, owner.email]) {
+    const { token } = await mails.next(email, RESET)
+    expect(200, await api.resetPassword(token))
+  }
   await until(async () => (await queued()).length === 0)
-  assert.equal(mails.to(account.email).filter(({ subject }) => RESET.test(subject)).length, 1)
-  expect(200, await api.resetPassword(token))
+  const count = (email: string, subject: RegExp) => mails.to(email).filter((mail) => subject.test(mail.subject)).length
+  assert.deepEqual(
+    [ended.email, next, owner.email].map((email) => count(email, RESET)),
+    [1, 1, 1],
+  )
+  assert.equal(count(owner.email, /Confirm/), 2)
 })
 
 test('an address that the server refuses is given up at once, is found on the board, and others get their mail', async () => {

@@ -13,6 +13,7 @@ CREATE TABLE "users" (
     "email_confirmed_at" "instant",
     "disabled_at" "instant",
     "links_void_before" "instant",
+    "password_changed_at" "instant",
 
     CONSTRAINT "users_pkey" PRIMARY KEY ("id")
 );

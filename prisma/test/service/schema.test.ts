@@ -32,6 +32,7 @@ test('every column of every model is written and read as what schema.prisma says
     emailConfirmedAt: at,
     disabledAt: at,
     linksVoidBefore: at,
+    passwordChangedAt: at,
   }
   const session: Session = {
     id,
