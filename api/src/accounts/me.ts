@@ -53,10 +53,12 @@ export const sessionRoutes: RoutePlugin = async (app, { sessions, audit, limits 
         response: { 204: { type: 'null' }, ...problems, ...bodyProblems },
       },
     },
-    async ({ user, ip, id: requestId }, reply) => {
-      const whom = { userId: user.sub, sessionId: user.sid, requestId }
+    async (request, reply) => {
+      const { user, ip, id: requestId } = request
+      const whom = { userId: user.sub, sessionId: user.sid }
+      request.changes = whom
       const ended = await orUnknown(sessions.endOthers({ userId: user.sub, keptSessionId: user.sid }))
-      if (ended > 0) audit.record({ event: 'end_other_sessions', outcome: 'ok', ...whom, ip })
+      if (ended > 0) audit.record({ event: 'end_other_sessions', outcome: 'ok', ...whom, ip, requestId })
       return reply.code(204).send(null)
     },
   )
@@ -73,8 +75,10 @@ export const sessionRoutes: RoutePlugin = async (app, { sessions, audit, limits 
         response: { 204: { type: 'null' }, 404: problemResponse, ...problems, ...bodyProblems },
       },
     },
-    async ({ user, params, ip, id: requestId }, reply) => {
+    async (request, reply) => {
+      const { user, params, ip, id: requestId } = request
       const whom = { userId: user.sub, sessionId: params.id }
+      request.changes = whom
       if (!(await orUnknown(sessions.endOne(whom)))) throw new ApiError('session_not_found')
       audit.record({ event: 'end_session', outcome: 'ok', ...whom, ip, requestId })
       return reply.code(204).send(null)

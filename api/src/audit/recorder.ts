@@ -173,7 +173,7 @@ const LIMITS = ['too_many_requests', 'network_blocked']
 export const auditRefusalsPlugin = fp(
   async (app: FastifyInstance, { audit }: { audit: Audit }) => {
     app.addHook('onResponse', (request, _reply, next) => {
-      const { errorCode, refusedFor, user, sessionId, body } = request
+      const { errorCode, refusedFor, user, sessionId, changes, body } = request
       const { event: change } = request.routeOptions.config
       if (change !== undefined && errorCode === 'outcome_unknown') {
         audit.record({
@@ -181,6 +181,7 @@ export const auditRefusalsPlugin = fp(
           outcome: errorCode,
           userId: user?.sub ?? null,
           sessionId: sessionId ?? null,
+          ...changes,
           ip: request.ip,
           requestId: toldId(request),
         })
@@ -230,5 +231,12 @@ class TokenBucket {
     if (this.#left < 1) return false
     this.#left -= 1
     return true
+  }
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** What a request changes, for the audit if the outcome is unknown [what its token names]. */
+    changes?: { userId?: string; sessionId?: string }
   }
 }

@@ -8,7 +8,7 @@ import { EmailField, MailTokenField, normalizeEmail } from '../schemas/credentia
 import { anyProblem, bodyProblems, limitProblem, unauthorizedProblem } from '../schemas/responses.js'
 import { requireAccessToken } from '../sessions/access-token.js'
 import { requireMail } from './post.js'
-import { confirmAddress, newMailToken } from './tokens.js'
+import { confirmAddress, newMailToken, ownerOf } from './tokens.js'
 
 const nothing = { type: 'null' } as const
 const problems = { 429: limitProblem }
@@ -51,15 +51,17 @@ export const mailRoutes: RoutePlugin = async (app, { database, keyring, sessions
       onRequest: [requireMail({ post }), limits.network],
     },
     async (request, reply) => {
-      const confirmed = await orUnknown(confirmAddress({ database, keyring }, request.body.token)).catch(
-        (error: unknown) => {
-          // Two accounts are changed to the same address at the same time.
-          if (isTaken(error)) return undefined
-          throw error
-        },
-      )
+      const { token } = request.body
+      const owner = await ownerOf(database, token)
+      if (owner !== undefined) request.changes = { userId: owner.id }
+      const confirming = owner && orUnknown(confirmAddress({ database, keyring }, token, owner))
+      const confirmed = await confirming?.catch((error: unknown) => {
+        // Two accounts are changed to the same address at the same time.
+        if (isTaken(error)) return undefined
+        throw error
+      })
       const outcome = confirmed === undefined ? 'invalid_mail_token' : 'ok'
-      const userId = confirmed?.userId ?? null
+      const userId = owner?.id ?? null
       audit.record({ event: 'confirm_email', outcome, userId, ip: request.ip, requestId: request.id })
       if (confirmed === undefined) throw new ApiError('invalid_mail_token')
       if (confirmed.changedFrom !== undefined) await post?.notify(confirmed.changedFrom, 'changed')

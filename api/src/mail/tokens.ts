@@ -76,32 +76,40 @@ export async function issueToken(database: Database, options: IssueToken): Promi
   return found?.to
 }
 
+type TokenOwner = { id: string; email: string }
+
 interface Confirmed {
-  userId: string
   /** The address before the change, and whether it was confirmed; undefined without a change. */
   changedFrom: { email: string; isConfirmed: boolean } | undefined
 }
 
+/** The account of a token, whether or not the token is valid. */
+export async function ownerOf(database: Database, token: string): Promise<TokenOwner | undefined> {
+  const sql = Prisma.sql`
+    SELECT id, email FROM users WHERE id = (SELECT user_id FROM mail_tokens WHERE token_hash = ${mailTokenDigest(token)})`
+  const [owner] = await rawQuery<TokenOwner>(database, sql)
+  return owner
+}
+
 /**
- * Uses a token that confirms or changes an address. Returns undefined if the token is unknown,
- * expired, used or void, if its account is disabled, or if its address belongs to another account.
+ * Uses a token that confirms or changes the address of its owner. Returns undefined if the token is
+ * expired, used or void, if its account is disabled or has another address by now, or if the new
+ * address belongs to another account.
  */
 export async function confirmAddress(
   { database, keyring }: { database: Database; keyring: Keyring },
   token: string,
+  owner: TokenOwner,
 ): Promise<Confirmed | undefined> {
   const digest = mailTokenDigest(token)
-  const ofToken = Prisma.sql`SELECT email FROM users WHERE id = (SELECT user_id FROM mail_tokens WHERE token_hash = ${digest})`
-  const [owner] = await rawQuery<{ email: string }>(database, ofToken)
-  if (owner === undefined) return undefined
   const left = Prisma.sql`confirmed WHERE before IS NOT NULL`
   // The owner is locked first, so that tokens of one account are used one after the other.
-  const [confirmed] = await rawQuery<{ userId: string; before: string | null; wasConfirmed: boolean }>(
+  const [confirmed] = await rawQuery<{ before: string | null; wasConfirmed: boolean }>(
     database,
     Prisma.sql`
       WITH owner AS (
         SELECT id, email, credential_version, email_confirmed_at IS NOT NULL AS was_confirmed FROM users
-        WHERE id = (SELECT user_id FROM mail_tokens WHERE token_hash = ${digest}) AND email = ${owner.email} AND disabled_at IS NULL FOR UPDATE
+        WHERE id = ${owner.id}::uuid AND email = ${owner.email} AND disabled_at IS NULL FOR UPDATE
       ), token AS (
         UPDATE mail_tokens AS used SET used_at = now() FROM owner
         WHERE token_hash = ${digest} AND used_at IS NULL AND expires_at > now() AND user_id = owner.id AND (
@@ -118,11 +126,11 @@ export async function confirmAddress(
         UPDATE mail_tokens SET used_at = now() FROM confirmed
         WHERE user_id = confirmed.id AND mail_tokens.purpose = confirmed.purpose AND token_hash <> ${digest} AND used_at IS NULL
       ), left_out AS (${leaveOut([owner.email], keyring, left)})
-      SELECT id AS "userId", before, was_confirmed AS "wasConfirmed" FROM confirmed`,
+      SELECT before, was_confirmed AS "wasConfirmed" FROM confirmed`,
   )
   if (confirmed === undefined) return undefined
-  const { userId, before, wasConfirmed } = confirmed
-  return { userId, changedFrom: before === null ? undefined : { email: before, isConfirmed: wasConfirmed } }
+  const { before, wasConfirmed } = confirmed
+  return { changedFrom: before === null ? undefined : { email: before, isConfirmed: wasConfirmed } }
 }
 
 /** The account whose password a token may reset; undefined for a token that may not. */

@@ -112,21 +112,24 @@ test('an owner and an operator can delete an account, and a mail notifies the ow
 
 test('an outcome that cannot be found out is reported and recorded as unknown', async () => {
   const { account, accessToken, refreshToken } = await direct.api.signedIn()
+  const { sub, sid: own } = decodeJwt(accessToken)
   const { sid } = decodeJwt(expect(200, await direct.api.login(account)).accessToken)
   expect(200, await direct.api.login(account))
   const { email } = await direct.api.newAccount()
   const { token } = await mails.next(email, /Confirm your e-mail/)
   const { id } = told(200, await operator.find(email))
-  const answers: (Answer & { requestId: string })[] = [
-    await losing(() => api.confirmEmail(token)),
-    await losing(() => operator.on(id, 'disable')),
-    await losing(() => api.call('DELETE', `/v1/me/sessions/${sid}`, { token: accessToken })),
-    await losing(() => api.call('DELETE', '/v1/me/sessions', { token: accessToken })),
-    await losing(() => api.logout(refreshToken)),
+  const answers: [Answer & { requestId: string }, userId: unknown, sessionId: unknown][] = [
+    [await losing(() => api.confirmEmail(token)), id, null],
+    [await losing(() => operator.on(id, 'disable')), id, null],
+    [await losing(() => api.call('DELETE', `/v1/me/sessions/${sid}`, { token: accessToken })), sub, sid],
+    [await losing(() => api.call('DELETE', '/v1/me/sessions', { token: accessToken })), sub, own],
+    [await losing(() => api.logout(refreshToken)), sub, own],
   ]
-  for (const answer of answers) {
+  for (const [answer, userId, sessionId] of answers) {
     assertProblem(answer, 503, 'outcome_unknown')
     assert.deepEqual(await outcomesOf(answer), ['outcome_unknown'])
+    const [event] = await eventsOf(answer.requestId)
+    assert.deepEqual([event?.userId, event?.sessionId], [userId, sessionId])
   }
   assert.equal(await users({ id, disabledAt: { not: null }, emailConfirmedAt: { not: null } }), 1)
 })
