@@ -10,6 +10,7 @@ import { AccountSessionBody } from '../schemas/bodies.js'
 import { parseEmailAddress } from '../schemas/email-address.js'
 import { anyProblem, bodyProblems, problemResponse } from '../schemas/responses.js'
 import { UUID } from '../sessions/access-token.js'
+import { LISTED_MAX } from '../sessions/sessions.js'
 import type { OperatorDeps } from './change.js'
 
 export const accountId = { type: 'string', pattern: UUID.source } as const
@@ -110,9 +111,11 @@ export async function stateOf(
   mails: Promise<UnsentMails | null> | undefined = post?.about(user).catch(() => null),
 ) {
   const { id, email, createdAt, emailConfirmedAt, disabledAt, passwordHash } = user
+  // By ids, which have an index. A ticket may open a session later than its id says.
   const sql = Prisma.sql`
+    WITH latest AS (SELECT created_at FROM sessions WHERE user_id = ${id}::uuid ORDER BY id DESC LIMIT ${LISTED_MAX})
     SELECT greatest(
-      (SELECT max(created_at) FROM sessions WHERE user_id = ${id}::uuid),
+      (SELECT max(created_at) FROM latest),
       (SELECT at FROM audit_events WHERE user_id = ${id}::uuid AND event = 'login' AND outcome = 'ok' ORDER BY id DESC LIMIT 1)
     ) AS at`
   const [live, failed, unsent, logins] = await Promise.all([
