@@ -76,6 +76,8 @@ test('an account that was deleted does not come back by an import, by any of the
   ]
   const result = await imported(rows)
   assert.deepEqual([result.created, result.existing, result.deleted, result.rejected], [1, 0, 3, []])
+  const again = await imported(rows.slice(0, 3), '--id', 'new')
+  assert.deepEqual([again.created, again.existing, again.deleted, again.rejected], [0, 1, 2, []])
   assert.equal(await database.user.count({ where: { email: deleted } }), 0)
   for (const keys of [undefined, newSealKey('new')])
     await assert.rejects(openDeleted(database, keys), /set SPILLWAY_SEAL_KEYS to a list that has the keys old\.$/)
