@@ -6,14 +6,13 @@ import { createBullBoard } from '@bull-board/api'
 import { BullMQAdapter } from '@bull-board/api/bullMQAdapter'
 import { FastifyAdapter } from '@bull-board/fastify'
 import { openQueue, readJob } from '@spillway/queue/bullmq'
-import { QUEUE_NAME } from '@spillway/queue/wire/job'
+import { isJobData, isJobResult, jobNames, QUEUE_NAME } from '@spillway/queue/wire/job'
 import type { Job, Queue } from 'bullmq'
 import type { FastifyPluginAsync } from 'fastify'
 import type { AuditEventName } from '../audit/store.js'
 import { ApiError } from '../http/errors.js'
-import { MAIL_QUEUE } from '../mail/outbox.js'
+import { isMailData, MAIL_QUEUE } from '../mail/outbox.js'
 import { problems } from '../schemas/problem-codes.js'
-import { describeData, describeJob, describeMail, describeMailData } from './board-words.js'
 import type { OperatorDeps } from './change.js'
 
 /** The path of the board on the ops port. */
@@ -46,8 +45,8 @@ export function pageOf(job: { id?: string | undefined }): string {
 class ReadableJobs extends BullMQAdapter {
   readonly #queue: Queue
 
-  constructor(queue: Queue, options: ConstructorParameters<typeof BullMQAdapter>[1]) {
-    super(queue, options)
+  constructor(queue: Queue, description: string) {
+    super(queue, { description })
     this.#queue = queue
   }
 
@@ -67,20 +66,20 @@ class ReadableJobs extends BullMQAdapter {
 export const boardPlugin: FastifyPluginAsync<OperatorDeps> = async (app, deps) => {
   const { config, audit, operatorsRedis: redis, watch } = deps
   const { queuePrefix: prefix, opsBasePath: basePath } = config
-  const opened: Queue[] = []
-  const shown = (name: string, options: ConstructorParameters<typeof BullMQAdapter>[1]) => {
+  const shown = (name: string, description: string) => {
     const queue = openQueue({ redis, prefix, name, watch })
-    opened.push(queue)
-    return new ReadableJobs(queue, options)
+    app.addHook('onClose', () => queue.close())
+    return new ReadableJobs(queue, `${description} ${ALLOWED}`)
   }
-  const passwords = shown(QUEUE_NAME, {
-    description: `Hash and verify jobs; what they carry is sealed. Waiting: a request is held for its answer. Prioritized: a ticket was given. ${ALLOWED}`,
-  })
+  const passwords = shown(
+    QUEUE_NAME,
+    'Hash and verify jobs; what they carry is sealed. Waiting: a request is held for its answer. Prioritized: a ticket was given.',
+  )
   passwords.setFormatter('name', describeJob)
   passwords.setFormatter('data', describeData)
   const queues = [passwords]
   if (config.smtpUrl !== '') {
-    const mails = shown(MAIL_QUEUE, { description: `Mails; what they carry is sealed. ${ALLOWED}` })
+    const mails = shown(MAIL_QUEUE, 'Mails; what they carry is sealed.')
     mails.setFormatter('name', describeMail)
     mails.setFormatter('data', describeMailData)
     queues.push(mails)
@@ -138,8 +137,7 @@ export const boardPlugin: FastifyPluginAsync<OperatorDeps> = async (app, deps) =
       const event = method === 'PUT' ? changeOf(routeOptions.url)?.event : undefined
       const outcome = statusCode < 400 ? 'ok' : errorCode
       if (event === undefined || outcome === undefined || operator === undefined) return
-      const by = { operator: operator.name, reason: describeTarget(params) }
-      audit.record({ event, outcome, ip, requestId, by })
+      audit.record({ event, outcome, ip, requestId, operator: operator.name, reason: describeTarget(params) })
     },
   )
   // The pages of viewers offer no changes, and show a refusal only in Bull Board's format.
@@ -150,10 +148,6 @@ export const boardPlugin: FastifyPluginAsync<OperatorDeps> = async (app, deps) =
     return operator?.role === 'viewer' ? readOnly(payload) : payload
   })
   await app.register(serverAdapter.registerPlugin(), { prefix: BOARD_PATH })
-
-  app.addHook('onClose', async () => {
-    await Promise.all(opened.map((queue) => queue.close()))
-  })
 }
 
 /** The target of a change, as the audit names it. */
@@ -168,4 +162,55 @@ function readOnly(payload: unknown): unknown {
     return payload
   const queues = payload.queues.map((queue) => ({ ...queue, readOnlyMode: true, allowRetries: false }))
   return { ...payload, queues }
+}
+
+// What the board shows of a job. Redis is not trusted, so everything shown is checked.
+
+/** Fields of a BullMQ job. Times are epoch milliseconds by the writer's clock. */
+interface ShownJob {
+  name: string
+  timestamp: number
+  processedOn?: number | null
+  finishedOn?: number | null
+  failedReason?: string
+  returnvalue?: unknown
+}
+
+/** The title of a job, such as `verify · answered: waited 1.2 s, hashed in 14 ms`. */
+export function describeJob({ name, timestamp, processedOn, returnvalue, failedReason }: ShownJob): string {
+  const title = jobNames.find((known) => known === name) ?? 'unknown job'
+  if (isJobResult(returnvalue)) {
+    const { outcome, queueWaitMs, serviceMs } = returnvalue
+    const end = outcome === 'skipped' ? '' : `, hashed in ${duration(serviceMs)}`
+    return `${title} · ${outcome}: waited ${duration(queueWaitMs)}${end}`
+  }
+  if (failedReason) return `${title} · failed`
+  return processedOn ? `${title} · waited ${duration(processedOn - timestamp)}` : title
+}
+
+/** The times of a job and the id of its request, shown in place of its data. */
+export function describeData(data: unknown): Record<string, unknown> {
+  if (!isJobData(data)) return { malformed: true }
+  const { requestId, enqueuedAt, deadline } = data
+  return { ...(requestId && { requestId }), enqueuedAt: iso(enqueuedAt), deadline: iso(deadline) }
+}
+
+/** The title of a mail. The board also shows the reason of a failure, which names no address. */
+export function describeMail({ failedReason, finishedOn }: ShownJob): string {
+  return failedReason ? `mail · ${finishedOn ? 'not sent' : 'to be tried again'}` : 'mail'
+}
+
+/** The time until which a mail may be sent, shown in place of its data. */
+export function describeMailData(data: unknown): Record<string, unknown> {
+  return isMailData(data) ? { deadline: iso(data.deadline) } : { malformed: true }
+}
+
+function duration(ms: number): string {
+  return ms < 1_000 ? `${Math.round(Math.max(0, ms))} ms` : `${(ms / 1_000).toFixed(1)} s`
+}
+
+/** Undefined for an invalid date. */
+function iso(epochMs: number): string | undefined {
+  const date = new Date(epochMs)
+  return Number.isNaN(date.getTime()) ? undefined : date.toISOString()
 }
