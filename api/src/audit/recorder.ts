@@ -47,7 +47,7 @@ export class Audit {
   readonly #buffer: AddedEvent[] = []
   readonly #sums = new Map<string, AddedEvent>()
   readonly #budget = new TokenBucket(UNBOUNDED_AT_ONCE, UNBOUNDED_PER_SECOND / 1_000)
-  readonly #rounds: Rounds[]
+  readonly #rounds: Rounds[] = []
   #summedAt = performance.now()
   #dropped = 0
   #isFailing = false
@@ -57,10 +57,7 @@ export class Audit {
     this.#options = options
     const { database, retentionDays, log, deletePeriodMs = DELETE_PERIOD_MS } = options
     this.#isClosed = retentionDays === 0
-    if (this.#isClosed) {
-      this.#rounds = []
-      return
-    }
+    if (this.#isClosed) return
     const writing = new Rounds({
       periodMs: WRITE_PERIOD_MS,
       round: async () => {
@@ -80,13 +77,13 @@ export class Audit {
       },
       onFailure: (error) => log.warn({ err: error }, 'old audit events could not be deleted'),
     })
-    this.#rounds = [writing, deleting]
+    this.#rounds.push(writing, deleting)
   }
 
   /** Returns at once and never throws: events are written asynchronously. */
   record(event: AuditEvent): void {
     if (this.#isClosed) return
-    const isBounded = event.outcome === 'ok' && (event.userId || event.by)
+    const isBounded = event.outcome === 'ok' && (event.userId || event.operator)
     if (isBounded || this.#budget.take()) this.#push(added(event))
     else this.#addUp(event)
   }
@@ -176,15 +173,8 @@ export const auditRefusalsPlugin = fp(
       const { errorCode, refusedFor, user, sessionId, changes, body } = request
       const { event: change } = request.routeOptions.config
       if (change !== undefined && errorCode === 'outcome_unknown') {
-        audit.record({
-          event: change,
-          outcome: errorCode,
-          userId: user?.sub ?? null,
-          sessionId: sessionId ?? null,
-          ...changes,
-          ip: request.ip,
-          requestId: toldId(request),
-        })
+        const whom = { userId: user?.sub ?? null, sessionId: sessionId ?? null, ...changes }
+        audit.record({ event: change, outcome: errorCode, ...whom, ip: request.ip, requestId: toldId(request) })
       }
       const isLimited = LIMITS.includes(errorCode ?? '')
       if (isLimited && refusedFor !== undefined) {
@@ -201,8 +191,8 @@ export const auditRefusalsPlugin = fp(
   { name: 'audit-refusals' },
 )
 
-function added({ ip, by, ...event }: AuditEvent): AddedEvent {
-  return { ...newRow(), ...event, count: 1, address: storedNetworkOf(ip), ...by }
+function added({ ip, ...event }: AuditEvent): AddedEvent {
+  return { ...event, ...newRow(), count: 1, address: storedNetworkOf(ip) }
 }
 
 function newRow() {

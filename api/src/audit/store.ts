@@ -26,7 +26,7 @@ export type StoredEvent = EventRow & {
   failures: number | null
   /** The id of the request. For a redemption: of the request that got the ticket. */
   requestId: string | null
-  /** Who did it in place of the user, and why. */
+  /** The operator who did it in place of the user, and why. On the board, also the target. */
   operator: string | null
   reason: string | null
 }
@@ -149,19 +149,13 @@ export type AuditEventName = (typeof auditEventNames)[number]
 type AuditOutcome = 'ok' | 'unchanged' | RefusalReason | ErrorCode
 export const auditOutcomes: readonly string[] = ['ok', 'unchanged', ...refusalReasons, ...errorCodes]
 
-export interface AuditEvent {
+/** An event as it happens. Only the id of the account is stored: not its e-mail address, and not what was typed. */
+export type AuditEvent = Partial<StoredEvent> & {
   event: AuditEventName
   outcome: AuditOutcome
-  /** Only the id of the account is stored: not its e-mail address, and not what was typed. */
-  userId?: string | null
+  /** Names the account in place of `userId`; so does `sessionId`. */
   email?: string | undefined
-  /** Names the account, too, in place of `userId`. */
-  sessionId?: string | null
   /** The client's address, from the connection or the proxy. Only its network is stored. */
   ip: string
   requestId: string
-  isKnownDevice?: boolean
-  failures?: number
-  /** The operator who did it in place of the user, and why. On the board, also the target. */
-  by?: { operator: string; reason?: string }
 }

@@ -44,7 +44,7 @@ export const auditPlugin: FastifyPluginAsyncJsonSchemaToTs<{ Options: OperatorDe
     const limit = Number(request.query.limit)
     const events = await reads.next(request, async () => {
       const filter = await filterOf(request.query, database)
-      reads.record(request, { event: 'search_audit', what: describeFilter(filter) })
+      reads.record(request, { event: 'search_audit', reason: describeFilter(filter) })
       return filter === undefined ? [] : await readEvents(database, { ...filter, before, limit })
     })
     const next = events.length < limit ? null : (events.at(-1)?.id ?? null)

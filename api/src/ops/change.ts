@@ -46,9 +46,9 @@ interface Recorded {
 }
 
 export function recordChange(audit: Audit, request: FastifyRequest, recorded: Recorded): void {
-  const { ip = request.ip, reason, changed = 1, ...event } = recorded
-  const by = { operator: request.operator.name, reason }
-  audit.record({ ...event, outcome: changed > 0 ? 'ok' : 'unchanged', ip, requestId: request.id, by })
+  const { ip = request.ip, changed = 1, ...event } = recorded
+  const outcome = changed > 0 ? 'ok' : 'unchanged'
+  audit.record({ ...event, outcome, ip, requestId: request.id, operator: request.operator.name })
 }
 
 /** Records each refused request for a change, by the `event` in the config of its route. */
@@ -58,7 +58,7 @@ export function recordRefusals(app: FastifyInstance, audit: Audit): void {
     if (event === undefined || errorCode === undefined || operator === undefined) return
     const { id } = Object(params)
     const userId = UUID.test(id) ? String(id) : null
-    audit.record({ event, outcome: errorCode, userId, ip, requestId, by: { operator: operator.name } })
+    audit.record({ event, outcome: errorCode, userId, ip, requestId, operator: operator.name })
   })
 }
 

@@ -22,13 +22,6 @@ interface Reader {
   clientGone: AbortSignal
 }
 
-interface RecordedRead {
-  event: AuditEventName
-  userId?: string
-  /** What was searched for. */
-  what?: string
-}
-
 export class OperatorReads {
   readonly #audit
   /** By the name of an operator: the end of the last read. */
@@ -78,18 +71,19 @@ export class OperatorReads {
     } while (before !== undefined)
   }
 
-  /** Records a read, once an hour for each operator. */
-  record(request: Pick<FastifyRequest, 'operator' | 'ip' | 'id'>, { event, userId, what }: RecordedRead): void {
-    const { operator, ip, id: requestId } = request
+  /** Records a read of an account, or a search with the conditions as its reason: once an hour for each operator. */
+  record(
+    { operator, ip, id: requestId }: Pick<FastifyRequest, 'operator' | 'ip' | 'id'>,
+    about: { event: AuditEventName; userId?: string; reason?: string },
+  ): void {
     const now = performance.now()
     if (now - this.#rememberedSince > RECORDED_EVERY_MS || this.#recorded.size >= REMEMBERED_MAX) {
       this.#recorded.clear()
       this.#rememberedSince = now
     }
-    const read = JSON.stringify([operator.name, event, userId, what])
+    const read = JSON.stringify([operator.name, about])
     if (this.#recorded.has(read)) return
     this.#recorded.add(read)
-    const by = { operator: operator.name, ...(what !== undefined && { reason: what }) }
-    this.#audit.record({ event, outcome: 'ok', ...(userId !== undefined && { userId }), ip, requestId, by })
+    this.#audit.record({ ...about, outcome: 'ok', ip, requestId, operator: operator.name })
   }
 }

@@ -66,9 +66,14 @@ test('the same read is recorded once an hour, also if other reads came in betwee
   vi.useFakeTimers()
   t.onTestFinished(() => void vi.useRealTimers())
   const recorded: unknown[] = []
-  const reads = new OperatorReads({ record: ({ event, by }) => void recorded.push([by?.operator, event, by?.reason]) })
+  const reads = new OperatorReads({
+    record: ({ operator, event, reason }) => void recorded.push([operator, event, reason]),
+  })
   const read = (name: string, what: string) =>
-    reads.record({ operator: { name, role: 'viewer' }, ip: '192.0.2.1', id: 'r' }, { event: 'search_audit', what })
+    reads.record(
+      { operator: { name, role: 'viewer' }, ip: '192.0.2.1', id: 'r' },
+      { event: 'search_audit', reason: what },
+    )
   const both = () => {
     for (const what of ['event=login', 'all events', 'event=login']) read('anna', what)
   }
