@@ -9,9 +9,9 @@ import type { GatewayMetrics } from '../ops/metrics.js'
 import { parseSender } from '../schemas/email-address.js'
 import { MAIL_QUEUE, Outbox } from './outbox.js'
 import { Post } from './post.js'
-import { MailWriter } from './requests.js'
 import { MailSender } from './sender.js'
 import { Smtp } from './smtp.js'
+import { MailTexts } from './texts.js'
 
 export interface MailDeps {
   config: GatewayConfig
@@ -40,12 +40,11 @@ export class Mail {
     const { config, redis, now, watch, keyring, currentUrl } = deps
     const from = parseSender(config.mailFrom)
     if (from === undefined) throw new TypeError('MAIL_FROM was not validated')
-    const writer = new MailWriter(deps)
     this.#smtp = new Smtp({ url: config.smtpUrl, currentUrl, from })
     const queue = openQueue({ redis: redis.connection, prefix: config.queuePrefix, name: MAIL_QUEUE, watch })
     this.#outbox = new Outbox(queue, keyring, now)
-    this.#sender = new MailSender({ ...deps, writer, smtp: this.#smtp })
-    this.post = new Post({ ...deps, outbox: this.#outbox })
+    this.#sender = new MailSender(deps, new MailTexts(config.mailTexts), this.#smtp)
+    this.post = new Post(deps, this.#outbox)
   }
 
   /** Takes no more mails, and resolves when the running ones are sent or put back. */

@@ -16,24 +16,22 @@ const NOTICES_PER_READER = 30
 const SENDING_MS = 3_000
 const SENDING_POLL_MS = 100
 
-interface PostOptions extends MailDeps {
-  outbox: Outbox
-}
-
 /** What became of a request for a mail, as the audit names it. */
 export type MailQueued = 'ok' | 'too_many_mails' | 'redis'
 
 export class Post {
-  readonly #options: PostOptions
+  readonly #deps: MailDeps
+  readonly #outbox: Outbox
 
-  constructor(options: PostOptions) {
-    this.#options = options
+  constructor(deps: MailDeps, outbox: Outbox) {
+    this.#deps = deps
+    this.#outbox = outbox
   }
 
   /** How long a mail may be under way and its token is valid, in milliseconds. */
   lifeMsOf(kind: MailRequest['kind']): number {
     if (kind === 'notice') return NOTICE_LIFE_MS
-    const { mailResetTtlS: resetS, mailConfirmTtlS: confirmS } = this.#options.config
+    const { mailResetTtlS: resetS, mailConfirmTtlS: confirmS } = this.#deps.config
     return (kind === 'reset' ? resetS : confirmS) * 1_000
   }
 
@@ -57,12 +55,12 @@ export class Post {
 
   /** Rejects while Redis cannot be used. */
   state(): Promise<MailState> {
-    return this.#options.outbox.state()
+    return this.#outbox.state()
   }
 
   /** Finds an account's unsent mails. Throws `unavailable` while Redis cannot be used. */
   about({ id, email }: { id: string; email: string }): ReturnType<Outbox['about']> {
-    return orUnavailable(this.#options.outbox.about([id, email]))
+    return orUnavailable(this.#outbox.about([id, email]))
   }
 
   /**
@@ -84,7 +82,7 @@ export class Post {
   }
 
   async #add(request: MailRequest, reader: string, countedAs: 'mail' | 'notice'): Promise<MailQueued> {
-    const { config, outbox, redis, keyring, metrics, log } = this.#options
+    const { config, redis, keyring, metrics, log } = this.#deps
     const { queuePrefix, limitMailPerRecipient: perReader } = config
     try {
       const name = accountNameOf(accountOfEmail(reader), keyring)
@@ -92,7 +90,7 @@ export class Post {
       const most = countedAs === 'mail' ? perReader : Math.max(perReader, NOTICES_PER_READER)
       const isOver = perReader > 0 && count > most
       if (isOver) metrics.mails.inc({ outcome: 'limited' })
-      else await outbox.add(request, this.lifeMsOf(request.kind))
+      else await this.#outbox.add(request, this.lifeMsOf(request.kind))
       return isOver ? 'too_many_mails' : 'ok'
     } catch (error) {
       metrics.mails.inc({ outcome: 'not_queued' })

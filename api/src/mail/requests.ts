@@ -9,7 +9,7 @@ import { checkFor } from '@spillway/queue/wire/schema'
 import type { FromSchema } from 'json-schema-to-ts'
 import type { MailDeps } from './mail.js'
 import type { Message } from './smtp.js'
-import { MailTexts, type TextName } from './texts.js'
+import type { MailTexts, TextName } from './texts.js'
 import { type IssueToken, issueToken } from './tokens.js'
 
 const text = { type: 'string' } as const
@@ -32,50 +32,40 @@ const MailRequest = {
 export type MailRequest = FromSchema<typeof MailRequest>
 const isMailRequest = checkFor<MailRequest>(MailRequest)
 
-type Times = Pick<IssueToken, 'ageMs' | 'lifeMs'>
-
-export class MailWriter {
-  readonly #deps: MailDeps
-  readonly #texts: MailTexts
-
-  /** Throws one sentence if a text cannot be used. */
-  constructor(deps: MailDeps) {
-    this.#deps = deps
-    this.#texts = new MailTexts(deps.config.mailTexts)
+/**
+ * The message of a request, which may be made several times; undefined if it has no recipient.
+ *
+ * @param times the age of the request, and how long a token is valid from now on
+ */
+export async function messageOf(
+  { config, database }: MailDeps,
+  texts: MailTexts,
+  request: unknown,
+  times: { ageMs: number; lifeMs: number },
+): Promise<Message | undefined> {
+  const message = (to: string, name: TextName, link?: string) => ({ to, ...texts.write(name, link) })
+  const withLink = async (issued: IssueToken) => {
+    const to = await issueToken(database, issued)
+    const link = issued.purpose === 'reset' ? config.mailResetUrl : config.mailConfirmUrl
+    return to === undefined ? undefined : message(to, issued.purpose, link.replaceAll('{token}', issued.token))
   }
-
-  /** The message of a request, which may be made several times; undefined if it has no recipient. */
-  async messageOf(request: unknown, times: Times): Promise<Message | undefined> {
-    if (!isMailRequest(request)) return undefined
-    if (request.kind === 'notice') return this.#message(request.email, request.notice)
-    const issued = { token: request.token, ...times }
-    switch (request.kind) {
-      case 'welcome':
-        if (!request.isNew) return this.#message(request.email, 'taken')
-        return await this.#withLink({ ...issued, purpose: 'confirm', account: { email: request.email } })
-      case 'confirm':
-        return await this.#withLink({ ...issued, purpose: 'confirm', account: { id: request.userId } })
-      case 'reset':
-        return await this.#withLink({ ...issued, purpose: 'reset', account: { email: request.email } })
-      case 'change': {
-        const { newEmail, userId: id } = request
-        const where = { email: newEmail }
-        const owner = await this.#deps.database.user.findUnique({ where, select: { id: true } })
-        // The answer does not tell whether the address is free. Only its owner learns that.
-        if (owner !== null && owner.id !== id) return this.#message(newEmail, 'taken')
-        return await this.#withLink({ ...issued, purpose: 'change', account: { id }, newEmail })
-      }
+  if (!isMailRequest(request)) return undefined
+  if (request.kind === 'notice') return message(request.email, request.notice)
+  const issued = { token: request.token, ...times }
+  switch (request.kind) {
+    case 'welcome':
+      if (!request.isNew) return message(request.email, 'taken')
+      return await withLink({ ...issued, purpose: 'confirm', account: { email: request.email } })
+    case 'confirm':
+      return await withLink({ ...issued, purpose: 'confirm', account: { id: request.userId } })
+    case 'reset':
+      return await withLink({ ...issued, purpose: 'reset', account: { email: request.email } })
+    case 'change': {
+      const { newEmail, userId: id } = request
+      const owner = await database.user.findUnique({ where: { email: newEmail }, select: { id: true } })
+      // The answer does not tell whether the address is free. Only its owner learns that.
+      if (owner !== null && owner.id !== id) return message(newEmail, 'taken')
+      return await withLink({ ...issued, purpose: 'change', account: { id }, newEmail })
     }
-  }
-
-  async #withLink(issued: IssueToken): Promise<Message | undefined> {
-    const { mailConfirmUrl, mailResetUrl } = this.#deps.config
-    const to = await issueToken(this.#deps.database, issued)
-    const link = issued.purpose === 'reset' ? mailResetUrl : mailConfirmUrl
-    return to === undefined ? undefined : this.#message(to, issued.purpose, link.replaceAll('{token}', issued.token))
-  }
-
-  #message(to: string, name: TextName, link?: string): Message {
-    return { to, ...this.#texts.write(name, link) }
   }
 }
