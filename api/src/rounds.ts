@@ -33,6 +33,6 @@ export class Rounds {
 }
 
 /** 0.5 to 1.5 times the period. */
-export function pauseMs(periodMs: number): number {
+function pauseMs(periodMs: number): number {
   return periodMs * (0.5 + Math.random())
 }

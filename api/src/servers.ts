@@ -3,7 +3,7 @@ import type { EventEmitter } from 'node:events'
 import { listOf } from '@spillway/common/settings'
 import { newId } from '@spillway/queue/wire/id'
 import { type FastifyInstance, type FastifyRequest, fastify } from 'fastify'
-import { meRoutes, sessionRoutes } from './accounts/me.js'
+import { meRoutes } from './accounts/me.js'
 import { auditRefusalsPlugin } from './audit/recorder.js'
 import type { GatewayConfig } from './config.js'
 import { clientGonePlugin, drainPlugin, stalledConnectionsPlugin } from './http/connections.js'
@@ -123,8 +123,7 @@ export async function buildPublicApi(config: GatewayConfig, opened: Opened): Pro
   await app.register(healthRoutes, deps)
   flow.mount(app)
   await app.register(ticketRoutes, { flow, passwords, bodyLimitBytes: PUBLIC_BODY_BYTES })
-  for (const routes of [tokenRoutes, meRoutes, sessionRoutes, mailRoutes, discoveryRoutes])
-    await app.register(routes, deps)
+  for (const routes of [tokenRoutes, meRoutes, mailRoutes, discoveryRoutes]) await app.register(routes, deps)
   return app
 }
 

@@ -1,4 +1,4 @@
-/** The sessions of the signed-in user, and the user. */
+/** The signed-in user, and the user's sessions. */
 
 import { objectOf } from '@spillway/queue/wire/object-schema'
 import { ApiError, orUnknown } from '../http/errors.js'
@@ -10,8 +10,31 @@ import { LISTED_MAX } from '../sessions/sessions.js'
 
 const SessionParams = objectOf({ id: { type: 'string', pattern: UUID.source } })
 
-export const sessionRoutes: RoutePlugin = async (app, { sessions, audit, limits }) => {
+export const meRoutes: RoutePlugin = async (app, deps) => {
+  const { sessions } = deps
   app.addHook('onRequest', requireAccessToken)
+
+  app.get(
+    '/v1/me',
+    {
+      config: { priority: 'continued' },
+      schema: {
+        operationId: 'getMe',
+        tags: ['Accounts'],
+        summary: 'Get the signed-in user',
+        security: [{ accessToken: [] }],
+        response: { 200: UserBody, 401: unauthorizedProblem, ...anyProblem },
+      },
+    },
+    async ({ user: { sub, sid } }) => {
+      const { id, email, createdAt } = await sessions.userOf({ sessionId: sid, userId: sub })
+      return { id, email, createdAt }
+    },
+  )
+  await app.register(sessionRoutes, deps)
+}
+
+const sessionRoutes: RoutePlugin = async (app, { sessions, audit, limits }) => {
   app.addHook('onRequest', limits.refreshNetwork)
   app.addHook('preHandler', limits.account)
   const config = { priority: 'continued' } as const
@@ -82,30 +105,6 @@ export const sessionRoutes: RoutePlugin = async (app, { sessions, audit, limits 
       if (!(await orUnknown(sessions.endOne(whom)))) throw new ApiError('session_not_found')
       audit.record({ event: 'end_session', outcome: 'ok', ...whom, ip, requestId })
       return reply.code(204).send(null)
-    },
-  )
-}
-
-// GET /v1/me: the signed-in user.
-
-export const meRoutes: RoutePlugin = async (app, { sessions }) => {
-  app.addHook('onRequest', requireAccessToken)
-
-  app.get(
-    '/v1/me',
-    {
-      config: { priority: 'continued' },
-      schema: {
-        operationId: 'getMe',
-        tags: ['Accounts'],
-        summary: 'Get the signed-in user',
-        security: [{ accessToken: [] }],
-        response: { 200: UserBody, 401: unauthorizedProblem, ...anyProblem },
-      },
-    },
-    async ({ user: { sub, sid } }) => {
-      const { id, email, createdAt } = await sessions.userOf({ sessionId: sid, userId: sub })
-      return { id, email, createdAt }
     },
   )
 }

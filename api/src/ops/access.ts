@@ -5,7 +5,7 @@
  * refused. Without these settings, the port is only on the loopback, and the Host header must be a
  * loopback name, against DNS rebinding.
  */
-import { createHash, timingSafeEqual } from 'node:crypto'
+import { timingSafeEqual } from 'node:crypto'
 import basicAuth from '@fastify/basic-auth'
 import { listOf } from '@spillway/common/settings'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
@@ -15,7 +15,7 @@ import { AddressRanges, networkOf } from '../http/client-network.js'
 import { isUnsafe, siteOf } from '../http/cross-origin.js'
 import { ApiError } from '../http/errors.js'
 import type { OperatorDeps } from './change.js'
-import { type Operator, type Role, roles } from './named.js'
+import { type Operator, type Role, roles, sha256 } from './named.js'
 
 const LOOPBACK_HOST = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/
 
@@ -127,8 +127,7 @@ function decoded(header: string): string {
 
 /** U+FFFD replaces invalid UTF-8 in the header and in the environment, so it must not match. */
 function same(given: string, expected: string): boolean {
-  const digest = (text: string) => createHash('sha256').update(text).digest()
-  return timingSafeEqual(digest(given), digest(expected)) && !given.includes('\ufffd')
+  return timingSafeEqual(sha256(given), sha256(expected)) && !given.includes('\ufffd')
 }
 
 const WINDOW_MS = 60_000

@@ -123,11 +123,6 @@ const jobRoutes: FastifyPluginAsyncJsonSchemaToTs<{ Options: OperatorDeps }> = a
     return undefined
   }
 
-  async function standingOf(job: Job) {
-    const state = await job.getState()
-    return { state: state === 'prioritized' ? 'in line' : state, paused: await queue.isPaused() }
-  }
-
   app.get(
     '/v1/jobs/:requestId',
     {
@@ -158,11 +153,13 @@ const jobRoutes: FastifyPluginAsyncJsonSchemaToTs<{ Options: OperatorDeps }> = a
       const { params, clientGone } = request
       const job = await reads.next(request, () => orUnavailable(findJob(params.requestId, clientGone)))
       if (job === undefined) throw new ApiError('job_not_found')
+      const [state, paused] = await orUnavailable(Promise.all([job.getState(), queue.isPaused()]))
       const { enqueuedAt, deadline } = job.data
       return {
         jobId: String(job.id),
         page: pageOf(job),
-        ...(await orUnavailable(standingOf(job))),
+        state: state === 'prioritized' ? 'in line' : state,
+        paused,
         enqueuedAt: new Date(enqueuedAt).toISOString(),
         deadline: new Date(deadline).toISOString(),
       }

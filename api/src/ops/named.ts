@@ -90,6 +90,6 @@ function parseOperators(text: string): { operators: Operators; problems: string[
   return { operators, problems }
 }
 
-function sha256(text: string): Buffer {
+export function sha256(text: string): Buffer {
   return createHash('sha256').update(text).digest()
 }

@@ -54,21 +54,21 @@ export function withoutBase(url: string, basePath: string): string {
 const optionsOf = (names: readonly string[]) => names.map((name) => `<option>${name}</option>`).join('')
 /** The files next to this module, in src/ and in dist/. */
 const own = (name: string) => new URL(`page/${name}`, import.meta.url)
-const types = { css: 'text/css', html: 'text/html', js: 'text/javascript' }
-const files: { path: string; file: URL; type: keyof typeof types; ofAudit?: true }[] = [
-  { path: '/', file: own('page.html'), type: 'html' },
-  { path: '/live.css', file: own('live.css'), type: 'css' },
-  { path: '/live.js', file: own('live.js'), type: 'js' },
-  { path: '/audit', file: own('audit.html'), type: 'html', ofAudit: true },
-  { path: '/audit.js', file: own('audit.js'), type: 'js', ofAudit: true },
+const files = [
+  { path: '/', name: 'page.html', type: 'text/html' },
+  { path: '/live.css', name: 'live.css', type: 'text/css' },
+  { path: '/live.js', name: 'live.js', type: 'text/javascript' },
+]
+const filesOfAudit = [
+  { path: '/audit', name: 'audit.html', type: 'text/html' },
+  { path: '/audit.js', name: 'audit.js', type: 'text/javascript' },
 ]
 
 /** The files of the live page and of the audit page, and the runbooks. */
 async function filesPlugin(app: FastifyInstance, { opsBasePath, auditRetentionDays }: GatewayConfig): Promise<void> {
   const hasAudit = auditRetentionDays > 0
-  for (const { path, file, type, ofAudit = false } of files) {
-    if (ofAudit && !hasAudit) continue
-    const content = (await readFile(file, 'utf8'))
+  for (const { path, name, type } of hasAudit ? [...files, ...filesOfAudit] : files) {
+    const content = (await readFile(own(name), 'utf8'))
       .replaceAll('{{basePath}}', opsBasePath)
       .replaceAll('{{boardPath}}', BOARD_PATH)
       .replace('{{auditLink}}', hasAudit ? '<a href="audit">Audit</a>' : '')
@@ -76,8 +76,8 @@ async function filesPlugin(app: FastifyInstance, { opsBasePath, auditRetentionDa
       .replace('{{outcomes}}', optionsOf(auditOutcomes))
     app.get(path, async (_request, reply) =>
       reply
-        .type(`${types[type]}; charset=utf-8`)
-        .header('cache-control', ofAudit ? 'no-store' : 'no-cache')
+        .type(`${type}; charset=utf-8`)
+        .header('cache-control', path.startsWith('/audit') ? 'no-store' : 'no-cache')
         .send(content),
     )
   }
