@@ -46,7 +46,9 @@ export class Audit {
   readonly #options: AuditOptions
   readonly #buffer: AddedEvent[] = []
   readonly #sums = new Map<string, AddedEvent>()
-  readonly #budget = new TokenBucket(UNBOUNDED_AT_ONCE, UNBOUNDED_PER_SECOND / 1_000)
+  /** Rows that events without a bound may still have, as of a time. */
+  #budget = UNBOUNDED_AT_ONCE
+  #budgetedAt = performance.now()
   readonly #rounds: Rounds[] = []
   #summedAt = performance.now()
   #dropped = 0
@@ -84,7 +86,7 @@ export class Audit {
   record(event: AuditEvent): void {
     if (this.#isClosed) return
     const isBounded = event.outcome === 'ok' && (event.userId || event.operator)
-    if (isBounded || this.#budget.take()) this.#push(added(event))
+    if (isBounded || this.#takeBudget()) this.#push(added(event))
     else this.#addUp(event)
   }
 
@@ -103,6 +105,16 @@ export class Audit {
       this.#drop(this.#buffer.length)
       this.#options.log.warn({ err: error, dropped: this.#dropped }, 'the last audit events were not written')
     })
+  }
+
+  #takeBudget(): boolean {
+    const now = performance.now()
+    const refill = ((now - this.#budgetedAt) * UNBOUNDED_PER_SECOND) / 1_000
+    this.#budget = Math.min(UNBOUNDED_AT_ONCE, this.#budget + refill)
+    this.#budgetedAt = now
+    if (this.#budget < 1) return false
+    this.#budget -= 1
+    return true
   }
 
   #drop(count: number): void {
@@ -198,30 +210,6 @@ function added({ ip, ...event }: AuditEvent): AddedEvent {
 function newRow() {
   const now = Date.now()
   return { id: newId(now), at: new Date(now).toISOString() }
-}
-
-/** A token bucket: `most` tokens at once, then as many as come in the time that has passed. */
-class TokenBucket {
-  readonly #most: number
-  readonly #perMs: number
-  #left: number
-  #refilledMs = performance.now()
-
-  /** @param perMs tokens that come in a millisecond */
-  constructor(most: number, perMs: number) {
-    this.#most = most
-    this.#perMs = perMs
-    this.#left = most
-  }
-
-  take(): boolean {
-    const nowMs = performance.now()
-    this.#left = Math.min(this.#most, this.#left + this.#perMs * (nowMs - this.#refilledMs))
-    this.#refilledMs = nowMs
-    if (this.#left < 1) return false
-    this.#left -= 1
-    return true
-  }
 }
 
 declare module 'fastify' {

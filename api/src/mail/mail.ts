@@ -40,7 +40,7 @@ export class Mail {
     const { config, redis, now, watch, keyring, currentUrl } = deps
     const from = parseSender(config.mailFrom)
     if (from === undefined) throw new TypeError('MAIL_FROM was not validated')
-    this.#smtp = new Smtp({ url: config.smtpUrl, currentUrl, from })
+    this.#smtp = new Smtp({ currentUrl, from })
     const queue = openQueue({ redis: redis.connection, prefix: config.queuePrefix, name: MAIL_QUEUE, watch })
     this.#outbox = new Outbox(queue, keyring, now)
     this.#sender = new MailSender(deps, new MailTexts(config.mailTexts), this.#smtp)

@@ -10,7 +10,7 @@ import type { Job, JobType, Queue } from 'bullmq'
 import type { FromSchema } from 'json-schema-to-ts'
 import { accountNameOf, accountNamesOf } from '../limits/counts.js'
 
-/** Requests are padded to a multiple of this length, which hides kind and recipient. */
+/** Requests are padded to a multiple of this length in bytes, which hides kind and recipient. */
 const FILLED_LENGTH = 2_048
 
 const STATES = ['wait', 'prioritized', 'delayed', 'active', 'failed'] satisfies JobType[]
@@ -39,8 +39,8 @@ export class Outbox {
     const id = newMailId(request, this.#keyring)
     const askedAt = this.#now()
     const deadline = askedAt + lifeMs
-    const contents = { ...filled(request), askedAt }
-    const data: MailData = { sealed: this.#keyring.seal(mailSeal(id, deadline), contents), deadline }
+    const sealed = this.#keyring.seal(mailSeal(id, deadline), { request, askedAt }, FILLED_LENGTH)
+    const data: MailData = { sealed, deadline }
     await this.#queue.add(MAIL_JOB, data, {
       jobId: id,
       attempts: MAIL_ATTEMPTS,
@@ -123,11 +123,6 @@ export interface OpenedMail {
   request: unknown
 }
 
-function filled(request: object): { request: object; fill: string } {
-  const { length } = JSON.stringify(request)
-  return { request, fill: ' '.repeat(Math.ceil(length / FILLED_LENGTH) * FILLED_LENGTH - length) }
-}
-
 // The queue of mails is separate from the queue of passwords, so no login waits for a mail.
 
 export const MAIL_QUEUE = 'mail'
@@ -139,7 +134,7 @@ const MailData = objectOf({
   /** Epoch milliseconds by Redis's clock. Bound by the seal. */
   deadline: { type: 'integer' },
 })
-export type MailData = FromSchema<typeof MailData>
+type MailData = FromSchema<typeof MailData>
 export const isMailData: (value: unknown) => value is MailData = checkFor<MailData>(MailData)
 
 const mailSeal = (id: string, deadline: number) => ({ purpose: 'mail' as const, id, bind: [deadline] })

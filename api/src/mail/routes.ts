@@ -14,6 +14,8 @@ const nothing = { type: 'null' } as const
 const problems = { 429: limitProblem }
 
 export const mailRoutes: RoutePlugin = async (app, { database, keyring, sessions, post, audit, limits }) => {
+  app.addHook('onRequest', requireMail({ post }))
+
   app.post(
     '/v1/password/forgotten',
     {
@@ -25,7 +27,7 @@ export const mailRoutes: RoutePlugin = async (app, { database, keyring, sessions
         body: { title: 'ForgottenPassword', ...objectOf({ email: EmailField }) },
         response: { 204: nothing, ...problems, ...bodyProblems },
       },
-      onRequest: [requireMail({ post }), limits.network, limits.mailNetwork],
+      onRequest: [limits.network, limits.mailNetwork],
       preHandler: limits.account,
     },
     async (request, reply) => {
@@ -48,7 +50,7 @@ export const mailRoutes: RoutePlugin = async (app, { database, keyring, sessions
         body: { title: 'EmailConfirmation', ...objectOf({ token: MailTokenField }) },
         response: { 204: nothing, ...problems, ...bodyProblems },
       },
-      onRequest: [requireMail({ post }), limits.network],
+      onRequest: limits.network,
     },
     async (request, reply) => {
       const { token } = request.body
@@ -80,7 +82,7 @@ export const mailRoutes: RoutePlugin = async (app, { database, keyring, sessions
         security: [{ accessToken: [] }],
         response: { 204: nothing, 401: unauthorizedProblem, ...problems, ...bodyProblems, ...anyProblem },
       },
-      onRequest: [requireMail({ post }), requireAccessToken, limits.refreshNetwork, limits.mailNetwork],
+      onRequest: [requireAccessToken, limits.refreshNetwork, limits.mailNetwork],
       preHandler: limits.account,
     },
     async ({ user, ip, id: requestId }, reply) => {

@@ -33,10 +33,11 @@ const CONNECT_TIMEOUT_MS = 10_000
 const SILENCE_TIMEOUT_MS = 20_000
 
 interface SmtpOptions {
-  /** Beyond the loopback, `smtp:` needs STARTTLS, or `?starttls=optional`. */
-  url: string
-  /** Reads `url` again for each mail, for a rotated user or password [it never changes]. */
-  currentUrl?: () => string
+  /**
+   * Reads the URL for each mail, for a rotated user or password. Beyond the loopback, `smtp:` needs
+   * STARTTLS, or `?starttls=optional`.
+   */
+  currentUrl(): string
   /** The name may be empty. */
   from: { name: string; address: string }
 }
@@ -49,10 +50,10 @@ export class Smtp {
   /** Mails that `#transport` is sending. */
   #sending = new Set<Promise<unknown>>()
 
-  constructor({ url, currentUrl = () => url, from }: SmtpOptions) {
+  constructor({ currentUrl, from }: SmtpOptions) {
     this.#from = from
     this.#currentUrl = currentUrl
-    this.#url = url
+    this.#url = currentUrl()
     this.#transport = this.#open()
   }
 

@@ -1,5 +1,4 @@
 /** The state of an account, as operators see it. */
-import type { FastifyPluginAsyncJsonSchemaToTs } from '@fastify/type-provider-json-schema-to-ts'
 import { type Database, Prisma, rawQuery, type User } from '@spillway/prisma'
 import { objectOf } from '@spillway/queue/wire/object-schema'
 import { describeHash } from '@spillway/queue/wire/stored-hash'
@@ -11,7 +10,7 @@ import { parseEmailAddress } from '../schemas/email-address.js'
 import { anyProblem, bodyProblems, problemResponse } from '../schemas/responses.js'
 import { UUID } from '../sessions/access-token.js'
 import { LISTED_MAX } from '../sessions/sessions.js'
-import type { OperatorDeps } from './change.js'
+import type { OperatorDeps, OperatorRoutes } from './change.js'
 
 export const accountId = { type: 'string', pattern: UUID.source } as const
 export const accountParams = objectOf({ id: accountId })
@@ -54,7 +53,7 @@ export const AccountBody = {
   }),
 } as const
 
-export const accountStateRoutes: FastifyPluginAsyncJsonSchemaToTs<{ Options: OperatorDeps }> = async (app, deps) => {
+export const accountStateRoutes: OperatorRoutes = async (app, deps) => {
   const { database, reads } = deps
   const tags = ['Accounts']
   const shown = (request: FastifyRequest, user: User) => {

@@ -1,5 +1,4 @@
 /** The API for operators on the ops port: accounts, blocked networks, jobs, and its description. */
-import type { FastifyPluginAsyncJsonSchemaToTs } from '@fastify/type-provider-json-schema-to-ts'
 import { listOf } from '@spillway/common/settings'
 import { openQueue, readJob, readJobData } from '@spillway/queue/bullmq'
 import { isJobData, REQUEST_ID } from '@spillway/queue/wire/job'
@@ -14,7 +13,7 @@ import { accountChangeRoutes } from './account-changes.js'
 import { accountExportRoutes } from './account-export.js'
 import { accountStateRoutes, text, time } from './account-state.js'
 import { pageOf } from './board.js'
-import { changeResponses, type OperatorDeps, Reason, recordChange, recordRefusals } from './change.js'
+import { changeResponses, type OperatorRoutes, Reason, recordChange, recordRefusals } from './change.js'
 
 const BlocksBody = {
   title: 'Blocks',
@@ -29,7 +28,7 @@ const BlocksBody = {
   }),
 } as const
 
-const blockRoutes: FastifyPluginAsyncJsonSchemaToTs<{ Options: OperatorDeps }> = async (app, options) => {
+const blockRoutes: OperatorRoutes = async (app, options) => {
   const { blocks, audit, database, reads, config } = options
   const tags = ['Networks']
   const proxies = new AddressRanges(listOf(config.trustProxy))
@@ -100,7 +99,7 @@ const blockRoutes: FastifyPluginAsyncJsonSchemaToTs<{ Options: OperatorDeps }> =
 const PAGE = 100
 const STATES = ['active', 'wait', 'prioritized', 'failed', 'completed', 'delayed'] as const
 
-const jobRoutes: FastifyPluginAsyncJsonSchemaToTs<{ Options: OperatorDeps }> = async (app, options) => {
+const jobRoutes: OperatorRoutes = async (app, options) => {
   const { reads, operatorsRedis: redis, watch, config } = options
   const { queuePrefix: prefix } = config
   const queue = openQueue({ redis, prefix, watch })
@@ -168,7 +167,7 @@ const jobRoutes: FastifyPluginAsyncJsonSchemaToTs<{ Options: OperatorDeps }> = a
 }
 
 /** Must be registered after the authentication of operators. */
-export const operatorApiPlugin: FastifyPluginAsyncJsonSchemaToTs<{ Options: OperatorDeps }> = async (app, options) => {
+export const operatorApiPlugin: OperatorRoutes = async (app, options) => {
   recordRefusals(app, options.audit)
   await app.register(docsPlugin, operatorDocs)
   app.addHook('onRoute', ({ schema, config: { role = 'viewer' } = {} }) => {

@@ -1,6 +1,5 @@
 /** The audit on the ops port, for its page and as an export in NDJSON. Both take the same filters. */
 import { Readable } from 'node:stream'
-import type { FastifyPluginAsyncJsonSchemaToTs } from '@fastify/type-provider-json-schema-to-ts'
 import type { Database } from '@spillway/prisma'
 import { REQUEST_ID } from '@spillway/queue/wire/job'
 import type { FromSchema } from 'json-schema-to-ts'
@@ -11,7 +10,7 @@ import { isAddressRange } from '../schemas/credentials.js'
 import { parseEmailAddress } from '../schemas/email-address.js'
 import { problems } from '../schemas/problem-codes.js'
 import { UUID } from '../sessions/access-token.js'
-import { type OperatorDeps, recordChange } from './change.js'
+import { type OperatorDeps, type OperatorRoutes, recordChange } from './change.js'
 
 const isRequestId = new RegExp(REQUEST_ID)
 const TIME = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?$/
@@ -33,7 +32,7 @@ const Query = {
 } as const
 type Query = FromSchema<typeof Query>
 
-export const auditPlugin: FastifyPluginAsyncJsonSchemaToTs<{ Options: OperatorDeps }> = async (app, deps) => {
+export const auditPlugin: OperatorRoutes = async (app, deps) => {
   const { config, database, passwords, reads, audit } = deps
   const schema = { querystring: Query }
   app.addHook('onRequest', async (_request, reply) => void reply.header('cache-control', 'no-store'))

@@ -137,7 +137,8 @@ export const boardPlugin: FastifyPluginAsync<OperatorDeps> = async (app, deps) =
       const event = method === 'PUT' ? changeOf(routeOptions.url)?.event : undefined
       const outcome = statusCode < 400 ? 'ok' : errorCode
       if (event === undefined || outcome === undefined || operator === undefined) return
-      audit.record({ event, outcome, ip, requestId, operator: operator.name, reason: describeTarget(params) })
+      const target = Object.values(Object(params)).join(', ') || 'all queues'
+      audit.record({ event, outcome, ip, requestId, operator: operator.name, reason: target })
     },
   )
   // The pages of viewers offer no changes, and show a refusal only in Bull Board's format.
@@ -150,18 +151,11 @@ export const boardPlugin: FastifyPluginAsync<OperatorDeps> = async (app, deps) =
   await app.register(serverAdapter.registerPlugin(), { prefix: BOARD_PATH })
 }
 
-/** The target of a change, as the audit names it. */
-function describeTarget(params: unknown): string {
-  const parts = typeof params === 'object' && params !== null ? Object.values(params) : []
-  return parts.length === 0 ? 'all queues' : parts.join(', ')
-}
-
 /** The list of queues, without their buttons. */
 function readOnly(payload: unknown): unknown {
-  if (typeof payload !== 'object' || payload === null || !('queues' in payload) || !Array.isArray(payload.queues))
-    return payload
-  const queues = payload.queues.map((queue) => ({ ...queue, readOnlyMode: true, allowRetries: false }))
-  return { ...payload, queues }
+  const { queues, ...others } = Object(payload)
+  if (!Array.isArray(queues)) return payload
+  return { ...others, queues: queues.map((queue) => ({ ...queue, readOnlyMode: true, allowRetries: false })) }
 }
 
 // What the board shows of a job. Redis is not trusted, so everything shown is checked.

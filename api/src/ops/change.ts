@@ -1,4 +1,5 @@
 /** What all changes by operators share: a reason, and an event in the audit. */
+import type { FastifyPluginAsyncJsonSchemaToTs } from '@fastify/type-provider-json-schema-to-ts'
 import type { Database } from '@spillway/prisma'
 import { objectOf } from '@spillway/queue/wire/object-schema'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
@@ -16,6 +17,9 @@ export interface OperatorDeps extends Opened {
   database: Database
   reads: OperatorReads
 }
+
+/** A plugin with routes for operators. Types of requests and responses come from their JSON schemas. */
+export type OperatorRoutes = FastifyPluginAsyncJsonSchemaToTs<{ Options: OperatorDeps }>
 
 export const Reason = {
   type: 'string',

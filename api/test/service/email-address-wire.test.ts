@@ -10,7 +10,7 @@ import { startMailServer } from '../mail-server.ts'
 test('every address gets one mail, in the form in which it is stored', async (t) => {
   const mails = await startMailServer()
   const from = { name: 'Shop', address: 'no-reply@shop.example.test' }
-  const smtp = new Smtp({ url: mails.env.SMTP_URL ?? '', from })
+  const smtp = new Smtp({ currentUrl: () => mails.env.SMTP_URL ?? '', from })
   t.onTestFinished(() => smtp.close())
   const known = [...new Set(addresses.map(([, address]) => address).filter((address) => address !== undefined))]
   for (const to of known) await smtp.send({ id: randomUUID(), to, subject: 'Hello', text: 'Hello' })

@@ -252,7 +252,7 @@ test.skipIf(!canIssue())('each reason why a mail server cannot be reached has a 
     // A process of its own, for its authorities.
     const script = `
       import { Smtp } from ${JSON.stringify(new URL('../../dist/mail/smtp.js', import.meta.url).href)}
-      const smtp = new Smtp({ url: ${JSON.stringify(url)}, from: { name: '', address: 'no-reply@shop.test' } })
+      const smtp = new Smtp({ currentUrl: () => ${JSON.stringify(url)}, from: { name: '', address: 'no-reply@shop.test' } })
       await smtp.send({ id: 'x', to: 'ada@example.test', subject: 'x', text: 'x' }).catch(({ message }) => console.log(message))
       smtp.close()`
     const args = ['--input-type=module', '--eval', script]
@@ -272,7 +272,7 @@ test('a mail server is greeted by the domain of the sender', async (t) => {
   t.onTestFinished(() => own.stop())
   const { SMTP_URL: url = '' } = own.env
   const from = { name: 'Shop', address: 'no-reply@bücher.example.test' }
-  const smtp = new Smtp({ url, from })
+  const smtp = new Smtp({ currentUrl: () => url, from })
   await smtp.send({ id: randomUUID(), to: 'ada@example.test', subject: 'Hello', text: 'Hello' })
   smtp.close()
   assert.deepEqual([...own.greetings], ['xn--bcher-kva.example.test'])
@@ -283,7 +283,7 @@ test('a mail goes by the URL that is current, and no mail in hand is lost when t
   t.onTestFinished(async () => void (await Promise.all(servers.map((server) => server.stop()))))
   const [one = '', two = ''] = servers.map(({ env }) => env.SMTP_URL)
   let current = one
-  const smtp = new Smtp({ url: one, currentUrl: () => current, from: { name: '', address: 'no-reply@shop.test' } })
+  const smtp = new Smtp({ currentUrl: () => current, from: { name: '', address: 'no-reply@shop.test' } })
   t.onTestFinished(async () => smtp.close())
   const send = () => smtp.send({ id: randomUUID(), to: 'ada@example.test', subject: 'Hello', text: 'Hello' })
   const first = send()
@@ -361,7 +361,7 @@ test('beyond the loopback interface nothing is sent without TLS, unless an opera
   const { SMTP_URL: own = '' } = plain.env
   const from = { name: 'Shop', address: 'no-reply@shop.example.test' }
   const send = async (address: string) => {
-    const smtp = new Smtp({ url: address, from })
+    const smtp = new Smtp({ currentUrl: () => address, from })
     t.onTestFinished(() => smtp.close())
     await smtp.send({ id: randomUUID(), to: 'ada@example.test', subject: 'Hello', text: 'Hello' })
   }
