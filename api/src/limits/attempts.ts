@@ -11,10 +11,10 @@
  * delays the next attempt of an unknown device longer. Each known device is counted separately.
  */
 
+import { randomBytes } from 'node:crypto'
 import type { Keyring } from '@spillway/queue/client'
 import { presentMs } from '@spillway/queue/order'
 import { defineScript, toCount, toList } from '@spillway/queue/redis/script'
-import { randomBytes } from '@spillway/queue/wire/seal'
 import type { FastifyReply } from 'fastify'
 import type { GatewayConfig } from '../config.js'
 import { storedNetworkOf } from '../http/client-network.js'

@@ -6,10 +6,9 @@
  *
  * The generation depends on user and password: a new password makes every device unknown.
  */
-import { hash, timingSafeEqual } from 'node:crypto'
+import { hash, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Keyring } from '@spillway/queue/client'
-import { randomBytes } from '@spillway/queue/wire/seal'
 
 const ID_BYTES = 16
 /** Two generations are equal with a probability of 2^-48, which allows one more guess. */

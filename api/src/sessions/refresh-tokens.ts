@@ -7,9 +7,8 @@
  * A client holds `<token>.<tag>`. The tag is signed with the seal keys, so that made-up tokens are
  * refused from memory. It authenticates nothing: gateways with other keys know the same digests.
  */
-import { createHmac, hash } from 'node:crypto'
+import { createHmac, hash, randomBytes } from 'node:crypto'
 import type { Keyring } from '@spillway/queue/client'
-import { randomBytes } from '@spillway/queue/wire/seal'
 import { isSigned } from '../limits/device-token.js'
 
 /** 128 bits for the family, as for a session id; 256 bits for the secret, which authenticates. */

@@ -2,14 +2,7 @@
  * Sealing: AES-256-GCM (NIST SP 800-38D) under a key derived for each id by HMAC-SHA256 (NIST SP
  * 800-108). All values that must not be swapped are bound as associated data.
  */
-import {
-  createCipheriv,
-  createDecipheriv,
-  createHmac,
-  createSecretKey,
-  type KeyObject,
-  randomFillSync,
-} from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHmac, createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
 import type { KeyList } from '@spillway/common/secrets'
 import { StacklessError } from '../errors.js'
 
@@ -146,26 +139,6 @@ function pad(json: string, paddedBytes: number): Buffer {
   const padded = Buffer.alloc(Math.ceil(length / paddedBytes) * paddedBytes, ' ')
   padded.write(json)
   return padded
-}
-
-// Random bytes from a pool: a system call takes some microseconds for any length.
-
-const POOL_BYTES = 4_096
-
-const pool = Buffer.alloc(POOL_BYTES)
-let used = POOL_BYTES
-
-/** Random bytes, which are wiped from the pool: nobody gets them again. */
-export function randomBytes(count: number): Buffer<ArrayBuffer> {
-  if (used + count > POOL_BYTES) {
-    randomFillSync(pool)
-    used = 0
-  }
-  const bytes = Buffer.alloc(count)
-  pool.copy(bytes, 0, used, used + count)
-  pool.fill(0, used, used + count)
-  used += count
-  return bytes
 }
 
 // Lists of secret keys in environment variables: `name:base64` of 32 bytes each, comma-separated.
