@@ -234,7 +234,7 @@ async function newApi(config: GatewayConfig, opened: Opened, options: ApiOptions
   await app.register(requestLogPlugin, { metrics })
   await app.register(answerHeadersPlugin)
   if (crossOrigin !== undefined) await app.register(crossOriginPlugin, { crossOrigin })
-  const jobsPerSecond = () => passwords.load().jobsPerSecond
+  const jobsPerSecond = () => passwords.estimates.load().jobsPerSecond
   await app.register(overloadPlugin, { guard, holdMs: config.loginWaitMs, paceMs, jobsPerSecond, isDraining })
   await app.register(messageRulesPlugin)
   await app.register(problemPlugin)

@@ -123,7 +123,9 @@ export async function startGateway(
       log,
     })
   const post = mail?.post
-  exposeGatewayState(metrics, { passwords, reporter, guard, config, post, audit, poolUse: () => poolUse(database) })
+  const { estimates } = passwords
+  const state = { passwords, estimates, reporter, guard, config, post, audit, poolUse: () => poolUse(database) }
+  exposeGatewayState(metrics, state)
   const blocks = new Blocks(database, log)
   const expiredSessions = startDeletingExpiredSessions({ database, log })
   let draining = false
@@ -187,7 +189,7 @@ export async function startGateway(
 
   try {
     // If the database is away, the blocks are read later.
-    await Promise.all([passwords.whenKnown(FIRST_READING_MS), blocks.read().catch(() => undefined)])
+    await Promise.all([passwords.estimates.whenKnown(FIRST_READING_MS), blocks.read().catch(() => undefined)])
     const opsUrl = await ops.listen({ host: config.opsHost, port: config.opsPort })
     const servicePlace = { host: config.serviceHost, port: config.servicePort, backlog: BACKLOG }
     const serviceUrl = await serviceApp?.listen(servicePlace)

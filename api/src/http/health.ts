@@ -58,7 +58,8 @@ export const healthRoutes: RoutePlugin = async (app, { database, passwords, isDr
       const [database, queue] = await Promise.all([databaseAnswers(), queueAnswers()])
       const checks = { database: word(database), queue: word(queue) }
       const ready = database && queue && !isDraining()
-      return reply.code(ready ? 200 : 503).send({ status: word(ready), checks, workers: passwords.load().workers })
+      const { workers } = passwords.estimates.load()
+      return reply.code(ready ? 200 : 503).send({ status: word(ready), checks, workers })
     },
   )
 }

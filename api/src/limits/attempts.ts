@@ -14,7 +14,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Keyring } from '@spillway/queue/client'
 import { presentMs } from '@spillway/queue/order'
-import { defineScript, toCount, toList } from '@spillway/queue/redis/script'
+import { defineScript, type Script } from '@spillway/queue/redis/script'
 import type { FastifyReply } from 'fastify'
 import type { GatewayConfig } from '../config.js'
 import { storedNetworkOf } from '../http/client-network.js'
@@ -50,10 +50,13 @@ const UNTIL_ADDED_MS = 10_000
 const ID_BYTES = 9
 
 const scripts = new URL('./scripts/', import.meta.url)
-const takeAttempt = defineScript('takeAttempt-9', scripts)
-const endAttempt = defineScript('endAttempt-9', scripts)
+const takeAttempt = defineScript<AttemptReply>('takeAttempt-9', scripts)
+const endAttempt = defineScript<number>('endAttempt-9', scripts)
 
-const outcomes = ['known', 'unknown', 'delayed', 'too_many'] as const
+/** Null where the attempt is not counted: it was not asked for, or the address refused the attempt. */
+type AttemptReply = [ofAddress: AddressReply | null, ofAccount: AccountReply | null]
+type AddressReply = [outcome: 'counted' | 'refused' | 'behind' | 'crowded', count: number, leftMs: number]
+type AccountReply = [outcome: LetIn['outcome'], failures: number, waitMs: number, requests: number]
 
 /** An attempt as its address counts it. */
 interface AddressAttempt {
@@ -78,7 +81,7 @@ type Kind = 'attempt' | 'redemption' | 'request'
 
 /** The answer of Redis to an attempt at an account. */
 export interface LetIn {
-  outcome: (typeof outcomes)[number]
+  outcome: 'known' | 'unknown' | 'delayed' | 'too_many'
   /** Consecutive failures before it: of the known device, or of all unknown devices together. */
   failures: number
   /** The time until the next attempt is allowed, in milliseconds. */
@@ -201,7 +204,7 @@ export class Attempts {
   }
 
   /** @param kind what the address counts; empty if it counts nothing */
-  async #take(attempt: Counted, kind: Kind | ''): Promise<unknown[]> {
+  async #take(attempt: Counted, kind: Kind | ''): Promise<AttemptReply> {
     const { loginWaitMs: holdMs, ticketTtlMs: ticketMs } = this.#config
     const max = this.#perAddress
     // A failure counts for a minute after its hash, which is made while its client is present.
@@ -216,15 +219,15 @@ export class Attempts {
       perDevice,
       ...delayArguments(this.#config),
     ]
-    return toList(await this.#run(takeAttempt, attempt, [attempt.id, ...ofAddress, ...ofAccount]))
+    return await this.#run(takeAttempt, attempt, [attempt.id, ...ofAddress, ...ofAccount])
   }
 
   /** Runs a script with the keys of the address, the account and the device. */
-  #run(
-    script: typeof takeAttempt,
+  #run<Reply>(
+    script: Script<Reply>,
     { network, account, device }: Counted,
     args: readonly (string | number)[],
-  ): Promise<unknown> {
+  ): Promise<Reply> {
     const key = (kind: string, name: string | null = null) => `${this.#config.queuePrefix}:${kind}:${name ?? '-'}`
     const address = key('limit:address', network)
     const name = account === undefined ? null : accountNameOf(account, this.#keyring)
@@ -243,19 +246,19 @@ function delayArguments(config: GatewayConfig): [undelayed: number, lifeMs: numb
 }
 
 interface CountOfAddress extends Count {
-  outcome: string
+  outcome: AddressReply[0]
 }
 
-function countOf(answer: unknown): CountOfAddress {
-  const [outcome, count, leftMs] = toList(answer)
-  return { outcome: String(outcome), count: toCount(count), resetS: Math.ceil(toCount(leftMs) / 1_000) }
+function countOf(reply: AddressReply | null): CountOfAddress {
+  if (reply === null) throw new TypeError('the attempt was not counted for its address')
+  const [outcome, count, leftMs] = reply
+  return { outcome, count, resetS: Math.ceil(leftMs / 1_000) }
 }
 
-function letInOf(answer: unknown): LetIn {
-  const [found, failures, waitMs, requests] = toList(answer)
-  const outcome = outcomes.find((each) => each === found)
-  if (outcome === undefined) throw new TypeError('Redis gave no outcome of an attempt')
-  return { outcome, failures: toCount(failures), waitMs: toCount(waitMs), requests: toCount(requests) }
+function letInOf(reply: AccountReply | null): LetIn {
+  if (reply === null) throw new TypeError('the attempt was not counted for its account')
+  const [outcome, failures, waitMs, requests] = reply
+  return { outcome, failures, waitMs, requests }
 }
 
 function refusal(retryAfterS: number): ApiError {
@@ -264,7 +267,7 @@ function refusal(retryAfterS: number): ApiError {
 
 // Operators read and forget the failures of an account here.
 
-const readFailures = defineScript('readFailures-3', scripts)
+const readFailures = defineScript<[failures: number, waitMs: number, devices: number]>('readFailures-3', scripts)
 
 const FAILURES = ['guesses', 'guesses:pending', 'guesses:devices', 'limit:account']
 
@@ -288,8 +291,7 @@ export class Failures {
     const name = accountNameOf(accountOfEmail(email), this.#keyring)
     const keys = ['guesses', 'guesses:pending', 'guesses:devices'].map((kind) => `${prefix}:${kind}:${name}`)
     const reading = readFailures(this.#redis.connection, keys, ...delayArguments(this.#config))
-    const answer = await countedBy(this.#redis, reading)
-    const [failures = 0, waitMs = 0, failedDevices = 0] = toList(answer).map(toCount)
+    const [failures, waitMs, failedDevices] = await countedBy(this.#redis, reading)
     return {
       failures,
       waitUntil: most > 0 && waitMs > 0 ? new Date(Date.now() + waitMs).toISOString() : null,

@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto'
 import { type Logger, ThrottledWarning } from '@spillway/common/throttled-warning'
 import type { Keyring, PasswordClient, RedisConnection } from '@spillway/queue/client'
-import { defineScript, toCount, toList } from '@spillway/queue/redis/script'
+import { defineScript } from '@spillway/queue/redis/script'
 import { normalizeEmail } from '../schemas/credentials.js'
 
 /** Redis, as counters need it. */
@@ -23,7 +23,10 @@ export function toCountingRedis(passwords: PasswordClient, log: Logger): Countin
   }
 }
 
-const countRequest = defineScript('countRequest-1', new URL('./scripts/', import.meta.url))
+const countRequest = defineScript<[count: number, leftMs: number]>(
+  'countRequest-1',
+  new URL('./scripts/', import.meta.url),
+)
 
 export interface Count {
   /** Requests in this window, including this one. */
@@ -34,9 +37,8 @@ export interface Count {
 
 /** Counts a request under a key. Rejects when Redis does not count it. */
 export async function countIn(windowMs: number, key: string, redis: CountingRedis): Promise<Count> {
-  const answer = await counted(redis, countRequest(redis.connection, [key], windowMs))
-  const [count, resetMs] = toList(answer)
-  return { count: toCount(count), resetS: Math.ceil(toCount(resetMs) / 1_000) }
+  const [count, leftMs] = await counted(redis, countRequest(redis.connection, [key], windowMs))
+  return { count, resetS: Math.ceil(leftMs / 1_000) }
 }
 
 /** The answer of a command that counts. A failure is reported and rejects. */

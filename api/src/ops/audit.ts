@@ -101,7 +101,7 @@ function describeFilter(filter: EventFilter | undefined): string {
 
 /** What affects everybody now and is in no event yet; null if nothing does. */
 function describeQueue(passwords: OperatorDeps['passwords']): string | null {
-  const { known, paused, workers } = passwords.load()
+  const { known, paused, workers } = passwords.estimates.load()
   if (!known) return 'Redis does not answer: nobody gets in.'
   if (paused) return 'The queue is paused: everybody waits with a ticket, and nobody gets in.'
   if (workers === 0) return 'No worker is alive: everybody waits with a ticket, and nobody gets in.'

@@ -3,13 +3,15 @@
 import type { Metrics } from '@spillway/common/metrics'
 import type { PoolUse } from '@spillway/prisma'
 import type { PasswordClient } from '@spillway/queue/client'
+import type { Estimates } from '@spillway/queue/estimates'
 import type { QueueReporter } from '@spillway/queue/report'
 import type { Audit } from '../audit/recorder.js'
 import type { Post } from '../mail/post.js'
 import type { OverloadGuard } from '../overload/guard.js'
 
 interface GatewayState {
-  passwords: Pick<PasswordClient, 'load' | 'predictedWaitMs' | 'line' | 'takesWrites' | 'eviction'>
+  passwords: Pick<PasswordClient, 'takesWrites' | 'eviction'>
+  estimates: Pick<Estimates, 'load' | 'predictedWaitMs' | 'line'>
   reporter: Pick<QueueReporter, 'read'>
   guard: Pick<OverloadGuard, 'inHand' | 'delayMs'>
   config: { loginWaitMs: number; ticketTtlMs: number }
@@ -21,21 +23,21 @@ interface GatewayState {
 
 /** Adds the gauges. Those that need Redis have no value while it does not answer. */
 export function exposeGatewayState(metrics: Metrics, state: GatewayState): void {
-  const { passwords, reporter, guard, config, post, poolUse, audit } = state
+  const { passwords, estimates, reporter, guard, config, post, poolUse, audit } = state
   const report = () => reporter.read().catch(() => undefined)
 
-  metrics.gauge('spillway_workers', 'Workers that published their capacity of late', () => passwords.load().workers)
-  metrics.gauge('spillway_slots', 'Hashing threads of all live workers', () => passwords.load().slots)
+  metrics.gauge('spillway_workers', 'Workers that published their capacity of late', () => estimates.load().workers)
+  metrics.gauge('spillway_slots', 'Hashing threads of all live workers', () => estimates.load().slots)
   metrics.gauge(
     'spillway_capacity_jobs_per_second',
     'Jobs a second that all live workers could finish together',
-    () => passwords.load().jobsPerSecond,
+    () => estimates.load().jobsPerSecond,
   )
   metrics.gauge(
     'spillway_predicted_wait_seconds',
     'Time until all jobs that wait now, and one more, would be answered; +Inf when no worker is alive, or the queue is paused',
     // The wait of open jobs would never show an overload: admission keeps it below a hold.
-    () => passwords.predictedWaitMs() / 1_000,
+    () => estimates.predictedWaitMs() / 1_000,
   )
   metrics.gauge(
     'spillway_requests_in_hand',
@@ -48,8 +50,8 @@ export function exposeGatewayState(metrics: Metrics, state: GatewayState): void 
     () => guard.delayMs() / 1_000,
   )
   metrics.exposeRedis({ takesWrites: () => passwords.takesWrites(), eviction: passwords.eviction })
-  metrics.gauge('spillway_line_serving', 'The number whose turn it is', () => passwords.line().serving)
-  metrics.gauge('spillway_line_last', 'The last number that was given out', () => passwords.line().last)
+  metrics.gauge('spillway_line_serving', 'The number whose turn it is', () => estimates.line().serving)
+  metrics.gauge('spillway_line_last', 'The last number that was given out', () => estimates.line().last)
   metrics.gauge(
     'spillway_database_connections',
     'Connections to PostgreSQL by use; waiting are queries without a connection yet',

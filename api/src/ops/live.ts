@@ -39,16 +39,16 @@ async function liveState(
     post?.state().catch(() => undefined),
   ])
   const delayMs = guard.delayMs()
-  const predictedMs = passwords.predictedWaitMs()
+  const predictedMs = passwords.estimates.predictedWaitMs()
   return {
     findings: findingsOf({ report, mails, reasons, delayMs, ticketLifeMs }),
     /** Null while Redis does not answer. */
     queue: report ? { ...report.jobs, paused: report.paused, oldestMs: report.oldestMs } : null,
-    line: passwords.line(),
+    line: passwords.estimates.line(),
     workers: report?.workers.sort((a, b) => a.name.localeCompare(b.name)) ?? [],
     /** Time until all waiting jobs have results; null when no worker is alive, or the queue is paused. */
     predictedWaitMs: Number.isFinite(predictedMs) ? predictedMs : null,
-    jobsPerSecond: passwords.load().jobsPerSecond,
+    jobsPerSecond: passwords.estimates.load().jobsPerSecond,
     /** How long requests recently waited until this gateway began with them. */
     delayMs,
     /** Requests to this gateway in the last minute. */

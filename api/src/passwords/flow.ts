@@ -228,7 +228,7 @@ export class Flow<Deps> {
     if (endpoint === undefined || !isOurs) throw new ApiError('invalid_ticket')
     redeemAs(requestId, request, reply)
     await limitRedemption(request, reply)
-    if (ticket.number !== undefined) passwords.numberSeen(ticket.number)
+    if (ticket.number !== undefined) passwords.estimates.numbered(ticket.number)
     const holdMs = negotiateHoldMs(request, reply, this.#options.holdMs)
     const run: Run<Deps> = { endpoint, request, reply, ticket, holdMs, heldMs: holdMs }
     if (passwords.now() >= ticket.deadline) this.#unanswered(run, new ApiError('ticket_expired'))
@@ -388,9 +388,9 @@ export class Flow<Deps> {
     const { ticket } = run
     const lifeMs = ticket.deadline - passwords.now()
     if (lifeMs <= CLOCK_ERROR_MS) return this.#unanswered(run, new ApiError('ticket_expired'))
-    const { serving, paused } = passwords.line()
+    const { serving, paused } = passwords.estimates.line()
     const { number = serving } = ticket
-    const times = ticketTimes(passwords.etaMs(ticket.number), lifeMs)
+    const times = ticketTimes(passwords.estimates.etaMs(ticket.number), lifeMs)
     const body: FromSchema<typeof TicketBody> = {
       ticket: this.#tickets.issue(ticket),
       number,

@@ -131,7 +131,7 @@ export class LineDocument {
   }
 
   #make(): Document {
-    const { serving, rate: perSecond, paused } = this.#passwords.line()
+    const { serving, rate: perSecond, paused } = this.#passwords.estimates.line()
     const rate = Math.round(perSecond * 10) / 10
     const body: FromSchema<typeof LineBody> = {
       serving,

@@ -1,6 +1,5 @@
 /** Queues of BullMQ on existing connections, their jobs, and the locks of jobs in hand. */
 import { type Job, Queue, type Telemetry, type Worker } from 'bullmq'
-import { ReplyError } from 'ioredis'
 import { jobKey, lockKey, queueKey } from './keys.js'
 import { PROMOTED } from './order.js'
 import type { RedisConnection } from './redis/connect.js'
@@ -31,22 +30,20 @@ export function openQueue(options: {
   return queue
 }
 
-/** Undefined also for a job that BullMQ cannot parse. Throws when Redis does not answer. */
-export async function readJob(queue: Queue, id: string): Promise<Job | undefined> {
-  try {
-    return await queue.getJob(id)
-  } catch (error) {
-    // Invalid JSON, JSON of another type, or a key that is not a hash. Other errors are not caused
-    // by the job.
-    const isOfContents = error instanceof SyntaxError || error instanceof TypeError
-    if (isOfContents || (error instanceof Error && error.message.startsWith('WRONGTYPE'))) return undefined
-    throw error
-  }
+/** A job; undefined also if somebody else wrote it and BullMQ cannot parse it. Rejects when Redis does not answer. */
+export function readJob(queue: Queue, id: string): Promise<Job | undefined> {
+  return queue.getJob(id).catch(skipUnreadable)
 }
 
-/** The data of a job as it is written; null without it. Rejects when Redis does not answer. */
-export function readJobData(redis: RedisConnection, prefix: string, id: string): Promise<string | null> {
-  return redis.hget(jobKey(prefix, id), 'data').catch((error: unknown) => orMissing(error, null))
+/** The data of a job as it is written, or undefined, as above. */
+export async function readJobData(redis: RedisConnection, prefix: string, id: string): Promise<string | undefined> {
+  return (await redis.hget(jobKey(prefix, id), 'data').catch(skipUnreadable)) ?? undefined
+}
+
+/** Lists of jobs skip invalid JSON, JSON of another type, and a key that is not a hash. Throws other errors. */
+function skipUnreadable(error: unknown): undefined {
+  const isOfContents = error instanceof SyntaxError || error instanceof TypeError
+  if (!isOfContents && !(error instanceof Error && error.message.startsWith('WRONGTYPE'))) throw error
 }
 
 /**
@@ -60,7 +57,7 @@ export async function closeConsumer(
   await worker.close(isIdle && redis.status !== 'ready')
 }
 
-const promoteOldest = defineScript('promote-2', new URL('./scripts/', import.meta.url))
+const promoteOldest = defineScript<null>('promote-2', new URL('./scripts/', import.meta.url))
 
 /** Makes the oldest ticketed jobs open: see order.ts. */
 export async function promote(redis: RedisConnection, prefix: string): Promise<void> {
@@ -74,21 +71,16 @@ export async function promote(redis: RedisConnection, prefix: string): Promise<v
  */
 export type JobState = { kind: 'result'; sealed: string } | { kind: 'waiting' } | { kind: 'ended' } | { kind: 'absent' }
 
-/** Rejects when Redis does not answer. A key of another type counts as missing. */
+/** Rejects when Redis does not answer. */
 export async function stateOfJob(redis: RedisConnection, prefix: string, id: string): Promise<JobState> {
   // In this order: a worker stores a result before its job is finished.
   const [[addedAt, finishedOn], sealed] = await Promise.all([
-    redis.hmget(jobKey(prefix, id), 'timestamp', 'finishedOn').catch((error: unknown) => orMissing(error, [])),
-    redis.get(resultKey(prefix, id)).catch((error: unknown) => orMissing(error, null)),
+    redis.hmget(jobKey(prefix, id), 'timestamp', 'finishedOn'),
+    redis.get(resultKey(prefix, id)),
   ])
   if (sealed !== null) return { kind: 'result', sealed }
   if (!addedAt) return { kind: 'absent' }
   return { kind: finishedOn ? 'ended' : 'waiting' }
-}
-
-function orMissing<T>(error: unknown, missing: T): T {
-  if (error instanceof Error && error instanceof ReplyError && error.message.startsWith('WRONGTYPE')) return missing
-  throw error
 }
 
 /** The number of active jobs that are read: the latest ones, at the beginning of BullMQ's list. */

@@ -58,8 +58,8 @@ export async function readQueue(redis: RedisConnection, prefix: string, now: num
     open: Number(open),
     line: Number(line),
     active: Number(active),
-    first: score === undefined ? undefined : Math.max(0, wholeNumber(score) - FIRST_SCORE),
-    last: wholeNumber(last),
+    first: score === undefined ? undefined : Number(score) - FIRST_SCORE,
+    last: Number(last),
     clients: Number(clients),
     workers: Object(workers),
   }
@@ -150,12 +150,6 @@ export async function answersOf(pipeline: ChainableCommander): Promise<unknown[]
   const failed = answers.find(([error]) => error !== null)
   if (failed) throw failed[0]
   return answers.map(([, answer]) => answer)
-}
-
-/** Returns a whole number; 0 for any other value. */
-function wholeNumber(answer: unknown): number {
-  const number = Number(answer)
-  return Number.isSafeInteger(number) ? number : 0
 }
 
 /** Returns an answer as a list; an empty list for any other value. */

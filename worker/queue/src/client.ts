@@ -10,9 +10,8 @@ import { ReplyError } from 'ioredis'
 import { type JobState, openQueue, promote, stateOfJob } from './bullmq.js'
 import { FIRST_SCORE } from './capacity.js'
 import { orQueueUnavailable, PasswordClientError } from './errors.js'
-import type { LineProgress } from './estimates.js'
 import { lineKey, probeKey, queueKey } from './keys.js'
-import { GRACE_MS, KnownDevices, type Load, lineWaitMs, openWaitMs, placeOf, Refusals, type Request } from './order.js'
+import { GRACE_MS, KnownDevices, type Load, placeOf, Refusals, type Request } from './order.js'
 import { QueueReader } from './queue-reader.js'
 import { RedisClock } from './redis/clock.js'
 import { connectRedis, quitRedis, type RedisConnection, unrefRedis } from './redis/connect.js'
@@ -111,6 +110,8 @@ export class PasswordClient {
   readonly connection: RedisConnection
   /** Whether Redis may evict keys; undefined before its first answer. */
   readonly eviction: () => Eviction | undefined
+  /** The state of the queue, and what is expected of it. */
+  readonly estimates: QueueReader
   readonly #prefix: string
   readonly #keyring: Keyring
   readonly #mostWaiting: number
@@ -118,7 +119,6 @@ export class PasswordClient {
   readonly #clock = new RedisClock()
   readonly #subscriber: RedisConnection
   readonly #queue: Queue
-  readonly #reader: QueueReader
   readonly #results: Results
   readonly #knownDevices = new KnownDevices()
   readonly #refusals = new Refusals()
@@ -146,7 +146,7 @@ export class PasswordClient {
     this.#queue = openQueue({ redis, prefix, watch, telemetry })
     this.#results = new Results({ redis, subscriber, prefix, keyring, log, observer })
     const clientId = this.#results.replyTo
-    this.#reader = new QueueReader({ redis, prefix, keyring, clock: this.#clock, log, clientId })
+    this.estimates = new QueueReader({ redis, prefix, keyring, clock: this.#clock, log, clientId })
   }
 
   /** Epoch milliseconds by Redis's clock. */
@@ -156,35 +156,22 @@ export class PasswordClient {
 
   /** Gives a request its place by the rules of order.ts. */
   admit(request: Request): Admitted | Refused {
-    const load = this.load()
+    const load = this.estimates.load()
     const place = placeOf(load, request, this.#mostWaiting)
     return place === 'refused' ? this.#refusal(load) : this.admitTo(place)
   }
 
   /** Gives a request of a known device its place: first, within the share of known devices. */
   admitKnownDevice(request: Request): Admitted | Refused {
-    const load = this.load()
-    const perSecond = load.jobsPerSecond / this.#reader.clients()
+    const perSecond = this.estimates.load().jobsPerSecond / this.estimates.clients()
     if (!this.#knownDevices.takeTurn(perSecond)) return this.admit(request)
-    const admitted = this.admitTo('open', true)
-    let isOver = false
-    return {
-      ...admitted,
-      added: () => {
-        isOver = true
-        admitted.added()
-      },
-      end: () => {
-        if (!isOver) this.#knownDevices.giveBack()
-        isOver = true
-        admitted.end()
-      },
-    }
+    const giveBack = () => this.#knownDevices.giveBack()
+    return { place: 'open', goesFirst: true, ...this.estimates.coming('open', giveBack) }
   }
 
   /** Takes the place that an application has chosen: it knows the cost of its own calls. */
-  admitTo(place: 'open' | 'ticketed', goesFirst = false): Admitted {
-    return { place, goesFirst, ...this.#reader.coming(place === 'open' ? 'open' : 'line') }
+  admitTo(place: 'open' | 'ticketed'): Admitted {
+    return { place, goesFirst: false, ...this.estimates.coming(place === 'open' ? 'open' : 'line') }
   }
 
   /**
@@ -280,41 +267,6 @@ export class PasswordClient {
     }
   }
 
-  /** Resolves once the queue has been read, or after this time without success. */
-  whenKnown(waitMs: number): Promise<void> {
-    return this.#reader.whenKnown(waitMs)
-  }
-
-  /** The state of the queue, at most a quarter of a second old. */
-  load(): Load {
-    return this.#reader.load()
-  }
-
-  /** How far the line has come. */
-  line(): LineProgress {
-    return this.#reader.line()
-  }
-
-  /** Milliseconds until the result of a waiting job; Infinity without workers, or while the queue is paused. */
-  etaMs(number: number | undefined): number {
-    return number === undefined ? openWaitMs(this.load()) : this.#reader.etaMs(number)
-  }
-
-  /** Milliseconds until all jobs that wait now, and one more, have results; Infinity as above. */
-  predictedWaitMs(): number {
-    return lineWaitMs(this.load())
-  }
-
-  /** Records that a ticket with this number was redeemed here. */
-  numberSeen(number: number): void {
-    this.#reader.numbered(number)
-  }
-
-  /** Whether no worker can open what is sealed here: then there will be no result. */
-  hasOtherKeys(): boolean {
-    return this.#reader.hasOtherKeys()
-  }
-
   /** Whether Redis can be reached. */
   isReady(): boolean {
     return this.connection.status === 'ready' && this.#results.isSubscribed()
@@ -337,7 +289,7 @@ export class PasswordClient {
   }
 
   async close(): Promise<void> {
-    this.#reader.close()
+    this.estimates.close()
     this.#results.close()
     await this.#queue.close()
     await Promise.all([quitRedis(this.connection), quitRedis(this.#subscriber)])
@@ -351,11 +303,11 @@ export class PasswordClient {
   /** The next number of the line. If Redis lost its data, numbers go on from the highest known. */
   async #nextNumber(): Promise<number> {
     const key = lineKey(this.#prefix)
-    const { last } = this.line()
+    const { last } = this.estimates.line()
     let number = await this.connection.incr(key)
     if (number <= last) number = await this.connection.incrby(key, last + 1 - number)
     this.connection.expire(key, LINE_KEY_TTL_S).catch(() => undefined)
-    this.#reader.numbered(number)
+    this.estimates.numbered(number)
     return number
   }
 
@@ -382,7 +334,7 @@ export class PasswordClient {
     })
     await orQueueUnavailable(adding, 'the job could not be added')
     if (number !== undefined) await this.#takePlace(job, number)
-    else if (this.load().line > 0)
+    else if (this.estimates.load().line > 0)
       promote(this.connection, this.#prefix).catch((error: unknown) => this.#notPromoted.warn(error))
   }
 

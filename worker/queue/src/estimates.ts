@@ -71,21 +71,23 @@ export class Estimates {
     }
   }
 
-  /** Counts a job before it is added: simultaneous requests must not all find the queue empty. */
-  coming(where: Waiting): { added(): void; end(): void } {
+  /**
+   * Counts a job before it is added: simultaneous requests must not all find the queue empty. Only the
+   * first call of `added` and `end` counts.
+   */
+  coming(where: Waiting, endedBefore: () => void = () => undefined): { added(): void; end(): void } {
     this.#coming[where] += 1
     let isComing = true
-    const end = () => {
-      if (isComing) this.#coming[where] -= 1
+    const once = (then: () => void) => () => {
+      if (!isComing) return
       isComing = false
+      this.#coming[where] -= 1
+      then()
     }
-    return {
-      added: () => {
-        if (isComing) this.#added[where] += 1
-        end()
-      },
-      end,
-    }
+    const added = once(() => {
+      this.#added[where] += 1
+    })
+    return { added, end: once(endedBefore) }
   }
 
   /** Records a number that a ticket got here, or with which a ticket was redeemed here. */
@@ -93,6 +95,7 @@ export class Estimates {
     this.#highest = Math.max(this.#highest, number)
   }
 
+  /** The state of the queue, with the jobs of this process that Redis does not have yet. */
   load(): Load {
     const { paused, open, line, active, capacity } = this.#reading
     return {
@@ -106,13 +109,21 @@ export class Estimates {
     }
   }
 
-  /** Milliseconds until a number's turn; Infinity without workers, or while the queue is paused. */
-  etaMs(number: number): number {
+  /** Milliseconds until the result of a waiting job; Infinity without workers, or while the queue is paused. */
+  etaMs(number: number | undefined): number {
+    if (number === undefined) return openWaitMs(this.load())
     const { serving, rate } = this.line()
     if (rate === 0) return Number.POSITIVE_INFINITY
     return Math.max(openWaitMs(this.load()), ((number - serving) * 1_000) / rate)
   }
 
+  /** Milliseconds until all jobs that wait now, and one more, have results; Infinity as above. */
+  predictedWaitMs(): number {
+    const load = this.load()
+    return openWaitMs({ ...load, open: load.open + load.line })
+  }
+
+  /** How far the line has come. */
   line(): LineProgress {
     const { paused, capacity } = this.#reading
     const rate = paused || capacity.jobsPerSecond === 0 ? 0 : this.#speed.current()

@@ -75,11 +75,6 @@ export function openWaitMs({ open, active, paused, jobsPerSecond, latencyMs }: L
   return Math.max(latencyMs, ((open + active + 1) * 1_000) / jobsPerSecond)
 }
 
-/** Milliseconds until all jobs that wait now, and one more, have results; Infinity as above. */
-export function lineWaitMs(load: Load): number {
-  return openWaitMs({ ...load, open: load.open + load.line })
-}
-
 /** The number of ticketed jobs that may wait at once. */
 export function roomOfLine({ linePerSecond }: Load, ticketLifeMs: number): number {
   return Math.max(1, (LINE_SHARE * linePerSecond * ticketLifeMs) / 1_000)

@@ -48,7 +48,7 @@ export class QueueReader extends Estimates {
     options.redis.on('ready', this.#read)
   }
 
-  /** The first request after a while gets the last reading, and begins another. */
+  /** At most a quarter of a second old; the first request after a while gets an older one, and begins another. */
   override load(): Load {
     const isOld = performance.now() - this.#readAt > READ_INTERVAL_MS
     if (isOld && this.#options.redis.status === 'ready') void this.#read()

@@ -1,9 +1,9 @@
 /** Reports on the queue for metrics and the live page, read on demand. No sealed data. */
 
-import { answersOf, epochMs, listOf } from './capacity.js'
+import { answersOf, listOf, readQueue } from './capacity.js'
 import { jobKey, queueKey } from './keys.js'
 import type { RedisConnection } from './redis/connect.js'
-import { capacityKey, liveWorkers, type WorkerCapacity } from './wire/capacity.js'
+import { liveWorkers, type WorkerCapacity } from './wire/capacity.js'
 import { isJobData } from './wire/job.js'
 
 /** The highest age of a report: many readers cost Redis no more than one. */
@@ -47,44 +47,31 @@ export class QueueReporter {
 
   async #ask(): Promise<QueueReport> {
     const keyOf = (part: Parameters<typeof queueKey>[1]) => queueKey(this.#prefix, part)
-    const [time, workers, paused, open, ticketed, active, completed, failed, ...next] = await answersOf(
-      this.#redis
-        .pipeline()
-        .time()
-        .hgetall(capacityKey(this.#prefix))
-        .hexists(keyOf('meta'), 'paused')
-        .llen(keyOf('wait'))
-        .zcard(keyOf('prioritized'))
-        .llen(keyOf('active'))
-        .zcard(keyOf('completed'))
-        .zcard(keyOf('failed'))
-        .lindex(keyOf('wait'), -1)
-        .zrange(keyOf('prioritized'), '0', '0')
-        .zcount(keyOf('failed'), String(Date.now() - RECENT_MS), '+inf')
-        .zrevrange(keyOf('failed'), '0', '0'),
-    )
-    const [nextOpen, nextTicketed, failedLately, lastFailed] = next
-    const at = epochMs(time)
+    const [{ at, paused, open, line, active, workers }, finishedAndNext] = await Promise.all([
+      readQueue(this.#redis, this.#prefix, Date.now()),
+      answersOf(
+        this.#redis
+          .pipeline()
+          .zcard(keyOf('completed'))
+          .zcard(keyOf('failed'))
+          .zcount(keyOf('failed'), String(Date.now() - RECENT_MS), '+inf')
+          .zrevrange(keyOf('failed'), '0', '0')
+          .lindex(keyOf('wait'), -1)
+          .zrange(keyOf('prioritized'), '0', '0'),
+      ),
+    ])
+    const [completed, failed, failedLately, lastFailed, nextOpen, nextTicketed] = finishedAndNext
     const count = Number(failedLately)
+    const reason = count === 0 ? '' : await this.#field(listOf(lastFailed)[0], 'failedReason')
     return {
-      jobs: {
-        open: Number(open),
-        ticketed: Number(ticketed),
-        active: Number(active),
-        completed: Number(completed),
-        failed: Number(failed),
-      },
-      paused: paused === 1,
+      jobs: { open, ticketed: line, active, completed: Number(completed), failed: Number(failed) },
+      paused,
       oldestMs: {
         open: await this.#ageMs(nextOpen, at),
         ticketed: await this.#ageMs(listOf(nextTicketed)[0], at),
       },
-      workers: [...liveWorkers(Object(workers), at)].map(([id, capacity]) => ({ id, ...capacity })),
-      failedLately: {
-        count,
-        reason:
-          count === 0 ? '' : (await this.#field(listOf(lastFailed)[0], 'failedReason')).slice(0, REASON_MAX_LENGTH),
-      },
+      workers: [...liveWorkers(workers, at)].map(([id, capacity]) => ({ id, ...capacity })),
+      failedLately: { count, reason: reason.slice(0, REASON_MAX_LENGTH) },
     }
   }
 

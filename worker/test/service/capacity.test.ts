@@ -26,15 +26,15 @@ function publisher({ redis, prefix, closing }: Space, jobMs: number, published: 
 test.concurrent('a client sees the workers of its queue and what they take for a job, and one that stops no longer', async (t) => {
   const { space, client } = await clientFor(t)
   const workers = [await startedWorker(space, { slots: 2 }), await startedWorker(space, { slots: 3 })]
-  await until(() => client.load().workers === 2)
-  const { slots, serviceMs, jobsPerSecond } = client.load()
+  await until(() => client.estimates.load().workers === 2)
+  const { slots, serviceMs, jobsPerSecond } = client.estimates.load()
   assert.equal(slots, 5)
   assert.ok(serviceMs > 0 && serviceMs < 1_000, `${serviceMs} ms`)
   assert.ok(Math.abs(jobsPerSecond - 5_000 / serviceMs) < 1e-6)
   for (const worker of workers) await worker.close()
   assert.equal(await space.redis.hlen(capacityKey(space.prefix)), 0)
-  await until(() => client.load().workers === 0)
-  assert.equal(client.predictedWaitMs(), Number.POSITIVE_INFINITY)
+  await until(() => client.estimates.load().workers === 0)
+  assert.equal(client.estimates.predictedWaitMs(), Number.POSITIVE_INFINITY)
 })
 
 test.concurrent('jobs that operators hold back are none that could be taken: by a pause, by a limit on their rate or on what is active', async (t) => {

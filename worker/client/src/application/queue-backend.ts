@@ -48,7 +48,7 @@ export class QueueBackend implements Backend {
   }
 
   load(): Load {
-    return this.#client?.load() ?? UNKNOWN
+    return this.#client?.estimates.load() ?? UNKNOWN
   }
 
   now(): number {
@@ -56,7 +56,7 @@ export class QueueBackend implements Backend {
   }
 
   async whenKnown(waitMs: number): Promise<void> {
-    await (await this.#opening).whenKnown(Math.min(waitMs, FIRST_READING_MS))
+    await (await this.#opening).estimates.whenKnown(Math.min(waitMs, FIRST_READING_MS))
   }
 
   async perform<Name extends JobName>(
@@ -100,7 +100,7 @@ export class QueueBackend implements Backend {
 }
 
 function refuseOtherKeys(client: PasswordClient): void {
-  if (!client.hasOtherKeys()) return
+  if (!client.estimates.hasOtherKeys()) return
   throw new PasswordsError('wrong_keys', `the workers have another ${SEAL_KEYS} than this application`)
 }
 

@@ -5,13 +5,15 @@
  * one job.
  */
 import type { PasswordClient } from '@spillway/queue/client'
+import type { Estimates } from '@spillway/queue/estimates'
 import { presentMs } from '@spillway/queue/order'
 import { jobOfTicket } from '@spillway/queue/tickets'
 import type { Followed, FollowOptions } from './backend.js'
 import type { ApplicationTicket } from './tickets.js'
 
-type Calls = 'admitTo' | 'submit' | 'resume' | 'present' | 'left' | 'numberSeen' | 'line' | 'etaMs'
-type QueueClient = Pick<PasswordClient, Calls>
+interface QueueClient extends Pick<PasswordClient, 'admitTo' | 'submit' | 'resume' | 'present' | 'left'> {
+  estimates: Pick<Estimates, 'numbered' | 'line' | 'etaMs'>
+}
 
 /** Waits for the result of a ticket's job. */
 export async function followTicket(
@@ -20,16 +22,16 @@ export async function followTicket(
   options: FollowOptions,
 ): Promise<Followed> {
   const { holdMs, signal } = options
-  if (ticket.number !== undefined) client.numberSeen(ticket.number)
+  if (ticket.number !== undefined) client.estimates.numbered(ticket.number)
   const { expected, attempt, number } = await findOrStart(client, ticket, options)
   const result = await expected.result(holdMs, signal).catch((error: unknown) => {
     if (!signal.aborted) throw error
     void client.left(expected.job)
     return undefined
   })
-  const { serving } = client.line()
+  const { serving } = client.estimates.line()
   const position = Math.max(0, (number ?? serving) - serving)
-  return { result, attempt, number, position, etaMs: client.etaMs(number) }
+  return { result, attempt, number, position, etaMs: client.estimates.etaMs(number) }
 }
 
 async function findOrStart(client: QueueClient, ticket: ApplicationTicket, { holdMs, place }: FollowOptions) {

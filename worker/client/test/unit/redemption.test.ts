@@ -39,9 +39,11 @@ function queueWith(jobs: Record<string, State>, gone?: AbortController) {
     resume: async (job) => ({ ...expected(job), state: jobs[job.id] ?? 'absent' }),
     present: async ({ id }, forMs) => void done.push(['present', id, forMs]),
     left: async ({ id }) => void done.push(['left', id]),
-    numberSeen: (number) => void done.push(['seen', number]),
-    line: () => ({ serving: 10, last: 90, rate: 1, paused: false }),
-    etaMs: (number = 11) => (number - 10) * 1_000,
+    estimates: {
+      numbered: (number) => void done.push(['seen', number]),
+      line: () => ({ serving: 10, last: 90, rate: 1, paused: false }),
+      etaMs: (number = 11) => (number - 10) * 1_000,
+    },
   }
   return {
     done,

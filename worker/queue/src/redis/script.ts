@@ -7,37 +7,27 @@
 import { readFileSync } from 'node:fs'
 import type { RedisConnection } from './connect.js'
 
-type Script = (redis: RedisConnection, keys: readonly string[], ...args: (string | number)[]) => Promise<unknown>
+export type Script<Reply> = (
+  redis: RedisConnection,
+  keys: readonly string[],
+  ...args: (string | number)[]
+) => Promise<Reply>
 
 /**
- * Reads a script now, and defines it as a command of each connection that it is called on.
+ * Reads a script now, and defines it as a command of each connection that it is called on. `Reply` is
+ * what its header says; false is null.
  *
  * @param name with the number of keys, as `promote-2`; unique among all scripts
  * @param folder URL of the folder, with a slash at its end
  */
-export function defineScript(name: string, folder: URL): Script {
+export function defineScript<Reply>(name: string, folder: URL): Script<Reply> {
   const lua = readScript(name, folder)
   const numberOfKeys = Number(/-(\d+)$/.exec(name)?.[1])
   const command = `spillway:${name}`
   return async (redis, keys, ...args) => {
-    if (keys.length !== numberOfKeys) throw new TypeError(`${name} was called with ${keys.length} keys`)
     if (!(command in redis)) redis.defineCommand(command, { lua, numberOfKeys })
-    const run: unknown = Reflect.get(redis, command)
-    if (typeof run === 'function') return await Reflect.apply(run, redis, [...keys, ...args])
-    throw new TypeError('ioredis defines no commands on its connections')
+    return await Reflect.apply(Reflect.get(redis, command), redis, [...keys, ...args])
   }
-}
-
-/** A whole number of 0 or more. Throws for any other value: Redis is not trusted. */
-export function toCount(part: unknown): number {
-  if (typeof part === 'number' && Number.isSafeInteger(part) && part >= 0) return part
-  throw new TypeError('Redis gave no number where a script returns one')
-}
-
-/** A reply as a list. Throws for any other value. */
-export function toList(reply: unknown): unknown[] {
-  if (Array.isArray(reply)) return reply
-  throw new TypeError('Redis gave no list where a script returns one')
 }
 
 const HEADER = /^--\[\[\n.*?^\]\]\n/gms
