@@ -10,21 +10,19 @@ export type Logger = Record<'error' | 'warn' | 'info' | 'debug', (facts: object,
 export class ThrottledWarning {
   readonly #log: Logger
   readonly #message: string
-  readonly #everyMs: number
   #times = 0
   #loggedAt = Number.NEGATIVE_INFINITY
 
-  constructor(log: Logger, message: string, everyMs = INTERVAL_MS) {
+  constructor(log: Logger, message: string) {
     this.#log = log
     this.#message = message
-    this.#everyMs = everyMs
   }
 
   /** Counts an error. The first is logged at once, later ones once an interval. */
   warn(error: unknown, facts: object = {}): void {
     this.#times += 1
     const now = performance.now()
-    if (now - this.#loggedAt < this.#everyMs) return
+    if (now - this.#loggedAt < INTERVAL_MS) return
     this.#log.warn({ ...facts, ...reasonOf(error), times: this.#times }, this.#message)
     this.#loggedAt = now
     this.#times = 0

@@ -19,7 +19,6 @@ import { TICKETED_PRIORITY } from './wire/job.js'
 /** BullMQ's score of a ticketed job is this value plus the job's number. */
 export const FIRST_SCORE = TICKETED_PRIORITY * 2 ** 32
 
-/** The queue at one moment, without its workers. */
 export interface QueueState extends QueueCounts {
   /** The number of the first job in line; undefined if nobody is in line. */
   first: number | undefined
@@ -122,13 +121,11 @@ export async function publishSealing(
   { fingerprint, clientId, now }: { fingerprint: string; clientId: string; now: number },
 ): Promise<void> {
   const key = sealingKey(prefix)
-  await answersOf(
-    redis
-      .pipeline()
-      .zadd(key, now, `${fingerprint} ${clientId}`)
-      .zremrangebyscore(key, '-inf', now - CAPACITY_KEY_TTL_S * 1_000)
-      .expire(key, CAPACITY_KEY_TTL_S),
-  )
+  await Promise.all([
+    redis.zadd(key, now, `${fingerprint} ${clientId}`),
+    redis.zremrangebyscore(key, '-inf', now - CAPACITY_KEY_TTL_S * 1_000),
+    redis.expire(key, CAPACITY_KEY_TTL_S),
+  ])
 }
 
 /** Whether workers published their capacity in the last minute. False if Redis does not answer. */
@@ -145,20 +142,18 @@ export async function sweepCapacity(redis: RedisConnection, prefix: string, now:
 }
 
 /** The answers of a pipeline. Throws the first error. */
-export async function answersOf(pipeline: ChainableCommander): Promise<unknown[]> {
+async function answersOf(pipeline: ChainableCommander): Promise<unknown[]> {
   const answers = (await pipeline.exec()) ?? []
   const failed = answers.find(([error]) => error !== null)
   if (failed) throw failed[0]
   return answers.map(([, answer]) => answer)
 }
 
-/** Returns an answer as a list; an empty list for any other value. */
-export function listOf(answer: unknown): unknown[] {
+function listOf(answer: unknown): unknown[] {
   return Array.isArray(answer) ? answer : []
 }
 
-/** Epoch milliseconds of the answer of TIME. */
-export function epochMs(time: unknown): number {
+function epochMs(time: unknown): number {
   const [seconds, microseconds] = listOf(time)
   return Math.round(Number(seconds) * 1_000 + Number(microseconds) / 1_000)
 }

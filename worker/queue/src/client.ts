@@ -11,7 +11,7 @@ import { type JobState, openQueue, promote, stateOfJob } from './bullmq.js'
 import { FIRST_SCORE } from './capacity.js'
 import { orQueueUnavailable, PasswordClientError } from './errors.js'
 import { lineKey, probeKey, queueKey } from './keys.js'
-import { GRACE_MS, KnownDevices, type Load, placeOf, Refusals, type Request } from './order.js'
+import { GRACE_MS, KnownDevices, placeOf, Refusals, type Request } from './order.js'
 import { QueueReader } from './queue-reader.js'
 import { RedisClock } from './redis/clock.js'
 import { connectRedis, quitRedis, type RedisConnection, unrefRedis } from './redis/connect.js'
@@ -20,7 +20,6 @@ import { redisAddress } from './redis/url.js'
 import { RedisWatch } from './redis/watch.js'
 import { type Expected, type ResultObserver, Results } from './results.js'
 import {
-  DEFAULT_QUEUE_PREFIX,
   type JobData,
   type JobName,
   padRequest,
@@ -45,7 +44,7 @@ export interface PasswordClientOptions {
   redisUrl: string
   /** Reads `redisUrl` again for each new connection [it never changes]. */
   currentRedisUrl?: () => string
-  prefix?: string
+  prefix: string
   keyring: Keyring
   log: Logger
   /** Jobs that may wait or be active, however fast the workers are [no limit]. */
@@ -88,14 +87,12 @@ export interface Submission<Name extends JobName = JobName> {
   requestId?: string | undefined
 }
 
-/** A job that was added; a ticketed one has a number. */
 export interface Submitted extends Expected {
+  /** Only a ticketed job has one. */
   readonly number: number | undefined
 }
 
-/** How long the key of a probe stays. */
 const PROBE_MS = 1_000
-/** Time limit for a probe. */
 const PROBE_WITHIN_MS = 500
 /** Numbers of the line start again after a day without one. */
 const LINE_KEY_TTL_S = 86_400
@@ -112,10 +109,7 @@ export class PasswordClient {
   readonly eviction: () => Eviction | undefined
   /** The state of the queue, and what is expected of it. */
   readonly estimates: QueueReader
-  readonly #prefix: string
-  readonly #keyring: Keyring
-  readonly #mostWaiting: number
-  readonly #traceparent: (() => string | undefined) | undefined
+  readonly #options: PasswordClientOptions
   readonly #clock = new RedisClock()
   readonly #subscriber: RedisConnection
   readonly #queue: Queue
@@ -126,8 +120,8 @@ export class PasswordClient {
   readonly #writeRefused: ThrottledWarning
 
   constructor(options: PasswordClientOptions) {
-    const { redisUrl, currentRedisUrl, keyring, log, observer, telemetry } = options
-    const { prefix = DEFAULT_QUEUE_PREFIX, watch = new RedisWatch(log) } = options
+    const { redisUrl, currentRedisUrl, prefix, keyring, log, observer, telemetry } = options
+    const { watch = new RedisWatch(log) } = options
     const redis = connectRedis(redisUrl, 'producer', currentRedisUrl)
     watch.watch(redis, 'commands')
     const subscriber = connectRedis(redisUrl, 'consumer', currentRedisUrl)
@@ -136,10 +130,7 @@ export class PasswordClient {
     this.address = redisAddress(redisUrl)
     this.connection = redis
     this.eviction = new EvictionWatch(redis, this.address, log).state
-    this.#prefix = prefix
-    this.#keyring = keyring
-    this.#mostWaiting = options.mostWaiting ?? Number.POSITIVE_INFINITY
-    this.#traceparent = options.traceparent
+    this.#options = options
     this.#subscriber = subscriber
     this.#notPromoted = new ThrottledWarning(log, 'ticketed jobs were not promoted')
     this.#writeRefused = new ThrottledWarning(log, 'redis refuses writes')
@@ -157,8 +148,12 @@ export class PasswordClient {
   /** Gives a request its place by the rules of order.ts. */
   admit(request: Request): Admitted | Refused {
     const load = this.estimates.load()
-    const place = placeOf(load, request, this.#mostWaiting)
-    return place === 'refused' ? this.#refusal(load) : this.admitTo(place)
+    const { mostWaiting = Number.POSITIVE_INFINITY } = this.#options
+    const place = placeOf(load, request, mostWaiting)
+    if (place !== 'refused') return this.admitTo(place)
+    const isFull = load.open + load.line + load.active >= mostWaiting
+    const retryAfterS = this.#refusals.retryAfterS(load.linePerSecond)
+    return { reason: isFull ? 'too_many_waiting' : 'predicted_wait', retryAfterS }
   }
 
   /** Gives a request of a known device its place: first, within the share of known devices. */
@@ -180,7 +175,7 @@ export class PasswordClient {
    */
   async submit<Name extends JobName>(submission: Submission<Name>): Promise<Submitted> {
     const { job, request, admitted, presentMs, heldMs = presentMs, requestId } = submission
-    const sealed = this.#keyring.seal(requestSeal(job), padRequest(request))
+    const sealed = this.#options.keyring.seal(requestSeal(job), padRequest(request))
     if (sealed.length > SEALED_MAX_LENGTH) {
       admitted.end()
       throw new PasswordClientError('request_too_long', 'the request is longer than workers accept')
@@ -200,7 +195,7 @@ export class PasswordClient {
     try {
       const isTicketed = admitted.place === 'ticketed'
       const number = isTicketed ? await orQueueUnavailable(this.#nextNumber(), 'the job got no number') : undefined
-      await this.#addOnNextConnection(job, data, { number, goesFirst: admitted.goesFirst })
+      await this.#connectedFor(() => this.#add(job, data, number, admitted.goesFirst))
       admitted.added()
       return { ...expected, number }
     } catch (error) {
@@ -217,7 +212,7 @@ export class PasswordClient {
   async resume(job: JobRef): Promise<Expected & { state: JobState['kind'] }> {
     const expected = this.#results.expect(job)
     try {
-      const reading = stateOfJob(this.connection, this.#prefix, job.id)
+      const reading = stateOfJob(this.connection, this.#options.prefix, job.id)
       const state = await orQueueUnavailable(reading, 'the result could not be asked for')
       const result = state.kind === 'result' ? this.#results.open(job, state.sealed, 'read') : undefined
       if (result === undefined) {
@@ -240,14 +235,14 @@ export class PasswordClient {
     const px = Math.max(1, Math.ceil(Math.min(forMs, job.deadline - this.now())))
     const placing = number === undefined ? undefined : this.#takePlace(job, number)
     // If Redis refuses this, the job may be skipped; the next redemption starts it again.
-    const marking = this.connection.set(presentKey(this.#prefix, job.id), this.#results.replyTo, 'PX', px)
+    const marking = this.connection.set(presentKey(this.#options.prefix, job.id), this.#results.replyTo, 'PX', px)
     await Promise.all([marking.catch(() => undefined), placing])
   }
 
   /** A client that redeemed its ticket here went away: it may be a page that reloads. Never rejects. */
   async left(job: JobRef): Promise<void> {
     if (this.#results.isExpected(job.id)) return
-    const key = presentKey(this.#prefix, job.id)
+    const key = presentKey(this.#options.prefix, job.id)
     try {
       // Another gateway may hold the client by now.
       if ((await this.connection.get(key)) === this.#results.replyTo) await this.connection.pexpire(key, GRACE_MS, 'LT')
@@ -260,14 +255,13 @@ export class PasswordClient {
   async remove(job: JobRef): Promise<boolean> {
     try {
       // BullMQ also removes finished jobs, and returns the same value for jobs that do not exist.
-      const { kind } = await stateOfJob(this.connection, this.#prefix, job.id)
+      const { kind } = await stateOfJob(this.connection, this.#options.prefix, job.id)
       return kind === 'waiting' && (await this.#queue.remove(job.id)) === 1
     } catch {
       return false
     }
   }
 
-  /** Whether Redis can be reached. */
   isReady(): boolean {
     return this.connection.status === 'ready' && this.#results.isSubscribed()
   }
@@ -278,14 +272,16 @@ export class PasswordClient {
    */
   async takesWrites(): Promise<boolean> {
     if (!this.isReady()) return false
-    const probe = this.connection.set(probeKey(this.#prefix, this.#results.replyTo), '', 'PX', PROBE_MS)
-    const refusal = await within(PROBE_WITHIN_MS, probe).then(
-      () => undefined,
-      (error: unknown) => error,
-    )
-    if (!(refusal instanceof ReplyError)) return this.isReady()
-    this.#writeRefused.warn(refusal, { redis: this.address })
-    return false
+    const key = probeKey(this.#options.prefix, this.#results.replyTo)
+    try {
+      await within(PROBE_WITHIN_MS, this.connection.set(key, '', 'PX', PROBE_MS))
+    } catch (error) {
+      if (error instanceof ReplyError) {
+        this.#writeRefused.warn(error, { redis: this.address })
+        return false
+      }
+    }
+    return this.isReady()
   }
 
   async close(): Promise<void> {
@@ -295,14 +291,9 @@ export class PasswordClient {
     await Promise.all([quitRedis(this.connection), quitRedis(this.#subscriber)])
   }
 
-  #refusal({ open, line, active, linePerSecond }: Load): Refused {
-    const reason = open + line + active >= this.#mostWaiting ? 'too_many_waiting' : 'predicted_wait'
-    return { reason, retryAfterS: this.#refusals.retryAfterS(linePerSecond) }
-  }
-
   /** The next number of the line. If Redis lost its data, numbers go on from the highest known. */
   async #nextNumber(): Promise<number> {
-    const key = lineKey(this.#prefix)
+    const key = lineKey(this.#options.prefix)
     const { last } = this.estimates.line()
     let number = await this.connection.incr(key)
     if (number <= last) number = await this.connection.incrby(key, last + 1 - number)
@@ -311,36 +302,36 @@ export class PasswordClient {
     return number
   }
 
-  /** Adds a job, and tries once more on the next connection if this one breaks. */
-  async #addOnNextConnection(job: JobRef, data: JobData, place: QueuePlace): Promise<void> {
+  /** Repeats the work once, on the next connection, if this one breaks. */
+  async #connectedFor(work: () => Promise<void>): Promise<void> {
+    await this.#connected()
     try {
-      if (this.connection.status !== 'ready') await this.#connected()
-      await this.#add(job, data, place)
+      await work()
     } catch (error) {
       if (this.connection.status === 'ready') throw error
       await this.#connected()
-      await this.#add(job, data, place)
+      await work()
     }
   }
 
   /** Throws `queue_unavailable`. */
-  async #add(job: JobRef, data: JobData, { number, goesFirst }: QueuePlace): Promise<void> {
+  async #add(job: JobRef, data: JobData, number: number | undefined, goesFirst: boolean): Promise<void> {
     const adding = this.#queue.add(job.name, data, {
       jobId: job.id,
       // The job waits behind all jobs that have their places, until it takes its own.
       ...(number === undefined ? {} : { priority: TICKETED_PRIORITY + 1 }),
       ...(goesFirst ? { lifo: true } : {}),
-      ...traceOptions(this.#traceparent?.()),
+      ...traceOptions(this.#options.traceparent?.()),
     })
     await orQueueUnavailable(adding, 'the job could not be added')
     if (number !== undefined) await this.#takePlace(job, number)
     else if (this.estimates.load().line > 0)
-      promote(this.connection, this.#prefix).catch((error: unknown) => this.#notPromoted.warn(error))
+      promote(this.connection, this.#options.prefix).catch((error: unknown) => this.#notPromoted.warn(error))
   }
 
   /** BullMQ's counter of prioritized jobs starts again whenever no prioritized job waits. */
   async #takePlace(job: JobRef, number: number): Promise<void> {
-    const key = queueKey(this.#prefix, 'prioritized')
+    const key = queueKey(this.#options.prefix, 'prioritized')
     await this.connection.zadd(key, 'XX', FIRST_SCORE + number, job.id).catch(() => undefined)
   }
 
@@ -350,11 +341,6 @@ export class PasswordClient {
       if (this.connection.status === 'ready') return
     throw new PasswordClientError('queue_unavailable', 'there is no connection to Redis')
   }
-}
-
-interface QueuePlace {
-  number: number | undefined
-  goesFirst: boolean
 }
 
 /** The format of the header (W3C Trace Context, 3.2). No other value is stored in Redis. */

@@ -105,7 +105,7 @@ export class Estimates {
       open: open + this.#added.open + this.#coming.open,
       line: line + this.#added.line + this.#coming.line,
       active,
-      linePerSecond: Math.max(this.#capacity.current(), line > 0 ? this.#speed.current() : 0),
+      linePerSecond: Math.max(this.#capacity.current(), line > 0 ? this.#speed.perSecond : 0),
     }
   }
 
@@ -126,7 +126,7 @@ export class Estimates {
   /** How far the line has come. */
   line(): LineProgress {
     const { paused, capacity } = this.#reading
-    const rate = paused || capacity.jobsPerSecond === 0 ? 0 : this.#speed.current()
+    const rate = paused || capacity.jobsPerSecond === 0 ? 0 : this.#speed.perSecond
     return { serving: this.#serving, last: this.#highest, rate, paused }
   }
 
@@ -152,7 +152,7 @@ const LEAST_SHARE = 1 / 4
 /** Measures the numbers served each second. Skipped jobs count; open jobs take a part. */
 class LineSpeed {
   readonly #now: () => number
-  #perSecond = 0
+  perSecond = 0
   #mark: { at: number; serving: number } | undefined
 
   constructor(now: () => number) {
@@ -162,19 +162,15 @@ class LineSpeed {
   observe(serving: number, isMoving: boolean, jobsPerSecond: number): void {
     const at = this.#now()
     if (!isMoving || this.#mark === undefined) {
-      this.#perSecond = jobsPerSecond
+      this.perSecond = jobsPerSecond
       this.#mark = { at, serving }
       return
     }
     const elapsedMs = at - this.#mark.at
     if (elapsedMs < MEASURED_MS) return
     const measured = ((serving - this.#mark.serving) * 1_000) / elapsedMs
-    this.#perSecond += WEIGHT * (Math.max(measured, jobsPerSecond * LEAST_SHARE) - this.#perSecond)
+    this.perSecond += WEIGHT * (Math.max(measured, jobsPerSecond * LEAST_SHARE) - this.perSecond)
     this.#mark = { at, serving }
-  }
-
-  current(): number {
-    return this.#perSecond
   }
 }
 

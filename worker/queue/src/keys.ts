@@ -2,28 +2,27 @@
 import { QUEUE_NAME } from './wire/job.js'
 
 type QueuePart =
-  | ('wait' | 'active' | 'prioritized' | 'delayed' | 'completed' | 'failed' | 'stalled')
-  | ('marker' | 'meta' | 'id' | 'pc' | 'limiter' | 'stalled-check' | 'events')
+  | ('wait' | 'prioritized' | 'delayed' | 'active' | 'completed' | 'failed')
+  | ('stalled' | 'stalled-check' | 'meta' | 'marker')
 
 /**
  * One of BullMQ's own keys. `wait` has the open jobs, `prioritized` the ticketed jobs, `stalled`
  * the jobs whose locks are checked next, and `meta` the settings. `marker` wakes idle workers.
  */
-export function queueKey(prefix: string, part: QueuePart, queue: string = QUEUE_NAME): string {
-  return `${prefix}:${queue}:${part}`
+export function queueKey(prefix: string, part: QueuePart): string {
+  return `${prefix}:${QUEUE_NAME}:${part}`
 }
 
 /** BullMQ's hash of a job; without a job id, the common prefix of these keys. */
-export function jobKey(prefix: string, jobId = '', queue: string = QUEUE_NAME): string {
-  return `${prefix}:${queue}:${jobId}`
+export function jobKey(prefix: string, jobId = ''): string {
+  return `${prefix}:${QUEUE_NAME}:${jobId}`
 }
 
 /** The lock of an active job: its value is the token with which BullMQ moves it. */
-export function lockKey(prefix: string, jobId: string, queue: string = QUEUE_NAME): string {
-  return `${jobKey(prefix, jobId, queue)}:lock`
+export function lockKey(prefix: string, jobId: string): string {
+  return `${jobKey(prefix, jobId)}:lock`
 }
 
-/** The last number of the line. */
 export function lineKey(prefix: string): string {
   return `${prefix}:line`
 }

@@ -117,7 +117,6 @@ export class QueueReader extends Estimates {
     return { ...queue, capacity: sumCapacity(fitting) }
   }
 
-  /** Once in a while. */
   #publishSealing(): void {
     const { redis, prefix, keyring, clock, log, clientId } = this.#options
     if (performance.now() - this.#sealingAt < SEALING_INTERVAL_MS) return

@@ -1,6 +1,6 @@
 /** Reports on the queue for metrics and the live page, read on demand. No sealed data. */
 
-import { answersOf, listOf, readQueue } from './capacity.js'
+import { readQueue } from './capacity.js'
 import { jobKey, queueKey } from './keys.js'
 import type { RedisConnection } from './redis/connect.js'
 import { liveWorkers, type WorkerCapacity } from './wire/capacity.js'
@@ -16,7 +16,6 @@ const REASON_MAX_LENGTH = 80
 export interface QueueReport {
   /** Jobs by state; see order.ts. Finished jobs only while they are kept. */
   jobs: { open: number; ticketed: number; active: number; completed: number; failed: number }
-  /** Whether operators have paused the queue: workers then take no jobs. */
   paused: boolean
   /** How long the next open job and the next ticketed job have waited; 0 if no such job waits. */
   oldestMs: { open: number; ticketed: number }
@@ -47,36 +46,29 @@ export class QueueReporter {
 
   async #ask(): Promise<QueueReport> {
     const keyOf = (part: Parameters<typeof queueKey>[1]) => queueKey(this.#prefix, part)
-    const [{ at, paused, open, line, active, workers }, finishedAndNext] = await Promise.all([
-      readQueue(this.#redis, this.#prefix, Date.now()),
-      answersOf(
-        this.#redis
-          .pipeline()
-          .zcard(keyOf('completed'))
-          .zcard(keyOf('failed'))
-          .zcount(keyOf('failed'), String(Date.now() - RECENT_MS), '+inf')
-          .zrevrange(keyOf('failed'), '0', '0')
-          .lindex(keyOf('wait'), -1)
-          .zrange(keyOf('prioritized'), '0', '0'),
-      ),
+    const redis = this.#redis
+    const [queue, completed, failed, count, [lastFailed], nextOpen, [nextTicketed]] = await Promise.all([
+      readQueue(redis, this.#prefix, Date.now()),
+      redis.zcard(keyOf('completed')),
+      redis.zcard(keyOf('failed')),
+      redis.zcount(keyOf('failed'), Date.now() - RECENT_MS, '+inf'),
+      redis.zrevrange(keyOf('failed'), 0, 0),
+      redis.lindex(keyOf('wait'), -1),
+      redis.zrange(keyOf('prioritized'), '0', '0'),
     ])
-    const [completed, failed, failedLately, lastFailed, nextOpen, nextTicketed] = finishedAndNext
-    const count = Number(failedLately)
-    const reason = count === 0 ? '' : await this.#field(listOf(lastFailed)[0], 'failedReason')
+    const { at, paused, open, line, active, workers } = queue
+    const reason = count === 0 ? '' : await this.#field(lastFailed, 'failedReason')
     return {
-      jobs: { open, ticketed: line, active, completed: Number(completed), failed: Number(failed) },
+      jobs: { open, ticketed: line, active, completed, failed },
       paused,
-      oldestMs: {
-        open: await this.#ageMs(nextOpen, at),
-        ticketed: await this.#ageMs(listOf(nextTicketed)[0], at),
-      },
+      oldestMs: { open: await this.#ageMs(nextOpen, at), ticketed: await this.#ageMs(nextTicketed, at) },
       workers: [...liveWorkers(workers, at)].map(([id, capacity]) => ({ id, ...capacity })),
       failedLately: { count, reason: reason.slice(0, REASON_MAX_LENGTH) },
     }
   }
 
   /** How long a job has waited, in milliseconds; 0 without a job of Spillway's. */
-  async #ageMs(id: unknown, now: number): Promise<number> {
+  async #ageMs(id: string | null | undefined, now: number): Promise<number> {
     const json = await this.#field(id, 'data')
     try {
       const data: unknown = JSON.parse(json)
@@ -86,8 +78,8 @@ export class QueueReporter {
     }
   }
 
-  async #field(id: unknown, name: string): Promise<string> {
-    if (typeof id !== 'string') return ''
+  async #field(id: string | null | undefined, name: string): Promise<string> {
+    if (!id) return ''
     return (await this.#redis.hget(jobKey(this.#prefix, id), name).catch(() => null)) ?? ''
   }
 }

@@ -12,7 +12,7 @@ import { isResult, type Result } from './wire/job.js'
 import { decodeReply, type JobRef, replyChannel, resultSeal, SKIPPED } from './wire/reply.js'
 import { type Keyring, SealError } from './wire/seal.js'
 
-/** How a result arrived: announced by the worker, or read in Redis. */
+/** Whether a result was announced by its worker, or read in Redis. */
 export type ResultSource = 'message' | 'read'
 
 export interface ResultObserver {
@@ -35,7 +35,6 @@ interface ResultsOptions {
   observer: ResultObserver | undefined
 }
 
-/** A job whose result a request waits for. */
 export interface Expected {
   readonly job: JobRef
   /**
@@ -43,7 +42,6 @@ export interface Expected {
    * `wait_aborted` when the signal fires.
    */
   result(waitMs: number, signal?: AbortSignal): Promise<Result | undefined>
-  /** Stops expecting the result. */
   end(): void
 }
 
@@ -70,9 +68,9 @@ export class Results {
     this.#refused = new ThrottledWarning(log, 'results cannot be subscribed to')
     this.#unread = new ThrottledWarning(log, 'results could not be read')
     subscriber.on('message', (_channel: string, message: string) => {
-      const reply = decodeReply(message)
-      if (reply?.sealed === SKIPPED) void this.#readAll([reply.jobId])
-      else if (reply !== undefined) this.#offer(reply.jobId, reply.sealed, 'message')
+      const { jobId, sealed } = decodeReply(message)
+      if (sealed === SKIPPED) void this.#readAll([jobId])
+      else this.#offer(jobId, sealed, 'message')
     })
     subscriber.on('ready', () => void this.#subscribe())
     redis.on('ready', this.#onReady)
@@ -99,7 +97,8 @@ export class Results {
           const result = await within(waitMs, promise, signal)
           if (result !== undefined || waitMs === 0) return result
           if (signal?.aborted) throw new PasswordClientError('wait_aborted', 'the caller went away')
-          return await within(READ_WITHIN_MS, this.read(job)).catch(() => undefined)
+          await within(READ_WITHIN_MS, this.#readAll([job.id]))
+          return await within(0, promise)
         } finally {
           end()
         }
@@ -110,12 +109,6 @@ export class Results {
   /** Whether a request waits for the result of a job here. */
   isExpected(jobId: string): boolean {
     return this.#waiters.has(jobId)
-  }
-
-  /** The stored result of a job; undefined if it is missing or does not open. */
-  async read(job: JobRef): Promise<Result | undefined> {
-    const state = await stateOfJob(this.#options.redis, this.#options.prefix, job.id)
-    return state.kind === 'result' ? this.open(job, state.sealed, 'read') : undefined
   }
 
   /** Opens a result. A result not sealed for this job is logged, counted, and ignored. */
@@ -178,7 +171,7 @@ export class Results {
 
   readonly #onReady = (): void => void this.#readAll()
 
-  /** Reads the states of jobs [all that requests wait for]. Ends waits for jobs that are gone. */
+  /** Reads the states of jobs [all that requests wait for]. Ends waits for jobs that are gone. Never rejects. */
   async #readAll(jobIds: readonly string[] = [...this.#waiters.keys()]): Promise<void> {
     const { redis, prefix } = this.#options
     if (redis.status !== 'ready') return

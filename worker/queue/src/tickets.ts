@@ -56,11 +56,6 @@ export function jobOfTicket({ id, name, deadline }: Ticket<unknown>, attempt: nu
   return { id: attempt <= 1 ? id : `${id}.${attempt}`, name, deadline }
 }
 
-/** Whether a ticket has expired by this machine's clock. */
-export function isExpired({ expiresAt }: Ticket<unknown>): boolean {
-  return Date.now() > expiresAt + TOLERANCE_MS
-}
-
 export class Tickets<Contents extends object> {
   readonly #keyring: Keyring
   readonly #purpose: 'ticket' | 'application-ticket'
@@ -81,17 +76,17 @@ export class Tickets<Contents extends object> {
   }
 
   /**
-   * Throws `invalid_ticket` for a text that was not issued here, and `ticket_expired` by
-   * {@link isExpired}. The caller checks the deadline by Redis's clock.
+   * Throws `invalid_ticket` for a text that was not issued here, and `ticket_expired` by this
+   * machine's clock. The caller checks the deadline by Redis's clock.
    */
   open(text: string): Ticket<Contents> {
     const dot = text.indexOf('.')
     const id = text.slice(0, Math.max(dot, 0))
     const sealed = this.#unseal(id, text.slice(dot + 1))
     if (!isSealed(sealed) || !this.#isContents(sealed.contents)) throw invalid()
-    const ticket = { ...sealed, id, contents: sealed.contents }
-    if (isExpired(ticket)) throw new PasswordClientError('ticket_expired', 'the ticket has expired')
-    return ticket
+    if (Date.now() > sealed.expiresAt + TOLERANCE_MS)
+      throw new PasswordClientError('ticket_expired', 'the ticket has expired')
+    return { ...sealed, id, contents: sealed.contents }
   }
 
   #unseal(id: string, sealed: string): unknown {

@@ -138,7 +138,7 @@ export class Consumer {
       for (const id of jobIds) this.#retake(id)
     })
     this.#worker.on('error', (error) => {
-      if (!watch.isLogged(error) && !isOfLock(error)) watch.queueFailed(error)
+      if (!isOfLock(error)) watch.queueFailed(error)
     })
     this.#worker.on('completed', ({ id }, result) => {
       if (!isJobResult(result) || result.outcome !== 'skipped' || id === undefined) return

@@ -9,7 +9,6 @@ import { Redis } from 'ioredis'
 import { type TestContext, test } from 'vitest'
 import { redisProxy, spaceFor } from '../space.ts'
 
-const HOUR_MS = 3_600_000
 const FAILED = 'redis connection failed'
 const BACK = 'redis connection is back'
 
@@ -50,7 +49,7 @@ async function watched(t: TestContext, watch: RedisWatch) {
 
 test.concurrent('any number of failures of any number of connections is one line, and their return is one', async (t) => {
   const { lines, log } = linesOf()
-  const { proxy, failures } = await watched(t, new RedisWatch(log, HOUR_MS))
+  const { proxy, failures } = await watched(t, new RedisWatch(log))
   for (let round = 1; round <= 2; round += 1) {
     const before = failures()
     proxy.refuse()

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { PasswordClientError } from '@spillway/queue/errors'
-import { isExpired, Tickets } from '@spillway/queue/tickets'
+import { Tickets } from '@spillway/queue/tickets'
 import type { Result } from '@spillway/queue/wire/job'
 import { parseKeyring } from '@spillway/queue/wire/seal'
 import { test } from 'vitest'
@@ -136,6 +136,5 @@ test('no text, no ticket of a gateway and no expired one is redeemed', () => {
   for (const text of ['', 'a.', `b.${tickets.issue(ticket).slice(2)}`, ofGateway, empty])
     assert.throws(() => tickets.open(text), { name: 'PasswordsError', code: 'invalid_ticket' })
   const expired = { ...ticket, expiresAt: Date.now() - 100_000 }
-  assert.ok(isExpired(expired))
   assert.throws(() => tickets.open(tickets.issue(expired)), { name: 'PasswordsError', code: 'ticket_expired' })
 })

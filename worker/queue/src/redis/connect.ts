@@ -69,6 +69,9 @@ export function connectRedis(url: string, role: ConnectionRole, currentUrl = () 
   return prepared(new Redis({ ...options, ...place }), currentLogin)
 }
 
+/** The event of a connection that has a duplicate, which is its argument. */
+export const DUPLICATE = 'duplicate'
+
 /** The options with which a connection authenticates. */
 type Login = Pick<
   RedisOptions,
@@ -77,6 +80,10 @@ type Login = Pick<
 
 /** Prepares a connection and its duplicates, such as BullMQ's for blocking reads. */
 function prepared<T extends RedisConnection>(connection: T, currentLogin: () => Login): T {
+  const announced = <Made extends RedisConnection>(made: Made) => {
+    connection.emit(DUPLICATE, made)
+    return made
+  }
   // ioredis reads the options at each connect. If they cannot be renewed, the last ones stay.
   const renew = (options: RedisOptions) => {
     try {
@@ -91,7 +98,7 @@ function prepared<T extends RedisConnection>(connection: T, currentLogin: () => 
     const duplicate = connection.duplicate.bind(connection)
     connection.duplicate = (...options) => {
       renew(connection.options)
-      return prepared(duplicate(...options), currentLogin)
+      return announced(prepared(duplicate(...options), currentLogin))
     }
   } else {
     connection.on('+node', (node: Redis) => {
@@ -99,7 +106,7 @@ function prepared<T extends RedisConnection>(connection: T, currentLogin: () => 
       renew(node.options)
     })
     const duplicate = connection.duplicate.bind(connection)
-    connection.duplicate = (...options) => prepared(duplicate(...options), currentLogin)
+    connection.duplicate = (...options) => announced(prepared(duplicate(...options), currentLogin))
   }
   endWhenDisconnected(connection)
   return connection

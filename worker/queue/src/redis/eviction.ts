@@ -16,8 +16,8 @@ export class EvictionWatch {
   readonly #redis: RedisConnection
   readonly #address: string
   readonly #log: Logger
-  #state: Eviction | undefined
-  #readBefore: string | undefined
+  /** Undefined before the first reading; empty if Redis does not report it. */
+  #policy: string | undefined
 
   constructor(redis: RedisConnection, address: string, log: Logger) {
     this.#redis = redis
@@ -31,7 +31,11 @@ export class EvictionWatch {
   }
 
   /** The last reading; undefined before the first. */
-  readonly state = (): Eviction | undefined => this.#state
+  readonly state = (): Eviction | undefined => {
+    if (this.#policy === undefined) return undefined
+    if (this.#policy === '') return 'unknown'
+    return this.#policy === 'noeviction' ? 'none' : 'possible'
+  }
 
   async #read(): Promise<void> {
     const redis = this.#redis
@@ -41,22 +45,17 @@ export class EvictionWatch {
     // The connection to Redis was lost meanwhile.
     if (policies === undefined) return
     const policy = policies.find((each) => each !== 'noeviction') ?? 'noeviction'
-    if (policy === this.#readBefore) return
-    this.#logChange(policy)
-    this.#readBefore = policy
-  }
-
-  #logChange(policy: string): void {
-    const before = this.#state
-    const facts = { redis: this.#address }
-    this.#state = policy === 'noeviction' ? 'none' : policy === '' ? 'unknown' : 'possible'
-    if (this.#state === 'possible')
+    const before = this.#policy
+    if (policy === before) return
+    this.#policy = policy
+    const facts = { redis: this.#address, policy }
+    if (policy === '')
+      this.#log.warn(facts, 'redis does not tell whether it evicts keys: its maxmemory-policy must be noeviction')
+    else if (policy !== 'noeviction')
       this.#log.warn(
-        { ...facts, policy },
+        facts,
         'redis may evict counters of guesses, jobs and results: set its maxmemory-policy to noeviction',
       )
-    else if (this.#state === 'unknown')
-      this.#log.warn(facts, 'redis does not tell whether it evicts keys: its maxmemory-policy must be noeviction')
     else if (before !== undefined) this.#log.info(facts, 'redis evicts no keys any more')
   }
 }

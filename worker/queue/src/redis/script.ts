@@ -30,11 +30,10 @@ export function defineScript<Reply>(name: string, folder: URL): Script<Reply> {
   }
 }
 
-const HEADER = /^--\[\[\n.*?^\]\]\n/gms
 const INCLUDE = /^--- @include "(\w+)"\n/gm
 
 /**
- * The source of a script without headers, with every include once.
+ * The source of a script, with every include once.
  *
  * @param folder URL of the folder, with a slash at its end
  */
@@ -42,8 +41,7 @@ function readScript(name: string, folder: URL): string {
   const included = new Set<string>()
 
   function expanded(file: string): string {
-    const source = readFileSync(new URL(file, folder), 'utf8').replace(HEADER, '')
-    return source.replace(INCLUDE, (_, part: string) => {
+    return readFileSync(new URL(file, folder), 'utf8').replace(INCLUDE, (_, part: string) => {
       if (included.has(part)) return ''
       included.add(part)
       return expanded(`includes/${part}.lua`)

@@ -10,11 +10,14 @@
 import { type HostPort, parseServerUrl } from '@spillway/common/server-url'
 
 const schemes = {
-  ...{ redis: 6_379, rediss: 6_379, 'redis+cluster': 6_379, 'rediss+cluster': 6_379 },
-  ...{ 'redis+sentinel': 26_379, 'rediss+sentinel': 26_379, unix: 0 },
-  ...{ valkey: 6_379, valkeys: 6_379, 'valkey+cluster': 6_379, 'valkeys+cluster': 6_379 },
-  ...{ 'valkey+sentinel': 26_379, 'valkeys+sentinel': 26_379 },
-} as const
+  redis: 6_379,
+  rediss: 6_379,
+  'redis+cluster': 6_379,
+  'rediss+cluster': 6_379,
+  'redis+sentinel': 26_379,
+  'rediss+sentinel': 26_379,
+  unix: 0,
+}
 const parameterNames = ['family', 'db', 'ca', 'cert', 'key', 'sentinelUsername', 'sentinelPassword']
 const example =
   'redis://user:password@host:6379, redis+sentinel://host:26379,host:26379/master or redis+cluster://host:6379,host:6379 (rediss for TLS)'
@@ -52,10 +55,9 @@ export type RedisTarget =
 
 /** The error for an invalid URL is one sentence and never quotes it. */
 export function parseRedisUrl(url: string): RedisTarget {
-  const { scheme, user, password, hosts, path, parameters } = parseServerUrl(url, {
-    ...{ setting: 'REDIS_URL', schemes, parameters: parameterNames, hostless: ['unix'], example },
-  })
-  const [security, kind] = scheme.replace('valkey', 'redis').split('+')
+  const form = { setting: 'REDIS_URL', schemes, parameters: parameterNames, hostless: ['unix'], example }
+  const { scheme, user, password, hosts, path, parameters } = parseServerUrl(url.replace(/^valkey/, 'redis'), form)
+  const [security, kind] = scheme.split('+')
   const tls = tlsFiles(parameters)
   const family = parseFamily(parameters.get('family'))
   if (security !== 'rediss' && Object.keys(tls).length > 0)

@@ -1,8 +1,7 @@
 /** Logs failures of the connections to Redis, throttled, and the moment when all are restored. */
 
 import { type Logger, ThrottledWarning } from '@spillway/common/throttled-warning'
-import { Redis } from 'ioredis'
-import type { RedisConnection } from './connect.js'
+import { DUPLICATE, type RedisConnection } from './connect.js'
 
 /** A connection counts as restored after this time: it may break again at once. */
 const STEADY_MS = 1_000
@@ -11,16 +10,15 @@ export class RedisWatch {
   readonly #log: Logger
   readonly #connections = new Set<RedisConnection>()
   readonly #logged = new WeakSet<Error>()
-  readonly #connectionFailed
-  readonly #queueFailed
+  readonly #connectionFailed: ThrottledWarning
+  readonly #queueFailed: ThrottledWarning
   #failedAt: number | undefined
   #timer: NodeJS.Timeout | undefined
 
-  /** @param everyMs the shortest time between two lines [10 s] */
-  constructor(log: Logger, everyMs?: number) {
+  constructor(log: Logger) {
     this.#log = log
-    this.#connectionFailed = new ThrottledWarning(log, 'redis connection failed', everyMs)
-    this.#queueFailed = new ThrottledWarning(log, 'queue error', everyMs)
+    this.#connectionFailed = new ThrottledWarning(log, 'redis connection failed')
+    this.#queueFailed = new ThrottledWarning(log, 'queue error')
   }
 
   /** Logs failures of a connection and of its duplicates, such as BullMQ's for blocking reads. */
@@ -38,25 +36,10 @@ export class RedisWatch {
       hasFailed = false
     })
     connection.on('end', () => this.#connections.delete(connection))
-    const watched = <T extends RedisConnection>(duplicate: T): T => {
-      this.watch(duplicate, `${name}, duplicate`)
-      return duplicate
-    }
-    if (connection instanceof Redis) {
-      const duplicate = connection.duplicate.bind(connection)
-      connection.duplicate = (...options) => watched(duplicate(...options))
-    } else {
-      const duplicate = connection.duplicate.bind(connection)
-      connection.duplicate = (...options) => watched(duplicate(...options))
-    }
+    connection.on(DUPLICATE, (duplicate: RedisConnection) => this.watch(duplicate, `${name}, duplicate`))
   }
 
-  /** Whether an error of a watched connection has been logged: BullMQ emits the same errors. */
-  isLogged(error: Error): boolean {
-    return this.#logged.has(error)
-  }
-
-  /** Logs an error of BullMQ, unless it is an error of a watched connection. */
+  /** Logs an error of BullMQ, unless it is an error of a watched connection, which is logged already. */
   queueFailed(error: Error): void {
     if (!this.#logged.has(error)) this.#queueFailed.warn(error)
   }

@@ -1,4 +1,5 @@
 /** Messages between an application and the process beside it, both of one version. */
+import type { WorkerCapacity } from './capacity.js'
 import type { JobName, Requests, Result } from './job.js'
 import type { HashPolicy } from './policy.js'
 
@@ -20,22 +21,14 @@ export interface BesideCancellation {
   readonly cancelled: true
 }
 
-/** Asks for `alive`. */
 export interface BesidePing {
   readonly ping: true
 }
 
 /** What the process can do under load, as workers publish it. */
-export interface BesideCapacity {
-  /** Hashing threads. */
-  slots: number
+export interface BesideCapacity extends Pick<WorkerCapacity, 'slots' | 'serviceMs' | 'lineMs' | 'latencyMs'> {
   /** How many requests the process takes at a time. */
   inHand: number
-  /** Time of a slot for each request, in milliseconds: in the next seconds, and after them. */
-  serviceMs: number
-  lineMs: number
-  /** The time from taking a request to its result, in milliseconds. */
-  latencyMs: number
 }
 
 export type BesideMessage =

@@ -39,7 +39,6 @@ const isWorkerCapacity = /* @__PURE__ */ checkFor<WorkerCapacity>(WorkerCapacity
 
 /** The capacity of all live workers together. */
 export interface TotalCapacity {
-  /** Live workers. */
   workers: number
   /** Their slots, and their jobs a second in the next seconds. */
   slots: number
@@ -51,7 +50,6 @@ export interface TotalCapacity {
   latencyMs: number
 }
 
-/** The capacity without workers. */
 export const NO_CAPACITY = /* @__PURE__ */ sumAsTold([])
 
 /** The hash with an entry for each worker. */

@@ -46,22 +46,19 @@ export function completePolicy(policy: PartialPolicy = { algorithm: 'argon2id' }
   switch (policy.algorithm) {
     case 'bcrypt':
       refuseUnknown('policies of bcrypt', policy, { algorithm: true, cost: true })
-      return { algorithm: 'bcrypt', cost: costBetween('cost', policy.cost ?? BCRYPT_COST, 4, 17) }
+      return { algorithm: 'bcrypt', cost: wholeNumber('cost of a policy', policy.cost ?? BCRYPT_COST, 4, 17) }
     case 'argon2id': {
       refuseUnknown('policies of argon2id', policy, { algorithm: true, ...ARGON2ID })
-      const parallelism = costBetween('parallelism', policy.parallelism ?? ARGON2ID.parallelism, 1, 16)
-      const time = costBetween('time', policy.time ?? ARGON2ID.time, 1, 64)
+      const { memoryKib = ARGON2ID.memoryKib, time = ARGON2ID.time, parallelism = ARGON2ID.parallelism } = policy
+      wholeNumber('parallelism of a policy', parallelism, 1, 16)
+      wholeNumber('time of a policy', time, 1, 64)
       // RFC 9106, 3.1: eight blocks for each lane.
-      const memoryKib = costBetween('memoryKib', policy.memoryKib ?? ARGON2ID.memoryKib, 8 * parallelism, 1_048_576)
+      wholeNumber('memoryKib of a policy', memoryKib, 8 * parallelism, 1_048_576)
       return { algorithm: 'argon2id', memoryKib, time, parallelism }
     }
     default:
       throw new TypeError('the algorithm of a policy is argon2id or bcrypt')
   }
-}
-
-function costBetween(name: string, value: number, min: number, max: number): number {
-  return wholeNumber(`${name} of a policy`, value, min, max)
 }
 
 /** Throws for unknown names: mostly typing errors, whose values would be ignored silently. */
@@ -71,7 +68,6 @@ export function refuseUnknown(what: string, given: object, known: object): void 
   throw new TypeError(`${what} have no ${unknown.join(', ')}: they have ${Object.keys(known).join(', ')}`)
 }
 
-/** The most hashes at a time. */
 export const CONCURRENCY_MAX = 1_024
 
 /** @throws RangeError unless the value is a whole number between these bounds, inclusive */

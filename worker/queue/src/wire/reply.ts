@@ -36,16 +36,14 @@ export function replyChannel(prefix: string, replyTo: string): string {
 /** The announcement of a skipped job, in place of a result: its client can start it again. */
 export const SKIPPED = ''
 
-/** A message of a reply channel. */
+/** A message of a reply channel. Neither part has a blank. */
 export function encodeReply(jobId: string, sealed: string): string {
   return `${jobId} ${sealed}`
 }
 
-/** Parses a message of a reply channel; undefined for any other text. */
-export function decodeReply(message: string): { jobId: string; sealed: string } | undefined {
-  const space = message.indexOf(' ')
-  if (space <= 0) return undefined
-  return { jobId: message.slice(0, space), sealed: message.slice(space + 1) }
+export function decodeReply(message: string): { jobId: string; sealed: string } {
+  const [jobId = '', sealed = ''] = message.split(' ')
+  return { jobId, sealed }
 }
 
 export function requestSeal(job: JobRef): SealContext {
