@@ -1,7 +1,6 @@
 //! Which code does how many lanes. A lane is an independent part of a hash: a block of PBKDF2 or
 //! scrypt.
 
-use std::fmt;
 use std::time::Duration;
 
 use crate::widths::Widths;
@@ -17,14 +16,8 @@ pub struct Code<Run> {
     pub(crate) run: Run,
 }
 
-impl<Run> fmt::Debug for Code<Run> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.name)
-    }
-}
-
 /// Code that is right, with the time of all its lanes; fewer lanes take as long.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Plan<Run>(Vec<(Code<Run>, Duration)>);
 
 impl<Run: Copy> Plan<Run> {

@@ -15,7 +15,7 @@ use crate::widths::{Learned, Widths};
 use crate::{Digests, Input, argon2, bcrypt, pbkdf2, scrypt};
 
 /// The result of the measurement.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Profile {
     /// The fastest code for bcrypt.
     pub bcrypt_kind: bcrypt::Kind,

@@ -19,11 +19,6 @@ impl Widths {
         Self { each: (1..).zip(took).map(|(width, took)| *took / width).collect() }
     }
 
-    /// The time of one in a batch of each width, from 1 on.
-    pub fn each(&self) -> &[Duration] {
-        &self.each
-    }
-
     /// The fastest width; 0 where no code is right.
     pub fn best(&self) -> usize {
         let mut best = (0, Duration::MAX);
