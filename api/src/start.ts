@@ -4,7 +4,7 @@ import type { Logger } from '@spillway/common/log'
 import { RotatedSecret, rereadOnHangup } from '@spillway/common/secrets'
 import { listOf } from '@spillway/common/settings'
 import { Shutdown } from '@spillway/common/shutdown'
-import { connectDatabase, connectionTo, databaseProblem, fillPool, placeOf, poolUse } from '@spillway/prisma'
+import { connectDatabase, connectionTo, databaseProblem, fillPool, poolUse } from '@spillway/prisma'
 import { PasswordClient, parseKeyring, quitRedis, RedisWatch } from '@spillway/queue/client'
 import { type ConnectionRole, connectRedis } from '@spillway/queue/redis/connect'
 import { sameServerAs } from '@spillway/queue/redis/url'
@@ -71,8 +71,9 @@ export async function startGateway(
   // Logins never wait for searches and exports of operators.
   const operatorsDatabase = connectDatabase({ ...server, poolSize: OPERATORS_POOL_SIZE, preparesStatements: false })
   // Opens connections before the first spike. Without PostgreSQL, they open when it is back.
+  const { place } = connectionTo(config.databaseUrl)
   fillPool(database).catch((error: unknown) =>
-    log.warn({ ...placeOf(config.databaseUrl), reason: databaseProblem(error) }, 'the database cannot be used'),
+    log.warn({ ...place, reason: databaseProblem(error) }, 'the database cannot be used'),
   )
   const watch = new RedisWatch(log)
   // Besides the client's two (commands, replies). .github/CONTRIBUTING.md gives the reason.

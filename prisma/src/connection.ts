@@ -2,13 +2,12 @@
 import { parseServerUrl } from '@spillway/common/server-url'
 import pg from 'pg'
 
-interface PoolOptions extends pg.PoolConfig {
-  /** Reads the URL again for each connection: user, password or certificate may be rotated. */
-  currentUrl?: () => string
-}
-
-/** Opens a pool. Its first query connects. Throws one sentence for an invalid URL. */
-export function openPool(url: string, { currentUrl = () => url, ...options }: PoolOptions = {}): pg.Pool {
+/**
+ * Opens a pool. Its first query connects. Throws one sentence for an invalid URL.
+ *
+ * @param currentUrl reads the URL again for each connection: user, password or certificate may be rotated
+ */
+export function openPool(url: string, options: pg.PoolConfig, currentUrl = () => url): pg.Pool {
   class Client extends pg.Client {
     constructor(config?: pg.ClientConfig) {
       super({ ...config, connectionString: connectionTo(currentUrl()).connectionString })
@@ -78,7 +77,9 @@ export function connectionTo(databaseUrl: string) {
   /** Transactions change servers, so settings and prepared statements are not used. */
   const isPooled = parameters.get('pgbouncer') === 'true'
   if (!isPooled) url.searchParams.set('options', `${options} ${SESSION_OPTIONS}`.trim())
-  return { connectionString: url.href, isPooled }
+  /** For log lines: no user and no password. */
+  const place = { host, port, database: path }
+  return { connectionString: url.href, isPooled, place }
 }
 
 /** Parameters of Prisma, and the folder of a Unix socket. */
@@ -92,7 +93,7 @@ const DRIVER_PARAMETERS = [
 const EXAMPLE = 'postgresql://user:password@host:5432/database'
 
 /** The host starts with a slash if it is the folder of a Unix socket. */
-export function parseDatabaseUrl(url: string) {
+function parseDatabaseUrl(url: string) {
   const { hosts, ...parsed } = parseServerUrl(url, {
     setting: 'DATABASE_URL',
     schemes: { postgresql: 5_432, postgres: 5_432 },
@@ -113,10 +114,4 @@ export function parseDatabaseUrl(url: string) {
   if (host === '') throw new Error(`DATABASE_URL names no host: ${EXAMPLE}`)
   if (parsed.path === '') throw new Error(`DATABASE_URL names no database: ${EXAMPLE}`)
   return { ...parsed, host, port }
-}
-
-/** Where the database is, for log lines: no user and no password. */
-export function placeOf(url: string): { host: string; port: number; database: string } {
-  const { host, port, path } = parseDatabaseUrl(url)
-  return { host, port, database: path }
 }

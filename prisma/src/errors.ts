@@ -5,19 +5,17 @@ import { Prisma } from './generated/client.js'
 
 /** Whether the same call may succeed later: the database is unreachable, or refuses temporarily. */
 export function isDatabaseUnavailable(error: unknown): boolean {
-  if (unavailableStates.test(String(stateOf(error)))) return true
+  if (unavailableStates.test(stateOf(error))) return true
   const cause = driverCause(error)
   if (cause) return unavailableKinds.has(cause.kind)
-  // P2028: a transaction got no connection, or timed out.
-  if (error instanceof Prisma.PrismaClientKnownRequestError) return error.code === 'P2028'
-  return error instanceof Error && (isSystemError(error) || driverMessages.test(error.message))
+  return error instanceof Error && driverMessages.test(error.message)
 }
 
 /** Whether a change may have been made although it failed: the connection ended before the answer. */
 export function mayHaveHappened(error: unknown): boolean {
   const kind = driverCause(error)?.kind
   if (kind === 'ConnectionClosed' || kind === 'SocketTimeout') return true
-  if (lostStates.test(String(stateOf(error)))) return true
+  if (lostStates.test(stateOf(error))) return true
   return error instanceof Error && lostMessages.test(error.message)
 }
 
@@ -52,7 +50,7 @@ export function databaseProblem(error: unknown): string {
     return 'nothing answers there'
   if (cause?.kind === 'TlsConnectionError') return cause.reason
   if (lacksRight(error)) return NO_RIGHT
-  if (/^42(P01|703|804)$/.test(String(code))) return "its tables are not Spillway's, or were not migrated"
+  if (/^42(P01|703|804)$/.test(code)) return "its tables are not Spillway's, or were not migrated"
   const message = cause?.originalMessage ?? (error instanceof Error ? error.message : String(error))
   // An error of PgBouncer.
   if (/^unsupported startup parameter/.test(message))
@@ -67,7 +65,7 @@ export function databaseProblem(error: unknown): string {
  * succeed. SQLSTATE classes 22 (data), 23 (constraint), and 54 (size).
  */
 export function isValueRefused(error: unknown): boolean {
-  return /^(22|23|54)/.test(String(stateOf(error)))
+  return /^(22|23|54)/.test(stateOf(error))
 }
 
 /** Whether the user may not do what was asked (PostgreSQL's insufficient_privilege). */
@@ -75,14 +73,10 @@ export function lacksRight(error: unknown): boolean {
   return stateOf(error) === '42501'
 }
 
-/** PostgreSQL's SQLSTATE. Errors of the driver itself have none. */
-function stateOf(error: unknown): unknown {
-  return driverCause(error)?.originalCode ?? codeOf(error)
-}
-
-/** The code of an error of the system or of the pool, which the driver passes on. */
-function codeOf(error: unknown): unknown {
-  return error instanceof Error && 'code' in error ? error.code : undefined
+/** PostgreSQL's SQLSTATE, or the code of an error of the system or of Prisma. Errors of the driver itself have none. */
+function stateOf(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? error.code : ''
+  return driverCause(error)?.originalCode ?? String(code)
 }
 
 /** The driver's error if the server requires SCRAM (RFC 7677). */
@@ -106,9 +100,11 @@ const unavailableKinds: ReadonlySet<DriverCause['kind']> = new Set([
 ])
 
 // SQLSTATE classes 08 (connection), 28 (authorization), 3D (no such database), 40 (rolled back for
-// another transaction), 53 (resources), 57 (operator intervention, statement_timeout included); and
-// 25006, a server that became a read-only replica; and the time-outs of locks and transactions.
-const unavailableStates = /^(08|28|3D|40|53|57|25006|25P0[34]|55P03)/
+// another transaction), 53 (resources), 57 (operator intervention, statement_timeout included); 25006,
+// a server that became a read-only replica; and the time-outs of locks and transactions. P2028 is
+// Prisma's: a transaction got no connection, or timed out. The rest are errors of the system that the
+// adapter does not map: EAI_AGAIN, EHOSTUNREACH, EPIPE, several addresses.
+const unavailableStates = /^(08|28|3D|40|53|57|25006|25P0[34]|55P03|P2028|E(?!RR_)[A-Z])/
 
 // Texts of the driver's plain errors, which have no code.
 const driverMessages =
@@ -119,6 +115,3 @@ const driverMessages =
 const lostStates = /^(08(?!001|004)|57P0[12]|EPIPE|ECONNRESET|ETIMEDOUT)/
 const isSilence = (error: unknown) => error instanceof Error && error.message.startsWith('Query read timeout')
 const lostMessages = /^(Connection terminated(?! due to connection timeout)|Query read timeout)/
-
-// System errors that the adapter does not map: EAI_AGAIN, EHOSTUNREACH, EPIPE, several addresses.
-const isSystemError = (error: Error) => /^E(?!RR_)[A-Z]+/.test(String(codeOf(error)))

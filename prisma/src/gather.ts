@@ -51,17 +51,12 @@ export function gather<Row, Outcome>({ one, keyOf, several }: Gathered<Row, Outc
     const alone = ({ row, resolve }: Waiting<Row, Outcome>) => resolve(one(row))
     const [first, ...others] = batch
     if (first !== undefined && others.length === 0) return await one(first.row).then(first.resolve, first.reject)
-    const firsts = new Map<string | number, Waiting<Row, Outcome>>()
-    for (const [n, each] of batch.entries()) {
-      const key = keyOf?.(each.row) ?? n
-      if (!firsts.has(key)) firsts.set(key, each)
-    }
-    const together = [...firsts.values()]
+    const keys = batch.map(({ row }, n) => keyOf?.(row) ?? n)
+    const together = batch.filter(({ row }, n) => keys.indexOf(keyOf?.(row) ?? n) === n)
     try {
-      const inOrder = await several(together.map(({ row }) => row))
-      const outcomes = new Map(together.map((each, index) => [each, inOrder[index]]))
+      const outcomes = await several(together.map(({ row }) => row))
       for (const each of batch) {
-        const outcome = outcomes.get(each)
+        const outcome = outcomes[together.indexOf(each)]
         if (outcome === undefined) alone(each)
         else each.resolve(outcome)
       }

@@ -3,7 +3,7 @@ import { PrismaPg } from '@prisma/adapter-pg'
 import { connectionTo, openPool } from './connection.js'
 import { type Prisma, PrismaClient } from './generated/client.js'
 
-export { connectionTo, placeOf } from './connection.js'
+export { connectionTo } from './connection.js'
 export {
   againIfLost,
   databaseProblem,
@@ -44,10 +44,9 @@ export const LOGIN_PROBE = `INSERT INTO sessions (id, user_id, expires_at, idle_
 
 /** Opens a client. The first query connects, and `$disconnect()` waits for running queries. */
 export function connectDatabase(options: DatabaseOptions): Database {
-  const { url, currentUrl = () => url, poolSize, preparesStatements = true } = options
+  const { url, currentUrl, poolSize, preparesStatements = true } = options
   const { connectionTimeoutMs = 2_000, statementTimeoutMs = 5_000 } = options
-  const pool = openPool(url, {
-    currentUrl,
+  const settings = {
     application_name: 'spillway',
     max: poolSize,
     // Open connections stay open, because a spike would wait for new ones.
@@ -56,7 +55,8 @@ export function connectDatabase(options: DatabaseOptions): Database {
     statement_timeout: statementTimeoutMs,
     // For a server that hangs or has no limit. Longer, so that the server's error comes first.
     query_timeout: statementTimeoutMs + 1_000,
-  })
+  }
+  const pool = openPool(url, settings, currentUrl)
   const names = connectionTo(url).isPooled || !preparesStatements ? {} : { statementNameGenerator: statementNames() }
   const driver = new PrismaPg(pool, { disposeExternalPool: true, ...names })
   // The default format would add lines of source code to every logged error.
@@ -111,7 +111,6 @@ export function poolUse(database: Database) {
   const { totalCount, idleCount: idle, waitingCount: waiting } = driverOf(database).pool
   return { busy: totalCount - idle, idle, waiting }
 }
-export type PoolUse = ReturnType<typeof poolUse>
 
 /** The server keeps every prepared statement, and generated SQL could have many variants. */
 const NAMED_MAX = 100

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { readSecret } from '@spillway/common/secrets'
 import type { Pool } from 'pg'
-import { connectForScripts, connectionTo, parseDatabaseUrl, placeOf } from './connection.js'
+import { connectForScripts, connectionTo } from './connection.js'
 import { databaseProblem, lacksRight } from './errors.js'
 
 const migrationsDir = fileURLToPath(new URL('../migrations', import.meta.url))
@@ -27,26 +27,29 @@ const RECORD_TABLE = `CREATE TABLE _prisma_migrations (id VARCHAR(36) PRIMARY KE
  */
 export async function migrate(url: string, directory = migrationsDir): Promise<{ applied: string[] }> {
   // An invalid URL has a sentence of its own.
-  connectionTo(url)
+  const { place } = connectionTo(url)
+  const unusable = (error: unknown): Error => {
+    const message = `The database ${place.database} at ${place.host}:${place.port} cannot be used: ${databaseProblem(error)}.`
+    return new Error(message, { cause: error })
+  }
   const pool = await connectForScripts(url).catch((error: unknown) => {
-    throw unusable(url, error)
+    throw unusable(error)
   })
   const lock = await pool.connect()
   try {
     // A transaction's lock: with a pooler, a session's lock would outlive this process.
     await lock.query(`BEGIN; SET LOCAL lock_timeout = '${LOCK_TIMEOUT}'; SELECT pg_advisory_xact_lock(${LOCK})`)
-    const done = await recorded(pool, url)
-    const entries = await readdir(directory, { withFileTypes: true })
-    const names = entries.filter((entry) => entry.isDirectory()).map(({ name }) => name)
+    const done = await recorded(pool, place.database)
+    const names = (await readdir(directory)).filter((name) => name !== 'migration_lock.toml').sort()
     if (done.size > 0 && !names.some((name) => done.has(name)))
       throw new Error(
-        `The database ${placeOf(url).database} has the migrations of something else; give Spillway a database of its own.`,
+        `The database ${place.database} has the migrations of something else; give Spillway a database of its own.`,
       )
-    const applied = names.sort().filter((name) => !done.has(name))
+    const applied = names.filter((name) => !done.has(name))
     for (const name of applied) await apply(pool, name, await readFile(join(directory, name, 'migration.sql'), 'utf8'))
     return { applied }
   } catch (error) {
-    throw lacksRight(error) ? unusable(url, error) : error
+    throw lacksRight(error) ? unusable(error) : error
   } finally {
     await lock.query('ROLLBACK').catch(() => undefined)
     lock.release()
@@ -55,13 +58,13 @@ export async function migrate(url: string, directory = migrationsDir): Promise<{
 }
 
 /** The names of the migrations that were applied. Creates their table in an empty database. */
-async function recorded(pool: Pool, url: string): Promise<Set<string>> {
+async function recorded(pool: Pool, database: string): Promise<Set<string>> {
   const { rows: schemas } = await pool.query(
     `SELECT current_schema() AS first, current_setting('server_encoding') AS encoding`,
   )
   if (schemas[0].first !== 'public')
     throw new Error(
-      `The database ${placeOf(url).database} cannot be used: its user has no right on the schema public, or its search_path begins with another schema; grant it ALL ON SCHEMA public, and ALTER ROLE … SET search_path = public.`,
+      `The database ${database} cannot be used: its user has no right on the schema public, or its search_path begins with another schema; grant it ALL ON SCHEMA public, and ALTER ROLE … SET search_path = public.`,
     )
   const { rows: tables } = await pool.query(
     `SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public' ORDER BY tablename = '_prisma_migrations' DESC, 1`,
@@ -69,12 +72,12 @@ async function recorded(pool: Pool, url: string): Promise<Set<string>> {
   // SQL_ASCII keeps UTF-8 as it is. Other encodings lack characters of addresses and reasons.
   if (tables.length === 0 && !['UTF8', 'SQL_ASCII'].includes(schemas[0].encoding))
     throw new Error(
-      `The database ${placeOf(url).database} cannot be used: its encoding is ${schemas[0].encoding}; create it with ENCODING 'UTF8' TEMPLATE template0.`,
+      `The database ${database} cannot be used: its encoding is ${schemas[0].encoding}; create it with ENCODING 'UTF8' TEMPLATE template0.`,
     )
   if (tables.length === 0) await pool.query(RECORD_TABLE)
   else if (tables[0].name !== '_prisma_migrations') {
     throw new Error(
-      `The database ${parseDatabaseUrl(url).path} has tables of something else (${tables[0].name}); give Spillway a database of its own.`,
+      `The database ${database} has tables of something else (${tables[0].name}); give Spillway a database of its own.`,
     )
   }
   const applied = await pool.query('SELECT migration_name FROM _prisma_migrations WHERE finished_at IS NOT NULL')
@@ -95,13 +98,6 @@ async function apply(pool: Pool, name: string, script: string): Promise<void> {
     const message = `The migration ${name} failed. ${reason}\nNothing of it was applied: correct it, and migrate again.`
     throw new Error(message, { cause: error })
   }
-}
-
-/** One sentence, without the password. */
-function unusable(url: string, error: unknown): Error {
-  const { host, port, database } = placeOf(url)
-  const message = `The database ${database} at ${host}:${port} cannot be used: ${databaseProblem(error)}.`
-  return new Error(message, { cause: error })
 }
 
 if (process.argv[1] && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {

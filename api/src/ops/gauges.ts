@@ -1,7 +1,7 @@
 /** Gauges of the queue, its workers and the gateway's own state, read at each scrape. */
 
 import type { Metrics } from '@spillway/common/metrics'
-import type { PoolUse } from '@spillway/prisma'
+import type { poolUse } from '@spillway/prisma'
 import type { PasswordClient } from '@spillway/queue/client'
 import type { Estimates } from '@spillway/queue/estimates'
 import type { QueueReporter } from '@spillway/queue/report'
@@ -17,7 +17,7 @@ interface GatewayState {
   config: { loginWaitMs: number; ticketTtlMs: number }
   /** Undefined if no mail is sent. */
   post: Post | undefined
-  poolUse(): PoolUse
+  poolUse(): ReturnType<typeof poolUse>
   audit: Pick<Audit, 'oldestMs'>
 }
 

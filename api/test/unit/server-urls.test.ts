@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { parseRedisUrl } from '@spillway/queue/redis/url'
 import { test } from 'vitest'
-import { connectionTo, placeOf } from '../../../prisma/src/connection.ts'
+import { connectionTo } from '../../../prisma/src/connection.ts'
 import { parseSmtpUrl } from '../../src/mail/smtp.ts'
 
 interface Read {
@@ -69,7 +69,7 @@ test.each([
 ])('%s is a Unix socket', (url, folder, port) => {
   const { pathname, port: given, searchParams } = new URL(connectionTo(url).connectionString)
   assert.deepEqual([pathname, given || '5432', searchParams.get('host')], ['/shop', port, folder])
-  assert.deepEqual(placeOf(url), { host: folder, port: Number(port), database: 'shop' })
+  assert.deepEqual(connectionTo(url).place, { host: folder, port: Number(port), database: 'shop' })
 })
 
 test.each([
