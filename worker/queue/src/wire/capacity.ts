@@ -50,7 +50,7 @@ export interface TotalCapacity {
   latencyMs: number
 }
 
-export const NO_CAPACITY = /* @__PURE__ */ sumAsTold([])
+export const NO_CAPACITY = /* @__PURE__ */ sumCapacity(new Map())
 
 /** The hash with an entry for each worker. */
 export function capacityKey(prefix: string): string {
@@ -73,28 +73,20 @@ export function liveWorkers(entries: Record<string, string>, now: number, within
  */
 export function sumCapacity(workers: ReadonlyMap<string, WorkerCapacity>): TotalCapacity {
   const live = [...workers.values()]
-  const measured = live.filter(({ finished }) => finished.answered > 0)
-  const sum = sumAsTold(live)
-  if (measured.length === 0) return sum
-  const { slots, jobsPerSecond, linePerSecond, serviceMs, latencyMs } = sumAsTold(measured)
-  const more = sum.slots / slots
-  return {
-    ...sum,
-    ...{ serviceMs, latencyMs },
-    jobsPerSecond: jobsPerSecond * more,
-    linePerSecond: linePerSecond * more,
-  }
-}
-
-function sumAsTold(live: readonly WorkerCapacity[]): TotalCapacity {
-  const sum = (of: (worker: WorkerCapacity) => number) => live.reduce((total, worker) => total + of(worker), 0)
-  const slots = sum((worker) => worker.slots)
+  const answered = live.filter(({ finished }) => finished.answered > 0)
+  const measured = answered.length > 0 ? answered : live
+  const sum = (of: (worker: WorkerCapacity) => number) => measured.reduce((total, worker) => total + of(worker), 0)
+  const slots = live.reduce((total, worker) => total + worker.slots, 0)
+  const measuredSlots = sum((worker) => worker.slots) || 1
   const jobsPerSecond = sum((worker) => (worker.slots * 1_000) / worker.serviceMs)
+  const linePerSecond = sum((worker) => (worker.slots * 1_000) / worker.lineMs)
   return {
-    ...{ workers: live.length, slots, jobsPerSecond },
-    linePerSecond: sum((worker) => (worker.slots * 1_000) / worker.lineMs),
-    serviceMs: slots === 0 ? 0 : (slots * 1_000) / jobsPerSecond,
-    latencyMs: sum((worker) => worker.latencyMs * worker.slots) / (slots || 1),
+    workers: live.length,
+    slots,
+    jobsPerSecond: jobsPerSecond * (slots / measuredSlots),
+    linePerSecond: linePerSecond * (slots / measuredSlots),
+    serviceMs: slots === 0 ? 0 : (measuredSlots * 1_000) / jobsPerSecond,
+    latencyMs: sum((worker) => worker.latencyMs * worker.slots) / measuredSlots,
   }
 }
 
