@@ -14,6 +14,9 @@ const migrationsDir = fileURLToPath(new URL('../migrations', import.meta.url))
 /** The number of Prisma's lock, so that Prisma's command line waits for this program. */
 const LOCK = 72_707_369
 const LOCK_TIMEOUT = '60s'
+/** Time limits that the role may have for gateways, off for a transaction. Servers before 17 lack the last one. */
+const NO_TIME_LIMITS = `SELECT set_config(name, '0', true) FROM pg_settings
+  WHERE name IN ('statement_timeout', 'idle_in_transaction_session_timeout', 'transaction_timeout')`
 
 /** The same statement as Prisma's. */
 const RECORD_TABLE = `CREATE TABLE _prisma_migrations (id VARCHAR(36) PRIMARY KEY NOT NULL, checksum VARCHAR(64) NOT NULL,
@@ -36,9 +39,13 @@ export async function migrate(url: string, directory = migrationsDir): Promise<{
     throw unusable(error)
   })
   const lock = await pool.connect()
+  // Without a listener, the end of the connection would end the process, with a stack. The next query fails.
+  lock.on('error', () => undefined)
   try {
     // A transaction's lock: with a pooler, a session's lock would outlive this process.
-    await lock.query(`BEGIN; SET LOCAL lock_timeout = '${LOCK_TIMEOUT}'; SELECT pg_advisory_xact_lock(${LOCK})`)
+    await lock.query(
+      `BEGIN; ${NO_TIME_LIMITS}; SET LOCAL lock_timeout = '${LOCK_TIMEOUT}'; SELECT pg_advisory_xact_lock(${LOCK})`,
+    )
     const done = await recorded(pool, place.database)
     const names = (await readdir(directory)).filter((name) => name !== 'migration_lock.toml').sort()
     if (done.size > 0 && !names.some((name) => done.has(name)))
@@ -91,7 +98,7 @@ async function apply(pool: Pool, name: string, script: string): Promise<void> {
     VALUES (${values.join()}, now(), 1)`
   try {
     // The server runs a text without values as one transaction.
-    await pool.query(`${script}\n;\n${record}`)
+    await pool.query(`${NO_TIME_LIMITS};\n${script}\n;\n${record}`)
   } catch (error) {
     if (lacksRight(error)) throw error
     const reason = error instanceof Error ? error.message : String(error)

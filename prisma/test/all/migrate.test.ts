@@ -36,6 +36,19 @@ test('through a pooler, no lock is left to the session that the migrations run i
   assert.ok((await rows(url, 'SELECT here FROM locks')).length > 0)
 })
 
+test('time limits of the database end neither a migration nor the wait for another migrator', async (t) => {
+  const url = await emptyDatabase()
+  const name = new URL(url).pathname.slice(1)
+  for (const limit of ['statement_timeout', 'idle_in_transaction_session_timeout'])
+    await rows(migratedUrl, `ALTER DATABASE "${name}" SET ${limit} = '1s'`)
+  const directory = await migrations(t, { '1_slow': 'SELECT pg_sleep(1.5); CREATE TABLE slow (id int);' })
+  const results = await Promise.all([1, 2].map(() => migrate(url, directory)))
+  assert.deepEqual(
+    results.flatMap(({ applied }) => applied),
+    ['1_slow'],
+  )
+})
+
 test('a database is migrated once; the record is the same as prisma migrate deploy keeps, without any account', async () => {
   const url = await emptyDatabase()
   assert.deepEqual((await migrate(url)).applied, names)
