@@ -120,6 +120,8 @@ export const boardPlugin: FastifyPluginAsync<OperatorDeps> = async (app, deps) =
   })
   // Rethrown errors reach the error handler of the listener. The board only reads Redis.
   serverAdapter.setErrorHandler((error) => {
+    // The name of a queue in a query, which the board decodes once more.
+    if (error instanceof URIError) throw new ApiError('malformed_request')
     const isKnown = error instanceof ApiError || 'statusCode' in error
     throw isKnown ? error : new ApiError('unavailable', { cause: error, reason: 'redis', retryAfterS: 1 })
   })

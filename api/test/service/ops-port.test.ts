@@ -140,6 +140,11 @@ test('a URL with a control character is malformed, whoever sends it', async () =
     assert.equal((await ask(opsUrl + path, { ...right, method: 'PUT' })).status, 400, path)
 })
 
+test('a query that the board cannot decode is malformed, and no failure of Redis', async () => {
+  const { opsUrl } = await system.gateway(OPERATOR)
+  assert.equal((await ask(`${opsUrl}/queues/api/queues?activeQueue=%25`, right)).status, 400)
+})
+
 test('no HEAD reads an export for nobody, and a page of the board has at most a hundred jobs', async () => {
   const { opsUrl } = await system.gateway(OPERATOR)
   for (const path of ['/audit.ndjson', '/metrics'])
