@@ -109,7 +109,7 @@ function proxyOf({
   return ({ socket: { remoteAddress = '' }, headers }) => {
     const { 'x-forwarded-user': user, 'x-forwarded-groups': groups = '', 'x-ops-proxy-secret': secret = '' } = headers
     if (typeof user !== 'string' || user === '' || !trusted.has(remoteAddress)) return undefined
-    if (opsProxySecret !== '' && !same(String(secret), opsProxySecret)) return undefined
+    if (opsProxySecret !== '' && !same(decoded(String(secret)), opsProxySecret.normalize())) return undefined
     const name = decoded(user)
     if (name.length > NAME_MAX_LENGTH) throw new ApiError('malformed_request')
     const held = listOf(decoded(String(groups)))
