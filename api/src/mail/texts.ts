@@ -37,7 +37,8 @@ export class MailTexts {
 
   write(name: TextName, link = ''): { subject: string; text: string } {
     const { subject, text } = this.#texts.get(name) ?? parse(builtIn[name])
-    return { subject, text: text.replaceAll('{link}', link) }
+    // A function, because `$` has a meaning in a replacement.
+    return { subject, text: text.replaceAll('{link}', () => link) }
   }
 }
 
