@@ -1,7 +1,7 @@
 /** What operators do to one account. */
 import { againIfLost, isTaken, Prisma, rawQuery, type User } from '@spillway/prisma'
 import { objectOf } from '@spillway/queue/wire/object-schema'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { eraseAccount, leaveOut } from '../accounts/deletion.js'
 import type { AuditEventName } from '../audit/store.js'
 import { ApiError, orUnknown, redisUnavailable } from '../http/errors.js'
@@ -24,8 +24,11 @@ interface Change {
   /** The schema of the body [only a reason]. */
   body?: object
   /** Resolves with how many things changed. */
-  change(deps: OperatorDeps, account: User, body: ChangeBody): Promise<number>
+  change(deps: OperatorDeps, account: User, body: ChangeBody, request: ChangeRequest): Promise<number>
 }
+
+/** What the audit has of a request. */
+type ChangeRequest = Pick<FastifyRequest, 'operator' | 'ip' | 'id'>
 
 /** The body, validated by the schema of the change. */
 interface ChangeBody {
@@ -130,14 +133,18 @@ const changes: readonly Change[] = [
         { confirmed: { type: 'boolean', description: "Whether the address is known to be the owner's [false]" } },
       ),
     },
-    async change(deps, user, { email: given, confirmed = false }) {
-      const { post } = deps
+    async change(deps, user, { email: given, confirmed = false, reason }, { operator, ip, id: requestId }) {
+      const { post, audit } = deps
       const email = normalizeEmail(given)
       const isOther = email !== user.email
       if (!(await changeAddress(deps, user, { email, confirmed }))) throw new ApiError('email_taken')
       const before = { email: user.email, isConfirmed: user.emailConfirmedAt !== null }
       if (isOther) await post?.notify(before, 'changed')
-      if (!confirmed) await post?.send({ kind: 'confirm', userId: user.id, token: newMailToken() }, email)
+      const link = { kind: 'confirm', userId: user.id, token: newMailToken() } as const
+      const outcome = confirmed ? 'ok' : ((await post?.send(link, email)) ?? 'ok')
+      // In addition to the change of the address, which was made.
+      const event = { event: 'request_email_confirmation', outcome, userId: user.id, ip, requestId } as const
+      if (outcome !== 'ok') audit.record({ ...event, by: { operator: operator.name, reason } })
       return isOther || confirmed ? 1 : 0
     },
   },
@@ -171,7 +178,7 @@ export async function accountChangeRoutes(app: FastifyInstance, deps: OperatorDe
       { config: { role, event }, schema: { ...described, tags: ['Accounts'], params: accountParams, body, response } },
       async (request) => {
         const account = await accountById(deps.database, request.params.id)
-        const changed = await orUnknown(change(deps, account, request.body))
+        const changed = await orUnknown(change(deps, account, request.body, request))
         recordChange(deps.audit, request, { event, userId: account.id, reason: request.body.reason, changed })
         return { changed }
       },
