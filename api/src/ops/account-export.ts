@@ -7,6 +7,7 @@ import { readEvents } from '../audit/store.js'
 import { bodyProblems, problemResponse } from '../schemas/responses.js'
 import { AccountBody, accountById, accountParams, stateOf } from './account-state.js'
 import { type OperatorDeps, Reason, recordChange } from './change.js'
+import type { Page } from './reads.js'
 
 const anything = { type: 'array', items: { type: 'object', additionalProperties: true } } as const
 const ExportBody = {
@@ -47,22 +48,18 @@ async function* exportOf(deps: OperatorDeps, user: User): AsyncGenerator<string>
   const { database, post, reads } = deps
   const userId = user.id
   const times = { createdAt: true, expiresAt: true } as const
-  const ofLink = { purpose: true, email: true, ...times, usedAt: true } as const
   const unsentMails = post?.about(user)
-  const [account, links, unsent = []] = await Promise.all([
-    stateOf(deps, user, unsentMails),
-    database.mailToken.findMany({ where: { userId }, select: ofLink }),
-    unsentMails,
-  ])
+  const [account, unsent = []] = await Promise.all([stateOf(deps, user, unsentMails), unsentMails])
   const mails = unsent.map(({ job, request }) => ({ ...request, token: undefined, at: new Date(job.timestamp) }))
+  const ofPage = ({ before, limit: take }: Page) =>
+    ({ where: { userId, ...(before !== undefined && { id: { lt: before } }) }, take, orderBy: { id: 'desc' } }) as const
+  const ofLink = { id: true, purpose: true, email: true, ...times, usedAt: true } as const
   const place = { id: true, device: true, address: true, replacedFrom: true } as const
-  const select = { ...place, ...times, replacedAt: true, revokedAt: true } as const
-  const sessions = reads.pages(({ before, limit: take }) => {
-    const where = { userId, ...(before !== undefined && { id: { lt: before } }) }
-    return database.session.findMany({ where, select, take, orderBy: { id: 'desc' } })
-  })
-  yield `{"account":${JSON.stringify(account)},"links":${JSON.stringify(links)},"mails":${JSON.stringify(mails)},"sessions":`
-  yield* arrayOf(sessions)
+  const ofSession = { ...place, ...times, replacedAt: true, revokedAt: true } as const
+  yield `{"account":${JSON.stringify(account)},"mails":${JSON.stringify(mails)},"links":`
+  yield* arrayOf(reads.pages((page) => database.mailToken.findMany({ ...ofPage(page), select: ofLink })))
+  yield ',"sessions":'
+  yield* arrayOf(reads.pages((page) => database.session.findMany({ ...ofPage(page), select: ofSession })))
   yield ',"audit":'
   yield* arrayOf(reads.pages((page) => readEvents(database, { userId, ...page })))
   yield '}'

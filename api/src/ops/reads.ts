@@ -22,6 +22,12 @@ interface Reader {
   clientGone: AbortSignal
 }
 
+export interface Page {
+  /** The id after which the page begins [the list's first]. */
+  before?: string | undefined
+  limit: number
+}
+
 export class OperatorReads {
   readonly #audit
   /** By the name of an operator: the end of the last read. */
@@ -53,9 +59,7 @@ export class OperatorReads {
    * Reads all pages of a list with ids, for an export. The last page is shorter. Pages of all exports are
    * read one after the other, and each is followed by a rest as long as it took: in between, logins go on.
    */
-  async *pages<Row extends { id: string }>(
-    read: (page: { before?: string | undefined; limit: number }) => Promise<Row[]>,
-  ): AsyncGenerator<Row[]> {
+  async *pages<Row extends { id: string }>(read: (page: Page) => Promise<Row[]>): AsyncGenerator<Row[]> {
     let before: string | undefined
     do {
       const page = this.#lastPage.then(async () => {

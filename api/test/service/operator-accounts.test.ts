@@ -170,9 +170,16 @@ test('links are mailed, within the limit of their reader, and not where no mail 
   expect(204, await api.confirmEmail((await mails.next(email, /Confirm your e-mail/, 1)).token))
   assert.notEqual(told(200, await operator.find(id)).confirmedAt, null)
   const limited = await system.gateway({ ...mails.env, LIMIT_MAIL_PER_RECIPIENT: '1' })
-  assertProblem(await new Operator(limited.opsUrl).on(id, 'send-reset'), 429, 'too_many_mails')
+  const sparing = new Operator(limited.opsUrl)
+  assertProblem(await sparing.on(id, 'send-reset'), 429, 'too_many_mails')
   await until(async () =>
     (await eventsOf(id, 'request_password_reset')).some((one) => one.outcome === 'too_many_mails'),
+  )
+  // The address is changed, although no link can be sent to it.
+  for (const address of [newCredentials().email, email])
+    assert.deepEqual(told(200, await sparing.on(id, 'change-email', { email: address })), { changed: 1 })
+  await until(async () =>
+    (await eventsOf(id, 'request_email_confirmation')).some((one) => one.outcome === 'too_many_mails'),
   )
   const mute = await system.gateway()
   assertProblem(await new Operator(mute.opsUrl).on(id, 'send-reset'), 403, 'mail_off')
@@ -212,7 +219,7 @@ test('an export has the account, its sessions, links and events, and no secret',
   assert.equal((await eventsOf(id, 'export_account')).length, 1)
 })
 
-test('an export has every session and event of an account with many, page after page', async () => {
+test('an export has every link, session and event of an account with many, page after page', async () => {
   const { id } = await signedIn()
   await database.$executeRaw`
     INSERT INTO sessions (id, user_id, expires_at, idle_ends_at, family_hash, token_hash)
@@ -220,9 +227,13 @@ test('an export has every session and event of an account with many, page after 
   await database.$executeRaw`
     INSERT INTO audit_events (id, at, event, outcome, user_id)
     SELECT gen_random_uuid(), now(), 'login', 'ok', ${id}::uuid FROM generate_series(1, 1200)`
-  const { sessions, audit } = told(200, await operator.on(id, 'export'))
+  await database.$executeRaw`
+    INSERT INTO mail_tokens (id, token_hash, purpose, user_id, email, credential_version, expires_at)
+    SELECT gen_random_uuid(), sha256(n::text::bytea), 'change', ${id}::uuid, 'new@example.test', 1, now() FROM generate_series(1, 300) AS n`
+  const { sessions, audit, links } = told(200, await operator.on(id, 'export'))
   assert.equal(new Set(sessions.map((session) => session.id)).size, 1_000)
   assert.ok(audit.length >= 1_200, `${audit.length} events`)
+  assert.equal(links.filter(({ email }) => email === 'new@example.test').length, 300)
 })
 
 test.each(['', ' ', 'x'.repeat(257)])('a change without a reason is refused: %j', async (reason) => {
