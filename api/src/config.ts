@@ -259,7 +259,7 @@ function* contradictionsIn(env: NodeJS.ProcessEnv): Generator<string> {
   if (textOf('SESSION_COOKIE') === 'true' && origins.some((origin) => origin.includes('*')))
     yield 'CORS_ORIGINS must name each origin where SESSION_COOKIE is true: whoever gets a host below a * could use the cookies of others'
   if (!isIssuer(textOf('ISSUER')))
-    yield 'ISSUER must be a name, or an https URL (http for the loopback alone) with a path of letters, digits and ._~- at most, and without a slash at the end'
+    yield 'ISSUER must be a name, or an https URL (http only for the loopback) with a path of letters, digits and ._~- at most, and without a slash at the end'
   if (!listOf(textOf('TOKEN_CLAIMS')).every((name) => optionalClaimNames.some((known) => known === name)))
     yield `TOKEN_CLAIMS must be a comma-separated list of ${optionalClaimNames.join(' and ')}`
   yield* mailProblemsIn(env)

@@ -118,7 +118,7 @@ export function parseSmtpUrl(url: string) {
   const [{ host, port }, ...others] = hosts
   if (others.length > 0 || path !== '') throw new Error('SMTP_URL must end with its one host and port')
   const { starttls } = Object.fromEntries(parameters)
-  if (starttls !== undefined && starttls !== 'optional') throw new Error('SMTP_URL takes starttls=optional alone')
+  if (starttls !== undefined && starttls !== 'optional') throw new Error('SMTP_URL takes only optional as its starttls')
   return { secure: scheme === 'smtps', host, port, user, password, isTlsOptional: starttls === 'optional' }
 }
 
@@ -150,7 +150,7 @@ function transportTo(url: string, domain: string) {
 const causes: Record<string, string> = {
   ECONNREFUSED: 'nothing listens at the port of SMTP_URL',
   EDNS: 'the host of SMTP_URL has no address',
-  ETIMEDOUT: 'it does not answer, or its port is for smtps: alone',
+  ETIMEDOUT: 'it does not answer, or its port is only for smtps:',
   ERR_SSL_WRONG_VERSION_NUMBER: 'its port does not begin with TLS: SMTP_URL must begin with smtp:',
   ERR_SSL_PACKET_LENGTH_TOO_LONG: 'its port does not begin with TLS: SMTP_URL must begin with smtp:',
   ETLS: 'it offers no STARTTLS: SMTP_URL must begin with smtps:, or end with ?starttls=optional',

@@ -75,7 +75,7 @@ export const ticketRoutes: FastifyPluginAsyncJsonSchemaToTs<{ Options: TicketRou
         summary: 'Redeem a ticket',
         description:
           'Returns the answer once, at any gateway. While there is no answer, returns 202 with a new ticket, which replaces the old one. The ' +
-          'request is held like the first one. Returns 410 if the ticket has expired: nothing was changed, unless the database failed meanwhile, and the first request can be sent again.',
+          'request is held like the first one. Returns 410 if the ticket has expired. Then nothing was changed, unless the database failed meanwhile: send the first request again.',
         headers: PreferHeader,
         body: { title: 'TicketToRedeem', ...objectOf({ ticket: { type: 'string', maxLength: ticketMaxLength } }) },
         response,

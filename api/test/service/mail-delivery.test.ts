@@ -261,7 +261,7 @@ test.skipIf(!canIssue())('each reason why a mail server cannot be reached has a 
   let trusted = ''
   assert.match(await reasonOf(`smtps://127.0.0.1:${tls}`), /unknown authority/)
   assert.match(await reasonOf(`smtps://127.0.0.1:${plain}`), /does not begin with TLS/)
-  assert.match(await reasonOf(`smtp://127.0.0.1:${tls}`), /its port is for smtps: alone/)
+  assert.match(await reasonOf(`smtp://127.0.0.1:${tls}`), /its port is only for smtps:/)
   assert.match(await reasonOf(`smtp://127.0.0.1:${await freePort()}`), /nothing listens/)
   trusted = authority.certFile
   assert.match(await reasonOf(`smtps://127.0.0.1:${tls}`), /for another name/)

@@ -44,12 +44,12 @@ function objectIn(text: string, number: number): Line {
   try {
     return lineOf(number, JSON.parse(text))
   } catch {
-    return { number, problem: 'is no JSON' }
+    return { number, problem: 'is not JSON' }
   }
 }
 
 function lineOf(number: number, value: unknown): Line {
-  return isRecord(value) ? { number, record: value } : { number, problem: 'is no JSON object' }
+  return isRecord(value) ? { number, record: value } : { number, problem: 'is not a JSON object' }
 }
 
 export function isRecord(value: unknown): value is Record<string, unknown> {
@@ -86,5 +86,5 @@ async function* readDocument(chunks: AsyncIterable<string>, path: string): Async
     if (isDamaged) break
   }
   // It ends by itself with the document.
-  if (!parser.isEnded) yield { number: number + 1, problem: 'is no JSON, nor is what comes after it' }
+  if (!parser.isEnded) yield { number: number + 1, problem: 'is not JSON: the rest of the file was not read' }
 }

@@ -16,7 +16,7 @@ export async function* readText(file: string): AsyncGenerator<string> {
       // A byte order mark of UTF-16. Without one, ASCII in UTF-16 is UTF-8, with a NUL in each character.
       const isMarked = lines === 0 && (chunk.at(0) === 0xff || chunk.at(0) === 0xfe)
       const text = isMarked ? '\0' : decoder.decode(chunk, { stream: true })
-      if (text.includes('\0')) throw new UserError(`${file} is no UTF-8: convert it by "iconv -f UTF-16 -t UTF-8".`)
+      if (text.includes('\0')) throw new UserError(`${file} is not UTF-8: convert it by "iconv -f UTF-16 -t UTF-8".`)
       lines += text.split('\n').length - 1
       yield text
     }
@@ -26,10 +26,10 @@ export async function* readText(file: string): AsyncGenerator<string> {
     const { code = '', message = '' }: { code?: string; message?: string } = Object(error)
     if (code === 'ERR_ENCODING_INVALID_ENCODED_DATA')
       throw new UserError(
-        `${file} is no UTF-8 after line ${lines}: if it is Latin-1, convert it by "iconv -f LATIN1 -t UTF-8".`,
+        `${file} is not UTF-8 after line ${lines}: if it is Latin-1, convert it by "iconv -f LATIN1 -t UTF-8".`,
       )
     if (code.startsWith('Z_'))
-      throw new UserError(`${file} is no gzip file, or is damaged or cut off after line ${lines}.`)
+      throw new UserError(`${file} is not a gzip file, or is damaged or cut off after line ${lines}.`)
     throw new UserError(`${file} cannot be read: ${message}`)
   }
 }

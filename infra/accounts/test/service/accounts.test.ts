@@ -69,7 +69,7 @@ test('a confirmed address stays confirmed, with its date or the date of the acco
       expected,
       JSON.stringify(record),
     )
-  const reason = 'has a date of confirmation that is none'
+  const reason = 'has a confirmation date that is not valid'
   assert.deepEqual(await rejectedOf(file), [
     { line: 9, reason },
     { line: 10, reason },
@@ -192,14 +192,14 @@ test('an array of records is read one at a time, and what comes after a mistake 
   const { stdout } = await accounts(['import', '--preset', 'django', file])
   assert.match(stdout, /Created 2 accounts/)
   assert.deepEqual(await rejectedOf(file), [
-    { line: 2, reason: 'is no JSON object' },
+    { line: 2, reason: 'is not a JSON object' },
     { line: 3, reason: 'is disabled (is_active)' },
   ])
   for (const broken of [whole.slice(0, -1), `${whole.slice(0, -2)},`, whole.replace(',1,', ',one,')]) {
     const file = await fileOf(`${randomUUID()}.json`, broken)
     await accounts(['import', '--preset', 'django', file])
     const [last] = (await rejectedOf(file)).slice(-1)
-    assert.equal(last?.reason, 'is no JSON, nor is what comes after it', broken)
+    assert.equal(last?.reason, 'is not JSON: the rest of the file was not read', broken)
   }
 })
 

@@ -57,7 +57,7 @@ test('an id that belongs to another address is named, and new ids are mapped, al
   const { mapped } = await imported(rows, '--id', 'new')
   assert.equal(mapped.get('17'), id)
   assert.equal(mapped.get('user_2'), (await storedOf(two)).id)
-  assert.match((await imported(rows)).rejected[0]?.[1] ?? '', /^has an id that is no UUID: --id new/)
+  assert.match((await imported(rows)).rejected[0]?.[1] ?? '', /^has an id that is not a UUID: --id new/)
 })
 
 test('an account that was deleted does not come back by an import, by any of the seal keys; without its key nothing is imported', async () => {

@@ -61,11 +61,11 @@ export function parseRedisUrl(url: string): RedisTarget {
   const tls = tlsFiles(parameters)
   const family = parseFamily(parameters.get('family'))
   if (security !== 'rediss' && Object.keys(tls).length > 0)
-    throw new Error('REDIS_URL has ca, cert or key as a parameter, which TLS alone uses: begin it with rediss')
+    throw new Error('REDIS_URL has ca, cert or key as a parameter, which only TLS uses: begin it with rediss')
   if (kind !== 'sentinel' && (parameters.has('sentinelUsername') || parameters.has('sentinelPassword')))
-    throw new Error('REDIS_URL takes sentinelUsername and sentinelPassword for redis+sentinel:// alone')
+    throw new Error('REDIS_URL takes sentinelUsername and sentinelPassword only with redis+sentinel://')
   if (security !== 'unix' && parameters.has('db'))
-    throw new Error('REDIS_URL takes db for unix:// alone: elsewhere the number of the database is its path')
+    throw new Error('REDIS_URL takes db only with unix://: elsewhere the number of the database is its path')
   const login: Login = {
     ...credentials(user, password),
     ...(security === 'rediss' ? { tls } : {}),
