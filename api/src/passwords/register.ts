@@ -47,7 +47,9 @@ export const register = defineEndpoint({
     }
   },
 
-  async finish({ database, post, audit }, { email }, { id, result, client, requestId }) {
+  async finish({ database, post, audit, isRegistrationOpen }, { email }, { id, result, client, requestId }) {
+    // Its ticket may be from before registration was closed.
+    if (!isRegistrationOpen) throw new ApiError('registration_closed')
     if (result.kind !== 'hashed') throw new ApiError('internal_error')
     const createdAt = new Date()
     const body = { id, email, createdAt: createdAt.toISOString() }
