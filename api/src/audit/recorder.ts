@@ -31,6 +31,8 @@ const DELETE_PERIOD_MS = 5 * 60_000
  */
 const UNBOUNDED_AT_ONCE = 1_000
 const UNBOUNDED_PER_SECOND = 10
+/** Outcomes of changes that were allowed: nobody floods the audit with those of a named account or operator. */
+const BOUNDED: readonly string[] = ['ok', 'unchanged', 'outcome_unknown']
 
 interface AuditOptions {
   database: Database
@@ -85,7 +87,7 @@ export class Audit {
   /** Returns at once and never throws: events are written asynchronously. */
   record(event: AuditEvent): void {
     if (this.#isClosed) return
-    const isBounded = event.outcome === 'ok' && (event.userId || event.operator)
+    const isBounded = BOUNDED.includes(event.outcome) && (event.userId || event.operator)
     if (isBounded || this.#takeBudget()) this.#push(added(event))
     else this.#addUp(event)
   }
