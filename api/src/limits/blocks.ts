@@ -15,8 +15,8 @@ import { isAddressRange } from '../schemas/credentials.js'
 /** The average pause between two reads. The longest is 1.5 times as long. */
 export const READ_EVERY_MS = 600
 
-/** Far more than anybody blocks by hand. */
-const LISTED_MAX = 1_000
+/** The most blocks. Each request is compared with all of them, in 0.14 ms; with fifty times as many, in 11 ms. */
+export const BLOCKS_MAX = 1_000
 
 export type Block = { network: string; until: string; operator: string; reason: string; createdAt: string }
 
@@ -47,7 +47,7 @@ export class Blocks {
   }
 
   async read(): Promise<void> {
-    const sql = Prisma.sql`SELECT network FROM blocks WHERE until > now() ORDER BY network`
+    const sql = Prisma.sql`SELECT network FROM blocks WHERE until > now() ORDER BY network LIMIT ${BLOCKS_MAX}`
     const networks = (await rawQuery<{ network: string }>(this.#database, sql)).map(({ network }) => network)
     const known = networks.join(' ')
     if (known === this.#known) return
@@ -63,24 +63,28 @@ export class Blocks {
     const sql = Prisma.sql`
       SELECT network, least(until, '9999-12-31') AS until, operator, reason,
         least(greatest(created_at, 'epoch'), '9999-12-31') AS "createdAt"
-      FROM blocks WHERE until > now() ORDER BY network LIMIT ${LISTED_MAX}`
+      FROM blocks WHERE until > now() ORDER BY network LIMIT ${BLOCKS_MAX}`
     const rows = await rawQuery<Block>(database, sql)
     const iso = (text: string) => new Date(text).toISOString()
     return rows.map((row) => ({ ...row, until: iso(row.until), createdAt: iso(row.createdAt) }))
   }
 
-  /** Blocks a network, or changes the end of its block. Resolves with its canonical form. */
-  async add(block: { network: string; until: Date; operator: string; reason: string }): Promise<string> {
+  /**
+   * Blocks a network, or changes the end of its block. Resolves with its canonical form; undefined if
+   * there are {@link BLOCKS_MAX} others.
+   */
+  async add(block: { network: string; until: Date; operator: string; reason: string }): Promise<string | undefined> {
     const { network, until, operator, reason } = block
     const sql = Prisma.sql`
       INSERT INTO blocks (network, until, operator, reason)
-      VALUES (${canonical(network)}, ${until}::timestamptz, ${operator}, ${reason})
+      SELECT asked.network, ${until}::timestamptz, ${operator}, ${reason} FROM (SELECT ${canonical(network)} AS network) AS asked
+      WHERE (SELECT count(*) FROM blocks WHERE until > now() AND blocks.network <> asked.network) < ${BLOCKS_MAX}
       ON CONFLICT (network) DO UPDATE SET until = excluded.until, operator = excluded.operator, reason = excluded.reason,
         created_at = now()
       RETURNING network`
     const [added] = await rawQuery<{ network: string }>(this.#database, sql)
     await this.#readNow()
-    return added?.network ?? network
+    return added?.network
   }
 
   /** Resolves with the canonical form of a network that was blocked. */

@@ -7,6 +7,7 @@ import type { Job } from 'bullmq'
 import { AddressRanges, rangeOf } from '../http/client-network.js'
 import { docsPlugin, operatorDocs } from '../http/docs.js'
 import { ApiError, invalid, orUnavailable, orUnknown } from '../http/errors.js'
+import { BLOCKS_MAX } from '../limits/blocks.js'
 import { NetworkField } from '../schemas/credentials.js'
 import { anyProblem, limitProblem, problemResponse } from '../schemas/responses.js'
 import { accountChangeRoutes } from './account-changes.js'
@@ -56,7 +57,8 @@ const blockRoutes: OperatorRoutes = async (app, options) => {
         tags,
         summary: 'Block an address or a network',
         description:
-          'All gateways refuse its requests within a second. An IPv6 address means its /64. A network with a proxy of TRUST_PROXY is refused.',
+          'All gateways refuse its requests within a second. An IPv6 address means its /64. A network with a proxy of TRUST_PROXY is refused. ' +
+          `There are at most ${BLOCKS_MAX} blocks.`,
         body: { title: 'NewBlock', ...objectOf({ network: NetworkField, until: time, reason: Reason }) },
         response: changeResponses,
       },
@@ -70,6 +72,8 @@ const blockRoutes: OperatorRoutes = async (app, options) => {
       if (/:.*\//.test(network) && ipv4InIpv6.overlaps(network)) throw invalid('network', 'must be written as IPv4')
       if (proxies.overlaps(rangeOf(network))) throw invalid('network', 'must contain no proxy of TRUST_PROXY')
       const blocked = await orUnknown(blocks.add({ network, until, reason, operator: request.operator.name }))
+      if (blocked === undefined)
+        throw invalid('network', `must be one of ${BLOCKS_MAX} at most: lift others, or block it at a firewall`)
       recordChange(audit, request, { event: 'block_network', reason, ip: blocked })
       return { changed: 1 }
     },

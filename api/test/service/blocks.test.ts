@@ -107,6 +107,18 @@ test('rows that are no networks, or have no end or no beginning, stop no other b
   await system.database.$executeRaw`DELETE FROM blocks WHERE operator = 'sql'`
 })
 
+test('a thousand networks are blocked, and no more: each request is compared with all', async () => {
+  await system.database.block.deleteMany()
+  await system.database.$executeRaw`
+    INSERT INTO blocks (network, until, operator, reason)
+    SELECT '100.64.' || n / 256 || '.' || n % 256, now() + interval '1 hour', 'script', 'a list' FROM generate_series(1, 1000) AS n`
+  assertProblem(await operator.block('192.0.2.200'), 422, 'invalid_request')
+  assert.deepEqual(told(200, await operator.block('100.64.0.1')), { changed: 1 })
+  assert.deepEqual(told(200, await operator.unblock('100.64.0.2')), { changed: 1 })
+  assert.deepEqual(told(200, await operator.block('192.0.2.200')), { changed: 1 })
+  await system.database.block.deleteMany()
+})
+
 test.each(['a\0b', 'a\ud800b', 'a\nb', '\u009f'])('a reason is text without control characters: %j', async (reason) => {
   const body = { network: '192.0.2.1', until: new Date(Date.now() + 60_000).toISOString(), reason }
   assertProblem(await operator.call('POST', '/v1/blocks', { body }), 422, 'invalid_request')

@@ -41,7 +41,8 @@ export async function* readCsv(
     for await (const { record: values, info } of parser as AsyncIterable<Row>) {
       const number = info.lines - values.join('').split('\n').length + 1
       if (names === undefined) names = values.map((name) => name.trim().toLowerCase())
-      else if (values.length !== names.length) yield { number, problem: 'has another number of columns than the header line' }
+      else if (values.length !== names.length)
+        yield { number, problem: 'has another number of columns than the header line' }
       else yield { number, record: Object.fromEntries(names.map((name, n) => [name, values[n]])) }
     }
   } catch (error) {
