@@ -87,10 +87,10 @@ function withHash(record: Record<string, unknown>, account: Unhashed, options: C
   const salt = textAt(record, fields.salt) ?? ''
   const given = textAt(record, fields.passwordHash)
   const stored = preset.hashOf === undefined ? given : preset.hashOf(record, { passwordHash: given, salt }, settings)
-  if (stored === undefined) {
-    if (options.withoutHash === 'reject') return rejected('has no password hash')
+  if (stored === undefined && options.withoutHash === 'reject') return rejected('has no password hash')
+  // Spillway's own exports have accounts without a password, too.
+  if (stored === undefined || stored === NO_PASSWORD)
     return { kind: 'account', account: { ...account, passwordHash: NO_PASSWORD }, format: describeHash(NO_PASSWORD) }
-  }
   const saltRead = saltBytes(salt, saltEncoding)
   if (saltRead === undefined) return rejected(`has a salt that is not ${saltEncoding}`)
   const wrapping = bare && wrappingOfBare(bare, stored.trim(), saltRead)

@@ -292,6 +292,8 @@ test('accounts without a hash come in where they are to begin with a reset mail'
   assert.equal((await imported(file)).rejected, 2)
   const { hashes } = await imported(file, '--without-hash', 'reset')
   assert.deepEqual(hashes, ['$none$', '$none$'])
+  const exported = await fileOf('exported.ndjson', '{"email": "a@example.test", "passwordHash": "$none$"}\n')
+  assert.deepEqual((await imported(exported)).hashes, ['$none$'])
 })
 
 test('options that say nothing known are refused by name', () => {
