@@ -144,7 +144,7 @@ const changes: readonly Change[] = [
       const outcome = confirmed ? 'ok' : ((await post?.send(link, email)) ?? 'ok')
       // In addition to the change of the address, which was made.
       const event = { event: 'request_email_confirmation', outcome, userId: user.id, ip, requestId } as const
-      if (outcome !== 'ok') audit.record({ ...event, by: { operator: operator.name, reason } })
+      if (outcome !== 'ok') audit.record({ ...event, operator: operator.name, reason })
       return isOther || confirmed ? 1 : 0
     },
   },

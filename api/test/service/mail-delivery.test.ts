@@ -161,7 +161,6 @@ test('an operator finds the unsent mails of an account, and Redis is asked for n
 })
 
 test('a link that waits while sessions end, the password or the address changes is not mailed, and a later one is', async (t) => {
-  const board = (change: string) => fetch(`${opsUrl}/queues/api/queues/mail/${change}`, { method: 'PUT' })
   const operator = new Operator(opsUrl)
   const [ended, moved] = [await api.newAccount(), await api.newAccount()]
   const { account: owner, accessToken } = await api.signedIn()
@@ -169,8 +168,7 @@ test('a link that waits while sessions end, the password or the address changes 
   const idOf = async ({ email }: { email: string }) => told(200, await operator.find(email)).id
   const [endedId, movedId, ownerId] = [await idOf(ended), await idOf(moved), await idOf(owner)]
   const { email: next } = newCredentials()
-  assert.equal((await board('pause')).status, 200)
-  t.onTestFinished(async () => void (await board('resume')))
+  const resume = await pauseMails(t)
   for (const email of [ended.email, next, owner.email]) expect(204, await forgotten(email))
   // A link that confirms the address outlives a change of the password.
   told(200, await operator.on(ownerId, 'send-confirmation'))
@@ -179,7 +177,7 @@ test('a link that waits while sessions end, the password or the address changes 
   told(200, await operator.on(movedId, 'change-email', { email: next, confirmed: true }))
   expect(204, await api.changePassword(accessToken, owner.password))
   for (const id of [endedId, movedId, ownerId]) told(200, await operator.on(id, 'send-reset'))
-  assert.equal((await board('resume')).status, 200)
+  await resume()
   for (const email of [ended.email, next, owner.email]) {
     const { token } = await mails.next(email, RESET)
     expect(200, await api.resetPassword(token))

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { until } from '@spillway/infra/processes/until'
 import { test } from 'vitest'
-import { type Answer, assertProblem, type Client, expect, newCredentials, respondAsync } from '../client.ts'
+import { assertProblem, expect, newCredentials, respondAsync } from '../client.ts'
 import { shareSystem } from '../system.ts'
 
 const system = await shareSystem()
@@ -60,15 +60,9 @@ test('a ticket from before registration was closed makes no account', async () =
   const closed = await system.gateway({ REGISTRATION: 'closed' })
   const credentials = newCredentials()
   const { ticket } = expect(202, await here.register(credentials, respondAsync))
-  assertProblem(await redeemed(closed.api, ticket), 403, 'registration_closed')
+  assertProblem(await closed.api.redeem(ticket), 403, 'registration_closed')
   assert.equal(await system.database.user.count({ where: { email: credentials.email } }), 0)
 })
-
-/** The answer for a ticket: a busy machine may have none in time, and the ticket stays good */
-async function redeemed(api: Client, ticket: string): Promise<Answer> {
-  const answer = await api.redeem(ticket)
-  return [202, 503].includes(answer.status) ? redeemed(api, answer.body.ticket ?? ticket) : answer
-}
 
 /** The file that the standard error of PostgreSQL goes to, where it runs on this machine. */
 async function serverLog(): Promise<string | undefined> {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
 import { Lockout } from '../../src/ops/access.ts'
-import { describeData, describeJob, describeMail, describeMailData } from '../../src/ops/board.ts'
+import { describeData, describeJob, describeMailData } from '../../src/ops/board.ts'
 import { RecentRequests } from '../../src/ops/live.ts'
 import { GatewayMetrics } from '../../src/ops/metrics.ts'
 import { outcomeOf } from '../../src/schemas/outcomes.ts'

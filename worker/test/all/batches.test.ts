@@ -29,14 +29,16 @@ test.skipIf(skip)(
     const clients = Array.from({ length: 100 }, async () => {
       while (!isSeen) await verify(client)
     })
-    // One batch in work and one behind it, of two at least, share the time of the slot.
-    await until(() => done || client.estimates.load().active >= 4, { what: 'two batches in hand' })
-    assert.equal(done, false)
-    await until(() => done || client.estimates.load().latencyMs > 3 * client.estimates.load().serviceMs, {
-      what: 'the capacity of batches',
-    })
-    assert.equal(done, false)
-    await storm
+    try {
+      // One batch in work and one behind it, of two at least, share the time of the slot.
+      await until(() => client.estimates.load().active >= 4, { what: 'two batches in hand' })
+      await until(() => client.estimates.load().latencyMs > 3 * client.estimates.load().serviceMs, {
+        what: 'the capacity of batches',
+      })
+    } finally {
+      isSeen = true
+      await Promise.all(clients)
+    }
   },
 )
 
@@ -44,7 +46,11 @@ test.skipIf(skip)('jobs that come one by one tell the capacity of full batches a
   const { space, client } = await clientFor(t)
   await startedWorker(space, { slots: 1 })
   for (let n = 0; n < 20; n += 1) await verify(client)
-  await until(() => client.estimates.load().workers === 1)
-  const { latencyMs, serviceMs } = client.estimates.load()
-  assert.ok(serviceMs < 0.7 * latencyMs, `${serviceMs} ms of a slot, ${latencyMs} ms until the hash`)
+  // A machine that stands still meanwhile changes either average for a while.
+  await until(async () => {
+    await verify(client)
+    const { workers, latencyMs, serviceMs } = client.estimates.load()
+    if (workers === 1 && serviceMs < 0.7 * latencyMs) return true
+    throw new Error(`${workers} workers, ${serviceMs} ms of a slot, ${latencyMs} ms until the hash`)
+  })
 })

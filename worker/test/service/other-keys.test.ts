@@ -73,7 +73,7 @@ test('a worker with other keys than gateways is not ready, takes no job and name
 
   await worker.reload(`${sealKeys},${otherKeys}`)
   assert.deepEqual(await resultOf(pending), match)
-  assert.equal(await worker.readiness(), 200)
+  await until(async () => (await worker.readiness()) === 200)
   await until(() => client.estimates.load().workers === 1 && !client.estimates.hasOtherKeys())
 
   // As when gateways seal with a key that the worker has lost.

@@ -10,7 +10,7 @@ import { Redis } from 'ioredis'
 import { afterAll, beforeAll, test } from 'vitest'
 import { promote } from '../../src/bullmq.ts'
 import { FIRST_SCORE } from '../../src/capacity.ts'
-import { PasswordClient } from '../../src/client.ts'
+import { PasswordClient, type PasswordClientOptions } from '../../src/client.ts'
 import { queueKey } from '../../src/keys.ts'
 import { PROMOTED } from '../../src/order.ts'
 import { jobOfTicket, type Ticket } from '../../src/tickets.ts'
@@ -50,10 +50,15 @@ function seeded(seed: number) {
 class WatchedClient extends PasswordClient {
   sawLine = false
 
-  override load() {
-    const load = super.load()
-    this.sawLine = load.line > 0
-    return load
+  constructor(options: PasswordClientOptions) {
+    super(options)
+    const { estimates } = this
+    const load = estimates.load.bind(estimates)
+    estimates.load = () => {
+      const read = load()
+      this.sawLine = read.line > 0
+      return read
+    }
   }
 }
 
@@ -96,8 +101,7 @@ class Line {
     return ticket
   }
 
-  async submit(client: PasswordClient, ticket: Ticket<object>, place: Place): Promise<void> {
-    const knewLine = client.estimates.load().line > 0
+  async submit(client: WatchedClient, ticket: Ticket<object>, place: Place): Promise<void> {
     await this.#add(client, ticket, place)
     const { sawLine } = client
     const { id } = jobOfTicket(ticket, ticket.attempt)
@@ -108,7 +112,7 @@ class Line {
     // What the client has sent before is done.
     await client.connection.ping()
     const isPromoted = (await this.#redis.zcard(this.#key('prioritized'))) < this.inLine.size
-    if (knewLine === client.estimates.load().line > 0) assert.equal(isPromoted, knewLine)
+    assert.equal(isPromoted, sawLine)
     if (isPromoted) this.#promoted()
   }
 
@@ -214,7 +218,7 @@ class Line {
     this.#numbers.add(ticket.number)
   }
 
-  async #find(client: PasswordClient, ticket: Ticket<object>, seen?: (id: string, state: string) => void) {
+  async #find(client: WatchedClient, ticket: Ticket<object>, seen?: (id: string, state: string) => void) {
     if (ticket.number !== undefined) client.estimates.numbered(ticket.number)
     for (; ; ticket.attempt += 1) {
       const job = jobOfTicket(ticket, ticket.attempt)
