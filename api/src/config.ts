@@ -23,9 +23,8 @@ import type { FromSchema } from 'json-schema-to-ts'
 import { parseSmtpUrl } from './mail/smtp.js'
 import { roles } from './ops/named.js'
 import { isCommon } from './passwords/new-password.js'
-import { isAddressRange, lengthOf } from './schemas/credentials.js'
-import { parseSender } from './schemas/email-address.js'
-import { optionalClaimNames } from './sessions/access-token.js'
+import { isAddressRange, lengthOf, parseSender } from './schemas/credentials.js'
+import { optionalClaimNames } from './sessions/access-tokens.js'
 
 /** The JSON Schema of the environment. `pnpm size` calculates with its defaults. */
 export const GatewayConfig = {

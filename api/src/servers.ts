@@ -1,15 +1,22 @@
 /** The three servers of a gateway, built from plugins. start.ts opens and closes the rest. */
-import type { EventEmitter } from 'node:events'
+import type { FastifyPluginAsyncJsonSchemaToTs } from '@fastify/type-provider-json-schema-to-ts'
 import { listOf } from '@spillway/common/settings'
 import { newId } from '@spillway/queue/wire/id'
-import { type FastifyInstance, type FastifyRequest, fastify } from 'fastify'
+import {
+  type FastifyBaseLogger,
+  type FastifyHttpOptions,
+  type FastifyInstance,
+  type FastifyRequest,
+  fastify,
+  LogController,
+  type RawServerDefault,
+} from 'fastify'
 import { meRoutes } from './accounts/me.js'
 import { auditRefusalsPlugin } from './audit/recorder.js'
 import type { GatewayConfig } from './config.js'
-import { clientGonePlugin, drainPlugin, stalledConnectionsPlugin } from './http/connections.js'
+import { drainPlugin, stalledConnectionsPlugin } from './http/connections.js'
 import { CrossOrigin, crossOriginPlugin } from './http/cross-origin.js'
 import { type DocsOptions, docsPlugin, publicDocs, serviceDocs } from './http/docs.js'
-import { toApiError } from './http/errors.js'
 import { healthRoutes } from './http/health.js'
 import { jsonBodyPlugin, messageRulesPlugin } from './http/message-rules.js'
 import {
@@ -18,25 +25,26 @@ import {
   problemPlugin,
   sendConnectionProblem,
   sendProblem,
+  toApiError,
 } from './http/problems.js'
-import { requestIdPlugin } from './http/request-id.js'
-import { noteUnrouted, requestLogPlugin } from './http/request-log.js'
-import { ownSchemas, serverOptions } from './http/server-options.js'
-import { Attempts } from './limits/attempts.js'
+import {
+  AddressRanges,
+  clientGonePlugin,
+  noteUnrouted,
+  requestIdPlugin,
+  requestIds,
+  requestLogPlugin,
+  requestTracePlugin,
+} from './http/requests.js'
 import { blocksPlugin } from './limits/blocks.js'
-import { DeviceTokens } from './limits/device-token.js'
-import { Guessing } from './limits/guessing.js'
 import { createLimits, rateLimit } from './limits/limits.js'
 import { mailRoutes } from './mail/routes.js'
-import type { GatewayMetrics } from './ops/metrics.js'
 import { operatorPagesPlugin, withoutBase } from './ops/pages.js'
 import { OperatorReads } from './ops/reads.js'
-import { overloadPlugin } from './overload/plugin.js'
-import type { Deps, Opened } from './passwords/deps.js'
+import { overloadPlugin } from './overload.js'
 import type { Endpoint } from './passwords/endpoint.js'
-import { Flow, type FlowEvents } from './passwords/flow.js'
-import { HashUpgrades } from './passwords/hash-upgrades.js'
-import { Credentials, login } from './passwords/login.js'
+import { Flow } from './passwords/flow.js'
+import { Credentials, HashUpgrades, login } from './passwords/login.js'
 import { NewPasswords } from './passwords/new-password.js'
 import { changeEmail, changePassword, deleteAccount, verifyPassword } from './passwords/own-account.js'
 import { register } from './passwords/register.js'
@@ -44,12 +52,12 @@ import { resetPassword } from './passwords/reset-password.js'
 import { requireKeyOf, serviceEndpoints } from './passwords/service.js'
 import { ticketRoutes } from './passwords/tickets.js'
 import { formats } from './schemas/credentials.js'
-import { accessTokenPlugin } from './sessions/access-token.js'
+import { accessTokenPlugin } from './sessions/access-tokens.js'
 import { discoveryRoutes } from './sessions/discovery.js'
 import { introspectionRoute, tokenToIntrospect } from './sessions/introspect.js'
-import { sessionNameOf } from './sessions/refresh-tokens.js'
-import { inBodies, inCookies, ownPagesPlugin } from './sessions/token-carrier.js'
-import { tokenRoutes } from './sessions/tokens.js'
+import { sessionNameOf } from './sessions/sessions.js'
+import { inBodies, inCookies, ownPagesPlugin, tokenRoutes } from './sessions/token-carrier.js'
+import type { Opened } from './start.js'
 
 /** The largest valid body changes a password: two passwords of 1,024 bytes, escaped. */
 const PUBLIC_BODY_BYTES = 16 * 1_024
@@ -71,54 +79,49 @@ export function closeTimeMs({ loginWaitMs }: GatewayConfig): number {
   return loginWaitMs + CLOSE_MARGIN_MS
 }
 
+/** What endpoints and routes of the public API use, in addition to what is opened for all servers. */
+function forPublicApi(config: GatewayConfig, opened: Opened) {
+  const { database, passwords, countingRedis: redis, guessing, keyring, breached, log } = opened
+  const { issuer, loginNeedsConfirmation: needsConfirmedEmail } = config
+  const lives = { sessionS: Math.min(config.sessionIdleS, config.sessionTtlS), deviceS: config.deviceTtlS }
+  const tokenCarrier = config.sessionCookie ? inCookies(lives) : inBodies
+  return {
+    issuer,
+    tokenCarrier,
+    isRegistrationOpen: config.registration === 'open',
+    credentials: new Credentials(database, { needsConfirmedEmail }),
+    upgrades: new HashUpgrades({ passwords, database, mode: config.rehash, log }),
+    newPasswords: new NewPasswords({
+      minLength: config.passwordMinLength,
+      service: URL.canParse(issuer) ? new URL(issuer).hostname : issuer,
+      breached,
+    }),
+    limits: createLimits({
+      config,
+      guessing,
+      redis,
+      keyring,
+      sessionNameOf: (request) => sessionNameOf(tokenCarrier.shownBy(request)),
+    }),
+  }
+}
+export interface Deps extends Opened, ReturnType<typeof forPublicApi> {}
+
+/** A plugin with routes. Types of requests and responses come from their JSON schemas. */
+export type RoutePlugin = FastifyPluginAsyncJsonSchemaToTs<{ Options: Deps }>
+
 export async function buildPublicApi(config: GatewayConfig, opened: Opened): Promise<FastifyInstance> {
-  const { database, passwords, countingRedis: redis, keyring, audit, metrics, log } = opened
-  const nowMs = () => passwords.now()
-  const devices = new DeviceTokens(keyring, { ttlS: config.deviceTtlS, nowMs })
+  const deps: Deps = { ...opened, ...forPublicApi(config, opened) }
+  const { passwords, upgrades, limits } = deps
   const origins = listOf(config.corsOrigins)
   const crossOrigin = origins.length === 0 ? undefined : new CrossOrigin(origins, config.sessionCookie)
   const app = await newApi(config, opened, { bodyLimitBytes: PUBLIC_BODY_BYTES, docs: publicDocs, crossOrigin })
   await app.register(blocksPlugin, opened)
   if (config.sessionCookie) await app.register(ownPagesPlugin, { origins, issuer: config.issuer })
-  const lives = { sessionS: Math.min(config.sessionIdleS, config.sessionTtlS), deviceS: config.deviceTtlS }
-  const tokenCarrier = config.sessionCookie ? inCookies(lives) : inBodies
   await app.register(accessTokenPlugin, opened.accessTokens)
-  const attempts = new Attempts(config, redis, keyring)
-  const limits = createLimits({
-    config,
-    attempts,
-    redis,
-    keyring,
-    sessionNameOf: (request) => sessionNameOf(tokenCarrier.shownBy(request)),
-  })
-  await app.register(auditRefusalsPlugin, { audit })
-
-  const { issuer, loginNeedsConfirmation: needsConfirmedEmail } = config
-  const upgrades = new HashUpgrades({ passwords, database, mode: config.rehash, log })
+  await app.register(auditRefusalsPlugin, opened)
   app.addHook('onClose', () => upgrades.close())
-  const deps: Deps = {
-    ...opened,
-    issuer,
-    upgrades,
-    guessing: new Guessing({ config, devices, attempts, metrics, log }),
-    limits,
-    isRegistrationOpen: config.registration === 'open',
-    tokenCarrier,
-    newPasswords: new NewPasswords({
-      minLength: config.passwordMinLength,
-      service: URL.canParse(issuer) ? new URL(issuer).hostname : issuer,
-      breached: opened.breached,
-    }),
-    credentials: new Credentials(database, { needsConfirmedEmail }),
-  }
-  const flow = new Flow({
-    ...flowOptions(config, opened),
-    deps,
-    endpoints,
-    guessing: deps.guessing,
-    limitRedemption: limits.redeemNetwork,
-  })
-  countFlow(flow.events, metrics)
+  const flow = new Flow({ config, deps, endpoints, limitRedemption: limits.redeemNetwork })
 
   await app.register(healthRoutes, deps)
   flow.mount(app)
@@ -129,7 +132,7 @@ export async function buildPublicApi(config: GatewayConfig, opened: Opened): Pro
 
 /** The service API, on its own listener, for applications that keep their own users. */
 export async function buildServiceApi(config: GatewayConfig, opened: Opened): Promise<FastifyInstance> {
-  const { passwords, sessions } = opened
+  const { passwords } = opened
   const app = await newApi(config, opened, { bodyLimitBytes: SERVICE_BODY_BYTES, docs: serviceDocs })
   app.decorateRequest('service')
   const { limitPerService: max, queuePrefix } = config
@@ -137,11 +140,12 @@ export async function buildServiceApi(config: GatewayConfig, opened: Opened): Pr
     const nameOf = ({ service }: FastifyRequest) => `${kind}:${service}`
     return rateLimit(opened.countingRedis, queuePrefix, { max, reason: 'service_limit', nameOf, headers: 'always' })
   }
-  const deps = { requireServiceKey: requireKeyOf(config.serviceKeys), limitService: limitOf('service') }
+  const requireServiceKey = requireKeyOf(config.serviceKeys)
+  const deps = { ...opened, requireServiceKey, limitService: limitOf('service') }
   await app.register(accessTokenPlugin, { ...opened.accessTokens, tokenOf: tokenToIntrospect })
-  await app.register(introspectionRoute, { ...deps, sessions })
+  await app.register(introspectionRoute, deps)
   const flow = new Flow({
-    ...flowOptions(config, opened),
+    config,
     deps,
     endpoints: serviceEndpoints,
     // Counted separately, because new requests must not use up the redemptions of their tickets.
@@ -150,23 +154,10 @@ export async function buildServiceApi(config: GatewayConfig, opened: Opened): Pr
     isOwn: (remembered, { service }) =>
       service !== undefined && 'service' in remembered && remembered.service === service,
   })
-  countFlow(flow.events, opened.metrics)
   flow.mount(app)
-  const byKey = { onRequest: deps.requireServiceKey, security: [{ serviceKey: [] }] }
+  const byKey = { onRequest: requireServiceKey, security: [{ serviceKey: [] }] }
   await app.register(ticketRoutes, { flow, passwords, bodyLimitBytes: SERVICE_BODY_BYTES, ...byKey })
   return app
-}
-
-function flowOptions(config: GatewayConfig, { passwords, database, keyring, log, paceMs }: Opened) {
-  const { loginWaitMs: holdMs, ticketTtlMs: ticketLifeMs } = config
-  return { passwords, database, keyring, log, paceMs, holdMs, ticketLifeMs }
-}
-
-/** Metrics listen to flows, which know nothing of them. */
-function countFlow(events: EventEmitter<FlowEvents>, { jobsAdded, cancelled, hold }: GatewayMetrics): void {
-  events.on('added', (place) => jobsAdded.inc({ place }))
-  events.on('removed', () => cancelled.inc())
-  events.on('held', ({ kind, outcome, ms }) => hold.observe({ endpoint: kind, outcome }, ms / 1_000))
 }
 
 /** Metrics for Prometheus and pages for operators. The other two listeners serve neither. */
@@ -183,7 +174,13 @@ export async function buildOpsPort(config: GatewayConfig, opened: Opened): Promi
   await app.register(problemPlugin)
   await app.register(messageRulesPlugin)
   await app.register(jsonBodyPlugin)
-  await app.register(operatorPagesPlugin, { ...opened, config, reads: new OperatorReads(opened.audit) })
+  await app.register(operatorPagesPlugin, {
+    ...opened,
+    config,
+    database: opened.operatorsDatabase,
+    sessions: opened.operatorsSessions,
+    reads: new OperatorReads(opened.audit),
+  })
   return app
 }
 
@@ -230,7 +227,7 @@ async function newApi(config: GatewayConfig, opened: Opened, options: ApiOptions
   })
   // This goes first, because every later plugin needs the tracking of connections.
   await watchConnections(app, config, { graceMs: closeTimeMs(config), isDraining })
-  if (tracing !== undefined) await app.register(import('./http/request-trace.js'))
+  if (tracing !== undefined) await app.register(requestTracePlugin)
   await app.register(requestLogPlugin, { metrics })
   await app.register(answerHeadersPlugin)
   if (crossOrigin !== undefined) await app.register(crossOriginPlugin, { crossOrigin })
@@ -253,4 +250,50 @@ async function watchConnections(
   await app.register(clientGonePlugin)
   await app.register(drainPlugin, drain)
   await app.register(stalledConnectionsPlugin, { stalledMs })
+}
+
+// Options of all listeners.
+
+/** How often Node looks for overdue requests, which get 408. Its 30 s would double the limit. */
+const TIMEOUT_CHECK_MS = 1_000
+
+/** The most requests on a connection. It is closed with its last answer. */
+const REQUESTS_PER_CONNECTION = 1_000
+
+/** Options of Ajv: our own schemas need no validation. Unknown keywords still throw. */
+const ownSchemas = { meta: false, validateSchema: false }
+
+function serverOptions(
+  { requestTimeoutMs, keepAliveS, trustProxy }: GatewayConfig,
+  log: FastifyBaseLogger,
+): FastifyHttpOptions<RawServerDefault> {
+  const trustedProxies = listOf(trustProxy)
+  const proxies = new AddressRanges(trustedProxies)
+  return {
+    loggerInstance: log,
+    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
+    genReqId: requestIds(proxies),
+    // A starved machine may take longer than Fastify's ten seconds to load a plugin.
+    pluginTimeout: 0,
+    // Bounds how many requests a client can pipeline. Other clients open a new connection.
+    maxRequestsPerSocket: REQUESTS_PER_CONNECTION,
+    // From the first byte, or the opening of a connection, to the last byte of the body.
+    requestTimeout: requestTimeoutMs,
+    keepAliveTimeout: keepAliveS * 1_000,
+    // Fastify would not trust an entry `address:port` of X-Forwarded-For.
+    trustProxy: trustedProxies.length > 0 && ((address) => proxies.has(address)),
+    clientErrorHandler: ({ code }, socket) => sendConnectionProblem(connectionProblem(code), socket),
+    frameworkErrors: (error, request, reply) => sendProblem(toApiError(error), request, reply),
+    // A closing gateway answers requests on open connections, and ends each with its answer.
+    return503OnClosing: false,
+    forceCloseConnections: 'idle',
+    // Fastify passes on only requestTimeout. Node's 60 s for headers would stay in force.
+    http: {
+      requestTimeout: requestTimeoutMs,
+      headersTimeout: requestTimeoutMs,
+      connectionsCheckingInterval: TIMEOUT_CHECK_MS,
+      // See http/message-rules.ts.
+      requireHostHeader: false,
+    },
+  }
 }

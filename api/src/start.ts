@@ -11,25 +11,21 @@ import { sameServerAs } from '@spillway/queue/redis/url'
 import { QueueReporter } from '@spillway/queue/report'
 import { Audit } from './audit/recorder.js'
 import type { GatewayConfig } from './config.js'
-import { Failures } from './limits/attempts.js'
 import { Blocks } from './limits/blocks.js'
-import { toCountingRedis } from './limits/counts.js'
+import { Guessing } from './limits/guessing.js'
+import { toCountingRedis } from './limits/limits.js'
 import { Mail } from './mail/mail.js'
 import { parseSmtpUrl } from './mail/smtp.js'
 import { exposeGatewayState } from './ops/gauges.js'
 import { GatewayMetrics } from './ops/metrics.js'
 import { NamedOperators } from './ops/named.js'
-import { OverloadGuard } from './overload/guard.js'
+import { OverloadGuard } from './overload.js'
 import { PasswordList } from './passwords/breached-list.js'
-import type { Opened } from './passwords/deps.js'
 import { serviceEndpoints } from './passwords/service.js'
 import { buildOpsPort, buildPublicApi, buildServiceApi, closeTimeMs, endpoints } from './servers.js'
-import { optionalClaimNames, TokenIssuer } from './sessions/access-token.js'
+import { optionalClaimNames, SigningKeys, TokenIssuer } from './sessions/access-tokens.js'
 import { startDeletingExpiredSessions } from './sessions/expired-sessions.js'
-import { RefreshTokenTags } from './sessions/refresh-tokens.js'
-import { SessionOpener } from './sessions/session-opening.js'
-import { Sessions } from './sessions/sessions.js'
-import { SigningKeys } from './sessions/signing-keys.js'
+import { type SessionOptions, Sessions } from './sessions/sessions.js'
 
 /** How long to wait for the first state of the queue. Without it, requests get tickets. */
 const FIRST_READING_MS = 500
@@ -41,18 +37,15 @@ const BACKLOG = 4_096
 /** A mail that is not sent in this time is sent by another gateway, or after the next start. */
 const MAIL_TIMEOUT_MS = 5_000
 
-export type Gateway = Awaited<ReturnType<typeof startGateway>>
+/** What a gateway opens for its servers. */
+export interface Opened extends Awaited<ReturnType<typeof open>> {}
 
-/**
- * Starts a gateway, even without PostgreSQL or Redis; /readyz then names what is missing. Secrets
- * in `env` are read again from their files. `paceMs` is how long refusals, and tickets that are
- * issued at once, are held [pacedMs].
- */
-export async function startGateway(
+/** Opens what all servers use, even without PostgreSQL or Redis. */
+async function open(
   config: GatewayConfig,
   env: NodeJS.ProcessEnv,
   log: Logger,
-  { paceMs }: { paceMs?(holdMs: number): number } = {},
+  paceMs: ((holdMs: number) => number) | undefined,
 ) {
   const keyring = parseKeyring(config.spillwaySealKeys)
   const keys = await SigningKeys.parse(config.spillwayJwtKeys)
@@ -84,7 +77,8 @@ export async function startGateway(
   }
   const operatorsRedis = connect('producer', 'operators')
   const mailRedis = config.smtpUrl === '' ? undefined : connect('consumer', 'mail')
-  const metrics = new GatewayMetrics([...endpoints, ...serviceEndpoints].map(({ route }) => route.kind))
+  // With its type, because the type of endpoints follows from what is opened.
+  const metrics: GatewayMetrics = new GatewayMetrics([...endpoints, ...serviceEndpoints].map(({ route }) => route.kind))
   const guard = new OverloadGuard()
   guard.start()
   const { otelExporterOtlpEndpoint: collector } = config
@@ -130,35 +124,76 @@ export async function startGateway(
   const blocks = new Blocks(database, log)
   const expiredSessions = startDeletingExpiredSessions({ database, log })
   let draining = false
-  const tags = new RefreshTokenTags(keyring)
-  const rotation = { sessionIdleS: config.sessionIdleS, refreshGraceS: config.refreshGraceS }
-  const sessions = new Sessions(database, tags, rotation)
-  const { sessionTtlS, loginNeedsConfirmation: needsConfirmedEmail } = config
-  const sessionOpener = new SessionOpener(database, tags, { ...rotation, sessionTtlS, needsConfirmedEmail })
+  const { sessionTtlS, sessionIdleS, refreshGraceS, loginNeedsConfirmation: needsConfirmedEmail } = config
+  const ofSessions: SessionOptions = { sessionTtlS, sessionIdleS, refreshGraceS, needsConfirmedEmail }
+  const sessions = new Sessions(database, keyring, ofSessions)
   const tokenClaims = optionalClaimNames.filter((name) => listOf(config.tokenClaims).includes(name))
   const accessTokens = { keys, issuer: config.issuer, audience: config.jwtAudience }
   const tokenIssuer = new TokenIssuer({ ...accessTokens, ttlS: config.accessTokenTtlS, claims: tokenClaims })
-  const opened: Opened = {
-    ...{ isDraining: () => draining, metrics, guard, paceMs, tracing, log, watch },
-    ...{ database, passwords, keyring, countingRedis, operatorsRedis, reporter },
-    ...{ keys, accessTokens, tokenIssuer, tokenClaims, sessions, sessionOpener },
-    ...{ failures: new Failures(config, countingRedis, keyring) },
-    ...{ audit, blocks, post, breached, namedOperators },
+  return {
+    isDraining: () => draining,
+    drain() {
+      draining = true
+    },
+    log,
+    metrics,
+    tracing,
+    guard,
+    paceMs,
+    watch,
+    passwords,
+    reporter,
+    countingRedis,
+    /** For requests of operators: long reads must not delay logins. */
+    operatorsRedis,
+    database,
+    operatorsDatabase,
+    keyring,
+    keys,
+    accessTokens,
+    tokenIssuer,
+    tokenClaims,
+    sessions,
+    operatorsSessions: new Sessions(operatorsDatabase, keyring, ofSessions),
+    expiredSessions,
+    guessing: new Guessing({ config, redis: countingRedis, keyring, metrics, log, nowMs: () => passwords.now() }),
+    blocks,
+    audit,
+    breached,
+    namedOperators,
+    /** Undefined if no mail is sent, as the next two. */
+    mailRedis,
+    mail,
+    post,
   }
+}
+
+export type Gateway = Awaited<ReturnType<typeof startGateway>>
+
+/**
+ * Starts a gateway, even without PostgreSQL or Redis; /readyz then names what is missing. Secrets
+ * in `env` are read again from their files. `paceMs` is how long refusals, and tickets that are
+ * issued at once, are held [pacedMs].
+ */
+export async function startGateway(
+  config: GatewayConfig,
+  env: NodeJS.ProcessEnv,
+  log: Logger,
+  { paceMs }: { paceMs?(holdMs: number): number } = {},
+) {
+  const opened = await open(config, env, log, paceMs)
+  const { database, operatorsDatabase, operatorsRedis, mailRedis, passwords, guard, mail, audit, blocks } = opened
+  const { expiredSessions, tracing } = opened
   const app = await buildPublicApi(config, opened)
   const serviceApp = config.serviceKeys === '' ? undefined : await buildServiceApi(config, opened)
-  const ops = await buildOpsPort(config, {
-    ...opened,
-    database: operatorsDatabase,
-    sessions: new Sessions(operatorsDatabase, tags, rotation),
-  })
+  const ops = await buildOpsPort(config, opened)
 
   /**
    * Drains for DRAIN_MS, or until interrupted: answers all requests, and ends each connection with
    * its answer. Then it stops listening, answers the running requests, and disconnects.
    */
   async function close(signal?: AbortSignal): Promise<void> {
-    draining = true
+    opened.drain()
     await sleep(config.drainMs, undefined, signal && { signal }).catch(() => undefined)
     await shutDown()
   }

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { closedGate, type Ending } from '@spillway/infra/harness/namespace'
 import type { Database } from '@spillway/prisma'
 import { parseKeyring } from '@spillway/queue/client'
-import { accountNameOf, accountNamesOf, accountOfEmail } from '../src/limits/counts.ts'
+import { accountNameOf, accountNamesOf, accountOfEmail } from '../src/limits/limits.ts'
 import { type Credentials, newCredentials } from './client.ts'
 import type { System } from './system.ts'
 

@@ -4,12 +4,12 @@
  */
 import { type Database, Prisma, rawQuery } from '@spillway/prisma'
 import type { Keyring } from '@spillway/queue/client'
-import type { Failures } from '../limits/attempts.js'
+import type { Guessing } from '../limits/guessing.js'
 import type { Post } from '../mail/post.js'
 
 interface DeletionDeps {
   database: Database
-  failures: Failures
+  guessing: Guessing
   keyring: Keyring
   /** Undefined if no mail is sent. */
   post: Post | undefined
@@ -32,11 +32,11 @@ interface AccountToDelete {
  *   then the account is still there
  */
 export async function eraseAccount(
-  { database, failures, keyring, post }: DeletionDeps,
+  { database, guessing, keyring, post }: DeletionDeps,
   { id, email, credentialVersion }: AccountToDelete,
 ): Promise<'erased' | 'gone' | 'not_erased'> {
   const forget = async () => {
-    await failures.forgetAccount({ id, email })
+    await guessing.forgetAccount({ id, email })
     await post?.forget({ id, email })
   }
   // This goes before the account: if Redis is unreachable, counts and mails would stay.

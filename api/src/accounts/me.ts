@@ -1,11 +1,18 @@
 /** The signed-in user, and the user's sessions. */
 
 import { objectOf } from '@spillway/queue/wire/object-schema'
-import { ApiError, orUnknown } from '../http/errors.js'
-import type { RoutePlugin } from '../passwords/deps.js'
-import { SessionsBody, UserBody } from '../schemas/bodies.js'
-import { anyProblem, bodyProblems, limitProblem, problemResponse, unauthorizedProblem } from '../schemas/responses.js'
-import { requireAccessToken, UUID } from '../sessions/access-token.js'
+import { ApiError, orUnknown } from '../http/problems.js'
+import {
+  anyProblem,
+  bodyProblems,
+  limitProblem,
+  problemResponse,
+  SessionsBody,
+  UserBody,
+  unauthorizedProblem,
+} from '../schemas/responses.js'
+import type { RoutePlugin } from '../servers.js'
+import { requireAccessToken, UUID } from '../sessions/access-tokens.js'
 import { LISTED_MAX } from '../sessions/sessions.js'
 
 const SessionParams = objectOf({ id: { type: 'string', pattern: UUID.source } })

@@ -11,11 +11,10 @@ import { type Database, databaseProblem, isValueRefused } from '@spillway/prisma
 import { newId } from '@spillway/queue/wire/id'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
-import { storedNetworkOf } from '../http/client-network.js'
-import { toldId } from '../http/request-id.js'
+import { storedNetworkOf, toldId } from '../http/requests.js'
 import type { GatewayMetrics } from '../ops/metrics.js'
 import { Rounds } from '../rounds.js'
-import { parseEmailAddress } from '../schemas/email-address.js'
+import { parseEmailAddress } from '../schemas/credentials.js'
 import { type AddedEvent, type AuditEvent, deleteOldEvents, insertEvents } from './store.js'
 
 /** About 4 MB: more than workers cause in a minute. */

@@ -2,8 +2,7 @@
 
 import { type Database, Prisma, rawQuery } from '@spillway/prisma'
 import { firstIdAt } from '@spillway/queue/wire/id'
-import { type RefusalReason, refusalReasons } from '../http/errors.js'
-import { type ErrorCode, errorCodes } from '../schemas/problem-codes.js'
+import { type ErrorCode, errorCodes, type RefusalReason, refusalReasons } from '../http/problems.js'
 
 /** What every event has. */
 type EventRow = {

@@ -1,60 +1,7 @@
-/** Connections of clients that disconnect or do not read, and of a gateway that stops. */
+/** Connections of a gateway that stops, and of clients that do not read. */
 import type { Socket } from 'node:net'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-
-type ClientGoneListener = (request: FastifyRequest, reply: FastifyReply) => void
-
-/**
- * Detects clients that disconnect before their answers. With pipelining, only the first response
- * emits `close`, because it owns the connection. So one listener for each connection notifies all
- * its requests.
- */
-export const clientGonePlugin = fp(
-  async (app: FastifyInstance) => {
-    const inHand = new WeakMap<Socket, Map<FastifyRequest, FastifyReply>>()
-    const controllers = new WeakMap<FastifyRequest, AbortController>()
-    const listeners: ClientGoneListener[] = []
-
-    /** Created on demand: most requests are answered without it. */
-    function controllerOf(request: FastifyRequest): AbortController {
-      const controller = controllers.get(request) ?? new AbortController()
-      controllers.set(request, controller)
-      return controller
-    }
-
-    function track(socket: Socket): Map<FastifyRequest, FastifyReply> {
-      const requests = new Map<FastifyRequest, FastifyReply>()
-      inHand.set(socket, requests)
-      socket.once('close', () => {
-        for (const [request, reply] of requests) {
-          for (const listener of listeners) listener(request, reply)
-          controllerOf(request).abort()
-        }
-      })
-      return requests
-    }
-
-    app.addHook('onRequest', (request, reply, next) => {
-      const { socket } = request.raw
-      const requests = inHand.get(socket) ?? track(socket)
-      requests.set(request, reply)
-      next()
-    })
-    app.addHook('onResponse', (request, _reply, next) => {
-      inHand.get(request.raw.socket)?.delete(request)
-      next()
-    })
-    app.decorate('requestsOn', (socket) => [...(inHand.get(socket)?.keys() ?? [])])
-    app.decorate('onClientGone', (listener) => listeners.push(listener))
-    app.decorateRequest('clientGone', {
-      getter() {
-        return controllerOf(this).signal
-      },
-    })
-  },
-  { name: 'client-gone' },
-)
 
 interface DrainOptions {
   /** The time limit of running requests and their bodies, in milliseconds. */
@@ -143,15 +90,3 @@ export const stalledConnectionsPlugin = fp(
   },
   { name: 'stalled-connections' },
 )
-
-declare module 'fastify' {
-  interface FastifyInstance {
-    requestsOn(socket: Socket): readonly FastifyRequest[]
-    /** Called when a connection ends before the answer is sent. `onResponse` is not called then. */
-    onClientGone(listener: ClientGoneListener): void
-  }
-  interface FastifyRequest {
-    /** Aborts then. Fastify's `signal` aborts earlier: when the body was read. */
-    readonly clientGone: AbortSignal
-  }
-}

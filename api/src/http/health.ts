@@ -3,7 +3,7 @@
 import { ThrottledWarning } from '@spillway/common/throttled-warning'
 import { databaseProblem, LOGIN_PROBE } from '@spillway/prisma'
 import { objectOf } from '@spillway/queue/wire/object-schema'
-import type { RoutePlugin } from '../passwords/deps.js'
+import type { RoutePlugin } from '../servers.js'
 
 /** How long an answer is used for further probes, which have no limit, in milliseconds. */
 const ANSWER_MS = 250

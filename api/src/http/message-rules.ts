@@ -2,14 +2,14 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import type { ErrorCode } from '../schemas/problem-codes.js'
-import { ApiError } from './errors.js'
+import type { ErrorCode } from './problems.js'
+import { ApiError } from './problems.js'
 
 const HOST = 'host'
 /** Control characters (U+0000 to U+001F, U+007F to U+009F), encoded. PostgreSQL stores no U+0000. */
 const ENCODED_CONTROL = /%(?:[01][\da-f]|7f|c2%[89][\da-f])/i
 
-/** Needs `requireHostHeader: false` (see server-options.ts). */
+/** Needs `requireHostHeader: false` (see serverOptions). */
 export const messageRulesPlugin = fp(
   async (app: FastifyInstance) => {
     // RFC 9110, 10.1.1: an unknown expectation may be ignored.

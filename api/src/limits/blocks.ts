@@ -7,8 +7,8 @@ import { type Logger, ThrottledWarning } from '@spillway/common/throttled-warnin
 import { type Database, databaseProblem, Prisma, rawQuery } from '@spillway/prisma'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
-import { AddressRanges, rangeOf } from '../http/client-network.js'
-import { ApiError } from '../http/errors.js'
+import { ApiError } from '../http/problems.js'
+import { AddressRanges, rangeOf } from '../http/requests.js'
 import { Rounds } from '../rounds.js'
 import { isAddressRange } from '../schemas/credentials.js'
 

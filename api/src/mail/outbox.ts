@@ -8,7 +8,7 @@ import { checkFor } from '@spillway/queue/wire/schema'
 import type { Keyring } from '@spillway/queue/wire/seal'
 import type { Job, JobType, Queue } from 'bullmq'
 import type { FromSchema } from 'json-schema-to-ts'
-import { accountNameOf, accountNamesOf } from '../limits/counts.js'
+import { accountNameOf, accountNamesOf } from '../limits/limits.js'
 
 /** Requests are padded to a multiple of this length in bytes, which hides kind and recipient. */
 const FILLED_LENGTH = 2_048

@@ -1,8 +1,8 @@
 /** Sends mails for endpoints: counts a request for its reader, seals it, and queues it. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { onRequestAsyncHookHandler } from 'fastify'
-import { ApiError, orUnavailable } from '../http/errors.js'
-import { accountNameOf, accountOfEmail, countIn } from '../limits/counts.js'
+import { ApiError, orUnavailable } from '../http/problems.js'
+import { accountNameOf, accountOfEmail, countIn } from '../limits/limits.js'
 import type { MailDeps } from './mail.js'
 import type { MailState, Outbox } from './outbox.js'
 import type { MailRequest, Notice } from './requests.js'

@@ -2,11 +2,11 @@
 
 import { isTaken } from '@spillway/prisma'
 import { objectOf } from '@spillway/queue/wire/object-schema'
-import { ApiError, orUnknown } from '../http/errors.js'
-import type { RoutePlugin } from '../passwords/deps.js'
+import { ApiError, orUnknown } from '../http/problems.js'
 import { EmailField, MailTokenField, normalizeEmail } from '../schemas/credentials.js'
 import { anyProblem, bodyProblems, limitProblem, unauthorizedProblem } from '../schemas/responses.js'
-import { requireAccessToken } from '../sessions/access-token.js'
+import type { RoutePlugin } from '../servers.js'
+import { requireAccessToken } from '../sessions/access-tokens.js'
 import { requireMail } from './post.js'
 import { confirmAddress, newMailToken, ownerOf } from './tokens.js'
 

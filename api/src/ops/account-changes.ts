@@ -4,7 +4,7 @@ import { objectOf } from '@spillway/queue/wire/object-schema'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { eraseAccount, leaveOut } from '../accounts/deletion.js'
 import type { AuditEventName } from '../audit/store.js'
-import { ApiError, orUnknown, redisUnavailable } from '../http/errors.js'
+import { ApiError, orUnknown, redisUnavailable } from '../http/problems.js'
 import type { Post } from '../mail/post.js'
 import { newMailToken } from '../mail/tokens.js'
 import { EmailField, normalizeEmail } from '../schemas/credentials.js'
@@ -45,7 +45,7 @@ const changes: readonly Change[] = [
     summary: 'Reset the failed logins of an account',
     description: 'The next login is not delayed.',
     event: 'forget_failures',
-    change: ({ failures }, { email }) => failures.forget(email),
+    change: ({ guessing }, { email }) => guessing.forget(email),
   },
   {
     path: 'end-sessions',

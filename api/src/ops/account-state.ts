@@ -3,12 +3,11 @@ import { type Database, Prisma, rawQuery, type User } from '@spillway/prisma'
 import { objectOf } from '@spillway/queue/wire/object-schema'
 import { describeHash } from '@spillway/queue/wire/stored-hash'
 import type { FastifyRequest } from 'fastify'
-import { ApiError } from '../http/errors.js'
+import { ApiError } from '../http/problems.js'
 import type { Post } from '../mail/post.js'
-import { AccountSessionBody } from '../schemas/bodies.js'
-import { parseEmailAddress } from '../schemas/email-address.js'
-import { anyProblem, bodyProblems, problemResponse } from '../schemas/responses.js'
-import { UUID } from '../sessions/access-token.js'
+import { parseEmailAddress } from '../schemas/credentials.js'
+import { AccountSessionBody, anyProblem, bodyProblems, problemResponse } from '../schemas/responses.js'
+import { UUID } from '../sessions/access-tokens.js'
 import { LISTED_MAX } from '../sessions/sessions.js'
 import type { OperatorDeps, OperatorRoutes } from './change.js'
 
@@ -105,7 +104,7 @@ type UnsentMails = Awaited<ReturnType<Post['about']>>
 
 /** @param mails the unsent mails of the account, if they are read anyway; undefined if no mail is sent */
 export async function stateOf(
-  { database, sessions, failures, post }: OperatorDeps,
+  { database, sessions, guessing, post }: OperatorDeps,
   user: User,
   mails: Promise<UnsentMails | null> | undefined = post?.about(user).catch(() => null),
 ) {
@@ -119,7 +118,7 @@ export async function stateOf(
     ) AS at`
   const [live, failed, unsent, logins] = await Promise.all([
     sessions.list(id),
-    failures.read(email).catch(() => null),
+    guessing.failuresOf(email).catch(() => null),
     mails,
     rawQuery<{ at: string | null }>(database, sql),
   ])

@@ -10,9 +10,8 @@ import { isJobData, isJobResult, jobNames, QUEUE_NAME } from '@spillway/queue/wi
 import type { Job, Queue } from 'bullmq'
 import type { FastifyPluginAsync } from 'fastify'
 import type { AuditEventName } from '../audit/store.js'
-import { ApiError } from '../http/errors.js'
+import { ApiError, problems } from '../http/problems.js'
 import { isMailData, MAIL_QUEUE } from '../mail/outbox.js'
-import { problems } from '../schemas/problem-codes.js'
 import type { OperatorDeps } from './change.js'
 
 /** The path of the board on the ops port. */

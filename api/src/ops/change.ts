@@ -6,9 +6,9 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Audit } from '../audit/recorder.js'
 import type { AuditEventName } from '../audit/store.js'
 import type { GatewayConfig } from '../config.js'
-import type { Opened } from '../passwords/deps.js'
 import { bodyProblems, problemResponse } from '../schemas/responses.js'
-import { UUID } from '../sessions/access-token.js'
+import { UUID } from '../sessions/access-tokens.js'
+import type { Opened } from '../start.js'
 import type { OperatorReads } from './reads.js'
 
 export interface OperatorDeps extends Opened {

@@ -1,6 +1,6 @@
 /** What fails now and why, for the top of the live page. Each finding names its runbook. */
 import type { QueueReport } from '@spillway/queue/report'
-import type { RefusalReason } from '../http/errors.js'
+import type { RefusalReason } from '../http/problems.js'
 import type { MailState } from '../mail/outbox.js'
 
 interface Cause {

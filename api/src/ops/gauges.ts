@@ -7,7 +7,7 @@ import type { Estimates } from '@spillway/queue/estimates'
 import type { QueueReporter } from '@spillway/queue/report'
 import type { Audit } from '../audit/recorder.js'
 import type { Post } from '../mail/post.js'
-import type { OverloadGuard } from '../overload/guard.js'
+import type { OverloadGuard } from '../overload.js'
 
 interface GatewayState {
   passwords: Pick<PasswordClient, 'takesWrites' | 'eviction'>

@@ -2,7 +2,7 @@
 
 import { Metrics } from '@spillway/common/metrics'
 import type { Histogram } from 'prom-client'
-import { refusalReasons } from '../http/errors.js'
+import { refusalReasons } from '../http/problems.js'
 
 /** The outcome of a mail. `nobody`: it had no recipient; `failed`: it is not retried. */
 const mailOutcomes = ['sent', 'nobody', 'expired', 'retried', 'failed', 'forged'] as const

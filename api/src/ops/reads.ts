@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyRequest } from 'fastify'
 import type { Audit } from '../audit/recorder.js'
 import type { AuditEventName } from '../audit/store.js'
-import { ApiError } from '../http/errors.js'
+import { ApiError } from '../http/problems.js'
 
 /** The rows of a page of an export, which delays logins by about 2 ms. */
 const PAGE = 100

@@ -2,13 +2,16 @@
  * An endpoint that needs a password job: its route, the job that it needs (`start`), and the answer
  * to the result (`finish`). flow.ts calls both.
  */
+import type { Logger } from '@spillway/common/log'
 import type { JobRef, Requests, Result } from '@spillway/queue/client'
 import { checkFor } from '@spillway/queue/wire/schema'
 import type { FastifyReply, FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
-import type { ApiError } from '../http/errors.js'
+import type { Audit } from '../audit/recorder.js'
+import type { AuditEvent, AuditEventName } from '../audit/store.js'
+import type { ApiError } from '../http/problems.js'
 import { bodyProblems, limitProblem, ticketResponse } from '../schemas/responses.js'
-import type { SessionClient } from '../sessions/session-opening.js'
+import type { SessionClient } from '../sessions/sessions.js'
 import type { Headers } from '../sessions/token-carrier.js'
 
 export interface EndpointRoute<Deps, Body, Answer> {
@@ -94,6 +97,29 @@ export interface Endpoint<Deps, Body = unknown, Remembered extends object = obje
   finish(deps: Deps, remembered: Remembered, job: FinishedJob): Promise<{ headers?: Headers; body: Answer }>
   /** Called once at the end of each request that was started; before that also for an `unknown` outcome. */
   ended?(deps: Deps, remembered: NoInfer<Remembered>, ending: Ending): void
+}
+
+/** The account of an event, and the counts of a login. */
+export interface AuditSubject {
+  userId?: string | null
+  sessionId?: string
+  isKnownDevice?: boolean
+  failures?: number
+}
+
+/** Records how a request ended: with an answer, or with the end of its ticket. */
+export function recordEnding(
+  { audit, log }: { audit: Pick<Audit, 'record'>; log: Pick<Logger, 'error'> },
+  event: AuditEventName,
+  ending: Ending,
+  subject: AuditSubject,
+): void {
+  const { kind, error, client, requestId } = ending
+  if (kind === 'unanswered' && error === undefined) return
+  const outcome: AuditEvent['outcome'] = error === undefined ? 'ok' : (error.reason ?? error.code)
+  audit.record({ event, outcome, ip: client.ip, requestId, ...subject })
+  if (outcome === 'unsupported_hash')
+    log.error({ userId: subject.userId, requestId }, 'no worker verifies the stored hash of this account')
 }
 
 /** Converts an endpoint to a member of a list of endpoints. */

@@ -4,30 +4,23 @@
  * its ticket, or starts the request again if there is no job. Then it is held, and finished or
  * answered with the next ticket. No other code admits, submits, waits or issues tickets.
  */
-import { EventEmitter, once } from 'node:events'
+import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { againIfLost, type Database, isDatabaseUnavailable, mayHaveHappened } from '@spillway/prisma'
-import {
-  type Admitted,
-  type Expected,
-  type JobRef,
-  type Keyring,
-  type PasswordClient,
-  PasswordClientError,
-  type Result,
-} from '@spillway/queue/client'
+import { againIfLost, isDatabaseUnavailable, mayHaveHappened } from '@spillway/prisma'
+import { type Admitted, type Expected, type JobRef, PasswordClientError, type Result } from '@spillway/queue/client'
 import { pacedMs, presentMs } from '@spillway/queue/order'
 import { jobOfTicket, type Ticket, Tickets, ticketTimes } from '@spillway/queue/tickets'
 import { newId } from '@spillway/queue/wire/id'
-import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { FromSchema } from 'json-schema-to-ts'
-import { ApiError } from '../http/errors.js'
-import { redeemAs, toldId } from '../http/request-id.js'
-import type { Guessing } from '../limits/guessing.js'
+import type { GatewayConfig } from '../config.js'
+import { ApiError } from '../http/problems.js'
+import { redeemAs, toldId } from '../http/requests.js'
 import type { LimitRequest } from '../limits/limits.js'
-import type { TicketBody } from '../schemas/bodies.js'
-import { sessionClientOf } from '../sessions/session-opening.js'
+import type { TicketBody } from '../schemas/responses.js'
+import { sessionClientOf } from '../sessions/sessions.js'
 import type { Headers } from '../sessions/token-carrier.js'
+import type { Opened } from '../start.js'
 import {
   type Ending,
   type Endpoint,
@@ -58,15 +51,6 @@ function isContents(contents: unknown): contents is Contents {
   return typeof kind === 'string' && typeof requestId === 'string' && typeof remembered === 'object' && !!remembered
 }
 
-/** What happens in flows. No flow depends on who listens. */
-export interface FlowEvents {
-  /** A job was added, to its place (see the queue's order.ts). `first` is for known devices. */
-  added: [place: 'first' | 'open' | 'ticketed']
-  /** The client of a first request disconnected before its job began. */
-  removed: []
-  held: [hold: { kind: string; outcome: HoldOutcome; ms: number }]
-}
-
 /** How a hold ended: by the result, by a ticket, by the client, or by a failure. */
 type HoldOutcome = 'answered' | 'ticket' | 'client_gone' | 'failed'
 
@@ -74,19 +58,9 @@ type HoldOutcome = 'answered' | 'ticket' | 'client_gone' | 'failed'
 const CLOCK_ERROR_MS = 100
 
 interface FlowOptions<Deps> {
+  config: GatewayConfig
   deps: Deps
   endpoints: readonly Endpoint<Deps>[]
-  passwords: PasswordClient
-  database: Database
-  keyring: Keyring
-  log: FastifyBaseLogger
-  /** The hold of a request without a preference, in milliseconds; also the longest hold that it may ask for. */
-  holdMs: number
-  ticketLifeMs: number
-  /** How long a ticket that is issued at once is held [pacedMs]. */
-  paceMs?: ((holdMs: number) => number) | undefined
-  /** Recognizes known devices [every device is unknown]. */
-  guessing?: Guessing
   /** Limits redemptions of our tickets. Forged tickets are rejected before this, without Redis. */
   limitRedemption: LimitRequest
   /** Whether a ticket belongs to its caller [anybody may redeem it]. */
@@ -110,25 +84,26 @@ interface Run<Deps> {
   heldMs: number
 }
 
-export class Flow<Deps> {
-  readonly events = new EventEmitter<FlowEvents>()
+export class Flow<Deps extends Opened> {
   readonly endpoints: readonly Endpoint<Deps>[]
   readonly #options: FlowOptions<Deps>
+  readonly #deps: Deps
   readonly #tickets: Tickets<Contents>
   readonly #usedTickets: UsedTickets
 
   constructor(options: FlowOptions<Deps>) {
     this.endpoints = options.endpoints
     this.#options = options
-    this.#tickets = new Tickets(options.keyring, 'ticket', isContents)
-    this.#usedTickets = new UsedTickets(options.database, options.log)
+    this.#deps = options.deps
+    this.#tickets = new Tickets(options.deps.keyring, 'ticket', isContents)
+    this.#usedTickets = new UsedTickets(options.deps.database, options.deps.log)
   }
 
   mount(app: FastifyInstance): void {
     app.addHook('onClose', async () => this.#usedTickets.close())
     for (const endpoint of this.endpoints) {
       app.route({
-        ...routeOf(endpoint, this.#options.deps),
+        ...routeOf(endpoint, this.#deps),
         handler: async (request, reply) => send(reply, await this.first(endpoint, request, reply)),
       })
     }
@@ -136,13 +111,13 @@ export class Flow<Deps> {
 
   /** A first request. Throws `busy` before it is started, `unavailable`, and refusals of its endpoint. */
   async first(endpoint: Endpoint<Deps>, request: FastifyRequest, reply: FastifyReply): Promise<Answer> {
-    const holdMs = negotiateHoldMs(request, reply, this.#options.holdMs)
-    const isKnownDevice = this.#options.guessing?.showsKnownDevice(request) ?? false
+    const holdMs = negotiateHoldMs(request, reply, this.#options.config.loginWaitMs)
+    const isKnownDevice = this.#deps.guessing.showsKnownDevice(request)
     const admitted = this.#admit(holdMs, isKnownDevice)
     try {
       const { body } = request
       if (!endpoint.route.body.is(body)) throw new ApiError('invalid_request')
-      const started = await endpoint.start(this.#options.deps, { body, request, reply, earlier: undefined })
+      const started = await endpoint.start(this.#deps, { body, request, reply, earlier: undefined })
       const ticket = this.#newTicket(endpoint, request, started)
       const run: Run<Deps> = { endpoint, request, reply, holdMs, heldMs: holdMs, ticket }
       const { job } = started
@@ -182,7 +157,7 @@ export class Flow<Deps> {
 
   /** The place of a first request. Throws `busy`. */
   #admit(holdMs: number, isKnownDevice = false): Admitted {
-    const { passwords } = this.#options
+    const { passwords } = this.#deps
     const wanted = this.#wantedPlace(holdMs, false)
     const admitted = isKnownDevice ? passwords.admitKnownDevice(wanted) : passwords.admit(wanted)
     if ('reason' in admitted) throw new ApiError('busy', admitted)
@@ -190,7 +165,7 @@ export class Flow<Deps> {
   }
 
   #wantedPlace(holdMs: number, goesBeforeTickets: boolean) {
-    const { ticketLifeMs, holdMs: usualMs } = this.#options
+    const { ticketTtlMs: ticketLifeMs, loginWaitMs: usualMs } = this.#options.config
     // With a hold of 0, a client would only get tickets, although its result comes soon.
     return { holdMs: holdMs === 0 ? usualMs : holdMs, ticketLifeMs, goesBeforeTickets }
   }
@@ -207,20 +182,21 @@ export class Flow<Deps> {
     request: FastifyRequest,
     { job, remembered }: Started<object>,
   ): Ticket<Contents> {
-    const { passwords, ticketLifeMs } = this.#options
+    const { ticketTtlMs } = this.#options.config
     return {
       id: newId(),
       name: job?.name ?? 'verify',
       attempt: job === undefined ? 0 : 1,
-      deadline: passwords.now() + ticketLifeMs,
-      expiresAt: Date.now() + ticketLifeMs,
+      deadline: this.#deps.passwords.now() + ticketTtlMs,
+      expiresAt: Date.now() + ticketTtlMs,
       contents: { kind, body: request.body, remembered, requestId: toldId(request) },
     }
   }
 
   /** Opens a ticket, and counts its redemption. */
   async #opened(text: string, request: FastifyRequest, reply: FastifyReply): Promise<Run<Deps>> {
-    const { passwords, limitRedemption, isOwn } = this.#options
+    const { limitRedemption, isOwn } = this.#options
+    const { passwords } = this.#deps
     const ticket = this.#tickets.open(text)
     const { kind, remembered, requestId } = ticket.contents
     const endpoint = this.endpoints.find(({ route }) => route.kind === kind)
@@ -229,7 +205,7 @@ export class Flow<Deps> {
     redeemAs(requestId, request, reply)
     await limitRedemption(request, reply)
     if (ticket.number !== undefined) passwords.estimates.numbered(ticket.number)
-    const holdMs = negotiateHoldMs(request, reply, this.#options.holdMs)
+    const holdMs = negotiateHoldMs(request, reply, this.#options.config.loginWaitMs)
     const run: Run<Deps> = { endpoint, request, reply, ticket, holdMs, heldMs: holdMs }
     if (passwords.now() >= ticket.deadline) this.#unanswered(run, new ApiError('ticket_expired'))
     return run
@@ -237,7 +213,7 @@ export class Flow<Deps> {
 
   /** Finds the job of a ticket, and marks its client as present. Undefined if the job is gone. */
   async #find({ ticket, holdMs }: Run<Deps>): Promise<Expected | undefined> {
-    const { passwords } = this.#options
+    const { passwords } = this.#deps
     // An earlier redemption of the ticket may have started a request that had no job.
     for (let attempt = Math.max(1, ticket.attempt); ; attempt += 1) {
       const job = jobOfTicket(ticket, attempt)
@@ -263,10 +239,10 @@ export class Flow<Deps> {
     const { endpoint, request, reply, ticket, holdMs } = run
     const { body, remembered: earlier } = ticket.contents
     if (!endpoint.route.body.is(body)) throw new ApiError('invalid_ticket')
-    const admitted = this.#options.passwords.admit(this.#wantedPlace(holdMs, ticket.attempt > 0))
+    const admitted = this.#deps.passwords.admit(this.#wantedPlace(holdMs, ticket.attempt > 0))
     if ('reason' in admitted) return undefined
     try {
-      const { remembered, job } = await endpoint.start(this.#options.deps, { body, request, reply, earlier })
+      const { remembered, job } = await endpoint.start(this.#deps, { body, request, reply, earlier })
       ticket.contents = { ...ticket.contents, remembered }
       if (job === undefined) return undefined
       ticket.attempt = Math.max(1, ticket.attempt)
@@ -277,7 +253,7 @@ export class Flow<Deps> {
   }
 
   async #submit(run: Run<Deps>, { name, request: wanted }: WantedJob, admitted: Admitted): Promise<Expected> {
-    const { passwords, paceMs = pacedMs } = this.#options
+    const { passwords, metrics, paceMs = pacedMs } = this.#deps
     const { request, ticket, holdMs } = run
     ticket.name = name
     // A ticket that is issued at once is held for less time.
@@ -294,7 +270,7 @@ export class Flow<Deps> {
     const submit = () => passwords.submit(submission)
     const submitted = await (request.inTrace?.(submit) ?? submit())
     ticket.number = submitted.number
-    this.events.emit('added', admitted.goesFirst ? 'first' : admitted.place)
+    metrics.jobsAdded.inc({ place: admitted.goesFirst ? 'first' : admitted.place })
     return submitted
   }
 
@@ -310,7 +286,7 @@ export class Flow<Deps> {
     let outcome: HoldOutcome = 'failed'
     try {
       // A hold of 0 stays 0. Any other hold stays above 0, even if the job was added late.
-      const leftMs = Math.min(heldMs - reply.elapsedTime, run.ticket.deadline - this.#options.passwords.now())
+      const leftMs = Math.min(heldMs - reply.elapsedTime, run.ticket.deadline - this.#deps.passwords.now())
       const waitMs = heldMs === 0 ? 0 : Math.max(1, leftMs)
       const result = await expected.result(waitMs, request.clientGone)
       await untilWritable(request, reply)
@@ -321,14 +297,14 @@ export class Flow<Deps> {
       throw error
     } finally {
       request.work?.resume()
-      this.events.emit('held', { kind: endpoint.route.kind, outcome, ms: performance.now() - heldAt })
+      this.#deps.metrics.hold.observe({ endpoint: endpoint.route.kind, outcome }, (performance.now() - heldAt) / 1_000)
     }
   }
 
   /** Removes a job whose client has disconnected. It was not hashed, and does not count. */
   async #leftFirst(run: Run<Deps>, error: unknown): Promise<never> {
-    if (isClientGone(error) && (await this.#options.passwords.remove(jobOfTicket(run.ticket, 1)))) {
-      this.events.emit('removed')
+    if (isClientGone(error) && (await this.#deps.passwords.remove(jobOfTicket(run.ticket, 1)))) {
+      this.#deps.metrics.cancelled.inc()
       this.#unanswered(run, error)
     }
     throw error
@@ -336,13 +312,13 @@ export class Flow<Deps> {
 
   /** The client of a redemption has disconnected, so its job may be skipped soon. */
   async #left(job: JobRef, error: unknown): Promise<never> {
-    if (isClientGone(error)) await this.#options.passwords.left(job)
+    if (isClientGone(error)) await this.#deps.passwords.left(job)
     throw error
   }
 
   async #finish(run: Run<Deps>, job: JobRef, result: Result): Promise<Answer> {
     const { endpoint, ticket } = run
-    const { deps } = this.#options
+    const deps = this.#deps
     const { remembered, mayBeDone = false } = ticket.contents
     const origin = originOf(run)
     try {
@@ -374,7 +350,7 @@ export class Flow<Deps> {
   /** A ticket for a request that may not be started yet. */
   async #ticketWithoutJob(run: Run<Deps>): Promise<Answer> {
     const { request, holdMs } = run
-    const { paceMs = pacedMs } = this.#options
+    const { paceMs = pacedMs } = this.#deps
     request.work?.pause()
     await sleep(paceMs(holdMs), undefined, { signal: request.clientGone }).catch(() => undefined)
     request.work?.resume()
@@ -384,7 +360,7 @@ export class Flow<Deps> {
 
   /** The 202 of a request whose hold has ended. Throws `ticket_expired`. */
   #ticketOf(run: Run<Deps>): Answer {
-    const { passwords } = this.#options
+    const { passwords } = this.#deps
     const { ticket } = run
     const lifeMs = ticket.deadline - passwords.now()
     if (lifeMs <= CLOCK_ERROR_MS) return this.#unanswered(run, new ApiError('ticket_expired'))
@@ -405,7 +381,7 @@ export class Flow<Deps> {
   #unanswered(run: Run<Deps>, thrown: unknown): never {
     const error = thrown instanceof ApiError && isTicketEnd(thrown) ? thrown : undefined
     const ending: Ending = { ...originOf(run), kind: 'unanswered', error }
-    run.endpoint.ended?.(this.#options.deps, run.ticket.contents.remembered, ending)
+    run.endpoint.ended?.(this.#deps, run.ticket.contents.remembered, ending)
     throw thrown
   }
 }

@@ -1,16 +1,18 @@
 /** POST /v1/login: verifies the credential, or a dummy hash, and opens a session. */
 
 import { type Database, gather, Prisma, rawQuery } from '@spillway/prisma'
+import { type JobRef, type PasswordClient, PasswordClientError } from '@spillway/queue/client'
 import { ACCOUNTS } from '@spillway/queue/wire/job'
 import { objectOf } from '@spillway/queue/wire/object-schema'
-import { NO_PASSWORD, storedHashDigest } from '@spillway/queue/wire/stored-hash'
-import { ApiError, type RefusalReason } from '../http/errors.js'
-import { generationOf } from '../limits/device-token.js'
-import { TokenBody } from '../schemas/bodies.js'
+import { upgradeOf } from '@spillway/queue/wire/reply'
+import { NO_PASSWORD, type RehashMode, storedHashDigest } from '@spillway/queue/wire/stored-hash'
+import type { FastifyBaseLogger } from 'fastify'
+import { ApiError, type RefusalReason } from '../http/problems.js'
+import { generationOf } from '../limits/guessing.js'
 import { EmailField, normalizeEmail, PasswordField, passwordForms } from '../schemas/credentials.js'
-import { guessingHeaders, unauthorizedProblem } from '../schemas/responses.js'
-import { type Deps, recordEnding } from './deps.js'
-import { defineEndpoint, schemaOf } from './endpoint.js'
+import { guessingHeaders, TokenBody, unauthorizedProblem } from '../schemas/responses.js'
+import type { Deps } from '../servers.js'
+import { defineEndpoint, recordEnding, schemaOf } from './endpoint.js'
 
 const BARRED = [null, 'account_disabled', 'address_unconfirmed', 'no_password'] as const
 const NOBODY = '00000000-0000-0000-0000-000000000000'
@@ -57,13 +59,14 @@ export const login = defineEndpoint({
   async start(deps: Deps, { body, request, reply, earlier }) {
     const { credentials, guessing, upgrades } = deps
     const email = normalizeEmail(body.email)
-    const letIn = earlier === undefined ? await guessing.letIn(email, request, reply) : undefined
+    let letIn = earlier === undefined ? await guessing.letIn(email, request, reply) : undefined
     try {
       const user = await credentials.find(email)
-      await letIn?.confirm(user === null ? undefined : generationOf({ ...user, userId: user.id }))
-      const attempt = letIn?.counted.attempt ?? earlier?.attempt
+      const generation = user === null ? undefined : generationOf({ ...user, userId: user.id })
+      if (letIn !== undefined) letIn = await guessing.confirm(letIn, generation, request.ip, reply)
+      const attempt = letIn?.attempt ?? earlier?.attempt
       if (attempt === undefined) throw new ApiError('internal_error')
-      const isBehind = letIn?.counted.isBehind ?? !(await guessing.mayStart(attempt))
+      const isBehind = letIn?.isBehind ?? !(await guessing.mayStart(attempt))
       // The same length for an unknown address, so that a ticket does not reveal it.
       const { id: userId, credentialVersion, passwordHash } = user ?? UNKNOWN
       const barred = user === null ? 0 : BARRED.indexOf(user.barredBy)
@@ -86,17 +89,17 @@ export const login = defineEndpoint({
             },
       }
     } catch (error) {
-      letIn?.takeBack()
+      if (letIn !== undefined) guessing.end(letIn.attempt, 'nothing')
       throw error
     }
   },
 
   async finish(deps, { userId, credentialVersion, barred, verified, attempt }, { id, job, result, client }) {
-    const { database, sessionOpener, tokenIssuer, tokenCarrier, upgrades, guessing } = deps
+    const { database, sessions, tokenIssuer, tokenCarrier, upgrades, guessing } = deps
     const isKnown = userId !== NOBODY
     if (result.kind !== 'match' || !isKnown)
       throw new ApiError('invalid_credentials', { reason: reasonOf(isKnown, barred) })
-    const session = await sessionOpener.open({ id, userId, credentialVersion, ...client })
+    const session = await sessions.open({ id, userId, credentialVersion, ...client })
     if (session === 'stale') {
       const reason = await changeSince(database, { userId, credentialVersion, verified })
       throw new ApiError('invalid_credentials', { reason })
@@ -182,5 +185,63 @@ export class Credentials {
     )
     const found = new Map(rows.map(({ email, ...credential }) => [email, credential]))
     return emails.map((email) => found.get(email) ?? null)
+  }
+}
+
+// Upgrades of stored hashes. The result announces a new hash, the login is answered, and the new hash
+// is stored when it arrives. If it is lost, the next login makes another one.
+
+/** The most new hashes to wait for: slow workers must not fill the memory of a gateway. */
+const FOLLOWED_MAX = 1_000
+
+interface HashUpgradesOptions {
+  passwords: PasswordClient
+  database: Database
+  mode: RehashMode
+  log: FastifyBaseLogger
+}
+
+export class HashUpgrades {
+  readonly #options: HashUpgradesOptions
+  readonly #followed = new Set<Promise<void>>()
+  readonly #closing = new AbortController()
+  /** Fields of the verify request of a login. */
+  readonly request: { rehash: false } | { upgrade: RehashMode }
+
+  constructor(options: HashUpgradesOptions) {
+    const { mode } = options
+    this.#options = options
+    this.request = mode === 'never' ? { rehash: false } : { upgrade: mode }
+  }
+
+  /** Stores the new hash of a job, if the digest of the stored hash is still `verified`. Never throws. */
+  follow(job: JobRef, over: { userId: string; verified: string }): void {
+    if (this.#followed.size >= FOLLOWED_MAX || this.#closing.signal.aborted) return
+    const stored = this.#store(job, over)
+      .catch((error: unknown) => {
+        const isClosed = error instanceof PasswordClientError && error.code === 'wait_aborted'
+        const message = 'a new hash was not stored: the next login makes another'
+        if (!isClosed) this.#options.log.warn({ err: error, jobId: job.id }, message)
+      })
+      .finally(() => this.#followed.delete(stored))
+    this.#followed.add(stored)
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort()
+    await Promise.all(this.#followed)
+  }
+
+  async #store(job: JobRef, { userId, verified }: { userId: string; verified: string }): Promise<void> {
+    const { passwords, database } = this.#options
+    const waitMs = Math.max(0, job.deadline - passwords.now())
+    const expected = await passwords.resume(upgradeOf(job))
+    const result = await expected.result(waitMs, this.#closing.signal)
+    if (typeof result !== 'object' || result.kind !== 'hashed') return
+    // A change of the password or another login may have replaced the hash meanwhile.
+    const sql = Prisma.sql`
+      UPDATE users SET password_hash = ${result.hash}, updated_at = now()
+      WHERE id = ${userId}::uuid AND encode(sha256(convert_to(password_hash, 'UTF8')), 'base64') = ${verified}`
+    await rawQuery(database, sql)
   }
 }

@@ -1,6 +1,6 @@
 /** Checks new passwords: minimum length and blocklist (NIST SP 800-63B-4, 3.1.1.2). */
 
-import { ApiError, type FieldError } from '../http/errors.js'
+import { ApiError, type FieldError } from '../http/problems.js'
 import { fold, lengthOf, normalizePassword } from '../schemas/credentials.js'
 import { PasswordList } from './breached-list.js'
 

@@ -3,7 +3,7 @@ import { ACCOUNTS } from '@spillway/queue/wire/job'
 import { objectOf } from '@spillway/queue/wire/object-schema'
 import { eraseAccount } from '../accounts/deletion.js'
 import type { AuditEventName } from '../audit/store.js'
-import { ApiError } from '../http/errors.js'
+import { ApiError } from '../http/problems.js'
 import { requireMail } from '../mail/post.js'
 import { issueToken, newMailToken } from '../mail/tokens.js'
 import {
@@ -15,10 +15,18 @@ import {
   passwordForms,
 } from '../schemas/credentials.js'
 import { unauthorizedProblem } from '../schemas/responses.js'
-import { requireAccessToken } from '../sessions/access-token.js'
+import type { Deps } from '../servers.js'
+import { requireAccessToken } from '../sessions/access-tokens.js'
 import type { SessionOfUser, SessionUser } from '../sessions/sessions.js'
-import { type Deps, recordEnding } from './deps.js'
-import { defineEndpoint, type Ending, type FinishedJob, type StartInput, schemaOf, type WantedJob } from './endpoint.js'
+import {
+  defineEndpoint,
+  type Ending,
+  type FinishedJob,
+  recordEnding,
+  type StartInput,
+  schemaOf,
+  type WantedJob,
+} from './endpoint.js'
 
 /** The session, and the credential that is verified. */
 const ownCredential = {

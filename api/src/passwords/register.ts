@@ -2,13 +2,12 @@
 
 import { type Database, Prisma, rawQuery } from '@spillway/prisma'
 import { objectOf } from '@spillway/queue/wire/object-schema'
-import { ApiError } from '../http/errors.js'
+import { ApiError } from '../http/problems.js'
 import { expiryIn, mailTokenDigest, newMailToken } from '../mail/tokens.js'
-import { UserBody } from '../schemas/bodies.js'
 import { EmailField, NewPasswordField, normalizeEmail, normalizePassword } from '../schemas/credentials.js'
-import { problemResponse } from '../schemas/responses.js'
-import { type Deps, recordEnding } from './deps.js'
-import { defineEndpoint, schemaOf } from './endpoint.js'
+import { problemResponse, UserBody } from '../schemas/responses.js'
+import type { Deps } from '../servers.js'
+import { defineEndpoint, recordEnding, schemaOf } from './endpoint.js'
 
 export const register = defineEndpoint({
   route: {

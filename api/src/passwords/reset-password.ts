@@ -1,14 +1,14 @@
 /** POST /v1/password/reset: sets a new password with the token of a mail. */
 
 import { objectOf } from '@spillway/queue/wire/object-schema'
-import { ApiError } from '../http/errors.js'
-import { accountOfEmail } from '../limits/counts.js'
+import { ApiError } from '../http/problems.js'
+import { accountOfEmail } from '../limits/limits.js'
 import { requireMail } from '../mail/post.js'
 import { mailTokenDigest, resetPassword as reset, resettable } from '../mail/tokens.js'
-import { DeviceBody } from '../schemas/bodies.js'
 import { MailTokenField, NewPasswordField, normalizePassword } from '../schemas/credentials.js'
-import { type Deps, recordEnding } from './deps.js'
-import { defineEndpoint, schemaOf } from './endpoint.js'
+import { DeviceBody } from '../schemas/responses.js'
+import type { Deps } from '../servers.js'
+import { defineEndpoint, recordEnding, schemaOf } from './endpoint.js'
 
 export const resetPassword = defineEndpoint({
   route: {

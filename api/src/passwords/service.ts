@@ -7,10 +7,11 @@ import { parseKeyList } from '@spillway/queue/wire/seal'
 import { isOf, storedHashDigest } from '@spillway/queue/wire/stored-hash'
 import type { onRequestAsyncHookHandler } from 'fastify'
 import type { FromSchema } from 'json-schema-to-ts'
-import { ApiError, invalid } from '../http/errors.js'
+import { ApiError, invalid } from '../http/problems.js'
 import type { LimitRequest } from '../limits/limits.js'
 import { AnyPasswordField } from '../schemas/credentials.js'
 import { problemResponse, unauthorizedProblem } from '../schemas/responses.js'
+import type { Opened } from '../start.js'
 import { defineEndpoint, type Endpoint, schemaOf } from './endpoint.js'
 import { tooLongForBcrypt } from './new-password.js'
 
@@ -64,7 +65,7 @@ function policyOf(field: PolicyField | undefined): HashPolicy | undefined {
   }
 }
 
-export interface ServiceDeps {
+export interface ServiceDeps extends Opened {
   requireServiceKey: onRequestAsyncHookHandler
   /** Counts a request against the limit of its service. */
   limitService: LimitRequest

@@ -6,14 +6,15 @@ import { objectOf } from '@spillway/queue/wire/object-schema'
 import type { onRequestAsyncHookHandler } from 'fastify'
 import type { FromSchema } from 'json-schema-to-ts'
 import { type Document, documentRoute } from '../http/documents.js'
-import { LineBody } from '../schemas/bodies.js'
 import {
   bodyProblems,
+  LineBody,
   limitProblem,
   problemResponse,
   ticketResponse,
   unauthorizedProblem,
 } from '../schemas/responses.js'
+import type { Opened } from '../start.js'
 import { type Endpoint, type JsonObject, PreferHeader } from './endpoint.js'
 import { type Flow, send } from './flow.js'
 
@@ -22,7 +23,7 @@ const TICKET_SIZE = 1.5
 
 interface TicketRoutesOptions {
   /** The flow whose endpoints issue the tickets. */
-  flow: Flow<unknown>
+  flow: Flow<Opened>
   passwords: PasswordClient
   /** The longest body of a first request. */
   bodyLimitBytes: number
@@ -88,7 +89,7 @@ export const ticketRoutes: FastifyPluginAsyncJsonSchemaToTs<{ Options: TicketRou
 }
 
 /** The responses of all endpoints, because redeeming a ticket can end in any of them. */
-function responsesOf(endpoints: readonly Endpoint<unknown>[]): Record<number, object> {
+function responsesOf(endpoints: readonly Endpoint<Opened>[]): Record<number, object> {
   const answers = endpoints.map(({ route: { success } }) => success)
   const statuses = [...new Set(answers.map(({ status }) => status))].map((status) => {
     const bodies = answers.filter((answer) => answer.status === status).map(({ body }) => body.json)

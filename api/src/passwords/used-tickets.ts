@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto'
 import { againIfLost, type Database, gather, Prisma, rawQuery } from '@spillway/prisma'
 import type { FastifyBaseLogger } from 'fastify'
-import { ApiError } from '../http/errors.js'
+import { ApiError } from '../http/problems.js'
 
 /** How long to wait before marks that could not be deleted are deleted again, in milliseconds. */
 const RETRY_MS = 500

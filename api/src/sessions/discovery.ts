@@ -6,9 +6,8 @@
 import { createHash } from 'node:crypto'
 import { objectOf } from '@spillway/queue/wire/object-schema'
 import { type Document, documentRoute } from '../http/documents.js'
-import type { RoutePlugin } from '../passwords/deps.js'
-import { claimsOf } from './access-token.js'
-import { algorithms } from './signing-keys.js'
+import type { RoutePlugin } from '../servers.js'
+import { algorithms, claimsOf } from './access-tokens.js'
 
 /** How long a cache may keep the keys, in seconds. Publish a key for longer before it signs. */
 const MAX_AGE_S = 300

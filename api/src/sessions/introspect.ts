@@ -1,11 +1,10 @@
 /** POST /v1/introspect: whether an access token is valid and its session alive (RFC 7662). */
 import type { FastifyPluginAsyncJsonSchemaToTs } from '@fastify/type-provider-json-schema-to-ts'
 import type { FastifyRequest } from 'fastify'
-import { ApiError } from '../http/errors.js'
+import { ApiError } from '../http/problems.js'
 import type { ServiceDeps } from '../passwords/service.js'
 import { bodyProblems, limitProblem, unauthorizedProblem } from '../schemas/responses.js'
-import type { AccessClaims } from './access-token.js'
-import type { Sessions } from './sessions.js'
+import type { AccessClaims } from './access-tokens.js'
 
 const FORM = 'application/x-www-form-urlencoded'
 
@@ -19,9 +18,10 @@ const Introspection = {
   examples: [{ active: false }],
 } as const
 
-export const introspectionRoute: FastifyPluginAsyncJsonSchemaToTs<{
-  Options: ServiceDeps & { sessions: Sessions }
-}> = async (app, { requireServiceKey, limitService, sessions }) => {
+export const introspectionRoute: FastifyPluginAsyncJsonSchemaToTs<{ Options: ServiceDeps }> = async (
+  app,
+  { requireServiceKey, limitService, sessions },
+) => {
   app.addContentTypeParser(FORM, { parseAs: 'string' }, (_request, body: string, done) => {
     const form = new URLSearchParams(body)
     // RFC 6749, 3.1: a parameter must not be repeated.

@@ -5,7 +5,7 @@ import { connect, createServer } from 'node:net'
 import { setImmediate as turn } from 'node:timers/promises'
 import { until } from '@spillway/infra/processes/until'
 import { test } from 'vitest'
-import { OverloadGuard, UPDATE_MS } from '../../src/overload/guard.ts'
+import { OverloadGuard, UPDATE_MS } from '../../src/overload.ts'
 
 const CONNECTIONS = 500
 

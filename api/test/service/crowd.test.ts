@@ -1,10 +1,12 @@
 // Many people behind one address: all get in, while guesses made there stay within the limit.
 import assert from 'node:assert/strict'
+import { createLogger } from '@spillway/common/log'
 import { until } from '@spillway/infra/processes/until'
 import { parseKeyring } from '@spillway/queue/client'
 import { test } from 'vitest'
 import { readGatewayConfig } from '../../src/config.ts'
-import { Attempts } from '../../src/limits/attempts.ts'
+import { Guessing } from '../../src/limits/guessing.ts'
+import { GatewayMetrics } from '../../src/ops/metrics.ts'
 import { gatedAccount, slowAccount } from '../account.ts'
 import {
   type Answer,
@@ -169,15 +171,18 @@ test('clients that hang up in time leave nothing behind', async (t) => {
 })
 
 test('a failure whose ticket is redeemed again may be answered again, and counts once', async () => {
-  const attempts = new Attempts(
-    readGatewayConfig({ ...system.environment, ...limits }),
-    { connection: redis, countFailed: assert.ifError },
-    parseKeyring(system.environment.SPILLWAY_SEAL_KEYS ?? ''),
-  )
+  const guessing = new Guessing({
+    config: readGatewayConfig({ ...system.environment, ...limits }),
+    redis: { connection: redis, countFailed: assert.ifError },
+    keyring: parseKeyring(system.environment.SPILLWAY_SEAL_KEYS ?? ''),
+    metrics: new GatewayMetrics([]),
+    log: createLogger({ service: 'test', level: 'silent' }),
+    nowMs: Date.now,
+  })
   const attempt = { id: 'an-attempt', network: newAddress(), account: 'an account', device: null, failures: 0 }
-  assert.equal(await attempts.mayStart(attempt), true)
-  attempts.endForAddress(attempt, true)
+  assert.equal(await guessing.mayStart(attempt), true)
+  guessing.end(attempt, 'failed')
   await untilCounted(attempt.network, [1, 0, 0])
-  assert.equal(await attempts.mayStart(attempt), true)
+  assert.equal(await guessing.mayStart(attempt), true)
   assert.deepEqual(await countsOf(attempt.network), [1, 0, 0])
 })

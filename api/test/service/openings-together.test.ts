@@ -6,26 +6,24 @@ import { connectDatabase } from '@spillway/prisma'
 import { parseKeyring } from '@spillway/queue/client'
 import { afterAll, test } from 'vitest'
 import { Credentials } from '../../src/passwords/login.ts'
-import { newRefreshToken, RefreshTokenTags } from '../../src/sessions/refresh-tokens.ts'
-import { SessionOpener } from '../../src/sessions/session-opening.ts'
-import { Sessions } from '../../src/sessions/sessions.ts'
+import { newRefreshToken, RefreshTokenTags, Sessions } from '../../src/sessions/sessions.ts'
 import { lockOptions, openSystem } from '../system.ts'
 
 const system = await openSystem()
 afterAll(() => database.$disconnect())
 const patience = { connectionTimeoutMs: 60_000, statementTimeoutMs: 60_000 }
 const database = connectDatabase({ url: system.namespace.databaseUrl, poolSize: 4, ...patience })
-const tags = new RefreshTokenTags(parseKeyring(system.environment.SPILLWAY_SEAL_KEYS ?? ''))
-const rotation = { sessionIdleS: 600, refreshGraceS: 0 }
-const sessions = new Sessions(database, tags, rotation)
-const opener = new SessionOpener(database, tags, { ...rotation, sessionTtlS: 3_600, needsConfirmedEmail: false })
+const keyring = parseKeyring(system.environment.SPILLWAY_SEAL_KEYS ?? '')
+const tags = new RefreshTokenTags(keyring)
+const options = { sessionTtlS: 3_600, sessionIdleS: 600, refreshGraceS: 0, needsConfirmedEmail: false }
+const sessions = new Sessions(database, keyring, options)
 const client = { device: 'a "quoted" {device}, with \\', ip: '192.0.2.1' }
 
 test('each of many openings has its own outcome, whatever the others are', async () => {
   const [one = '', other = '', disabled = ''] = await newUsers(3)
   await database.user.update({ where: { id: disabled }, data: { disabledAt: new Date() } })
   const opening = (userId: string, id = randomUUID(), credentialVersion = 1) =>
-    opener.open({ id, userId, credentialVersion, ...client })
+    sessions.open({ id, userId, credentialVersion, ...client })
   const known = randomUUID()
   const lost = await opening(one, known)
   assert.ok(typeof lost === 'object')
@@ -60,7 +58,7 @@ test('each of many openings has its own outcome, whatever the others are', async
 
 test('an opening whose user is locked waits for the change of the password; the others do not', async () => {
   const [locked = '', free = ''] = await newUsers(2)
-  const opening = (userId: string) => opener.open({ id: randomUUID(), userId, credentialVersion: 1, ...client })
+  const opening = (userId: string) => sessions.open({ id: randomUUID(), userId, credentialVersion: 1, ...client })
   let ofLocked: ReturnType<typeof opening> | undefined
   await database.$transaction(async (transaction) => {
     await transaction.user.update({ where: { id: locked }, data: { credentialVersion: 2 } })
@@ -73,7 +71,7 @@ test('an opening whose user is locked waits for the change of the password; the 
 test('each of many refreshes has its own outcome: one that waits for a lock, and a dead token among them', async () => {
   const [userId = ''] = await newUsers(1)
   const open = async () => {
-    const opened = await opener.open({ id: randomUUID(), userId, credentialVersion: 1, ...client })
+    const opened = await sessions.open({ id: randomUUID(), userId, credentialVersion: 1, ...client })
     assert.ok(typeof opened === 'object')
     return opened
   }

@@ -6,7 +6,7 @@ import { parseKeyring } from '@spillway/queue/client'
 import { resultKey } from '@spillway/queue/wire/reply'
 import { test } from 'vitest'
 import type { LiveState } from '../../src/ops/live.ts'
-import { newRefreshToken, RefreshTokenTags } from '../../src/sessions/refresh-tokens.ts'
+import { newRefreshToken, RefreshTokenTags } from '../../src/sessions/sessions.ts'
 import { asIs, assertProblem, expect, keepTicket, newCredentials, respondAsync } from '../client.ts'
 import { openSystem } from '../system.ts'
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { until } from '@spillway/infra/processes/until'
 import { test } from 'vitest'
-import { LIVE_MAX } from '../../src/sessions/session-opening.ts'
+import { LIVE_MAX } from '../../src/sessions/sessions.ts'
 import { assertProblem, atOnce, type Body, type Call, type Credentials, expect, respondAsync } from '../client.ts'
 import { shareSystem } from '../system.ts'
 

@@ -1,7 +1,7 @@
 // The network that a client is counted by.
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
-import { networkOf, storedNetworkOf } from '../../src/http/client-network.ts'
+import { networkOf, storedNetworkOf } from '../../src/http/requests.ts'
 
 const networks: [client: string, network: string][] = [
   ['192.0.2.1', '192.0.2.1'],

@@ -1,7 +1,7 @@
 // Which texts are e-mail addresses, and in which form.
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
-import { parseEmailAddress, parseSender } from '../../src/schemas/email-address.ts'
+import { parseEmailAddress, parseSender } from '../../src/schemas/credentials.ts'
 import { addresses } from '../email-addresses.ts'
 
 test('a text is one address or none', () => {

@@ -1,8 +1,8 @@
 // What is recorded when a request with a password job has ended.
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
-import { ApiError } from '../../src/http/errors.ts'
-import { recordEnding } from '../../src/passwords/deps.ts'
+import { ApiError } from '../../src/http/problems.ts'
+import { recordEnding } from '../../src/passwords/endpoint.ts'
 
 test('the log names an account whose hash no worker verifies, and no other refusal', () => {
   for (const [reason, logged] of [

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { parseKeyring } from '@spillway/queue/client'
 import { test } from 'vitest'
-import { DeviceTokens, deviceTokenOf, generationOf, isSigned } from '../../src/limits/device-token.ts'
+import { DeviceTokens, deviceTokenOf, generationOf, isSigned } from '../../src/limits/guessing.ts'
 
 const [older, newer, strange] = ['a', 'b', 'a'].map((kid) => `${kid}:${randomBytes(32).toString('base64')}`)
 const [before, during, rotated, stranger] = [`${older}`, `${older},${newer}`, `${newer},${older}`, `${strange}`].map(

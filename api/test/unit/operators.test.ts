@@ -1,12 +1,12 @@
 // Operators: the lock-out of the ops port, the live page, the board's words, the outcomes.
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
+import { problems } from '../../src/http/problems.ts'
 import { Lockout } from '../../src/ops/access.ts'
 import { describeData, describeJob, describeMailData } from '../../src/ops/board.ts'
 import { RecentRequests } from '../../src/ops/live.ts'
 import { GatewayMetrics } from '../../src/ops/metrics.ts'
 import { outcomeOf } from '../../src/schemas/outcomes.ts'
-import { problems } from '../../src/schemas/problem-codes.ts'
 
 function scene() {
   let now = 0

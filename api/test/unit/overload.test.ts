@@ -4,8 +4,7 @@ import { pacedMs } from '@spillway/queue/order'
 import { fastify } from 'fastify'
 import { afterEach, test, vi } from 'vitest'
 import { problemPlugin } from '../../src/http/problems.ts'
-import { OverloadGuard, UPDATE_MS, type Work } from '../../src/overload/guard.ts'
-import { overloadPlugin, Pace } from '../../src/overload/plugin.ts'
+import { OverloadGuard, overloadPlugin, Pace, UPDATE_MS, type Work } from '../../src/overload.ts'
 
 const STEP_MS = 10
 /** Requests that the simulated gateway does in a second. */

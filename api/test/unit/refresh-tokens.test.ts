@@ -11,7 +11,7 @@ import {
   RefreshTokenTags,
   sessionNameOf,
   successorOf,
-} from '../../src/sessions/refresh-tokens.ts'
+} from '../../src/sessions/sessions.ts'
 
 const secretOf = (token: string) => Buffer.from(token.split('.')[2] ?? '', 'base64url')
 

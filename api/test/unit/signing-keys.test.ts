@@ -4,7 +4,7 @@ import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { newSigningKey } from '@spillway/infra/start/secrets'
 import { calculateJwkThumbprint, compactVerify, importJWK } from 'jose'
 import { test } from 'vitest'
-import { algorithms, SigningKeys } from '../../src/sessions/signing-keys.ts'
+import { algorithms, SigningKeys } from '../../src/sessions/access-tokens.ts'
 
 /** Private and public half of RFC 8037, appendix A, the former in PKCS#8. */
 const PRIVATE = Buffer.concat([

@@ -1,5 +1,5 @@
 // Checks a record, and makes an account of it.
-import { parseEmailAddress } from '@spillway/api/email-address'
+import { parseEmailAddress } from '@spillway/api/credentials'
 import type { Passwords } from '@spillway/client'
 import { newId } from '@spillway/queue/wire/id'
 import { describeHash, NO_PASSWORD } from '@spillway/queue/wire/stored-hash'

@@ -1,8 +1,7 @@
 /**
  * Redis scripts as functions, by EVALSHA: ioredis sends a source once for each connection. Scripts
  * are `.lua` files in a folder `scripts`. A name ends with the number of keys (`promote-2.lua`); the
- * header lists keys, arguments and result. `--- @include "name"` stands for `includes/name.lua` of
- * the same folder.
+ * header lists keys, arguments and result.
  */
 import { readFileSync } from 'node:fs'
 import type { RedisConnection } from './connect.js'
@@ -21,32 +20,11 @@ export type Script<Reply> = (
  * @param folder URL of the folder, with a slash at its end
  */
 export function defineScript<Reply>(name: string, folder: URL): Script<Reply> {
-  const lua = readScript(name, folder)
+  const lua = readFileSync(new URL(`${name}.lua`, folder), 'utf8')
   const numberOfKeys = Number(/-(\d+)$/.exec(name)?.[1])
   const command = `spillway:${name}`
   return async (redis, keys, ...args) => {
     if (!(command in redis)) redis.defineCommand(command, { lua, numberOfKeys })
     return await Reflect.apply(Reflect.get(redis, command), redis, [...keys, ...args])
   }
-}
-
-const INCLUDE = /^--- @include "(\w+)"\n/gm
-
-/**
- * The source of a script, with every include once.
- *
- * @param folder URL of the folder, with a slash at its end
- */
-function readScript(name: string, folder: URL): string {
-  const included = new Set<string>()
-
-  function expanded(file: string): string {
-    return readFileSync(new URL(file, folder), 'utf8').replace(INCLUDE, (_, part: string) => {
-      if (included.has(part)) return ''
-      included.add(part)
-      return expanded(`includes/${part}.lua`)
-    })
-  }
-
-  return expanded(`${name}.lua`)
 }
