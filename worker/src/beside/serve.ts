@@ -9,13 +9,12 @@ import type {
 } from '@spillway/queue/wire/beside'
 import type { Result } from '@spillway/queue/wire/job'
 import type { HashPolicy } from '@spillway/queue/wire/policy'
-import { jobsUnderLoad } from '../consumer/slots.js'
 import { CapacityEstimate, measureCapacity } from '../hashing/capacity-estimate.js'
 import { Hasher, UnaffordablePolicyError } from '../hashing/index.js'
 import { UnsupportedHashError } from '../hashing/methods/recipe.js'
 import { performHash, performVerify } from '../hashing/perform.js'
 import { asPolicy } from '../hashing/policy.js'
-import { hashingMemory, policyKib } from '../hashing/threads.js'
+import { hashingMemory, jobsUnderLoad, policyKib } from '../hashing/threads.js'
 
 /** Answers requests over the channel of this process until the application ends or disconnects. */
 export async function serve(policy: HashPolicy, processors: number): Promise<void> {

@@ -19,6 +19,14 @@ const LEAST_KIB = 19_456
  */
 export const PROGRAM_KIB = 127 * 1_024
 
+/** Batches for each slot: one that is hashed, and one that waits. */
+const BATCHES = 2
+
+/** The number of jobs that keeps all hashing threads busy. */
+export function jobsUnderLoad(slots: number, batchWidth: number): number {
+  return slots * batchWidth * BATCHES
+}
+
 interface MemoryOptions {
   /** Hashing threads that there are processors for. */
   slots: number

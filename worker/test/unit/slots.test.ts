@@ -1,7 +1,7 @@
 // How many jobs a worker has in hand: more than it has slots only while jobs wait in the queue.
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
-import { JobsInHand } from '../../src/consumer/slots.ts'
+import { JobsInHand } from '../../src/consumer/consumer.ts'
 
 test('a worker has a job in hand for each slot, until one has waited and others still do', () => {
   const inHand = new JobsInHand({ slots: 4, batchWidth: () => 5, batchMs: () => 50 })
