@@ -1,4 +1,5 @@
 /** The three servers of a gateway, built from plugins. start.ts opens and closes the rest. */
+import type { EventEmitter } from 'node:events'
 import type { FastifyPluginAsyncJsonSchemaToTs } from '@fastify/type-provider-json-schema-to-ts'
 import { listOf } from '@spillway/common/settings'
 import { newId } from '@spillway/queue/wire/id'
@@ -39,11 +40,12 @@ import {
 import { blocksPlugin } from './limits/blocks.js'
 import { createLimits, rateLimit } from './limits/limits.js'
 import { mailRoutes } from './mail/routes.js'
+import type { GatewayMetrics } from './ops/metrics.js'
 import { operatorPagesPlugin, withoutBase } from './ops/pages.js'
 import { OperatorReads } from './ops/reads.js'
 import { overloadPlugin } from './overload.js'
 import type { Endpoint } from './passwords/endpoint.js'
-import { Flow } from './passwords/flow.js'
+import { Flow, type FlowEvents } from './passwords/flow.js'
 import { Credentials, HashUpgrades, login } from './passwords/login.js'
 import { NewPasswords } from './passwords/new-password.js'
 import { changeEmail, changePassword, deleteAccount, verifyPassword } from './passwords/own-account.js'
@@ -122,6 +124,7 @@ export async function buildPublicApi(config: GatewayConfig, opened: Opened): Pro
   await app.register(auditRefusalsPlugin, opened)
   app.addHook('onClose', () => upgrades.close())
   const flow = new Flow({ config, deps, endpoints, limitRedemption: limits.redeemNetwork })
+  countFlow(flow.events, opened.metrics)
 
   await app.register(healthRoutes, deps)
   flow.mount(app)
@@ -154,10 +157,18 @@ export async function buildServiceApi(config: GatewayConfig, opened: Opened): Pr
     isOwn: (remembered, { service }) =>
       service !== undefined && 'service' in remembered && remembered.service === service,
   })
+  countFlow(flow.events, opened.metrics)
   flow.mount(app)
   const byKey = { onRequest: requireServiceKey, security: [{ serviceKey: [] }] }
   await app.register(ticketRoutes, { flow, passwords, bodyLimitBytes: SERVICE_BODY_BYTES, ...byKey })
   return app
+}
+
+/** Metrics listen to flows, which know nothing of them. */
+function countFlow(events: EventEmitter<FlowEvents>, { jobsAdded, cancelled, hold }: GatewayMetrics): void {
+  events.on('added', (place) => jobsAdded.inc({ place }))
+  events.on('removed', () => cancelled.inc())
+  events.on('held', ({ kind, outcome, ms }) => hold.observe({ endpoint: kind, outcome }, ms / 1_000))
 }
 
 /** Metrics for Prometheus and pages for operators. The other two listeners serve neither. */

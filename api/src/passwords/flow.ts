@@ -4,7 +4,7 @@
  * its ticket, or starts the request again if there is no job. Then it is held, and finished or
  * answered with the next ticket. No other code admits, submits, waits or issues tickets.
  */
-import { once } from 'node:events'
+import { EventEmitter, once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { againIfLost, isDatabaseUnavailable, mayHaveHappened } from '@spillway/prisma'
 import { type Admitted, type Expected, type JobRef, PasswordClientError, type Result } from '@spillway/queue/client'
@@ -51,6 +51,15 @@ function isContents(contents: unknown): contents is Contents {
   return typeof kind === 'string' && typeof requestId === 'string' && typeof remembered === 'object' && !!remembered
 }
 
+/** What happens in flows. No flow depends on who listens. */
+export interface FlowEvents {
+  /** A job was added, to its place (see the queue's order.ts). `first` is for known devices. */
+  added: [place: 'first' | 'open' | 'ticketed']
+  /** The client of a first request disconnected before its job began. */
+  removed: []
+  held: [hold: { kind: string; outcome: HoldOutcome; ms: number }]
+}
+
 /** How a hold ended: by the result, by a ticket, by the client, or by a failure. */
 type HoldOutcome = 'answered' | 'ticket' | 'client_gone' | 'failed'
 
@@ -85,6 +94,7 @@ interface Run<Deps> {
 }
 
 export class Flow<Deps extends Opened> {
+  readonly events = new EventEmitter<FlowEvents>()
   readonly endpoints: readonly Endpoint<Deps>[]
   readonly #options: FlowOptions<Deps>
   readonly #deps: Deps
@@ -253,7 +263,7 @@ export class Flow<Deps extends Opened> {
   }
 
   async #submit(run: Run<Deps>, { name, request: wanted }: WantedJob, admitted: Admitted): Promise<Expected> {
-    const { passwords, metrics, paceMs = pacedMs } = this.#deps
+    const { passwords, paceMs = pacedMs } = this.#deps
     const { request, ticket, holdMs } = run
     ticket.name = name
     // A ticket that is issued at once is held for less time.
@@ -270,7 +280,7 @@ export class Flow<Deps extends Opened> {
     const submit = () => passwords.submit(submission)
     const submitted = await (request.inTrace?.(submit) ?? submit())
     ticket.number = submitted.number
-    metrics.jobsAdded.inc({ place: admitted.goesFirst ? 'first' : admitted.place })
+    this.events.emit('added', admitted.goesFirst ? 'first' : admitted.place)
     return submitted
   }
 
@@ -297,14 +307,14 @@ export class Flow<Deps extends Opened> {
       throw error
     } finally {
       request.work?.resume()
-      this.#deps.metrics.hold.observe({ endpoint: endpoint.route.kind, outcome }, (performance.now() - heldAt) / 1_000)
+      this.events.emit('held', { kind: endpoint.route.kind, outcome, ms: performance.now() - heldAt })
     }
   }
 
   /** Removes a job whose client has disconnected. It was not hashed, and does not count. */
   async #leftFirst(run: Run<Deps>, error: unknown): Promise<never> {
     if (isClientGone(error) && (await this.#deps.passwords.remove(jobOfTicket(run.ticket, 1)))) {
-      this.#deps.metrics.cancelled.inc()
+      this.events.emit('removed')
       this.#unanswered(run, error)
     }
     throw error
