@@ -118,9 +118,7 @@ async function open(
       log,
     })
   const post = mail?.post
-  const { estimates } = passwords
-  const state = { passwords, estimates, reporter, guard, config, post, audit, poolUse: () => poolUse(database) }
-  exposeGatewayState(metrics, state)
+  exposeGatewayState(metrics, { passwords, reporter, guard, config, post, audit, poolUse: () => poolUse(database) })
   const blocks = new Blocks(database, log)
   const expiredSessions = startDeletingExpiredSessions({ database, log })
   let draining = false

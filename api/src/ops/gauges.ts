@@ -3,15 +3,13 @@
 import type { Metrics } from '@spillway/common/metrics'
 import type { poolUse } from '@spillway/prisma'
 import type { PasswordClient } from '@spillway/queue/client'
-import type { Estimates } from '@spillway/queue/estimates'
 import type { QueueReporter } from '@spillway/queue/report'
 import type { Audit } from '../audit/recorder.js'
 import type { Post } from '../mail/post.js'
 import type { OverloadGuard } from '../overload.js'
 
 interface GatewayState {
-  passwords: Pick<PasswordClient, 'takesWrites' | 'eviction'>
-  estimates: Pick<Estimates, 'load' | 'predictedWaitMs' | 'line'>
+  passwords: PasswordClient
   reporter: Pick<QueueReporter, 'read'>
   guard: Pick<OverloadGuard, 'inHand' | 'delayMs'>
   config: { loginWaitMs: number; ticketTtlMs: number }
@@ -23,7 +21,8 @@ interface GatewayState {
 
 /** Adds the gauges. Those that need Redis have no value while it does not answer. */
 export function exposeGatewayState(metrics: Metrics, state: GatewayState): void {
-  const { passwords, estimates, reporter, guard, config, post, poolUse, audit } = state
+  const { passwords, reporter, guard, config, post, poolUse, audit } = state
+  const { estimates } = passwords
   const report = () => reporter.read().catch(() => undefined)
 
   metrics.gauge('spillway_workers', 'Workers that published their capacity of late', () => estimates.load().workers)

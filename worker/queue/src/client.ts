@@ -30,15 +30,13 @@ import {
 import { type JobRef, presentKey, requestSeal } from './wire/reply.js'
 import type { Keyring } from './wire/seal.js'
 
-export { type ClientErrorCode, PasswordClientError } from './errors.js'
-export type { Load, Place } from './order.js'
+export { PasswordClientError } from './errors.js'
 export { connectRedis, quitRedis, type RedisConnection } from './redis/connect.js'
 export { RedisWatch } from './redis/watch.js'
-export type { Expected, ResultSource } from './results.js'
-export type { JobName, RefusalCode, Requests, Result } from './wire/job.js'
-export { DEFAULT_QUEUE_PREFIX } from './wire/job.js'
+export type { Expected } from './results.js'
+export type { JobName, Requests, Result } from './wire/job.js'
 export type { JobRef } from './wire/reply.js'
-export { type Keyring, parseKeyring, refuseGuessableKeys, SealError } from './wire/seal.js'
+export { type Keyring, parseKeyring, refuseGuessableKeys } from './wire/seal.js'
 
 export interface PasswordClientOptions {
   redisUrl: string
