@@ -47,6 +47,13 @@ async function outcomesOf({ requestId }: { requestId: string }, count = 1): Prom
   return (await eventsOf(requestId)).map(({ outcome }) => outcome)
 }
 
+/** The outcome that was found out. A gateway that cannot connect again at once records an unknown one before it. */
+async function foundOutcomesOf({ requestId }: { requestId: string }): Promise<string[]> {
+  const found = async () => (await eventsOf(requestId)).filter(({ outcome }) => outcome !== 'outcome_unknown')
+  await until(async () => (await found()).length > 0)
+  return (await found()).map(({ outcome }) => outcome)
+}
+
 test('a password is changed once, and a mail notifies its owner', async () => {
   const { account, accessToken } = await direct.api.signedIn()
   expect(204, await losing(() => api.changePassword(accessToken, account.password)))
@@ -100,7 +107,7 @@ test('an owner and an operator can delete an account, and a mail notifies the ow
   const { account, accessToken } = await direct.api.signedIn()
   const erased = await losing(() => api.deleteAccount(accessToken, account.password))
   expect(204, erased)
-  assert.deepEqual(await outcomesOf(erased), ['ok'])
+  assert.deepEqual(await foundOutcomesOf(erased), ['ok'])
   await mails.next(account.email, /was deleted/)
   const { email } = await direct.api.newAccount()
   const { id } = told(200, await operator.find(email))

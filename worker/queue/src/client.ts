@@ -302,7 +302,8 @@ export class PasswordClient {
 
   /** Repeats the work once, on the next connection, if this one breaks. */
   async #connectedFor(work: () => Promise<void>): Promise<void> {
-    await this.#connected()
+    // The trace of the request is active until the first await.
+    if (this.connection.status !== 'ready') await this.#connected()
     try {
       await work()
     } catch (error) {
