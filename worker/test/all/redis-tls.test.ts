@@ -51,6 +51,8 @@ describe.skipIf(!canIssue() && 'needs OpenSSL 3')('over TLS', () => {
     const node = await startTls('node', [
       'requirepass hush',
       'cluster-enabled yes',
+      // By default 10,000 above the other port, where systems give ports to connections.
+      `cluster-port ${await freePort()}`,
       'tls-cluster yes',
       'cluster-announce-hostname localhost',
       'cluster-preferred-endpoint-type hostname',
