@@ -30,7 +30,7 @@ const DELETE_PERIOD_MS = 5 * 60_000
  */
 const UNBOUNDED_AT_ONCE = 1_000
 const UNBOUNDED_PER_SECOND = 10
-/** Outcomes of changes that were allowed: nobody floods the audit with those of a named account or operator. */
+/** Outcomes of allowed changes. An account or operator makes few of them, so they cannot flood the audit. */
 const BOUNDED: readonly string[] = ['ok', 'unchanged', 'outcome_unknown']
 
 interface AuditOptions {

@@ -1,4 +1,4 @@
-// What is made of a Redis server's policy of eviction. A connection that is never opened stands in for it.
+// How the eviction policy of a Redis server is reported. The tests use a connection that is never opened.
 import assert from 'node:assert/strict'
 import { until } from '@spillway/infra/processes/until'
 import { Redis } from 'ioredis'
