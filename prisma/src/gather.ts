@@ -52,7 +52,7 @@ export function gather<Row, Outcome>({ one, keyOf, several }: Gathered<Row, Outc
     const [first, ...others] = batch
     if (first !== undefined && others.length === 0) return await one(first.row).then(first.resolve, first.reject)
     const keys = batch.map(({ row }, n) => keyOf?.(row) ?? n)
-    const together = batch.filter(({ row }, n) => keys.indexOf(keyOf?.(row) ?? n) === n)
+    const together = batch.filter((_, n) => keys.indexOf(keys[n] ?? n) === n)
     try {
       const outcomes = await several(together.map(({ row }) => row))
       for (const each of batch) {

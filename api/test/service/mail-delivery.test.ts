@@ -409,7 +409,7 @@ test('settings of mail are checked together at the start, and none is shown', ()
   assert.throws(() => config({ LOGIN_NEEDS_CONFIRMATION: 'true' }), /LOGIN_NEEDS_CONFIRMATION needs SMTP_URL/)
 })
 
-/** An outbox of its own, beside those of gateways. */
+/** A separate outbox, beside the outboxes of the gateways. */
 function openOutbox(prefix: string): Outbox {
   const watch = new RedisWatch(createLogger({ service: 'gateway', level: 'silent' }))
   const queue = openQueue({ redis, prefix, name: MAIL_QUEUE, watch })
