@@ -236,7 +236,6 @@ async function newApi(config: GatewayConfig, opened: Opened, options: ApiOptions
       },
     },
   })
-  // This goes first, because every later plugin needs the tracking of connections.
   await watchConnections(app, config, { graceMs: closeTimeMs(config), isDraining })
   if (tracing !== undefined) await app.register(requestTracePlugin)
   await app.register(requestLogPlugin, { metrics })

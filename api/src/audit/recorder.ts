@@ -201,7 +201,7 @@ export const auditRefusalsPlugin = fp(
       next()
     })
   },
-  { name: 'audit-refusals' },
+  { name: 'audit-refusals', dependencies: ['request-id', 'problem'] },
 )
 
 function added({ ip, ...event }: AuditEvent): AddedEvent {

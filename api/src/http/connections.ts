@@ -46,7 +46,7 @@ export const drainPlugin = fp(
     })
     app.addHook('onClose', async () => clearTimeout(overdue))
   },
-  { name: 'drain' },
+  { name: 'drain', dependencies: ['client-gone'] },
 )
 
 interface StalledConnectionsOptions {

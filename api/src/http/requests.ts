@@ -139,7 +139,7 @@ export const requestLogPlugin = fp(
       next()
     })
   },
-  { name: 'request-log' },
+  { name: 'request-log', dependencies: ['request-id', 'client-gone'] },
 )
 
 function count(metrics: GatewayMetrics, request: FastifyRequest, outcome: string, status: number): void {
@@ -220,7 +220,7 @@ export const requestTracePlugin = fp(
       return requestContext === undefined ? begin() : context.with(requestContext, begin)
     })
   },
-  { name: 'request-trace' },
+  { name: 'request-trace', dependencies: ['request-id', 'client-gone'] },
 )
 
 declare module 'fastify' {

@@ -53,7 +53,7 @@ export const operatorsPlugin = fp(
       if (roles.indexOf(request.operator.role) < roles.indexOf(needed)) throw new ApiError('role_required')
     })
   },
-  { name: 'operators' },
+  { name: 'operators', dependencies: ['client-gone'] },
 )
 
 /** Sets `request.operator`, or refuses the request. */
